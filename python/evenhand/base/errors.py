@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong, and the exit code that tells it. Loss and invalid trials are results, not errors."""
+"""What can go wrong, and the exit code that reports it. Loss and invalid trials are results, not errors."""
 
 from __future__ import annotations
 

@@ -2,12 +2,12 @@
 """Locks on what only one tester may use at a time: for each lab and each port a file that the kernel locks
 (flock).
 
-A lock ends with the last process that has the open file, however it ends, so a file that was left behind
-blocks nobody. The engine inherits it: a tester that is killed keeps its ports until its engine has closed
+A lock ends with the last process that has the open file, however it ends, so a file that was left behind does
+not block anyone. The engine inherits it: a tester that is killed keeps its ports until its engine has closed
 them.
 
-Each user's files lie in a folder of their own that nobody else may write, and only their owner can open them.
-So nobody can take, replace or remove another user's lock. Whether another user's file is locked, and by which
+Each user's files lie in a folder of their own that no one else may write, and only their owner can open them.
+So no one can take, replace or remove another user's lock. Whether another user's file is locked, and by which
 process, is asked of the kernel (/proc/locks), not of the file.
 """
 
@@ -36,7 +36,7 @@ _FOREIGN_WRITERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 class InUseError(HostError):
-    """Somebody else has it; perhaps only until the engine of a process that was killed has ended."""
+    """Someone else has it; perhaps only until the engine of a process that was killed has ended."""
 
     is_ending = False
     """Whether the process that took it has ended, and only what it left running has it still."""
@@ -63,7 +63,7 @@ def holding(resources: Iterable[Resource], *, where: str, next_step: str) -> Ite
     """Lock all of them until the block ends; gives the files' descriptors, for the engine to inherit.
 
     Raises:
-        InUseError: Somebody else holds one of them; names the process.
+        InUseError: Someone else holds one of them; names the process.
         HostError: No folder for the locks can be had.
     """
     with ExitStack() as stack:
@@ -111,11 +111,11 @@ def holder_of(resource: Resource) -> str | None:
 
 @contextmanager
 def lock_file(path: Path) -> Iterator[int]:
-    """Make this file and lock it until the block ends, then remove it; gives its descriptor. In it stands the
-    id of this process.
+    """Make this file and lock it until the block ends, then remove it; gives its descriptor. The file holds
+    the id of this process.
 
     Raises:
-        BlockingIOError: Somebody holds it.
+        BlockingIOError: Someone holds it.
         OSError: It cannot be made.
     """
     descriptor = _lock(path)
@@ -127,7 +127,7 @@ def lock_file(path: Path) -> Iterator[int]:
 
 
 def locker(path: Path) -> str:
-    """The id of the process that stands in the file; `(unknown)` if there is none."""
+    """The id of the process that the file holds; `(unknown)` if there is none."""
     try:
         return path.read_text() or "(unknown)"
     except OSError:
@@ -138,7 +138,7 @@ def _lock(path: Path) -> int:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            os.fchmod(descriptor, 0o600)  # a lock needs no right but to open the file: nobody else gets that
+            os.fchmod(descriptor, 0o600)  # a lock needs no right but to open the file: no one else gets that
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_file_at(path, descriptor):
                 os.ftruncate(descriptor, 0)
@@ -151,8 +151,8 @@ def _lock(path: Path) -> int:
 
 
 def _is_file_at(path: Path, descriptor: int) -> bool:
-    """Whether the open file still has its name: the former holder unlinks it, and a lock on that one locks
-    nobody out."""
+    """Whether the open file still has its name: the former holder unlinks it, and a lock on that one does not
+    lock anyone out."""
     try:
         return os.fstat(descriptor).st_ino == path.stat().st_ino
     except FileNotFoundError:
@@ -160,7 +160,7 @@ def _is_file_at(path: Path, descriptor: int) -> bool:
 
 
 def _holder(path: Path) -> str:
-    """Of a file of our own, for people."""
+    """Holder of a file of our own, for people."""
     pid = locker(path)
     if _has_ended(pid):
         return f"the engine of process {pid}; that process has ended, and the engine is about to end"
@@ -199,7 +199,7 @@ def _belongs_to(folder: Path, user: int) -> bool:
 
 
 def _other_users_lock(resource: Resource) -> str | None:
-    """Who else holds it, for people; None if nobody does."""
+    """Who else holds it, for people; None if no one does."""
     for folder, user in _folders_of_others():
         try:
             if not _belongs_to(folder, user):

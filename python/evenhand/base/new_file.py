@@ -54,8 +54,7 @@ def write_new(path: Path, content: bytes, *, where: str) -> None:
 
 
 def is_disk_full(error: OSError) -> bool:
-    """Whether there is no room left, on the disk or of what this user may have of it: another name in the
-    same folder does not help."""
+    """Whether the disk or this user's quota of it is full: another name in the same folder does not help."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 

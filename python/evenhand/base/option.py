@@ -27,7 +27,7 @@ class Grammar:
     """How the value of an option is written."""
 
     metavar: str
-    """Of the help: `RATE`."""
+    """Placeholder in the help: `RATE`."""
     read: Callable[..., Any]
     """Takes the text, and `where` it is written; gives the value. RequestError if it has another form."""
 
@@ -39,18 +39,18 @@ def _parse_counts(text: str, *, where: str) -> tuple[int, ...]:
 RATE = Grammar("RATE", parse_rate)
 """Frames per second per direction: `500kfps`."""
 RATIO = Grammar("RATIO", parse_ratio)
-"""From 0 to 1: `0.5%`."""
+"""A share from 0 to 1: `0.5%`."""
 DURATION = Grammar("TIME", parse_duration)
 """Seconds: `60s`, `5ms`."""
 FRAMES = Grammar("FRAMES", parse_count)
 NUMBER = Grammar("NUMBER", parse_count)
-"""Of connections: `400000`, `10M`."""
+"""Number of connections: `400000`, `10M`."""
 FRAME_COUNTS = Grammar("FRAMES,...", _parse_counts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """What is said of a field that is an option, beside its type and its default."""
+    """What is said of a field that is an option, in addition to its type and its default."""
 
     grammar: Grammar | None = None
     """None: the value means what it is, as a number, a choice and a flag do."""
@@ -58,13 +58,14 @@ class Option:
     metavar: str | None = None
     """Default: that of the grammar."""
     declared: str = ""
-    """As the shell has it, where the field's name does not tell: `--from`, `--own-loop/--no-own-loop`."""
+    """The option as the shell has it, where the field's name does not say it: `--from`,
+    `--own-loop/--no-own-loop`."""
     sets: str = ""
     """The keyword of the goal that it sets. Default: the field's name."""
     panel: str | None = None
     """The heading of the help under which it is listed."""
     least: int | None = None
-    """Of a number."""
+    """Least value of a number."""
     is_for_shell_only: bool = False
     """A campaign file has no such key, since a file of the user's own is named there."""
 
@@ -74,10 +75,10 @@ class OptionField:
     """An option of a group."""
 
     name: str
-    """Without dashes: `maximum-rate`."""
+    """Name without dashes: `maximum-rate`."""
     field: str
     default: Any
-    """As it would be written."""
+    """The default as it would be written."""
     kind: Any
     """The field's type."""
     option: Option
@@ -95,7 +96,7 @@ class OptionField:
 
     @property
     def keyword(self) -> str:
-        """Of the goal."""
+        """Keyword of the goal."""
         return self.option.sets or self.field
 
     def read(self, written: Any) -> Any:
@@ -106,7 +107,7 @@ class OptionField:
 
 
 def option_field(name: str, annotation: Any, default: Any = None) -> OptionField | None:
-    """The option that a field or a parameter of this name is; None if it is none."""
+    """The option that a field or a parameter of this name is; None if it is not one."""
     parts = get_args(annotation) if get_origin(annotation) is Annotated else ()
     option = next((part for part in parts[1:] if isinstance(part, Option)), None)
     if option is None:
@@ -122,7 +123,7 @@ def option_field(name: str, annotation: Any, default: Any = None) -> OptionField
 
 
 def options_of(group: type) -> tuple[OptionField, ...]:
-    """The options of a group, in its order. Fields that are no options are left out."""
+    """The options of a group, in its order. Fields that are not options are left out."""
     return _options_of(cast(Hashable, group))
 
 

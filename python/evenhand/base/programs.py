@@ -23,7 +23,7 @@ def is_checkout(folder: Path | None = None) -> bool:
 
 
 def in_checkout(words: str, *, installed: str) -> str:
-    """What to tell people to do: verbs of the Makefile only where there is one."""
+    """What to advise people to do: verbs of the Makefile only where there is one."""
     return words if is_checkout() else installed
 
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import IO
 
 MOST_OUTPUT_OCTETS = 64 * 1024
-"""Of a command are kept; what comes after is read and thrown away."""
+"""Octets of a command's output that are kept; what comes after is read and thrown away."""
 TERMINATE_S = 2.0
-"""Between SIGTERM and SIGKILL."""
+"""Seconds between SIGTERM and SIGKILL."""
 DRAIN_S = 1.0
-"""After the command has ended: a daemon that it started may keep its output open for ever."""
+"""Seconds to read on after the command has ended: a daemon that it started may keep its output open for
+ever."""
 _CUT = "\n[... cut after 64 KiB]"
 
 
@@ -31,7 +32,7 @@ class CommandEnd:
     output: str
     """All that it printed, errors among it."""
     duration_s: float
-    """Until it had ended."""
+    """Seconds until it had ended."""
 
 
 def run_shell_command(
@@ -72,7 +73,7 @@ def run_shell_command(
 
 
 def _read(stream: IO[bytes], output: bytearray) -> None:
-    # One octet more than is kept tells that there was more.
+    # One octet more than is kept shows that there was more.
     while chunk := stream.read1(65536):  # type: ignore[attr-defined]
         output += chunk[: MOST_OUTPUT_OCTETS + 1 - len(output)]
 

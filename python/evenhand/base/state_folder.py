@@ -12,14 +12,13 @@ from typing import Any
 
 
 def state_file(name: str) -> Path:
-    """In $XDG_STATE_HOME/evenhand, by default below ~/.local/state."""
+    """The file of this name in $XDG_STATE_HOME/evenhand, by default below ~/.local/state."""
     state = os.environ.get("XDG_STATE_HOME")
     return (Path(state) if state else Path(os.path.expanduser("~/.local/state"))) / "evenhand" / name
 
 
 def read_state(path: Path, *, version: int, key: str) -> Any:
-    """What stands under this key of a document of this version; None if it is not there, or cannot be
-    read."""
+    """The value under this key of a document of this version; None if it is not there, or cannot be read."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         return document[key] if document["version"] == version else None

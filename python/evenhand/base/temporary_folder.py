@@ -19,10 +19,11 @@ PREFIX = "evenhand-"
 LOCK = "in-use"
 """A file that its owner holds a lock on. The kernel drops the lock of a killed process by itself."""
 SHORT_FOLDERS = (Path("/tmp"), Path("/dev/shm"))
-"""Used where TMPDIR is no place for sockets: a home, a build's or a job's folder may be long."""
+"""Used where TMPDIR does not suit sockets: a home, a build's or a job's folder may be long."""
 _LONGEST_SOCKET_OCTETS = 107
 _LONGEST_NAME_OCTETS = 44
-"""Of a folder made here, with its slashes, and of a socket in it. `ssh` adds 17 octets to its socket's."""
+"""Length of a folder's name made here, with its slashes, and of a socket's name in it. `ssh` adds 17 octets
+to its socket's."""
 _IN_A_DEVICE = re.compile(r"[^-][^\s,=()\[\]\\'\"]*")
 """Paths that DPDK's device strings can contain."""
 
@@ -67,7 +68,7 @@ def _parent() -> Path:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove folders of this user whose lock nobody holds. Without a lock file it is not known whose a folder
+    """Remove folders of this user whose lock no one holds. Without a lock file it is not known whose a folder
     is: it stays."""
     with os.scandir(parent) as entries:
         folders = [
@@ -76,7 +77,7 @@ def _sweep(parent: Path) -> None:
     for folder in folders:
         with suppress(
             OSError
-        ):  # another sweeper was faster, or it is another user's, or somebody holds the lock
+        ):  # another sweeper was faster, or it is another user's, or someone holds the lock
             if folder.lstat().st_uid != os.geteuid():
                 continue
             descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -95,7 +95,7 @@ def _least_of(column: Column, console: Console, options: ConsoleOptions) -> int:
 
 
 def _fold(heading: str, lines: int) -> str:
-    """In so many lines at the most, as narrow as that allows, between words."""
+    """Fold the heading between words, as narrow as so many lines allow."""
     words = heading.split()
     for width in range(max(map(len, words), default=1), len(heading) + 1):
         folded = wrap(heading, width, break_long_words=False, break_on_hyphens=False)

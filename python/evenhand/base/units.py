@@ -46,7 +46,7 @@ RATE = Quantity(
     ),
 )
 LINE_RATE = Quantity(
-    "a line rate with its unit",  # "10" is 10 bit/s to nobody
+    "a line rate with its unit",  # "10" does not mean 10 bit/s to anyone
     {"bps": Decimal(1), "kbps": Decimal(10**3), "Mbps": Decimal(10**6), "Gbps": Decimal(10**9)},
     "10Gbps, 25Gbps, 100Mbps",
     _others(
@@ -113,7 +113,7 @@ ETHERNET_GAP_OCTETS = 20
 
 
 LONGEST_S = 1_000_000
-"""The engine takes no longer time than this; nor does anybody wait longer for a trial."""
+"""The engine takes no longer time than this; nor does anyone wait longer for a trial."""
 
 
 def parse_rate(text: str, *, where: str = "") -> float:
@@ -216,7 +216,7 @@ def _parse(quantity: Quantity, text: str, where: str) -> Decimal:
 
 
 def _value(quantity: Quantity, text: str) -> Decimal | None:
-    """None if it is none, or not finite."""
+    """None if it is not a number, or not finite."""
     # The longest unit that fits, so that `ms` is not read as `s`.
     for unit in sorted(quantity.units, key=len, reverse=True):
         if unit and not text.lower().endswith(unit.lower()):

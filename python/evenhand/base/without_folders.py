@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of files without their folders, which tell more of a run's owner (home, customer, project) than of
-the run."""
+"""Names of files without their folders, which say more about a run's owner (home, customer, project) than
+about the run."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ipaddress import ip_interface
 from typing import Any
 
 AS_WRITTEN = "facts"
-"""The key of what the user writes to be published: a slash in it is no folder's."""
+"""The key of what the user writes to be published: a slash in it does not mark a folder."""
 _PART = re.compile(r"(?:(?<=[,=])|^)[^,=]*(?<!\bGNU)/[^,]*")
 """What has a slash, from the start, a comma or an equals sign to the next comma: a whole text, or a value in
-a device's arguments. The slash of GNU/Linux is no folder's."""
+a device's arguments. The slash of GNU/Linux does not mark a folder."""
 _FOLDER = re.compile(r"(?<!\bGNU)/")
 _PREFIX = re.compile(r"(?<![\w./])[0-9a-fA-F:.]+(/)[0-9]{1,3}(?![\w./])")
 _SHARE = re.compile(r"[0-9]{1,3}/[0-9]{1,3}")
-"""Of two plans in a mix."""
+"""Share of two plans in a mix."""
 
 
 def without_folders(value: Any) -> Any:

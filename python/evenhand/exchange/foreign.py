@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchange: a text file of another tester's, which anybody may have sent: read within bounds, and never more
+"""Exchange: a text file of another tester's, which anyone may have sent: read within bounds, and never more
 than read."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def read_foreign(path: Path, *, most_octets: int, what: str) -> str:
         what: What the file should be, such as "siitperf.conf".
 
     Raises:
-        RequestError: It cannot be read, is no plain file, is too long, or is not UTF-8 text.
+        RequestError: It cannot be read, is not a plain file, is too long, or is not UTF-8 text.
     """
     try:
         # Without O_NONBLOCK the opening of a pipe would wait for its writer.
@@ -74,5 +74,5 @@ def read_foreign(path: Path, *, most_octets: int, what: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Of a stranger's text as much as fits into an error, with nothing that does something to a terminal."""
+    """As much of a stranger's text as fits into an error, with nothing that acts on a terminal."""
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")

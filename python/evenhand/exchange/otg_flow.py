@@ -31,8 +31,8 @@ _PORT_FIELDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """Of one field: `count` numbers from `first` on, a step apart; `first` is the lowest whatever the
-    order."""
+    """The numbers of one field: `count` of them from `first` on, a step apart; `first` is the lowest whatever
+    the order."""
 
     mode: Mode
     first: int
@@ -60,7 +60,7 @@ class OtgReader:
         self.rows.append(Row(key=shown(key)[1:-1], value=shown(str(value))[1:-1], became=became, text=text))
 
     def refuse(self, key: str, value: object, text: str) -> None:
-        """A part without which there is no command."""
+        """Keep a row for a part without which there is no command."""
         self.is_sendable = False
         self.row(key, value, Became.REFUSED, text)
 

@@ -25,7 +25,7 @@ def import_otg(path: Path, given: Given, *, plan: str | None, testbed: Path) -> 
     """Read the configuration, and write down what it is here. It names no device, and nothing of it is run.
 
     Raises:
-        RequestError: It is no such configuration, or a plan, device or CPU of the user's is wrong.
+        RequestError: It is not such a configuration, or a plan, device or CPU of the user's is wrong.
     """
     try:
         document = read_json(

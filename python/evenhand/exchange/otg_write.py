@@ -27,9 +27,9 @@ from evenhand.plan import (
 
 MOST_COUNT = 2**32 - 1
 HOP_LIMIT = 10
-"""Of every test frame (R2544-30)."""
+"""Hop limit of every test frame (R2544-30)."""
 _NETWORK_STEP = {4: 1 << 8, 6: 1 << 64}
-"""From an address of a network to the same one of the next: bits 16-23 of IPv4, 56-63 of IPv6."""
+"""Step from an address of a network to the same one of the next: bits 16-23 of IPv4, 56-63 of IPv6."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +54,11 @@ def otg_of(
 
     Args:
         frame_size: Octets with FCS.
-        rate_fps: Per direction.
-        macs: Of the ports and the DUT; what is unknown is left out.
+        rate_fps: Frames per second per direction.
+        macs: MACs of the ports and the DUT; what is unknown is left out.
 
     Raises:
-        RequestError: A pattern of the plan that OTG has no words for, or a rate that is no whole number of
+        RequestError: A pattern of the plan that OTG has no words for, or a rate that is not a whole number of
             frames a second.
     """
     if rate_fps != int(rate_fps):

@@ -16,7 +16,7 @@ class Became(StrEnum):
     DIFFERS = "differs"
     """Something near it; the row says what is different."""
     REFUSED = "refused"
-    """Not had here; the row says why, and whether it will be."""
+    """It does not exist here; the row says why, and whether it will be."""
     MEANINGLESS = "meaningless"
     """Nothing here depends on it."""
 
@@ -29,7 +29,7 @@ class Row:
     value: str
     """Read and written anew, never the file's own text."""
     line: int | None = None
-    """Of the file; None for what stands on a command line, or is a default."""
+    """Line number in the file; None for what is on a command line, or is a default."""
     became: Became
     text: str
 
@@ -59,7 +59,7 @@ class Imported:
     """What was made of a file."""
 
     kind: str
-    """Of the file: "siitperf" or "otg"."""
+    """Format of the file: "siitperf" or "otg"."""
     rows: tuple[Row, ...]
     testbed: str
     """The testbed file, as TOML."""

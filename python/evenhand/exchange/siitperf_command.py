@@ -48,7 +48,8 @@ class SiitperfCommand:
 
     program: Program
     arguments: Mapping[str, int]
-    """By the names of siitperf's README, in their order: octets, frames per second, seconds, milliseconds."""
+    """Values by the names of siitperf's README, in their order: octets, frames per second, seconds,
+    milliseconds."""
 
 
 def read_command(text: str, *, is_stateful: bool) -> SiitperfCommand:
@@ -58,7 +59,7 @@ def read_command(text: str, *, is_stateful: bool) -> SiitperfCommand:
         is_stateful: What siitperf.conf says: five more arguments belong to it then.
 
     Raises:
-        RequestError: It is no command line of siitperf, or siitperf would refuse it.
+        RequestError: It is not a command line of siitperf, or siitperf would refuse it.
     """
     try:
         words = shlex.split(text) if len(text) <= MOST_CHARACTERS else []

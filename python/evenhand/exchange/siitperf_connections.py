@@ -23,20 +23,20 @@ STATEFUL_KEYS = ("Stateful", "Enumerate-ports", "Enumerate-ips", "Responder-tupl
 INITIATOR_ON_THE_RIGHT = 2
 """Value of `Stateful`."""
 _PLANS: Mapping[tuple[int, int], str] = {(4, 4): "nat44", (6, 4): "nat64", (6, 6): "nat66"}
-"""By the IP version of the initiator and that of the responder."""
+"""Names of plans by the IP version of the initiator and that of the responder."""
 ORDERS: Sequence[str | None] = (None, "increasing", "decreasing", "pseudorandom", "pseudorandom")
-"""What the values of Enumerate-ports and Enumerate-ips stand for."""
+"""What the values of Enumerate-ports and Enumerate-ips mean."""
 
 
 def find_with_state(file: SiitperfFile, name: str | None) -> FoundPlan | None:
     """The plan whose left hosts open connections; None if there is none for these IP versions.
 
     Args:
-        file: With the initiator on the left.
+        file: The file, with the initiator on the left.
         name: The user's choice of a plan.
 
     Raises:
-        RequestError: A key is missing, or the user's plan is none of these.
+        RequestError: A key is missing, or the user's plan is not one of these.
     """
     versions = (file.value("IP-L-Vers"), file.value("IP-R-Vers"))
     usual = _PLANS.get(versions)
@@ -85,8 +85,8 @@ def _prefix_of_hosts(file: SiitperfFile) -> ipaddress.IPv6Network:
 
 
 def order_of(file: SiitperfFile) -> str:
-    """In which four tuples are used. Where siitperf enumerates none, it repeats them, and they are used once
-    here."""
+    """The order in which four tuples are used. Where siitperf enumerates none, it repeats them, and they are
+    used once here."""
     for key in ("Enumerate-ports", "Enumerate-ips"):
         order: str | None = ORDERS[file.value(key)]
         if order is not None:

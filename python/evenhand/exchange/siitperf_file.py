@@ -153,7 +153,7 @@ class SiitperfFile:
 
     path: Path
     settings: Mapping[str, Setting]
-    """In the order of the file."""
+    """Settings in the order of the file."""
     is_mirrored: bool = False
     """Whether `value` and `has` take its right side for the left one."""
 
@@ -162,8 +162,8 @@ class SiitperfFile:
         return mirrored(text) if self.is_mirrored else text
 
     def value(self, key: str) -> Any:
-        """Of the file, else siitperf's default. RequestError if there is neither: siitperf then takes what
-        its memory holds."""
+        """The file's value, else siitperf's default. RequestError if there is neither: siitperf then takes
+        what its memory holds."""
         key = self.as_written(key)
         if key in self.settings:
             return self.settings[key].value
@@ -181,7 +181,7 @@ class SiitperfFile:
 
 
 def mirrored(text: str) -> str:
-    """With left and right exchanged in each key."""
+    """The text with left and right exchanged in each key."""
     return _SIDED.sub(lambda found: _OTHER.get(found[0]) or found[1] + _OTHER[found[2]], text)
 
 
@@ -189,7 +189,8 @@ def read_siitperf(path: Path) -> SiitperfFile:
     """Read and check the file; touches nothing else.
 
     Raises:
-        RequestError: It cannot be read; a key is unknown or stands twice; a value is none of the key's.
+        RequestError: It cannot be read; a key is unknown or is written twice; a value is not one of the
+            key's.
     """
     text = read_foreign(path, most_octets=MOST_OCTETS, what="siitperf.conf")
     settings: dict[str, Setting] = {}

@@ -28,14 +28,14 @@ from evenhand.plan import (
 Version = Literal[4, 6]
 SIDE: Mapping[Part, SideName] = {"L": "left", "R": "right"}
 MODES: Sequence[Mode] = ("fixed", "increment", "decrement", "pseudorandom")
-"""What 0, 1, 2 and 3 stand for in siitperf.conf."""
+"""What 0, 1, 2 and 3 mean in siitperf.conf."""
 CLOSEST = " instead: the closest that a plan has"
-"""Said behind an address."""
+"""Words that follow an address."""
 _CANDIDATES: Mapping[int, Sequence[str]] = {
     4: ("direct_v4_net24", "direct_v4_net16", "gateway_v4"),
     6: ("direct_v6", "gateway_v6"),
 }
-"""With the hosts on the link first: so siitperf's documents have them."""
+"""Plans by IP version. Those with the hosts on the link come first, as siitperf's documents have them."""
 _BESIDE_TRANSLATED = "gateway_v6"
 """The one plan of native traffic that goes with a translated one."""
 _WITH_NETWORKS: Mapping[int, str] = {4: "nets_v4_single_host", 6: "nets_v6_direct"}
@@ -49,7 +49,7 @@ class WantedSide:
     real: Address
     mode: Mode
     offset: int | None
-    """Octet at which the number stands that varies; None if there is one address."""
+    """Octet at which the number that varies begins; None if there is one address."""
     first: int
     last: int
     networks: int
@@ -68,11 +68,11 @@ class FoundPlan:
     """A plan, the options that make it, and where it departs from what was wanted."""
 
     name: str
-    """As it is typed."""
+    """Name as it is typed."""
     options: tuple[str, ...]
     plan: AddressPlan
     differences: Mapping[str, str] = field(default_factory=dict)
-    """By key of siitperf.conf."""
+    """Differences by key of siitperf.conf."""
 
 
 def wanted_side(
@@ -220,7 +220,7 @@ def differences_of(key: str, wanted: WantedSide, hosts: HostRange, why: str) -> 
     """Where these hosts depart from what was wanted, by key.
 
     Args:
-        key: Of the address.
+        key: The key of the address.
         why: What is said behind the addresses of the hosts.
     """
     if wanted.offset is None:
@@ -258,6 +258,6 @@ def _with_number(address: Address, offset: int, number: int) -> Address:
 
 
 def has_background(file: SiitperfFile) -> bool:
-    """Whether both IPv6 addresses of the background traffic are given; `::` stands for none."""
+    """Whether both IPv6 addresses of the background traffic are given; `::` means none."""
     keys = [f"IPv6-{part}-Real" for part in PARTS]
     return all(file.has(key) and int(file.value(key)) for key in keys)

@@ -25,9 +25,9 @@ class FoundPorts:
 
     options: Sequence[str]
     texts: Mapping[str, str]
-    """By key: the option that it is part of."""
+    """The option that each key is part of."""
     unused: Mapping[str, str]
-    """By key: why nothing depends on it."""
+    """The reason why nothing depends on a key, by key."""
     differences: Mapping[str, str]
 
 
@@ -97,7 +97,7 @@ def _ports_of_connections(file: SiitperfFile) -> FoundPorts:
 
 
 def _value(mode: Mode, first: int, last: int) -> str:
-    """As the options have it."""
+    """The ports as the options have them."""
     if mode == "fixed":
         return "fixed"
     if first == last:

@@ -31,7 +31,7 @@ def plan_behind(
     alone, and why it has none of them.
 
     Args:
-        beside: The plan of native traffic that must go with it.
+        beside: The plan of native traffic that must be sent with it.
     """
     why = ""
     for prefix in prefixes:

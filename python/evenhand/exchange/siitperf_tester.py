@@ -23,7 +23,8 @@ def port_facts(file: SiitperfFile, part: Part) -> PortFacts:
 
 
 def cpu_keys(file: SiitperfFile) -> list[str]:
-    """In the order of the testbed file: four CPUs are two senders and two receivers, two have a port each."""
+    """The file's CPU keys in the order of the testbed file: four CPUs are two senders and two receivers, two
+    have a port each."""
     if not file.value("Reverse"):
         keys = ["CPU-L-Send", "CPU-R-Recv"]
     elif not file.value("Forward"):

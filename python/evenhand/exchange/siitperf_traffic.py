@@ -22,7 +22,8 @@ class Traffic:
     plans: tuple[FoundPlan, ...]
     """None: nothing. Two: foreground and background."""
     versions: tuple[Version, ...]
-    """Of the foreground, then of the background; of a translated foreground alone both."""
+    """IP versions of the foreground, then of the background; both versions of a translated foreground
+    alone."""
     is_translated: bool
     """Whether the foreground is."""
     is_stateful: bool
@@ -31,7 +32,7 @@ class Traffic:
     """Whether that can be sent: connections, by a plan whose DUT keeps state."""
     is_background_only: bool
     share: tuple[int, int] | None
-    """Of foreground to background, if both are sent."""
+    """Ratio of foreground to background, if both are sent."""
 
     @property
     def is_rest(self) -> bool:
@@ -40,7 +41,7 @@ class Traffic:
 
     @property
     def translation(self) -> Translation | None:
-        """What the DUT must be told, if translated frames are sent."""
+        """The translation that the DUT must be configured for, if translated frames are sent."""
         return self.plans[0].plan.translation if self.plans else None
 
     @property
@@ -52,7 +53,7 @@ def traffic_of(file: SiitperfFile, typed: SiitperfCommand | None, plan: str | No
     """The nearest plans.
 
     Args:
-        file: With IPv6 on the left if it is translated.
+        file: The file, with IPv6 on the left if it is translated.
         plan: The user's choice for the foreground; that of the background follows from the file.
 
     Raises:
@@ -95,7 +96,7 @@ def traffic_of(file: SiitperfFile, typed: SiitperfCommand | None, plan: str | No
 
 
 def _share(m: int, n: int) -> tuple[int, int]:
-    """As `--mix` has it: to 999 each."""
+    """The share as `--mix` has it: to 999 each."""
     near = Fraction(m, n).limit_denominator(_MOST_SHARE)
     near = min(max(near, Fraction(1, _MOST_SHARE)), Fraction(_MOST_SHARE - 1, _MOST_SHARE))
     return near.numerator, near.denominator - near.numerator

@@ -15,7 +15,7 @@ from evenhand.rig.testbed.drivers import FILL_IN, PCI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What the user has said beside the file: nothing of it is taken from a stranger's text."""
+    """What the user has said in addition to the file: nothing of it is taken from a stranger's text."""
 
     devices: Mapping[SideName, str] = field(default_factory=dict)
     is_isolated: bool = False
@@ -24,7 +24,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortFacts:
-    """Of one port: keys of the testbed file with their values, and where each comes from."""
+    """Keys of the testbed file for one port, with their values and where each comes from."""
 
     mac: tuple[str, str] | None = None
     dut_mac: tuple[str, str] | None = None

@@ -26,10 +26,10 @@ LETTERS = {
 MTU_LETTER = "z"
 """Has no size of its own: each result states it (RFC 6985, section 4)."""
 MOST_FRAMES = 256
-"""Of a sequence."""
+"""Most frames of a sequence."""
 FORMS = "IMIX - aaafg, imix:aaafg, imix:aaz:z=1400, imix:AAAG:A=84:G=1518, imix:aaafg:frames=200:seed=7"
 ALGORITHM = "SplitMix64 and Fisher-Yates"
-"""Of an order that is drawn; each result states it with the seed (RFC 6985, section 5)."""
+"""How an order is drawn; each result states it with the seed (RFC 6985, section 5)."""
 
 _LONG = re.compile(
     r"(?P<custom>CUSTOM\s+)?IMIX\s*-\s*(?P<sequence>[a-zA-Z]+)\s*(?:\((?P<sizes>[^)]*)\))?", re.IGNORECASE
@@ -45,7 +45,7 @@ class DrawnOrder:
     and a seed has one order."""
 
     frames: int
-    """Of the order, a multiple of the letters; then it repeats."""
+    """Frames of the order, a multiple of the letters; then it repeats."""
     seed: int = 1
     """0 to 2^64 - 1."""
 
@@ -59,7 +59,7 @@ class Imix:
     sequence: str
     """A letter for each frame: small ones as the RFC has them, capital ones with sizes of one's own."""
     sizes: tuple[tuple[str, int], ...] = ()
-    """Of z and of capital letters, in octets with the FCS."""
+    """Sizes of z and of capital letters, in octets with the FCS."""
     drawn: DrawnOrder | None = None
     """None if frames are sent in the order of the letters."""
 
@@ -68,7 +68,7 @@ class Imix:
 
     @property
     def letters(self) -> str:
-        """Of each frame, in the order in which they are sent."""
+        """Letter of each frame, in the order in which they are sent."""
         if self.drawn is None:
             return self.sequence
         return "".join(
@@ -77,7 +77,7 @@ class Imix:
 
     @property
     def octets(self) -> tuple[int, ...]:
-        """Of each frame in the order in which they are sent, with the FCS."""
+        """Size of each frame in the order in which they are sent, with the FCS."""
         known = LETTERS | dict(self.sizes)
         return tuple(known[letter] for letter in self.letters)
 
@@ -135,8 +135,8 @@ def is_imix(text: str) -> bool:
 
 
 def parse_imix(text: str, *, where: str = "") -> Imix:
-    """`IMIX - aaafg` or `imix:aaafg`; sizes of z and of capital letters stand behind it. RequestError shows
-    the text and the forms."""
+    """`IMIX - aaafg` or `imix:aaafg`; sizes of z and of capital letters follow it. RequestError shows the
+    text and the forms."""
     long, short = _LONG.fullmatch(text.strip()), _SHORT.fullmatch(text.strip())
     found = long or short
     if found is None:
@@ -185,12 +185,12 @@ def parse_imix(text: str, *, where: str = "") -> Imix:
 
 
 def mean_octets(size: FrameSize) -> Fraction:
-    """Of a frame, with the FCS."""
+    """Mean size of a frame, with the FCS."""
     return size.mean if isinstance(size, Imix) else Fraction(size)
 
 
 def largest_octets(size: FrameSize) -> int:
-    """Of its largest frame, with the FCS."""
+    """Size of its largest frame, with the FCS."""
     return max(size.octets) if isinstance(size, Imix) else size
 
 

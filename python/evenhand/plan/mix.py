@@ -20,8 +20,8 @@ MOST_OF_A_SHARE = 100
 
 
 def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]) -> AddressPlan:
-    """Both plans on one testbed: of every n + m frames of a direction n are of the first and m of the second,
-    evenly spread (R5180-14).
+    """Both plans on one testbed: in every n + m frames of a direction, n are of the first and m of the
+    second, evenly spread (R5180-14).
 
     Args:
         share: n and m, such as (90, 10), which is the same as (9, 1).
@@ -71,10 +71,10 @@ def make_mix(
     name: str, hosts: SideCounts | None = None, *, networks: SideCounts | None = None
 ) -> AddressPlan:
     """The plan of this name, or of `siit+gateway-v6` the mix of both in equal shares. PlanError if there is
-    none such.
+    no such plan.
 
     Args:
-        hosts: Of each of the plans, or as many as it has.
+        hosts: Hosts of each of the plans, or as many as it has.
     """
     first, *others = (_make_plan(each, hosts, networks) for each in name.split("+"))
     return first if not others else mix_versions(first, others[0], (1, 1))
@@ -169,8 +169,8 @@ def describe_mix(plan: AddressPlan, size: FrameSize) -> dict[str, Any] | None:
 
 
 def with_titles(mix: Any) -> Any:
-    """A stored `describe_mix` as it is made today, so that files of all ages compare alike. What is none
-    stays what it is."""
+    """A stored `describe_mix` as it is made today, so that files of all ages compare alike. A value that is
+    not one stays as it is."""
     if isinstance(mix, dict) and "imix" in mix:
         mix = {"drawn": None, **mix}
     versions = mix.get("versions") if isinstance(mix, dict) else None

@@ -49,7 +49,7 @@ class OtherVersion:
 
     plan: AddressPlan
     share: tuple[int, int]
-    """Of n + m frames n are of the plan that has this, and m of `plan`; in lowest terms."""
+    """n and m: out of n + m frames, n are of the plan that has this, and m of `plan`; in lowest terms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +72,11 @@ class AddressPlan:
     """One R for both addresses of a frame: the destination is in the network of the source's number
     (SEED-82). Else two are drawn."""
     translation: Translation | None = None
-    """What the DUT must be told to translate so; None: it does not translate statelessly."""
+    """The translation that the DUT must be configured for; None: it does not translate statelessly."""
     nat: Nat | None = None
     """The same of a DUT that keeps state; None: it keeps none."""
     other: OtherVersion | None = None
-    """Of a mix of both IP versions; else None. All else here is of this plan alone."""
+    """The other plan of a mix of both IP versions; else None. All other fields describe this plan alone."""
 
     @property
     def title(self) -> str:
@@ -133,7 +133,7 @@ class AddressPlan:
 
     @property
     def ip_version(self) -> IpVersion:
-        """That of both sides, of a mix in its first plan.
+        """The IP version of both sides; of a mix, that of its first plan.
 
         Raises:
             PlanError: The sides differ, so that only a stream or a side has one.
@@ -174,7 +174,7 @@ class AddressPlan:
         one.
 
         Args:
-            tag_octets: Of the VLAN tags of each link, which a frame size counts.
+            tag_octets: Octets of the VLAN tags of each link, which a frame size counts.
         """
         return max(
             (SMALLEST_FRAME[side.ip_version] - side.added_octets + tag_octets.of(side.name), side.ip_version)
@@ -189,13 +189,13 @@ class AddressPlan:
         *,
         tag_octets: SideCounts = NO_TAGS,
     ) -> tuple[Stream, ...]:
-        """What is sent and what arrives, of each direction in turn; of a mix of IP versions, a stream for
+        """What is sent and what arrives, for each direction in turn; a mix of IP versions has a stream for
         each.
 
         Args:
-            frame_size: As people ask for it: with the FCS and the tags of the side that sends. None: the
-                smallest.
-            tag_octets: Of the VLAN tags of each link.
+            frame_size: The size as people ask for it: with the FCS and the tags of the side that sends. None:
+                the smallest.
+            tag_octets: Octets of the VLAN tags of each link.
         """
         size = self.smallest_frame(tag_octets)[0] if frame_size is None else frame_size
         return tuple(

@@ -15,7 +15,7 @@ RFC9693_DESTINATION_PORTS = UdpRange(first=1, last=100)
 """40,000 x 100: the ranges of RFC 9693, 4.4, which a table of usual size can hold (R9693-04)."""
 ANY_PORT = UdpRange(first=1, last=65535)
 TupleOrder = Literal["pseudorandom", "increasing", "decreasing"]
-"""In which order the four tuples of a plan are given to the connections (R9693-05)."""
+"""Order in which the four tuples of a plan are given to the connections (R9693-05)."""
 TUPLE_ORDERS: tuple[TupleOrder, ...] = ("pseudorandom", "increasing", "decreasing")
 MAX_CONNECTIONS = 2**32 - 1
 MAX_FOUR_TUPLES = 2**62
@@ -23,15 +23,15 @@ MAX_FOUR_TUPLES = 2**62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nat:
-    """What the DUT has to be told (RFC 3022, RFC 6146): hosts of the left open connections, and the right
-    knows them by addresses of a pool and by any UDP port."""
+    """What the DUT has to be configured for (RFC 3022, RFC 6146): hosts of the left open connections, and the
+    right knows them by addresses of a pool and by any UDP port."""
 
     inside: Network
     """The hosts of the left are in it."""
     pool: Network
     """What the DUT may translate them to; the plan's right side uses the first of these addresses."""
     prefix: ipaddress.IPv6Network | None = None
-    """Of a NAT64: behind it the IPv4 hosts have their addresses on the IPv6 side (RFC 6052)."""
+    """Prefix of a NAT64: behind it the IPv4 hosts have their addresses on the IPv6 side (RFC 6052)."""
 
     def __post_init__(self) -> None:
         if self.prefix is not None:

@@ -18,7 +18,7 @@ BENCHMARKING_BLOCK: dict[tuple[IpVersion, SideName], Network] = {
 """Blocks of the two sides (SEED-03, SEED-04; RFC 5180 erratum 1752)."""
 
 PRIVATE_BLOCK: Network = ipaddress.ip_network("10.0.0.0/8")
-"""Of IPv4 hosts behind a NAT (RFC 1918)."""
+"""Addresses of IPv4 hosts behind a NAT (RFC 1918)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

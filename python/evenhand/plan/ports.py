@@ -18,11 +18,11 @@ def parse_ports(text: str | None, default: UdpRange, classic: UdpRange, *, where
     hexadecimal (0xC020).
 
     Args:
-        default: What None stands for.
-        classic: What `fixed` stands for.
+        default: What None means.
+        classic: What `fixed` means.
 
     Raises:
-        RequestError: It is no range of UDP ports.
+        RequestError: It is not a range of UDP ports.
     """
     if text is None:
         return default

@@ -44,7 +44,7 @@ class HostRange:
 
     base: Address
     offset: int
-    """Octet of the address at which the big-endian 16-bit number stands: that of its upper half."""
+    """Octet of the address at which the big-endian 16-bit number begins: that of its upper half."""
     first: int
     count: int
     """Hosts of one network."""
@@ -52,8 +52,8 @@ class HostRange:
     networks: NetworkRange | None = None
     """None: one network, and nothing but the host number varies."""
     gap: int = 0
-    """Octets between the two of the number: 1 where they stand around octet 8, which is zero in an address
-    with an IPv4 address in it (RFC 6052, 2.2)."""
+    """Octets between the two of the number: 1 where they lie around octet 8, which is zero in an address with
+    an IPv4 address in it (RFC 6052, 2.2)."""
 
     def __post_init__(self) -> None:
         is_v6 = self.base.version == 6
@@ -190,7 +190,7 @@ class HostRange:
         return ipaddress.ip_address(bytes(octets))
 
     def find(self, address: Address) -> tuple[int, int] | None:
-        """Host index and network of an address of the range; None if it is none."""
+        """Host index and network of an address of the range; None if it is not one."""
         if address.version != self.base.version:
             return None
         octets = address.packed
@@ -224,7 +224,7 @@ class HostRange:
 
     @property
     def _base_network(self) -> int:
-        """Network 0, as it stands in the base address."""
+        """Network 0, as it is in the base address."""
         if self.networks is None:
             return 0
         at = self.networks.offset

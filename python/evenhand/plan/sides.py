@@ -46,7 +46,8 @@ class SideCounts(NamedTuple):
 
     @property
     def written(self) -> str:
-        """As an option or a key of a file has it: `65534`, or `65534,253` where the sides differ."""
+        """The counts as an option or a key of a file has them: `65534`, or `65534,253` where the sides
+        differ."""
         return str(self.left) if self.left == self.right else f"{self.left},{self.right}"
 
     def __str__(self) -> str:

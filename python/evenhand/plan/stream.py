@@ -82,7 +82,7 @@ class Stream:
     arrives: Frames
     """What the DUT sends, and the tester must receive."""
     share: Fraction = Fraction(1)
-    """Of all frames of the direction."""
+    """Share of all frames of the direction."""
 
     @property
     def ends(self) -> tuple[Frames, Frames]:
@@ -119,7 +119,7 @@ def theoretical_fps(streams: Sequence[Stream], line_rates_bps: Mapping[SideName,
     sent nor as they arrive. The slowest line decides.
 
     Args:
-        line_rates_bps: By side; None where it is not known, so that this line limits nothing.
+        line_rates_bps: Line rates by side; None where it is not known, so that this line limits nothing.
 
     Returns:
         None if no line rate is known.

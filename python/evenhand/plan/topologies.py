@@ -141,7 +141,7 @@ classic_v4 = Topology(
 
 
 _PREFIX = ipaddress.IPv6Network("2001:2:0:64::/96")
-"""Of translators, unless another one is asked for."""
+"""Prefix of translators, unless another one is asked for."""
 
 
 def _behind(prefix: ipaddress.IPv6Network, network: ipaddress.IPv4Network) -> PeerAddresses:
@@ -197,7 +197,7 @@ def _nat(
     name: str, inside: str, outside: Topology, pool: str, prefix: ipaddress.IPv6Network = _PREFIX
 ) -> Topology:
     """Hosts on the left that open connections to those on the right, through a DUT that translates their
-    addresses and ports and keeps state (RFC 9693). The links are those of gateway plans: nobody could reach a
+    addresses and ports and keeps state (RFC 9693). The links are those of gateway plans: no one could reach a
     host on the link of the left before it has opened a connection."""
     inside_network, pool_network = ipaddress.ip_network(inside), ipaddress.ip_network(pool)
     inner = gateway_v4 if inside_network.version == 4 else gateway_v6
@@ -324,7 +324,7 @@ def make_plan(
     destination_ports: UdpRange | None = None,
 ) -> AddressPlan:
     """The plan of this name; `-` and `_` are the same. PlanError names the plans there are; a mix of two
-    plans is none of them. `siit@2001:db8::/40` is `siit` with that translation prefix."""
+    plans is not one of them. `siit@2001:db8::/40` is `siit` with that translation prefix."""
     topology = _topology_of(name.replace("-", "_"))
     if topology is None:
         titles = [plan_title(known) for known in TOPOLOGIES]

@@ -16,7 +16,7 @@ from evenhand.plan.translation import Translation
 from evenhand.plan.validate import check_plan
 
 Counts = int | tuple[int, int] | None
-"""Of both sides, or of left and right; None for the maximum."""
+"""Count for both sides, or for left and right; None for the maximum."""
 
 CLASSIC_SOURCE_PORT = UdpRange(first=0xC020, last=0xC020, mode="fixed")
 CLASSIC_DESTINATION_PORT = UdpRange(first=7, last=7, mode="fixed")
@@ -35,7 +35,7 @@ class PeerAddresses:
     base: str
     """The address whose 16-bit host number is 0."""
     offset: int
-    """Octet at which that number stands: 2 in IPv4, 14 behind an IPv6 prefix of 96 bits."""
+    """Octet at which that number begins: 2 in IPv4, 14 behind an IPv6 prefix of 96 bits."""
     gap: int = 0
     """Octets between the two of the number: 1 behind an IPv6 prefix of 40 bits."""
 
@@ -51,7 +51,7 @@ class SideAddresses:
     hosts: str
     """Network 0 of the hosts."""
     host_offset: int | None = None
-    """Octet at which the 16-bit number of a host stands in its address. None: 2 in IPv4, 12 in IPv6."""
+    """Octet at which the 16-bit number of a host begins in its address. None: 2 in IPv4, 12 in IPv6."""
     host_gap: int = 0
     """Octets between the two of the number."""
     peers: PeerAddresses | None = None
@@ -83,18 +83,18 @@ class Topology:
     networks: int | None = None
     """Most networks of a side, and the default; None if there is one that has no number."""
     translation: Translation | None = None
-    """What the DUT must be told, where it translates without state."""
+    """What the DUT must be configured for, where it translates without state."""
     nat: Nat | None = None
     """The same with state."""
     source_ports: UdpRange = RFC4814_SOURCE_PORTS
-    """Unless others are asked for; `destination_ports` likewise."""
+    """Source ports unless others are asked for; `destination_ports` likewise."""
     destination_ports: UdpRange = RFC4814_DESTINATION_PORTS
     interface_id: int = 0
-    """What stands behind the host number of an IPv6 address."""
+    """What follows the host number of an IPv6 address."""
 
     @property
     def ip_version(self) -> IpVersion:
-        """Of both sides, unless the DUT translates; then of the left."""
+        """IP version of both sides, unless the DUT translates; then of the left."""
         return self.left.ip_version
 
     def __call__(
@@ -117,11 +117,12 @@ class Topology:
                 default (SEED-42). One host in one network is a single address pair.
             networks: Networks of each side; likewise. Topologies without networks take 1 only.
             fixed_source: Every frame comes from the first host of its side (SEED-35).
-            fixed_source_network: From the first network of its side, and any host of it (SEED-83).
+            fixed_source_network: Every frame comes from the first network of its side, and any host of it
+                (SEED-83).
             common_network: One number for the networks of source and destination, instead of one each
                 (SEED-82).
-            source_ports: Of both directions, with state of the frames that open connections; None for the
-                topology's. `destination_ports` likewise.
+            source_ports: Source ports of both directions; with state, those of the frames that open
+                connections; None for the topology's. `destination_ports` likewise.
 
         Raises:
             PlanError: A count outside the topology's limits.

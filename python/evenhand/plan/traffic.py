@@ -25,10 +25,10 @@ class PortMacs:
     """MACs on the link of one side."""
 
     tester: str
-    """Of the tester's port, which is the gateway's, or that of the hosts on the link unless each has its
+    """MAC of the tester's port, which is the gateway's, or that of the hosts on the link unless each has its
     own."""
     dut: str | None
-    """Of the DUT's interface; None if it was not resolved."""
+    """MAC of the DUT's interface; None if it was not resolved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,8 +192,8 @@ class Traffic:
         return self.plan.fixed_source or self.plan.fixed_source_network
 
     def _shown_ends(self, direction: Direction) -> tuple[HostRange, HostRange]:
-        """As frames have them where sources are fixed; else left and right, which are the same in both
-        directions."""
+        """Both ends as frames have them where sources are fixed; else left and right, which are the same in
+        both directions."""
         source, destination = self.ends(direction)
         return (
             (source, destination)

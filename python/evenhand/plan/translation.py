@@ -25,7 +25,7 @@ _NO_PREFIXES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """What the DUT has to be told (RFC 7915)."""
+    """What the DUT has to be configured for (RFC 7915)."""
 
     prefix: ipaddress.IPv6Network
     """Behind it the IPv4 hosts have their addresses on the IPv6 side (RFC 6052)."""
@@ -47,7 +47,7 @@ class Translation:
 
     @property
     def needs_mapping(self) -> bool:
-        """Whether a translator must be told more than the prefix (an EAMT)."""
+        """Whether a translator needs more than the prefix (an EAMT)."""
         return self.ipv6_hosts != network_behind(self.prefix, self.ipv6_hosts_as_ipv4)
 
     def embed(self, address: ipaddress.IPv4Address) -> ipaddress.IPv6Address:
@@ -91,7 +91,7 @@ def check_prefix(prefix: ipaddress.IPv6Network, *, where: str) -> None:
 
 
 def embedded_octets(prefix_length: int) -> tuple[int, ...]:
-    """Where the four octets of an IPv4 address stand behind a prefix of one of PREFIX_LENGTHS, in bits (RFC
+    """Where the four octets of an IPv4 address are behind a prefix of one of PREFIX_LENGTHS, in bits (RFC
     6052, 2.2)."""
     first = prefix_length // 8
     return tuple([octet for octet in range(first, first + 5) if octet != _ZERO_OCTET][:4])
@@ -106,7 +106,7 @@ def embed(prefix: ipaddress.IPv6Network, address: ipaddress.IPv4Address) -> ipad
 
 
 def network_behind(prefix: ipaddress.IPv6Network, network: ipaddress.IPv4Network) -> ipaddress.IPv6Network:
-    """All IPv6 addresses in which an address of this network stands: octet 8 counts as one of its bits."""
+    """All IPv6 addresses that contain an address of this network: octet 8 counts as one of its bits."""
     octets = embedded_octets(prefix.prefixlen)
     whole, rest = divmod(network.prefixlen, 8)
     length = 8 * octets[whole] + rest if whole < len(octets) else 8 * octets[-1] + 8

@@ -6,7 +6,7 @@ from __future__ import annotations
 from evenhand.plan.model import AddressPlan
 
 MOST_UNSUSPICIOUS_DIRECT_HOSTS = 2048
-"""Hosts on the link of one side up to which a neighbour table is no concern (SEED-06)."""
+"""Hosts on the link of one side up to which a neighbour table is not a concern (SEED-06)."""
 
 
 def plan_warnings(plan: AddressPlan) -> list[str]:

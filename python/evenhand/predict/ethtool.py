@@ -36,15 +36,15 @@ SYMMETRIC_XOR = "symmetric-xor"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndirectionTable:
-    """The entries as words, and what the output tells of the hash."""
+    """The entries as words, and what the output says of the hash."""
 
     words: list[str]
     key: bytes | None = None
     """None: it was not shown."""
     why_no_key: str = ""
-    """What stands in its place."""
+    """What the output has in its place."""
     why_no_function: str = ""
-    """What stands in the place of the hash functions; empty if they are told, or not spoken of."""
+    """What the output has in place of the hash functions; empty if they are listed, or not mentioned."""
     switches: Mapping[str, str] = field(default_factory=dict)
     """`on` or `off`, by hash function and transformation."""
     rings: int | None = None
@@ -61,7 +61,7 @@ def is_ethtool(text: str) -> bool:
 
 
 def read_table(text: str) -> IndirectionTable:
-    """Refuses nothing: what is not told is missing from what is returned."""
+    """Refuses nothing: what is not stated is missing from what is returned."""
     no_function = _NO_FUNCTION.search(text)
     key, instead, rings = _KEY.search(text), _NO_KEY.search(text), _RINGS.search(text)
     return IndirectionTable(
@@ -80,7 +80,7 @@ def read_ethtool(text: str, *, where: str) -> IndirectionTable:
     table = read_table(text)
     on = [name for name, state in table.switches.items() if state == "on"]
     if table.switches.get(TOEPLITZ) == "off":
-        # A transformation is no function: those that are on then are told.
+        # A transformation is not a function: the functions that are on then are named.
         functions = [name for name in on if not name.startswith("symmetric-")]
         raise RequestError(
             f"this NIC hashes with {' and '.join(functions) or 'a function of its own'}, but"

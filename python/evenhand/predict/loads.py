@@ -46,10 +46,10 @@ _NETWORK_WORD = 1
 
 
 class _Word(NamedTuple):
-    """Of an address, or a port."""
+    """A 16-bit word of an address, or a port."""
 
     octet: int
-    """At which it begins."""
+    """Octet at which it begins."""
     values: range
     gap: int = 0
     """Octets between its two."""
@@ -59,7 +59,7 @@ class TupleField(NamedTuple):
     """A 16-bit word of the hash input, or the part of one that varies by itself."""
 
     bit_offsets: tuple[int, ...]
-    """Where it stands; twice with a symmetric hash."""
+    """Bit offsets at which it begins; twice with a symmetric hash."""
     values: range
     """All equally likely, whatever the other fields are. One value: a constant."""
     gap: int = 0
@@ -74,9 +74,9 @@ class Prediction:
     plan: AddressPlan
     model: DeviceModel
     combinations: int
-    """Of the field values that the device hashes, in each direction. Where the directions have unlike numbers
-    (a fixed source and unlike sides), their least common multiple: each combination of a direction then
-    counts several times, and the directions weigh the same."""
+    """Number of combinations of the field values that the device hashes, in each direction. Where the
+    directions have unlike numbers (a fixed source and unlike sides), their least common multiple: each
+    combination of a direction then counts several times, and the directions weigh the same."""
     counts: dict[Direction, tuple[int, ...]]
     """How many of the combinations each element gets, per direction; exact."""
 
@@ -94,7 +94,7 @@ class Prediction:
 
     @property
     def total_counts(self) -> tuple[int, ...]:
-        """Of all directions together: the elements serve both."""
+        """Counts of all directions together: the elements serve both."""
         return tuple(sum(counts) for counts in zip(*self.counts.values(), strict=True))
 
     @property
@@ -201,11 +201,10 @@ def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) ->
 def _tie_networks(
     source: list[_Word], destination: list[_Word], width: int, model: DeviceModel
 ) -> TupleField:
-    """Take the network's words out of both addresses and make one field of them that stands in both
-    (SEED-82)."""
+    """Take the network's words out of both addresses and make one field of them that is in both (SEED-82)."""
     octet, numbers, _ = source.pop(_NETWORK_WORD)
     _, others, _ = destination.pop(_NETWORK_WORD)
-    # The sides' networks differ in bits that their numbers do not reach: what stands there is constant.
+    # The sides' networks differ in bits that their numbers do not reach: what is there is constant.
     constant = numbers[0] ^ others[0]
     assert all(a ^ constant == b for a, b in zip(numbers, others, strict=True))
     destination.append(_Word(octet, range(constant, constant + 1)))

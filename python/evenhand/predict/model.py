@@ -20,15 +20,15 @@ VERIFICATION_KEY = bytes.fromhex(
 """The key of the public verification suite, which many NICs have as default (RSS-03)."""
 
 OPENBSD_SEED = 0x6D5A
-"""The 16 bits that OpenBSD's key repeats, as they stand in its sources; newer kernels draw 16 bits of odd
-parity when they start."""
+"""The 16 bits that OpenBSD's key repeats, as its sources have them; newer kernels draw 16 bits of odd parity
+when they start."""
 
 MAX_ELEMENTS = 4096
 COMMON_TABLE_SIZE = 128
 MAX_TABLE_SIZE = 65536
 
 _INPUT_OCTETS: dict[HashType, int] = {"type1": 32, "type2": 36}
-"""Of the hash over an IPv6 frame, the longest that the device meets."""
+"""Input octets of the hash over an IPv6 frame, the longest that the device meets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,13 @@ class NeighborCost:
     """Frames become dearer when the neighbour table outgrows the caches, for all elements alike."""
 
     free_entries: int
-    """Up to so many entries cost nothing; 0: the table costs nothing."""
+    """Entries that cost nothing; 0: the table costs nothing."""
     growth: float
     """Additional cost of a frame for each doubling beyond: 0.1 is ten percent."""
 
     def factor(self, entries: int) -> float:
-        """By which a frame is dearer than with an empty table: as `router/elements/elements.hpp` has it."""
+        """Factor by which a frame is dearer than with an empty table, as `router/elements/elements.hpp` has
+        it."""
         if self.free_entries == 0 or entries <= self.free_entries:
             return 1.0
         return 1.0 + self.growth * math.log2(entries / self.free_entries)

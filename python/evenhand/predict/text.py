@@ -27,7 +27,7 @@ def hosts_title(plan: AddressPlan) -> str:
 
 
 def describe_model(model: DeviceModel) -> str:
-    """One line that tells the device's elements, hash and table."""
+    """One line that states the device's elements, hash and table."""
     symmetric = ", symmetric: source XOR destination" if model.symmetric else ""
     rate = f", {format_rate(model.rate_fps)} each" if model.rate_fps is not None else ""
     key = "" if model.key == VERIFICATION_KEY else f", key {model.key[:4].hex()}..."
@@ -65,13 +65,13 @@ def series_table(series: Sequence[Prediction]) -> Table:
 
 
 class _Bar:
-    """As long as there is room, so that a series stays a table at 80 columns."""
+    """A bar that is as long as there is room, so that a series stays a table at 80 columns."""
 
     def __init__(self, share: float) -> None:
         self.share = share
 
     def __str__(self) -> str:
-        # Says nothing that the share beside it does not: without room for a table it is left out.
+        # It says nothing that the share next to it does not: without room for a table it is left out.
         return ""
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
@@ -83,7 +83,7 @@ class _Bar:
 
 
 def even_sentence(plan: AddressPlan, model: DeviceModel, smallest: int | None) -> str:
-    """From how many hosts on the load is even. `plan` has all hosts that there are."""
+    """A sentence on how many hosts are needed for an even load. `plan` has all hosts that there are."""
     maximum = format_count(maximum_hosts(plan))
     percent = f"{float(EVEN_TOLERANCE) * 100:g} %"
     if model.table_unevenness == 1:

@@ -10,7 +10,7 @@ from evenhand.base.shell_command import run_shell_command
 from evenhand.base.units import format_duration
 
 LONGEST_S = 300.0
-"""Of emptying a table: 10^8 connections at the rates of RFC 9693, 4.8, take minutes."""
+"""Longest time for emptying a table: 10^8 connections at the rates of RFC 9693, 4.8, take minutes."""
 _SHOWN = 300
 
 
@@ -19,9 +19,9 @@ class Emptied:
     """A table that was emptied."""
 
     seconds: float
-    """From the request until it was done (R9693-13)."""
+    """Seconds from the request until it was done (R9693-13)."""
     connections: int | None = None
-    """That were in it; None if the DUT does not tell."""
+    """Connections that were in it; None if the DUT does not report them."""
 
     def to_document(self) -> dict[str, float | int | None]:
         return {"seconds": self.seconds, "connections": self.connections}

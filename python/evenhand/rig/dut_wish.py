@@ -40,12 +40,12 @@ class DutWish:
     """What a DUT is set up for: a plan, and which fields its NICs hash."""
 
     plan: AddressPlan
-    """All its addresses, whatever a point sends: the DUT is set up for them once. Of both IP versions it may
-    be."""
+    """All its addresses, whatever a point sends: the DUT is set up for them once. It may be a mix of both IP
+    versions."""
     hash_type: HashType | None
     """None: as it is."""
     label: str
-    """Of who wishes it, for errors: `point s/throughput/1`."""
+    """Name of what wishes it, for errors: `point s/throughput/1`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class DutChange:
 
     @property
     def command(self) -> str:
-        """That would have done the same."""
+        """The command that would have done the same."""
         return f"evenhand {self.when.replace('_', ' ')}"
 
     def to_json(self) -> str:

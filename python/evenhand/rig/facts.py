@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rig: what the draft's Figure 6 and its text tell of tester and DUT, with None where nobody has said,
-and what is missing by name."""
+"""Rig: what the draft's Figure 6 and its text state of tester and DUT, with None where it was not stated, and
+what is missing by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evenhand.rig.testbed import DutFacts, Testbed
 from evenhand.rig.testbed.device import read_device
 
 FACTS = tuple(DutFacts.model_fields)
-"""Of both machines, by the keys of the testbed file's `[dut.facts]` (SEED-84)."""
+"""Facts of both machines, by the keys of the testbed file's `[dut.facts]` (SEED-84)."""
 NOT_OF_A_TESTER = ("flow_hash", "policing")
 """It forwards nothing."""
 OF_A_PLAN = ("neighbor_table", "connection_table", "plan", "sysctls", "napi_threads")
@@ -25,10 +25,10 @@ OF_A_PLAN = ("neighbor_table", "connection_table", "plan", "sysctls", "napi_thre
 
 
 def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # noqa: PT028 (no test, whatever its name)
-    """For `CampaignRecord.testbeds`: `tester` as read here, `dut` as the testbed file tells it, or as our own
-    router or lab does.
+    """For `CampaignRecord.testbeds`: `tester` as read here, `dut` as the testbed file states it, or as our
+    own router or lab does.
 
-    `missing` names what is None of each. No folders, and no name of this host.
+    `missing` names what is None in each. Neither has folders or the name of this host.
     """
     tester = tester_facts(setup.testbed, root)
     inside = setup.lasting_facts()
@@ -76,7 +76,7 @@ def _lasting(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tester_facts(testbed: Testbed, root: Path = Path("/")) -> dict[str, str | None]:  # noqa: PT028 (as above)
-    """What this machine tells of itself, by the keys of `DutFacts`. Read-only."""
+    """What this machine reports of itself, by the keys of `DutFacts`. Read-only."""
     host = read_host_facts(root)
     engines = [engine.cpus for engine in testbed.engine if engine.ssh is None]
     cpus = [cpu for each in engines or [testbed.tester.cpus] for cpu in each]

@@ -33,7 +33,7 @@ class Inside:
     facts: Mapping[str, Any]
     """See `evenhand.rig.dut.facts`."""
     macs: Mapping[str, str]
-    """Of the DUT's interfaces, by their places, as it tells them itself."""
+    """MACs of the DUT's interfaces, by their places, as it reports them itself."""
 
     def check_sides(self, resolved: Mapping[str, Any], dut: TestbedDut, *, where: str) -> None:
         """Refuse a DUT whose MAC on one side is that of its other one. Over IPv4 a router under Linux answers
@@ -66,7 +66,7 @@ class Inside:
         names: Mapping[str, str],
         where: str,
     ) -> None:
-        """Of one side of the pair of this number."""
+        """Check one side of the pair of this number."""
         own, mac = place_of(side, number), found.get("dut_mac")
         other = next((name for name, known in self.macs.items() if known == mac and name != own), None)
         if other is None:
@@ -94,7 +94,7 @@ class Inside:
 
 
 def can_look_inside(dut: TestbedDut) -> bool:
-    """Whether the testbed tells how, and the DUT is one whose counters are known here."""
+    """Whether the testbed says how, and the DUT is one whose counters are known here."""
     return dut.ssh is not None and dut.os == "linux"
 
 
@@ -105,12 +105,12 @@ def look_inside(
     """One connection until the block ends. None if `can_look_inside` is not.
 
     Args:
-        name: Of the testbed, for errors.
+        name: Name of the testbed, for errors.
         config: See `Setup.ssh_config`.
-        on_note: Is told what changed since the last run on this DUT.
+        on_note: Receives what changed since the last run on this DUT.
 
     Raises:
-        RequestError, HostError: The DUT cannot be reached, or does not tell of itself.
+        RequestError, HostError: The DUT cannot be reached, or does not report its facts.
     """
     if not can_look_inside(dut):
         yield None
@@ -120,7 +120,7 @@ def look_inside(
     with open_shell(dut, config=config) as shell:
         _refuse_carriers(shell, dut, where=where)
         facts, macs = read_facts_and_macs(shell, dut.interfaces, where=where)
-        # Told once: whoever tells nobody must not take it from the next one who does.
+        # Reported once: a caller that reports nothing must not take it from the next one that does.
         changes = None if on_note is None else changes_since_last(dut.ssh, dut.interfaces.values(), facts)
         if on_note is not None and changes is not None:
             on_note(changes)

@@ -17,7 +17,7 @@ from evenhand.rig.lab_rig import make_lab_setup
 from evenhand.rig.over_ssh import put_back
 
 PATIENCE_S = 60.0
-"""Until the engine of the killed run has closed its ports."""
+"""Seconds to wait until the engine of the killed run has closed its ports."""
 LOOK_AGAIN_S = 0.5
 
 

@@ -2,8 +2,8 @@
 """Rig: a lab that a run has to itself: set up for what is to be measured, brought up where it is down, and
 given back as it was found, whatever happens.
 
-A guardian process waits beside the run. If the run is killed, and so cannot give its lab back, the guardian
-does.
+A guardian process waits alongside the run. If the run is killed, and so cannot give its lab back, the
+guardian does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from evenhand.rig.dut_wish import OnNote
 from evenhand.rig.lab.borrow import BorrowedLab, LabWish, borrowed
 
 GIVEN_BACK_WITHIN_S = 180.0
-"""After a run that was killed: its guardian may have to boot a machine."""
+"""Seconds within which a lab is given back after a run that was killed: its guardian may have to boot a
+machine."""
 LOOK_AGAIN_S = 0.2
 GUARDIAN_ENDS_S = 10.0
 GIVEN_BACK = b"given back"
@@ -46,7 +47,7 @@ class LeasedLab:
         """Why it cannot be set up for this; None if it is.
 
         Raises:
-            InUseError: A tester, or somebody who sets it up, has it now.
+            InUseError: A tester, or someone who sets it up, has it now.
         """
         try:
             self.lab.set_up_for(wish, tell=self._tell)
@@ -91,7 +92,8 @@ def _borrow(stack: ExitStack, name: str, say: OnNote) -> tuple[BorrowedLab, tupl
 
 
 def _start_guardian(name: str, run: str, descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
-    """In a session of its own: no Ctrl-C of the terminal ends it. It holds the lock as long as it lives."""
+    """Start the guardian in a session of its own: no Ctrl-C of the terminal ends it. It holds the lock as
+    long as it lives."""
     modules = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return subprocess.Popen(
         [sys.executable, "-c", _GUARD, name, run],

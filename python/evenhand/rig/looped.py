@@ -15,7 +15,7 @@ from evenhand.rig.setup import Setup
 from evenhand.rig.testbed import TestbedEngine, TestbedLimits, Tester, make_testbed
 
 MEMIF_BUFFER_OCTETS = 2048
-"""Without `bsize`."""
+"""Octets of a buffer without `bsize`."""
 DUT_MACS = {"left": "02:00:00:00:d0:01", "right": "02:00:00:00:d0:02"}
 
 
@@ -42,8 +42,8 @@ def make_looped_setup(
 
     Args:
         folder: For the cable's socket; its path must be short.
-        limits: Of the testbed that the tester stands in.
-        largest_octets: Of the frames that are to be sent; the cable's buffers must hold one.
+        limits: Limits of the testbed that the tester is in.
+        largest_octets: Largest size of the frames that are to be sent; the cable's buffers must hold one.
     """
     ports, users = _joined(tester.cpus, f"{folder / 'cable'},socket-abstract=no", largest_octets)
     return _setup("looped", {**ports, "tester": users}, limits)

@@ -52,10 +52,10 @@ def set_up(
 
     Args:
         run: Which run this is: what the same run has set up before, it changes.
-        on_change: Is told while the connection is open, before the change is noted to people.
+        on_change: Called while the connection is open, before the change is noted to people.
 
     Raises:
-        HeldError: Somebody else has set it up.
+        HeldError: Someone else has set it up.
         HostError: It cannot be reached.
     """
     try:
@@ -83,8 +83,8 @@ def set_up(
 
 
 def put_back(dut: ReachableDut, *, run: str, on_change: OnDutChange, on_note: OnNote) -> None:
-    """As it was before this run, if this run has set it up. HostError if that does not work; what to do is
-    told with it."""
+    """Put the DUT back as it was before this run, if this run has set it up. HostError if that does not work;
+    it states what to do."""
     with uninterrupted(), _on(dut) as on:
         _put_back(on, run=run, on_change=on_change, on_note=on_note)
 
@@ -132,7 +132,7 @@ def empty_connections(dut: ReachableDut, *, where: str) -> Emptied:
 
 
 def read_timeout(dut: ReachableDut) -> float | None:
-    """After so many seconds without a frame the DUT's kernel forgets a connection; None if it tracks none.
+    """Seconds without a frame after which the DUT's kernel forgets a connection; None if it tracks none.
     HostError if it cannot be reached."""
     with open_shell(dut.dut, config=dut.ssh_config) as shell:
         answer = shell.run(timeout_command())

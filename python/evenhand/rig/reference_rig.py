@@ -62,7 +62,7 @@ class ReferenceSetup(Setup):
         return {**of_this_machine(tester, self.testbed.dut.cpus), **self.router.dut_facts()}
 
     def to_campaign_document(self, own_dut: Any, configured: Mapping[str, Any] | None) -> dict[str, Any]:
-        # Each point has a router of its own: what is set for it stands with its searches.
+        # Each point has a router of its own: what is set for it is recorded with its searches.
         facts = self.router.facts()
         own_dut = {"kind": facts["kind"], "version": facts["version"], "configured": configured}
         return {"own_dut": own_dut, "testbed": {"tester": self.testbed.model_dump(mode="json")["tester"]}}

@@ -19,7 +19,7 @@ class RigKind(Protocol):
     """An entry of `KINDS`."""
 
     def of(self, text: str) -> Rig | None:
-        """The testbed of this name; None: it is none of this kind."""
+        """The testbed of this name; None: it is not of this kind."""
 
 
 KINDS: tuple[RigKind, ...] = (ReferenceRig, LabRig, TestbedRig)
@@ -27,7 +27,7 @@ KINDS: tuple[RigKind, ...] = (ReferenceRig, LabRig, TestbedRig)
 
 
 def rig_of(text: str) -> Rig:
-    """The testbed that somebody names so. Touches nothing."""
+    """The testbed of this name. Touches nothing."""
     return next(rig for kind in KINDS if (rig := kind.of(text)) is not None)
 
 

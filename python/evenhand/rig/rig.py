@@ -31,7 +31,7 @@ class PlanDefaults:
 
     plan: str = DEFAULT_PLAN
     hosts: SideCounts | None = None
-    """Of this plan, left and right; None: its maximum."""
+    """Hosts of this plan, left and right; None: its maximum."""
     networks: SideCounts | None = None
 
 
@@ -40,7 +40,7 @@ class Demand:
     """What a point of a campaign asks of its testbed."""
 
     suite: str
-    """Of the point, for errors: `suite 'a'`."""
+    """Suite of the point, for errors: `suite 'a'`."""
     plan: AddressPlan
     """The addresses that it sends."""
     frame_size: FrameSize
@@ -59,7 +59,7 @@ Demands = Callable[[], Iterable[Demand]]
 
 @dataclass(frozen=True, slots=True)
 class Rig(ABC):
-    """What somebody names as TESTBED. Nothing is touched before a method is called."""
+    """What the user names as TESTBED. Nothing is touched before a method is called."""
 
     is_file: ClassVar[bool] = False
     """Whether the text is a path, to be read from the folder of the file that has it."""
@@ -70,7 +70,7 @@ class Rig(ABC):
 
     @abstractmethod
     def read(self, plan: AddressPlan | None = None) -> Setup:
-        """As it is there now. Its ports are checked; nothing is started.
+        """The set-up as it is now. Its ports are checked; nothing is started.
 
         Args:
             plan: What the DUT must be set up for; None if that is checked later.
@@ -126,8 +126,8 @@ class Rig(ABC):
         yield None
 
     def connection_timeout_s(self, reference: ReferenceDut | None = None) -> float | None:
-        """After so long without a frame the DUT of a plan with state forgets a connection, as far as that is
-        known before the DUT is there. Never an error.
+        """Seconds without a frame after which the DUT of a plan with state forgets a connection, as far as
+        that is known before the DUT is there. Never an error.
 
         Args:
             reference: The router that a campaign starts.
@@ -135,7 +135,7 @@ class Rig(ABC):
         try:
             return self.read().expected_timeout_s
         except (RequestError, HostError):
-            return None  # told where the testbed itself is checked
+            return None  # reported where the testbed itself is checked
 
     def check_demands(self, demands: Demands) -> None:
         """RequestError for what the testbed cannot measure, by what is known of it."""

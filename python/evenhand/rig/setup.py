@@ -4,7 +4,7 @@ nothing.
 
 `Setup` is all that later rooms know of a DUT: how the tester is opened on it, what its facts are, how it is
 watched, and how its hash is set. This one is for a DUT of which there is a testbed file and no more. A DUT
-that Evenhand makes is a subclass beside the `Rig` that makes it (`lab_rig.py`, `reference_rig.py`).
+that Evenhand makes is a subclass next to the `Rig` that makes it (`lab_rig.py`, `reference_rig.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ else:
     over_ssh = lazy_import("evenhand.rig.over_ssh")
 
 DEFAULT_PLAN = "gateway-v4"
-"""With all its addresses (SEED-05)."""
+"""Used with all its addresses (SEED-05)."""
 HASH_OF_POINTS = f"each point has its own, with its results{READ_THERE}"
 """A campaign may set it from point to point, and each search has what was read before it."""
 
@@ -60,7 +60,7 @@ class Setup:
     """Whether the DUT was set up just now for the plan that is to be measured: what lab and testbed file say
     of its plan is of before."""
 
-    # Open: the engine, and what nobody else may use meanwhile.
+    # Open: the engine, and what no one else may use meanwhile.
 
     def engine_command(self, engine: Path | None) -> list[str]:
         """HostError if there is no engine."""
@@ -76,7 +76,7 @@ class Setup:
 
     @contextmanager
     def locked(self) -> Iterator[tuple[int, ...]]:
-        """Nobody else has the DUT and the ports until the block ends. Gives the descriptors of the locks, for
+        """No one else has the DUT and the ports until the block ends. Gives the descriptors of the locks, for
         the engine to inherit. InUseError names who has them."""
         next_step = "Wait until it ends, or stop it; two testers on one port would take each other's frames."
         with ExitStack() as stack:
@@ -127,11 +127,11 @@ class Setup:
         return OWN_NAMESPACE
 
     def _own_resources(self) -> list[Resource]:
-        """What a tester takes besides the ports."""
+        """What a tester takes in addition to the ports."""
         return []
 
     def _check_still_there(self) -> None:
-        """HostError if what was read is no longer so, now that nobody else can change it."""
+        """HostError if what was read is no longer so, now that no one else can change it."""
 
     # What is asked of it: plan and frame size.
 
@@ -165,7 +165,7 @@ class Setup:
         self._check_networks(plan)
 
     def _check_own_plan(self, plan: AddressPlan) -> None:
-        """The same for what is known of the DUT besides its testbed."""
+        """The same for what is known of the DUT in addition to its testbed."""
 
     def _check_networks(self, plan: AddressPlan) -> None:
         """RequestError if there are more than the DUT knows: it would lose all frames to the others."""
@@ -234,7 +234,7 @@ class Setup:
 
     @property
     def check_dut(self) -> Callable[[], None] | None:
-        """Raises HostError if the DUT has ended; None if nothing can be told of that."""
+        """Raises HostError if the DUT has ended; None if that cannot be known."""
         return None
 
     # What a DUT that keeps state has of connections.
@@ -257,8 +257,8 @@ class Setup:
 
     @property
     def connection_timeout_s(self) -> float | None:
-        """After so long without a frame the DUT forgets a connection: as the testbed file says, else as it is
-        read there. None if that is not known; HostError if the DUT cannot be reached."""
+        """Seconds without a frame after which the DUT forgets a connection: as the testbed file says, else as
+        it is read there. None if that is not known; HostError if the DUT cannot be reached."""
         return self._read_timeout()
 
     def _read_timeout(self) -> float | None:
@@ -290,12 +290,12 @@ class Setup:
 
     @property
     def dut_facts(self) -> dict[str, str | None] | None:
-        """What the testbed file tells of the DUT, and None for what it does not; None for a DUT of our
+        """What the testbed file states of the DUT, and None for what it does not; None for a DUT of our
         own."""
         return self.testbed.dut.facts.model_dump()
 
     def own_facts(self) -> dict[str, Any] | None:
-        """What a DUT of our own tells of itself, recorded with each search; None for any other."""
+        """What a DUT of our own reports of itself, recorded with each search; None for any other."""
         return None
 
     def describe_dut(
@@ -318,7 +318,8 @@ class Setup:
         return {"name": self.name, "testbed": self._testbed_document(), "dut": self.own_facts()}
 
     def _testbed_document(self) -> dict[str, Any]:
-        """Without keys that nobody has set and that earlier versions did not have: a run of these goes on."""
+        """The testbed without keys that are not set and that earlier versions did not have: a run of these
+        goes on."""
         testbed = self.testbed.model_dump(mode="json")
         for key in ("empty_connections", "connection_timeout"):
             if testbed["dut"][key] is None:

@@ -52,7 +52,7 @@ class TestbedRig(Rig):
         try:
             dut = read_testbed(Path(self.text)).dut
         except RequestError:
-            return PlanDefaults()  # told when the file is read for its ports
+            return PlanDefaults()  # reported when the file is read for its ports
         if dut.plan is None:
             return PlanDefaults()
         return PlanDefaults(plan=plan_title(dut.plan), hosts=dut.pair("hosts"), networks=dut.pair("networks"))

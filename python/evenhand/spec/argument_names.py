@@ -37,7 +37,7 @@ def _options(_registered: tuple[str, ...]) -> dict[str, str]:
 
 
 def argument_options() -> dict[str, str]:
-    """By argument of the Python API, the option that sets it."""
+    """Options by the argument of the Python API that they set."""
     return _options(tuple(PROCEDURES))
 
 

@@ -81,7 +81,7 @@ class DeviceOptions:
         """The device. RequestError names the option.
 
         Args:
-            default: How many elements there are, if neither `elements` nor a table tells.
+            default: How many elements there are, if neither `elements` nor a table states it.
         """
         if self.table is not None and self.table_size is not None:
             raise RequestError(
@@ -137,7 +137,7 @@ class DeviceOptions:
 
     @property
     def _table_text(self) -> str:
-        """As it would be written."""
+        """The table as it would be written."""
         return self.table if isinstance(self.table, str) else ",".join(map(str, self.table or ()))
 
     def _given_table(self) -> Table:
@@ -178,12 +178,12 @@ class Table:
     entries: tuple[int, ...] = ()
     key: bytes | None = None
     why_no_key: str = ""
-    """Not empty if the key should have been there, and is not."""
+    """Why there is no key; not empty if the key should have been there, and is not."""
     why_no_function: str = ""
     """The same of the hash function."""
     is_symmetric: bool = False
     rings: int | None = None
-    """Of the NIC, if that is told."""
+    """Receive queues of the NIC, if they are known."""
 
 
 def read_key(text: str) -> bytes:
@@ -214,8 +214,8 @@ def read_key(text: str) -> bytes:
 
 
 def read_table(text: str) -> Table:
-    """A list with commas, a file with numbers, or what `ethtool -x` printed. RequestError for what is none of
-    them."""
+    """A list with commas, a file with numbers, or what `ethtool -x` printed. RequestError for anything
+    else."""
     where, found = "--table", None
     if not re.fullmatch(r"[\d\s,]+", text):
         where = f"--table {text}"

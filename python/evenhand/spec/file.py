@@ -87,7 +87,7 @@ class _Table(BaseModel):
     )
 
     def to_document(self) -> dict[str, Any]:
-        """By the names that the file has, every default filled in; fit for JSON."""
+        """The document by the names that the file has, every default filled in; fit for JSON."""
         return self.model_dump(mode="json", by_alias=True)
 
 
@@ -130,7 +130,7 @@ class Reference(_Table):
     queue_frames: Count = 512
     """Frames that wait before an element."""
     hash: HashType = "type1"
-    """Of points whose suite has no hash-types."""
+    """Hash of points whose suite has no hash-types."""
     symmetric: bool = False
     key: Text | None = None
     table_size: Count | None = None
@@ -157,15 +157,15 @@ def _facts(value: Any) -> Any:
 
 
 class Published(_Table):
-    """A published experiment, shown beside what is measured. Nothing is measured or judged by it
+    """A published experiment, shown next to what is measured. Nothing is measured or judged by it
     (SEED-07)."""
 
     name: Text
     source: Text
     plan: Text | None = None
-    """Of the series that `rises-up-to` and `falls-above` tell of."""
+    """Plan of the series that `rises-up-to` and `falls-above` describe."""
     dut: Annotated[DutFacts, BeforeValidator(_facts)] = DutFacts()
-    """By the keys of the testbed file's `[dut.facts]`, as is `tester` (SEED-62, SEED-63)."""
+    """Facts by the keys of the testbed file's `[dut.facts]`, as is `tester` (SEED-62, SEED-63)."""
     tester: Annotated[DutFacts, BeforeValidator(_facts)] = DutFacts()
     rises_up_to: Count | None = None
     """Hosts a side up to which the throughput increased (SEED-66)."""
@@ -205,7 +205,7 @@ class Suite(_Table):
     repetitions: Repeats | None = None
     """Complete executions of a point. None: 10 (SEED-72); 1 of a procedure that repeats itself."""
     rounds: Repeats | None = None
-    """In how many rounds over all points of the suite the repetitions are made. None: one for each
+    """Number of rounds over all points of the suite in which the repetitions are made. None: one for each
     repetition; 2 where setting up the DUT for a point may cost much (`points.COSTLY_ROUNDS`)."""
     inner_repetitions: Repeats | None = None
     """`--repetitions` of latency, pdv, back-to-back and recovery. None: as the verb has it."""
@@ -225,8 +225,8 @@ class CampaignFile(_Table):
     name: Annotated[str, Field(min_length=1, max_length=120)]
     preset: Text | None = None
     testbed: Text | None = None
-    """A testbed file, beside this one or by its path from here; `lab:linux`; or `reference`. None: it is
-    named when the campaign runs."""
+    """A testbed file, in this folder or by its path from here; `lab:linux`; or `reference`. None: it is named
+    when the campaign runs."""
     on_each_testbed: Texts = ()
     """Names of workers, on each of which every point is measured with all its repetitions. Empty: on any
     one."""
@@ -249,7 +249,7 @@ class CampaignFile(_Table):
         return self._where
 
     def where_of(self, suite: str, key: str) -> str:
-        """Where a key of a suite stands, for errors: there, or in `[every-suite]`."""
+        """Where a key of a suite is written, for errors: there, or in `[every-suite]`."""
         return f"{self._where}: {place_in_suite(self._document, suite, key)}"
 
     @property
@@ -324,7 +324,7 @@ def read_campaign(path: Path) -> CampaignFile:
     """Read and check a campaign file and the preset that it names; touches nothing else.
 
     Args:
-        path: Of the file; or `preset:NAME`, a preset as it is.
+        path: Path of the file; or `preset:NAME`, a preset as it is.
 
     Raises:
         RequestError: It cannot be read, there is no such preset, or a key is unknown, missing or wrong.
@@ -348,7 +348,7 @@ def make_campaign(
     """Check a document of the campaign file's shape. RequestError as in `read_campaign`.
 
     Args:
-        folder: From which the testbed is found.
+        folder: The folder from which the testbed is found.
         preset_where: See `apply_preset`.
     """
     _check_top(document, where)
@@ -369,7 +369,7 @@ def make_campaign(
 
 def _check_top(document: Mapping[str, Any], where: str) -> None:
     """RequestError for an unknown key at the top: a misspelt [[suite]] is not missing, and nothing else is
-    told of such a file."""
+    reported of such a file."""
     known = headings(campaign_model()) | {EVERY_SUITE: f"[{EVERY_SUITE}]"}
     for key in document:
         if key.replace("_", "-") not in known:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Specification: where a key stands in a campaign file, for errors."""
+"""Specification: where a key is in a campaign file, for errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def place_of(loc: Loc, *, whole: Mapping[str, Any], document: Mapping[str, Any])
 
 
 def place_in_suite(document: Mapping[str, Any], suite: str, key: str, *inner: str) -> str:
-    """A key that the suite itself does not have stands in `[every-suite]`, if it stands there."""
+    """A key that the suite itself does not have is placed in `[every-suite]`, if it is written there."""
     own = [table for table in document.get("suite", ()) if table.get("name") == suite]
     every = document.get(EVERY_SUITE, document.get(EVERY_SUITE.replace("-", "_"), {}))
     is_of_every = _has(every, key) and not any(_has(table, key) for table in own)

@@ -65,7 +65,7 @@ VlanOption = Annotated[
 
 
 def read_size(size: int | str) -> FrameSize:
-    """Of a point: octets, or a sequence."""
+    """The frame size of a point: octets, or a sequence."""
     return parse_imix(size, where="--frame-size") if isinstance(size, str) and is_imix(size) else int(size)
 
 
@@ -92,7 +92,7 @@ def read_frame_sizes(
     plan: AddressPlan, texts: Sequence[str] | None
 ) -> tuple[tuple[FrameSize, ...], list[str]]:
     """Where several are possible, and sequences of sizes among them; see `check_frame_sizes`."""
-    # "IMIX - aaz (z=1400)" is one of them whatever stands in its brackets.
+    # "IMIX - aaz (z=1400)" is one of them whatever is in its brackets.
     words = [word for text in texts or [] for word in re.split(r",(?![^(]*\))", text)]
     sizes: list[FrameSize | None] = []
     for word in words:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Specification: where a mistake stands, for errors of parts that know arguments, or options of the shell."""
+"""Specification: where a mistake is, for errors of parts that know arguments, or options of the shell."""
 
 from __future__ import annotations
 

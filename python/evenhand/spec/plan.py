@@ -266,8 +266,8 @@ PLAN_OPTIONS: Mapping[str, OptionField] = {
     for each in options_of(group)
     if each.field != "plan"
 }
-"""What shapes a plan beside its counts, by keyword: `mix`, `host_mode`, `fixed_source`, `source_ports`,
-..."""
+"""What shapes a plan in addition to its counts, by keyword: `mix`, `host_mode`, `fixed_source`,
+`source_ports`, ..."""
 
 
 def vars_of(group: Any) -> dict[str, Any]:
@@ -279,10 +279,10 @@ def build_plan(
     name: str, hosts: Counts = None, networks: Counts = None, written: Mapping[str, Any] | None = None
 ) -> AddressPlan:
     """The plan, or the mix of two, that this describes; for whoever has written it: the command line, a
-    campaign file, or a run file, which anybody may have made.
+    campaign file, or a run file, which anyone may have made.
 
     Args:
-        name: `gateway-v4`; of a mix `gateway-v4+gateway-v6`.
+        name: `gateway-v4`; for a mix, `gateway-v4+gateway-v6`.
         written: Values of PLAN_OPTIONS by keyword, as they are written. Others have their defaults.
 
     Raises:

@@ -29,8 +29,8 @@ class Point:
     plan: str
     """`gateway-v4`; of a mix `gateway-v4+gateway-v6`."""
     plan_options: Mapping[str, Any]
-    """Keywords of `make_plan` beside the counts, such as `host_mode`; `mix` for a share of two. Empty: all as
-    the draft has it."""
+    """Keywords of `make_plan` other than the counts, such as `host_mode`; `mix` for a share of two. Empty:
+    all as the draft has it."""
     hosts: SideCounts
     networks: SideCounts
     frame_size: int | str
@@ -44,8 +44,8 @@ class Point:
     repetitions: int
     """How many were asked for."""
     rounds: int = 1
-    """In how many blocks they are made; between two of them come all other points of the suite. 1: one after
-    the other, as before there were rounds."""
+    """Number of blocks in which they are made; between two of them come all other points of the suite. 1: one
+    after the other, as before there were rounds."""
 
     @property
     def is_single_pair(self) -> bool:
@@ -54,5 +54,5 @@ class Point:
 
     @property
     def addresses(self) -> SideCounts:
-        """Of each side, over all its networks."""
+        """Addresses of each side, over all its networks."""
         return self.hosts.times(self.networks)

@@ -60,13 +60,13 @@ class CampaignPlan:
     """The file as it was understood, every default filled in, by the keys of the file; fit for JSON. No
     folders."""
     points: tuple[Point, ...]
-    """In the order of the file: suite by suite, the single address pair first in each (SEED-02)."""
+    """Points in the order of the file: suite by suite, the single address pair first in each (SEED-02)."""
     hooks: Hooks
-    """Of the campaign."""
+    """Hooks of the campaign."""
     suite_hooks: Mapping[str, Hooks]
-    """By suite: its own over the campaign's."""
+    """Hooks by suite: its own over the campaign's."""
     testbed: str | None
-    """As it is found from here: a file, `lab:linux`, or `reference`. None: the file names none."""
+    """Testbed as it is found from here: a file, `lab:linux`, or `reference`. None: the file names none."""
     reference: Reference | None
     """Set if the testbed is, or may be, `reference`."""
     on_each_testbed: tuple[str, ...] = ()
@@ -75,15 +75,15 @@ class CampaignPlan:
     """What is not as it may look in the file."""
 
     def numbers_on(self, point: Point, testbed: str) -> range:
-        """Of the repetitions that this one of them measures; all, if none is named."""
+        """Numbers of the repetitions that this testbed measures; all of them if no testbeds are named."""
         if testbed not in self.on_each_testbed:
             return range(1, point.repetitions + 1)
         place, share = self.on_each_testbed.index(testbed), point.repetitions // len(self.on_each_testbed)
         return range(place * share + 1, (place + 1) * share + 1)
 
     def numbers_in_round(self, point: Point, number: int) -> tuple[int, ...]:
-        """Of the repetitions that are made in this round, from 1: on each testbed as many as in any other
-        round, or one more."""
+        """Numbers of the repetitions that are made in this round, from 1: on each testbed as many as in any
+        other round, or one more."""
         found: list[int] = []
         for testbed in self.on_each_testbed or ("",):
             numbers = self.numbers_on(point, testbed)
@@ -192,8 +192,8 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
 
 
 def _rounds_of(suite: Suite, file: CampaignFile, repetitions: int) -> int:
-    """RequestError for one round of several repetitions: then nothing tells a drift of the DUT from an effect
-    of its addresses."""
+    """RequestError for one round of several repetitions: then nothing distinguishes a drift of the DUT from
+    an effect of its addresses."""
     if suite.rounds == 1 and repetitions > 1:
         raise RequestError(
             f"1 round of {repetitions} repetitions: the repetitions of a point would be made"
@@ -344,7 +344,7 @@ def _spec_of(suite: Suite, points: Sequence[Point]) -> dict[str, Any]:
 
 
 def _spec_of_hooks(hooks: Hooks) -> dict[str, Any]:
-    """A command without the folders of its words: they tell more of a run's owner than of the run."""
+    """A command without the folders of its words: they say more about a run's owner than about the run."""
     return {
         key: " ".join(without_folders(value.split(" "))) if isinstance(value, str) else value
         for key, value in hooks.to_document().items()

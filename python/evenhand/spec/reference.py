@@ -29,7 +29,7 @@ MOST_ENTRY_COST = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceOptions(DeviceOptions):
-    """Its elements, their hash, and what is set beside them."""
+    """Its elements, their hash, and what else is set."""
 
     elements: Annotated[int | None, elements_option("none, as fast as possible")] = None
     queue_frames: Annotated[
@@ -72,7 +72,7 @@ class ReferenceOptions(DeviceOptions):
     vlan: VlanOption = None
 
     def _nat_options(self) -> dict[str, Any]:
-        """By the keys of the router's configuration."""
+        """Options by the keys of the router's configuration."""
         found: dict[str, Any] = {}
         if self.table_capacity is not None:
             found["capacity"] = self.table_capacity
@@ -119,7 +119,7 @@ def reference_dut(reference: Reference, hash_type: HashType | None = None) -> Re
     """The DUT while a point is measured. RequestError names the option.
 
     Args:
-        hash_type: Of the point; None: that of the table.
+        hash_type: Hash type of the point; None: that of the table.
     """
     # Without elements nothing is hashed, whatever the point says of the DUT.
     chosen = hash_type if hash_type is not None and reference.elements is not None else reference.hash

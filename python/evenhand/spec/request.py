@@ -56,9 +56,9 @@ def read_point(
     """All that the point's procedure is called with.
 
     Args:
-        testbed: Limits of the testbed file, which stand behind the point's own.
-        throughput_fps: Per direction, of the point that `goal["after"]` names; None: it is not known yet, and
-            another one stands in its place.
+        testbed: Limits of the testbed file, which apply where the point has none of its own.
+        throughput_fps: Throughput per direction, of the point that `goal["after"]` names; None: it is not
+            known yet, and another one is used in its place.
 
     Raises:
         RequestError: It cannot be; names the option as the shell writes it.
@@ -94,8 +94,8 @@ def plan_of(point: Point, *, is_whole: bool = False) -> AddressPlan:
     """The addresses that the point sends.
 
     Args:
-        is_whole: Instead of these all that the plan has: what the DUT is set up for, once for all points of a
-            suite.
+        is_whole: Give all addresses that the plan has instead: what the DUT is set up for, once for all
+            points of a suite.
 
     Raises:
         PlanError, RequestError: There is no such plan.

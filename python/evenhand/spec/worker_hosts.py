@@ -38,15 +38,15 @@ class WorkerHost(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: Annotated[str, Field(min_length=1, max_length=64)]
-    """Of its testbed, in results."""
+    """Name of its testbed, in results."""
     testbed: Annotated[str, Field(min_length=1)]
-    """As `evenhand worker` takes it there: a file of that machine, `lab:linux`, or `reference`."""
+    """Testbed as `evenhand worker` takes it there: a file of that machine, `lab:linux`, or `reference`."""
     ssh: Annotated[str, AfterValidator(_destination)] | None = None
     """Where the machine is reached, as `ssh` takes it; None: this machine."""
     evenhand: Annotated[str, AfterValidator(_command)] = DEFAULT_COMMAND
     """The command there, such as `sudo -n /opt/evenhand/.venv/bin/evenhand`."""
     engine: str | None = None
-    """As `--engine` of `evenhand worker`."""
+    """Engine as for `--engine` of `evenhand worker`."""
 
 
 class WorkersFile(BaseModel):

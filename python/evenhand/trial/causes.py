@@ -13,7 +13,7 @@ from evenhand.plan import Direction
 from evenhand.trial.result import Reason, TrialResult
 
 _MATTERS_US = 1000
-"""A CPU that was taken for less is no cause of what was late by more than that."""
+"""A CPU that was taken for less is not a cause of what was late by more than that."""
 
 
 def join_directions(reasons: Iterable[Reason]) -> list[Reason]:
@@ -30,8 +30,8 @@ def join_directions(reasons: Iterable[Reason]) -> list[Reason]:
 
 
 def describe_reasons(reasons: Iterable[Reason]) -> str:
-    """For people, in a line: all of them. Of two directions whose reasons differ in their numbers only, the
-    numbers of the first stand for both."""
+    """All reasons in a line, for people. If two directions have reasons that differ in their numbers only,
+    the numbers of the first represent both."""
     shown: dict[tuple[str, str], list[str]] = {}
     for reason in join_directions(reasons):
         direction, colon, what = reason.text.partition(": ")
@@ -50,7 +50,7 @@ def causes_of_invalid(trials: Iterable[TrialResult]) -> dict[str, int]:
     found: Counter[str] = Counter()
     for trial in trials:
         if not trial.is_valid:
-            # What was lost stands beside the causes, and is none.
+            # What was lost is listed with the causes, and is not one.
             found.update({reason.code for reason in trial.reasons} - {"loss"})
     return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0])))
 

@@ -31,7 +31,7 @@ class ReceiverTally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """Latency of the frames received in time, and of copies that came to another CPU than the first; None
+    """Delays of the frames received in time, and of copies that came to another CPU than the first; None
     where there is no such frame."""
 
     count: int
@@ -50,7 +50,7 @@ class Variation:
 
     pairs: int
     unseen_pairs: int
-    """Came too far apart to be compared."""
+    """Pairs that came too far apart to be compared."""
     min_ns: float | None
     median_ns: float | None
     max_ns: float | None
@@ -58,7 +58,7 @@ class Variation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delays:
-    """Of the frames from a time on, where a trial was asked for them. In percentiles a lost frame is
+    """Delays of the frames from a time on, where a trial was asked for them. In percentiles a lost frame is
     infinitely late (R8219-16)."""
 
     offered_frames: int
@@ -70,14 +70,15 @@ class Delays:
     pdv_ns: float
     """Packet delay variation: the 99.9th percentile less the minimum (R8219-12)."""
     pdv_resolution_ns: float | None
-    """By so much that may be too high: the percentile's frame lies somewhere in its class of the histogram.
-    None where lost frames make it infinite, and in runs of before it was recorded."""
+    """Nanoseconds by which that may be too high: the percentile's frame lies somewhere in its class of the
+    histogram. None where lost frames make it infinite, and in runs of before it was recorded."""
     tagged_ns: tuple[float, ...]
     """Delays of the tagged frames in the order in which they were sent; infinite where one was lost
     (R8219-07). Without those that were left out."""
     variation: Variation | None
     left_out_frames: int = 0
-    """Came, but had left overdue, or right behind frames that did: their delays are the tester's doing."""
+    """Frames that came, but had left overdue, or right behind frames that did: their delays are the tester's
+    doing."""
     left_out_tags: int = 0
     """Tagged frames among these."""
 
@@ -96,8 +97,8 @@ class ClassCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceDelay:
-    """Of a fiftieth of the frames of a direction, in the order in which they were sent; None where no frame
-    came."""
+    """Delays of a fiftieth of the frames of a direction, in the order in which they were sent; None where no
+    frame came."""
 
     frames: int
     mean_ns: float | None
@@ -145,24 +146,24 @@ class DirectionResult:
     sender: SenderTally
     receiver: ReceiverTally
     away_frames: int
-    """Came to a DUT on this host while its CPU was away for longer than its ring lasts."""
+    """Frames that came to a DUT on this host while its CPU was away for longer than its ring lasts."""
     latency: Latency
     lost_by_tenth: tuple[int, ...]
     first_lost: tuple[int, ...]
     wrong_time_frames: int = 0
-    """With the number of this trial, but a time before its start or in the future."""
+    """Frames with the number of this trial, but a time before its start or in the future."""
     unrecorded_frames: int = 0
-    """Came in time, but the tester's record of a long trial had no room for them yet."""
+    """Frames that came in time, but the tester's record of a long trial had no room for them yet."""
     delays: Delays | None = None
-    """Only where the trial was asked for them."""
+    """Delays, only where the trial was asked for them."""
     classes: tuple[ClassCount, ...] = ()
-    """Of a mix; empty if all frames are alike."""
+    """Counts of each class of a mix; empty if all frames are alike."""
     delay_by_slice: tuple[SliceDelay, ...] = ()
     """Fifty; empty in runs of before they were recorded."""
     queue_filling: QueueFilling | None = None
-    """Only where a queue was filling; None in an INVALID trial, of bursts and where the load changed."""
+    """Set only where a queue was filling; None in an INVALID trial, of bursts and where the load changed."""
     last_lost: LostFrame | None = None
-    """Only where the load changed; None if nothing was lost too."""
+    """Set only where the load changed; None if nothing was lost too."""
     mistranslated_frames: Mapping[str, int] | None = None
     """Sound frames that the DUT translated wrongly, by what is wrong; they are among the lost. None if it
     does not translate."""

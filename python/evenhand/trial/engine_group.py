@@ -22,7 +22,8 @@ from evenhand.trial.group_request import EngineMember, GroupRequest, named
 from evenhand.trial.group_stop import EarlyStopOfAll
 
 START_LEAD_S = 0.75
-"""From the last wait before a trial's first frame to that frame: for engines that are slower to be ready."""
+"""Seconds from the last wait before a trial's first frame to that frame: for engines that are slower to be
+ready."""
 TABLE_S = 1e-8
 """More for each connection that an engine is to open: it takes the memory for them first."""
 RECORD_S = 1e-9
@@ -32,17 +33,17 @@ CLIENT_TIMEOUT_S = 2.0
 """An engine that has heard nothing from here for so long stops sending: its connection is gone."""
 ALIVE_EVERY_S = 0.1
 SILENT_S = 5.0
-"""An engine tells of its trial twice a second; one that says nothing for so long is lost."""
+"""An engine reports on its trial twice a second; one that says nothing for so long is lost."""
 SORT_S = 1e-6
 """More for each connection that an engine has opened: after the trial it looks whether two were translated to
 one four tuple, which was measured to take 0.2 us."""
 STOP_WITHIN_S = 5.0
-"""What an engine that was told to stop may take to answer."""
+"""Time that an engine may take to answer once it was asked to stop."""
 DEFAULT_START_DIFFERENCE_US = 1000.0
 MOST_LINE_OCTETS = 16 << 20
-"""Of one request to an engine: the results of all must fit in."""
+"""Octets of one request to an engine: the results of all must fit in."""
 _OCTETS_PER_TENTH = 8
-"""Of the text of a trial's losses in each tenth of a second."""
+"""Octets of the text of a trial's losses in each tenth of a second."""
 _ANSWERED_TOGETHER = frozenset({"resolve", "learn", "trial", "counters"})
 
 
@@ -63,8 +64,8 @@ class EngineGroup:
         """Check that they go together; nothing is opened or sent.
 
         Args:
-            members: In the order of their shares.
-            start_difference_us: Between the first engine that starts a trial and the last, with its
+            members: Engines in the order of their shares.
+            start_difference_us: Time between the first engine that starts a trial and the last, with its
                 uncertainty; a trial with more is INVALID.
 
         Raises:
@@ -82,15 +83,15 @@ class EngineGroup:
 
     @property
     def about(self) -> Document:
-        """Of the first; all have one version."""
+        """Facts of the first engine; all have one version."""
         return self.members[0].session.about
 
     def open(self, requests: Sequence[Document], **arguments: Any) -> Document:
         """Open each engine's ports.
 
         Args:
-            requests: Of each engine, in their order: the arguments of `open`.
-            arguments: Of all of them.
+            requests: The arguments of `open` for each engine, in their order.
+            arguments: Arguments for all of them.
 
         Returns:
             `left` and `right` of the first engine, with the line rate that all have together: the slowest of
@@ -227,7 +228,7 @@ class EngineGroup:
         return min(arguments["rate_fps"] * arguments["duration_s"] / len(self.members), MOST_RECORDED)
 
     def _follow(self, asked: GroupRequest, stop: EarlyStopOfAll, *, silent_s: float) -> dict[str, str]:
-        """Until all have answered. Why some have not, by their names.
+        """Wait until all have answered. Returns why some have not, by their names.
 
         Args:
             silent_s: One that says nothing for so long is lost.

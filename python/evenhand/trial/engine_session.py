@@ -42,7 +42,7 @@ _OF_TESTBED = {
     "workers": "tester.cpus",
 }
 HELPED_BY_CHECK = frozenset({"no_permission", "no_memory", "no_cpu"})
-"""Faults of the host that `evenhand check` tells more about."""
+"""Faults of the host that `evenhand check` says more about."""
 _ASKED_BESIDE = frozenset({"stop", "end_sending"})
 """While another request runs."""
 _ERROR_OF_KIND: dict[str, type[EvenhandError]] = {
@@ -87,7 +87,7 @@ class EngineSession:
 
     def _start(self) -> None:
         self._replies: queue.Queue[str | None] = queue.Queue()
-        self._beside: set[int] = set()  # ids of requests whose answers nobody waits for
+        self._beside: set[int] = set()  # ids of requests whose answers no one waits for
         self._writing = threading.Lock()
         try:
             self._process = subprocess.Popen(
@@ -191,7 +191,7 @@ class EngineSession:
             self._say("end_sending", {"after_s": after_s})
 
     def say_alive(self) -> None:
-        """An empty line, which is no request but a sign of life (`client_timeout_s` of a trial); for any
+        """An empty line, which is not a request but a sign of life (`client_timeout_s` of a trial); for any
         thread. Nothing if the engine has ended."""
         assert self._process.stdin is not None
         with suppress(OSError, ValueError), self._writing:
@@ -213,7 +213,7 @@ class EngineSession:
         twice.
 
         Args:
-            is_interrupted: Somebody waits for the end.
+            is_interrupted: Someone waits for the end.
         """
         process = self._process
         patience_s = INTERRUPTED_TIMEOUT_S if is_interrupted else CLOSE_TIMEOUT_S
@@ -381,7 +381,7 @@ def place_in_testbed(where: str) -> str:
 
 
 def _numbers_of(value: Any, place: str = "") -> Iterator[tuple[str, float]]:
-    """Every number that is not whole, and where it stands: `waits.residual_s`."""
+    """Every number that is not whole, and where it is: `waits.residual_s`."""
     if isinstance(value, float):
         yield place, value
     elif isinstance(value, dict):

@@ -12,7 +12,7 @@ from evenhand.trial.group_request import EngineMember, named
 
 CLOCK_LOOKS = 8
 LARGEST_OFFSET_S = 0.1
-"""Of an engine's clock against that of this host: what is less is corrected."""
+"""Offset of an engine's clock from that of this host: what is less is corrected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class ComparedClock:
 
 
 def compare_clocks(members: Iterable[EngineMember]) -> dict[str, ComparedClock]:
-    """Of each engine. HostError if one is off."""
+    """Compare the clock of each engine. HostError if one is off."""
     found = {}
     for member in members:
         try:

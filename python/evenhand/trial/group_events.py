@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 7: what several engines tell while they are at it, and what they have learnt, as one engine would
-tell it."""
+"""Station 7: what several engines report while they work, and what they have learnt, as one engine would
+report it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from evenhand.plan import SIDES
 from evenhand.trial.engine_session import Document, EventCallback
 
 MOST_NAMED = 100
-"""Of unreachable hosts, as one engine names them."""
+"""Most unreachable hosts that are named, as many as one engine names."""
 _COUNTS = ("sent_frames", "received_frames", "settled_frames", "lost_frames")
 
 
 def progress_of_all(engines: int, on_event: EventCallback) -> Callable[[int, Document], None]:
-    """Takes the number of an engine and its `progress` event. Whenever the first tells something, the sums of
-    what all have told last are passed on."""
+    """Takes the number of an engine and its `progress` event. Whenever the first reports something, the sums
+    of what all have reported last are passed on."""
 
     def add_up(event: Document, told: Sequence[Document]) -> Document:
         directions = {
@@ -55,7 +55,8 @@ def learning_of_all(engines: int, on_event: EventCallback) -> Callable[[int, Doc
 def _in_step_with_the_first(
     engines: int, on_event: EventCallback, add_up: Callable[[Document, Sequence[Document]], Document]
 ) -> Callable[[int, Document], None]:
-    """`add_up` gets the event of the first engine, and the last of each that has told one, in their order."""
+    """`add_up` gets the event of the first engine, and the last of each that has reported one, in their
+    order."""
     last: dict[int, Document] = {}
 
     def take(number: int, event: Document) -> None:
@@ -81,7 +82,7 @@ def _direction(told: Sequence[Document]) -> Document:
 
 
 def sum_of_learning(replies: Sequence[Document]) -> Document:
-    """Of `learn`: hosts count once for each engine that has them."""
+    """Sum of the replies to `learn`: hosts count once for each engine that has them."""
 
     def side_of_all(side: str) -> dict[str, Any]:
         told = [reply[side] for reply in replies]

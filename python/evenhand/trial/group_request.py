@@ -23,13 +23,13 @@ class EngineMember:
     name: str
     session: EngineSession
     streams: int
-    """Of each side."""
+    """Streams of each side."""
     is_here: bool
     """Whether it is on this host, and has its clock."""
 
 
 class GroupRequest:
-    """Of each member what it has answered, and when it was heard last."""
+    """What each member has answered, and when it was heard last."""
 
     def __init__(self, members: Sequence[EngineMember]) -> None:
         self._members = members

@@ -9,16 +9,16 @@ from collections.abc import Callable
 from evenhand.trial.engine_session import Document
 
 NOTICE_S = 0.5
-"""From the decision to the last frame: until then each engine has heard of it, also one elsewhere."""
+"""Seconds from the decision to the last frame: until then each engine has heard of it, also one elsewhere."""
 
 
 class EarlyStopOfAll:
-    """Adds up what each engine has lost for good, as its `progress` events tell it. What one engine does,
+    """Adds up what each engine has lost for good, as its `progress` events report it. What one engine does,
     it does for all: it stops the trial as soon as more is lost than the whole trial may lose, and no sooner.
     """
 
     def __init__(self, *, start_unix_ns: int, sending_s: float) -> None:
-        """Of a trial whose first frame is due then, by this host's clock, and that lasts so long."""
+        """Watch a trial whose first frame is due then, by this host's clock, and that lasts so long."""
         self._start_unix_ns = start_unix_ns
         self._sending_s = sending_s
         self._lost: dict[int, int] = {}

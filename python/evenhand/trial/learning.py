@@ -26,13 +26,13 @@ _SIDES: tuple[SideName, ...] = ("left", "right")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningProgress:
-    """How far learning is, told twice a second. By the side where the hosts are; a side that no frame goes to
-    is not there."""
+    """How far learning is, reported twice a second. Counts are by the side where the hosts are; a side that
+    no frame goes to is missing."""
 
     round: int
-    """From 1."""
+    """Number of the round, from 1."""
     rate_share: float = 1.0
-    """Of the rate that was asked for."""
+    """Share of the rate that was asked for."""
     hosts: Mapping[SideName, int]
     reachable: Mapping[SideName, int]
 
@@ -63,11 +63,12 @@ class LearningResult:
     """What a DUT reached. Says nothing of its performance, and nothing of how long it keeps its entries."""
 
     sides: Mapping[SideName, LearnedSide]
-    """By where the hosts are; the directions that were asked for."""
+    """Sides by where the hosts are; the directions that were asked for."""
     was_stopped: bool
     rate_share: float = 1.0
-    """Of the rate that was asked for, in the last round. Less than 1: a round reached some hosts and missed
-    others, perhaps because it was too fast for the DUT, and each such round halves the rate of the next."""
+    """Share of the rate that was asked for, in the last round. Less than 1: a round reached some hosts and
+    missed others, perhaps because it was too fast for the DUT, and each such round halves the rate of the
+    next."""
 
     @property
     def is_complete(self) -> bool:
@@ -141,9 +142,10 @@ def learn(
     have been too fast for the DUT: the next has half its rate.
 
     Args:
-        rate_fps: Per direction, of the first round.
+        rate_fps: Rate of the first round, per direction.
         rounds: How often a host is tried, at most.
-        wait_s: After the last frame of each round; a DUT asks again for a host after a second.
+        wait_s: Seconds to wait after the last frame of each round; a DUT asks again for a host after a
+            second.
         on_progress: Called twice a second.
 
     Raises:

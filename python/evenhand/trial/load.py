@@ -17,9 +17,9 @@ class Burst:
     """Frames at the load's rate, then silence, again and again."""
 
     frames: int
-    """Of one burst, per direction."""
+    """Frames of one burst, per direction."""
     interval_s: float
-    """From the begin of one burst to that of the next."""
+    """Seconds from the beginning of one burst to that of the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +41,13 @@ class Connections:
     """`establish`: frame k of the initiator opens connection k. `each_once`: frame k of the responder answers
     connection k. `established`: each frame is of any of them."""
     count: int
-    """Of all connections."""
+    """Number of all connections."""
     order: TupleOrder = "pseudorandom"
-    """In which they are given their four tuples."""
+    """Order in which they are given their four tuples."""
 
     @property
     def directions(self) -> tuple[Direction, ...] | None:
-        """That send; None: those of the test."""
+        """Directions that send; None: those of the test."""
         return {"establish": ("forward",), "each_once": ("reverse",), "established": None}[self.use]
 
     def to_contract(self) -> dict[str, Any]:
@@ -61,9 +61,9 @@ class Load:
     """What one trial offers."""
 
     rate_fps: float
-    """Intended; within a burst, if there are bursts; before the load changes, if it does."""
+    """Intended rate; within a burst, if there are bursts; before the load changes, if it does."""
     duration_s: float
-    """Of the sending phase; before the load changes, if it does."""
+    """Duration of the sending phase; before the load changes, if it does."""
     burst: Burst | None = None
     then: LoadChange | None = None
     residual_s: float = 0.0
@@ -73,7 +73,7 @@ class Load:
 
     @classmethod
     def single_burst(cls, frames: int, rate_fps: float) -> Load:
-        """One burst after idle (R9004-03). The residual wait is no shorter than the burst: a buffer may take
+        """One burst after idle (R9004-03). The residual wait is not shorter than the burst: a buffer may take
         as long to empty."""
         lasts_s = frames / rate_fps
         return cls(
@@ -129,7 +129,7 @@ class Load:
 
     @classmethod
     def from_contract(cls, request: Mapping[str, Any]) -> Load:
-        """Of a `trial` request."""
+        """The load of a `trial` request."""
         burst, then = request.get("burst"), request.get("then")
         return cls(
             rate_fps=request["rate_fps"],

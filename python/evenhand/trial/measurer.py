@@ -44,7 +44,7 @@ class EarlyStopper(Protocol):
 
 
 class Witness(Protocol):
-    """Looks at the DUT from elsewhere before and after each trial; the verdict is none of its business
+    """Looks at the DUT from elsewhere before and after each trial; the verdict does not depend on it
     (SEED-07)."""
 
     def watch(self, trial: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -97,8 +97,8 @@ class Limits:
     """A frame that leaves later than this after its time is overdue: it comes to the device as part of a
     burst. None: USUAL_OVERDUE_AFTER_US, but no more than 1,500 frames at the trial's rate."""
     overdue_tolerance: float = 0.01
-    """Share of overdue frames that a valid trial may have; why some may be, docs/explanation/validity.md
-    tells."""
+    """Share of overdue frames that a valid trial may have; docs/explanation/validity.md explains why some may
+    be."""
     longest_overdue_us: float = 100_000.0
     clock_ppm: float = 100.0
     duplicate_tolerance: float = 0.01
@@ -124,7 +124,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayWish:
-    """What trials record of delays beside a histogram over all frames (RFC 8219, 7.2 and 7.3)."""
+    """What trials record of delays in addition to a histogram over all frames (RFC 8219, 7.2 and 7.3)."""
 
     from_s: float = 0.0
     """Frames that are due before this time of the sending phase have no part in any delay."""
@@ -155,10 +155,10 @@ class EngineMeasurer:
     replay: Replay | None = None
     """Trials that were made before, and are not made again."""
     witness: Witness | None = None
-    """Of each trial that is made here; not of those that were made before."""
+    """Witness of each trial that is made here; not of those that were made before."""
     on_event: EventCallback | None = None
     check_dut: Callable[[], None] | None = None
-    """Called after each trial; raises HostError if there is no DUT any more. What such a trial lost says
+    """Called after each trial; raises HostError if the DUT no longer exists. What such a trial lost says
     nothing of any load."""
     reopen: Callable[[], None] | None = None
     """Called after a trial in which a port of the tester stopped: opens the ports anew. Such a port does not
@@ -172,7 +172,7 @@ class EngineMeasurer:
 
     @property
     def overhead_s(self) -> float:
-        """Time that a trial takes besides sending."""
+        """Time that a trial takes in addition to sending."""
         return self.waits.total_s + self.establish_s
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
@@ -214,8 +214,8 @@ class EngineMeasurer:
         return (load.connections and load.connections.directions) or self.directions
 
     def _tell_of(self, load: Load, waits: Waits) -> EventCallback | None:
-        """Add the load to what the engine tells of a sending phase in which it changes: the engine tells the
-        time alone."""
+        """Add the load to what the engine reports of a sending phase in which it changes: the engine reports
+        the time alone."""
         tell, before_s = self.on_event, waits.after_routing_s + waits.after_learning_s
         if tell is None or load.then is None:
             return tell
@@ -232,7 +232,7 @@ class EngineMeasurer:
             "trial",
             on_event=self._tell_of(load, waits),
             # Progress events come twice a second, but a stopped engine (SIGSTOP, a debugger) may go on and
-            # tell.
+            # report.
             answer_within_s=load.sending_s + waits.total_s + ANSWER_TIMEOUT_S,
             trial=self._last_trial,
             **load.to_contract(),

@@ -12,14 +12,14 @@ from evenhand.base.errors import EngineError
 from evenhand.plan import Direction
 
 MAX_PROOF_FRAMES = 4_000_000_000
-"""Of one stream: the engine's counters have 32 bits (contract/request.schema.json)."""
+"""Most frames of one stream: the engine's counters have 32 bits (contract/request.schema.json)."""
 LEAST_EXPECTED = 10
 """Fewer expected hits of a value, and chi-square would not have its distribution (SEED-43)."""
 
 Generator = Literal["philox", "fifteen_bit", "modulo"]
 
 _TOO_EVEN_FROM = 8
-"""With fewer degrees of freedom, counts that are exactly even by chance are no wonder."""
+"""With fewer degrees of freedom, counts are often exactly even by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Figure:
     """Direction, stream, field or pair."""
     what: str
     extreme_p: float
-    """At both ends where both are suspicious: a draw can be too even."""
+    """Probability, at both ends where both are suspicious: a draw can be too even."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class ChiSquare:
     value: float
     degrees_of_freedom: int
     p: float
-    """Of chi-square being this large or larger."""
+    """Probability of chi-square being this large or larger."""
 
     @property
     def extreme_p(self) -> float:

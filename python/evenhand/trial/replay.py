@@ -12,7 +12,7 @@ from evenhand.trial.load import Load
 from evenhand.trial.result import TrialResult
 
 _TOLERANCE = 1e-9
-"""Of rates and times that went through JSON and back."""
+"""Relative tolerance of rates and times that went through JSON and back."""
 
 
 class Replay(Protocol):

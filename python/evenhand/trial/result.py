@@ -42,7 +42,7 @@ _MOMENTS = 0.25
 
 
 class Verdict(StrEnum):
-    """Of one trial. INVALID is the tester's own fault and says nothing of the DUT (R2544-39)."""
+    """Verdict of one trial. INVALID is the tester's own fault and says nothing of the DUT (R2544-39)."""
 
     PASS = "PASS"
     FAIL = "FAIL"
@@ -80,10 +80,10 @@ class WatchedCpu:
 
     cpu: int
     absences: int
-    """Of half a millisecond and more."""
+    """Absences of half a millisecond and more."""
     longest_us: float
     away_us: float
-    """In all: taken by the hypervisor, or by others while a thread of the DUT was ready to run."""
+    """Total time: taken by the hypervisor, or by others while a thread of the DUT was ready to run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,13 +92,13 @@ class TakenCpu:
 
     cpu: int
     stolen_us: float
-    """By the hypervisor, from whatever ran there."""
+    """Time taken by the hypervisor, from whatever ran there."""
     waited_us: float
-    """By other programs, while a thread of the tester was ready to run."""
+    """Time taken by other programs, while a thread of the tester was ready to run."""
 
     @property
     def taken_us(self) -> float:
-        """At least: of what was stolen, part may lie in the waiting."""
+        """Least time that was taken: part of what was stolen may lie in the waiting."""
         return max(self.stolen_us, self.waited_us)
 
 
@@ -113,7 +113,8 @@ class ClockOffset:
 
 
 def read_clock_offsets(document: Iterable[Mapping[str, Any]]) -> tuple[ClockOffset, ...]:
-    """Of an `open` or `trial` reply's array; empty if there is none, as in runs of earlier versions."""
+    """The offsets in an `open` or `trial` reply's array; empty if there is none, as in runs of earlier
+    versions."""
     return tuple(
         ClockOffset(
             cpu=whole(each, "cpu"),
@@ -149,13 +150,14 @@ class TrialResult:
     """Frames that the tester's own ports dropped during the trial, both sides."""
     clock_error_ppm: float
     watched_cpus: tuple[WatchedCpu, ...] | None
-    """Of the DUT; None if the DUT is not on this host, or nobody said where it runs."""
+    """CPUs of the DUT; None if the DUT is not on this host, or it was not stated where it runs."""
     tester_cpus: tuple[TakenCpu, ...] = ()
-    """Of the tester's workers; empty if it is not known."""
+    """CPUs of the tester's workers; empty if they are not known."""
     notes: tuple[Reason, ...] = ()
     """What a reader should know although it changes no verdict, such as PAUSE frames at the sending port."""
     clock_offsets: tuple[ClockOffset, ...] = ()
-    """Of the workers' CPUs, the first being 0; empty with one worker, or if they were not measured."""
+    """Clock offsets of the workers' CPUs, the first being 0; empty with one worker, or if they were not
+    measured."""
     raw: Mapping[str, Any] = field(repr=False, compare=False)
     """The document as the engine wrote it, for storage."""
 
@@ -174,8 +176,8 @@ class TrialResult:
 
     @property
     def loss_ratio(self) -> float:
-        """1 - received/offered over all directions (RFC 9971); 0..1. Of a trial that was stopped early: in
-        the time until then."""
+        """1 - received/offered over all directions (RFC 9971); 0..1. For a trial that was stopped early, it
+        covers the time until then."""
         offered = sum(direction.offered_frames for direction in self.directions.values())
         received = sum(direction.received_frames for direction in self.directions.values())
         return 1 - received / offered if offered else 1.0

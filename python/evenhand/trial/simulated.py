@@ -16,11 +16,11 @@ from evenhand.trial.measurer import DelayWish
 from evenhand.trial.result import CONTRACT, TrialResult, Verdict
 
 CERTAIN_AFTER_S = 2.16
-"""From a frame's loss to the end of a sending that it stops: the residual wait, the longest lateness, and the
-engine's notice."""
+"""Seconds from a frame's loss to the end of a sending that it stops: the residual wait, the longest lateness,
+and the engine's notice."""
 
 LEAST_SLOPE = 0.002
-"""Of delays that the engine takes for a queue that fills."""
+"""Least slope of delays that the engine takes for a queue that fills."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class SimulatedMeasurer:
     buffer_frames: float = 0.0
     """Frames per direction that the device holds back: short trials pass above its limit."""
     recovery_s: float = 0.0
-    """After an overload it loses every frame for so long, however low the load has become."""
+    """Seconds for which it loses every frame after an overload, however low the load has become."""
     knee_fps: float | None = None
     """Above this load the device begins to lose, ever more of what is added, until it forwards `limit_fps`.
     None: a hard limit."""
@@ -56,12 +56,12 @@ class SimulatedMeasurer:
     """What spoils those trials: a moment of the host, or that the load was not offered."""
     tester_ceiling_fps: float = float("inf")
     delays: DelayWish | None = None
-    """What trials record of delays beside the histogram. Delays rise evenly from 10 us to 20 us over the
-    frames that count."""
+    """What trials record of delays in addition to the histogram. Delays rise evenly from 10 us to 20 us over
+    the frames that count."""
     stops_when_failed: bool = False
-    """As `EngineMeasurer`'s: a trial ends when its loss is certain."""
+    """See `EngineMeasurer`: a trial ends when its loss is certain."""
     wait_s: float = 0.0
-    """What a trial takes besides sending; for `elapsed_s`."""
+    """Time that a trial takes in addition to sending; for `elapsed_s`."""
     seed: int = 0
     trials: list[TrialResult] = field(default_factory=list)
     _random: random.Random = field(init=False)
@@ -221,7 +221,7 @@ class SimulatedMeasurer:
         return max(after_s) if self.buffer_frames else min(after_s)
 
     def _forwarding_rate_fps(self, rate_fps: float) -> float:
-        """Of a device without buffers."""
+        """The forwarding rate of a device without buffers."""
         if self.knee_fps is None or rate_fps <= self.knee_fps:
             return min(rate_fps, self.limit_fps)
         # A parabola that leaves the diagonal at the knee, and is level where it has come to the limit.
@@ -230,7 +230,7 @@ class SimulatedMeasurer:
 
 
 def frames_of(load: Load) -> int:
-    """Of one direction, as the engine counts them."""
+    """Frames of one direction, as the engine counts them."""
     if load.burst is not None:
         return max(1, int(load.duration_s / load.burst.interval_s * (1 + 1e-9))) * load.burst.frames
     return round(load.rate_fps * load.duration_s) + (

@@ -34,12 +34,12 @@ class WatchedClock:
     """The tick counter that the engine reads."""
 
     source: str | None
-    """None if the engine does not tell."""
+    """None if the engine does not report it."""
     ticks_per_second: float
     error_ppm_raw: float
-    """Of its calibration, against CLOCK_MONOTONIC_RAW."""
+    """Error of its calibration, against CLOCK_MONOTONIC_RAW."""
     error_ppm_monotonic: float
-    """Against CLOCK_MONOTONIC, which NTP steers."""
+    """Error against CLOCK_MONOTONIC, which NTP steers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

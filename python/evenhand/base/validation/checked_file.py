@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What files of the user's have in common, whatever is in them: how TOML is read, and how a mistake in it is
-told."""
+reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evenhand.base.validation.plain_words import in_plain_words
 from evenhand.base.validation.toml_words import as_toml, toml_to_write
 
 MOST_LISTED = 30
-"""Keys that an error names beside the nearest one."""
+"""Keys that an error names in addition to the nearest one."""
 Loc = tuple[str | int, ...]
 """A place in a document, as pydantic calls it."""
 _RUN_FILE = b"SQLite format 3\0"
@@ -41,7 +41,7 @@ class FileKind(Enum):
 
     @property
     def keys(self) -> frozenset[str]:
-        """At the top of such a file, and of no other."""
+        """Keys at the top of such a file, and of no other."""
         if self is FileKind.TESTBED:
             return frozenset({"isolated_test_environment", "left", "right", "tester", "limits"})
         if self is FileKind.WORKERS:
@@ -50,7 +50,7 @@ class FileKind(Enum):
 
     @property
     def where_to_find(self) -> str:
-        """What to do where there is none."""
+        """What to do if the file does not exist."""
         if self is FileKind.TESTBED:
             return (
                 "Name a testbed file; docs/reference/testbed-file.md has examples. Without a file: lab:linux,"
@@ -93,7 +93,7 @@ class RefusedError(ValueError):
 
 
 class UnfitError(ValueError):
-    """What a model finds wrong with its own values, in our words. Where it stands is told by `refusal`."""
+    """What a model finds wrong with its own values, in our words. `refusal` states where it is."""
 
     def __init__(self, what: str, *, code: str) -> None:
         super().__init__(what)
@@ -110,7 +110,7 @@ def refusing() -> Iterator[None]:
 
 
 def with_unit(quantity: Quantity, parse: Callable[[str], float]) -> BeforeValidator:
-    """Of a text such as "5s", which `parse` reads."""
+    """Validator of a text such as "5s", which `parse` reads."""
 
     def read(value: Any) -> Any:
         if not isinstance(value, str):
@@ -172,10 +172,10 @@ def read_toml(path: Path, *, kind: FileKind) -> dict[str, Any]:
 def unknown_key(
     key: str, known: Sequence[str], *, where: str, written: Mapping[str, str] | None = None
 ) -> RequestError:
-    """With the nearest known one.
+    """The error for an unknown key, with the nearest known one.
 
     Args:
-        written: How those that are tables stand in the file, such as `[[suite]]`.
+        written: How those that are tables are written in the file, such as `[[suite]]`.
     """
     near = suggestion(key, known, cutoff=0.5)
     hint = "" if near is None else f"Did you mean {(written or {}).get(near, repr(near))}?"
@@ -196,8 +196,8 @@ def refusal(
     place: Callable[[Loc], str],
     advice: Mapping[str, str],
 ) -> RequestError:
-    """What is told of all that pydantic found, with what to do next: an unknown key first, since one that was
-    misspelt is missing too; then all that is missing, at once; then the first value that is wrong.
+    """What is reported of all that pydantic found, with what to do next: an unknown key first, since one that
+    was misspelt is missing too; then all that is missing, at once; then the first value that is wrong.
 
     Args:
         root: The model that was made.
@@ -289,12 +289,12 @@ def headings(model: type[BaseModel], *, above: str = "") -> dict[str, str]:
 
 
 def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """By the names that the file has."""
+    """Fields by the names that the file has."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _model_at(root: type[BaseModel], place: Sequence[str | int]) -> type[BaseModel]:
-    """Of the table at this place."""
+    """The model of the table at this place."""
     table: Any = root
     for part in place:
         if isinstance(part, str):  # the model of a list's items has been reached by the list's name
@@ -307,7 +307,7 @@ def _model_at(root: type[BaseModel], place: Sequence[str | int]) -> type[BaseMod
 
 
 def _heading(field: FieldInfo, name: str) -> str | None:
-    """The line above a table, or above each of several; None for a key that is no table."""
+    """The line above a table, or above each of several; None for a key that is not a table."""
     if _model_in(field.annotation) is None:
         return None
     return f"[[{name}]]" if get_origin(field.annotation) is tuple else f"[{name}]"

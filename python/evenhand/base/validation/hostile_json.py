@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON that somebody else has written, within bounds. Whoever walks through it later cannot be made to
+"""JSON that someone else has written, within bounds. Whoever walks through it later cannot be made to
 fall."""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _MAX_DIGITS = 20
 
 
 def read_json(text: str) -> Any:
-    """The value. ValueError: it is no JSON, or beyond the bounds; no number is infinite, NaN or has more than
-    20 digits."""
+    """The value. ValueError: it is not JSON, or beyond the bounds; no number is infinite, NaN or has more
+    than 20 digits."""
     if len(text) > MAX_TEXT:
         raise ValueError(f"a JSON text of {len(text)} characters is too long")
     if text.count(",") + text.count("[") + text.count("{") > MAX_VALUES:

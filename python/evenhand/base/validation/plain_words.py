@@ -14,7 +14,7 @@ _Bounds = Mapping[str, Any]
 
 
 class Words(NamedTuple):
-    """Of a value that is refused."""
+    """Words for a value that is refused."""
 
     what: str
     next_step: str
@@ -96,7 +96,7 @@ def in_plain_words(kind: str, value: Any, bounds: _Bounds) -> Words:
 
 
 def none_of(value: Any, names: list[str], *, in_quotes: bool) -> Words:
-    """A word that is not among those that may stand here: what is wrong with it, and what to do.
+    """A word that is not among those that are allowed here: what is wrong with it, and what to do.
 
     Args:
         in_quotes: As in a file; on a command line there are none.

@@ -13,8 +13,8 @@ _MOST_LISTED = 64
 
 
 def as_toml(value: Any) -> str:
-    """As it stands in a file. Texts have single quotes, as everywhere in errors; a table is only called
-    one."""
+    """The value as it is written in a file. Texts have single quotes, as everywhere in errors; a table is
+    only called one."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -27,12 +27,12 @@ def as_toml(value: Any) -> str:
 
 
 def toml_to_write(kind: str, value: Any, place: Sequence[str]) -> str | None:
-    """What to do, with the very TOML where it can be told; None where the value itself is wrong and not its
+    """What to do, with the very TOML where it can be stated; None where the value itself is wrong and not its
     type.
 
     Args:
         kind: The type of pydantic's error.
-        place: Names of the key and of the tables that it stands in.
+        place: Names of the key and of the tables that contain it.
     """
     wanted = kind.partition("_")[0]
     if wanted in ("tuple", "list") and isinstance(value, dict):

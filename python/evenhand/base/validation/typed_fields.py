@@ -23,7 +23,7 @@ _UNITS = {
 
 
 def check_types(instance: Any) -> None:
-    """Of a dataclass, as the first thing that its `__post_init__` does.
+    """Check a dataclass, as the first thing that its `__post_init__` does.
 
     Raises:
         RequestError: A field has a value that its annotation does not allow; names the field.
@@ -36,7 +36,7 @@ def check_types(instance: Any) -> None:
 def check_type(value: object, kind: Any, *, where: str) -> None:
     """RequestError if the value is not of this type.
 
-    A whole number is a float as well, and any sequence will do for a tuple; True is no number.
+    A whole number is a float as well, and any sequence will do for a tuple; True is not a number.
 
     Args:
         where: The argument.

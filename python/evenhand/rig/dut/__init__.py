@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DUT's set-up as text: what a plan needs of it, told to one operating system. Nothing here runs
+"""The DUT's set-up as text: what a plan needs of it, in the words of one operating system. Nothing here runs
 anything."""
 
 from evenhand.rig.dut.bsd import FREEBSD, OPENBSD

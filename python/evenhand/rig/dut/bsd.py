@@ -30,11 +30,12 @@ class _Dialect:
     read_sysctl: str
     """Prints name=value, which sysctl takes back."""
     add_address: str
-    """Where the word alias stands, without which the addresses before are lost."""
+    """Arguments of ifconfig for an address, with the word alias, without which the addresses before are
+    lost."""
     ipv6_interface: bool
-    """Whether an interface may have IPv6 switched off until it is told otherwise."""
+    """Whether an interface may have IPv6 switched off until it is set otherwise."""
     static_arp: str
-    """What stands behind a static ARP entry, so that frames cannot change it."""
+    """What follows a static ARP entry, so that frames cannot change it."""
     neighbor_limits: Callable[[DutSetup, str], Step | None]
     hashing: str
     policing: Step
@@ -100,7 +101,7 @@ def _routes(setup: DutSetup, link: DutLink) -> Step:
     return Step(
         part="routes",
         purpose=route_purpose(link),
-        # A route that is there already is no error: it is set once more.
+        # A route that is there already is not an error: it is set once more.
         do=tuple(
             f"route -n add -{family} {route} {link.next_hop} || route -n change -{family} {route}"
             f" {link.next_hop}"

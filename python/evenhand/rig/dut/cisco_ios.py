@@ -133,7 +133,7 @@ def _forwarding(setup: DutSetup) -> Step:
 
 
 def _mac(mac: str) -> str:
-    """In three groups: 0200.0000.0001."""
+    """The MAC in three groups: 0200.0000.0001."""
     digits = mac.replace(":", "")
     return f"{digits[:4]}.{digits[4:8]}.{digits[8:]}"
 

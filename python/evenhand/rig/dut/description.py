@@ -18,10 +18,11 @@ HashType = Literal["type1", "type2"]
 """What the DUT spreads frames over its cores by: addresses (type 1), or addresses and UDP ports (type 2)."""
 
 MOST_STATIC_NEIGHBORS = 131_072
-"""Of both sides: all hosts of a direct plan with one network. More would be a script of gigabytes."""
+"""Most static neighbours of both sides: all hosts of a direct plan with one network. More would be a script
+of gigabytes."""
 
 FIRST_TABLE = 7301
-"""Of routes, of the first of several pairs."""
+"""Table of routes of the first of several pairs."""
 
 _MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
 
@@ -33,7 +34,7 @@ class DutLink:
     interface: str
     side: PlanSide
     gateway_mac: str | None
-    """Of the tester's port; None if the DUT resolves its neighbours."""
+    """MAC of the tester's port; None if the DUT resolves its neighbours."""
 
     @property
     def addresses(self) -> tuple[Interface, ...]:
@@ -41,7 +42,7 @@ class DutLink:
 
     @property
     def next_hop(self) -> Address | None:
-        """Of every route; a plain address, without prefix length (SEED-17)."""
+        """Next hop of every route; a plain address, without prefix length (SEED-17)."""
         return None if self.side.gateway is None else self.side.gateway.ip
 
     @property
@@ -76,13 +77,13 @@ class DutSetup:
     """What translates on Linux, if the plan is translated."""
     nat_wishes: NatWishes = USUAL_NAT
     table: int | None = None
-    """Of its routes, for what comes in on its two interfaces alone; None: the main one."""
+    """Table of its routes, for what comes in on its two interfaces alone; None: the main one."""
     outsides_of_all: tuple[str, ...] = ()
     """Right interfaces of all pairs, which have one NAT; empty: there is one pair."""
 
     @property
     def translation(self) -> Translation | None:
-        """As `translation_of`."""
+        """See `translation_of`."""
         return translation_of(self.plan)
 
     @property
@@ -92,7 +93,7 @@ class DutSetup:
 
     @property
     def ip_versions(self) -> tuple[IpVersion, ...]:
-        """That the DUT forwards."""
+        """IP versions that the DUT forwards."""
         return tuple(version for version in (4, 6) if self.links_of(version))
 
     def links_of(self, version: IpVersion) -> tuple[DutLink, ...]:
@@ -198,7 +199,7 @@ def describe_setups(
 
     Args:
         pairs: Left and right of each engine.
-        gateway_macs: Of each pair.
+        gateway_macs: MACs of each pair.
 
     Raises:
         RequestError: As `describe_setup`; or TAYGA with several pairs.

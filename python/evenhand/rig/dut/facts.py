@@ -40,8 +40,8 @@ _SYSCTLS = (
     *(f"{FOLDER}/{name}" for name in (MOST, BUCKETS, *TIMEOUTS)),
     "net/bridge/bridge-nf-call-iptables",
 )
-"""That forward, that limit neighbours, or that tell of something between the two interfaces. What is not
-there is left out."""
+"""Settings that switch forwarding, limit neighbours, or show something between the two interfaces. What is
+not there is left out."""
 _OF_INTERFACE = (
     "net/ipv4/conf/{0}/rp_filter",
     "net/ipv4/conf/{0}/forwarding",
@@ -99,10 +99,11 @@ def facts_command(interfaces: Mapping[str, str]) -> str:
 
 
 def read_facts(shell: Shell, interfaces: Mapping[str, str], *, where: str) -> dict[str, Any]:
-    """All facts, in one round trip. What the DUT does not tell is None, or stands with the DUT's own answer.
+    """All facts, in one round trip. What the DUT does not report is None, or is given with the DUT's own
+    answer.
 
     Raises:
-        HostError: It cannot be reached, is no Linux, or has no such interface.
+        HostError: It cannot be reached, is not Linux, or has no such interface.
     """
     return read_facts_and_macs(shell, interfaces, where=where)[0]
 
@@ -110,14 +111,14 @@ def read_facts(shell: Shell, interfaces: Mapping[str, str], *, where: str) -> di
 def read_facts_and_macs(
     shell: Shell, interfaces: Mapping[str, str], *, where: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The same, and beside the facts, which are kept, the MACs of all interfaces, where they have one.
-    Errors as `read_facts`."""
+    """The same, and in addition to the facts, which are kept, the MACs of all interfaces, where they have
+    one. Errors as `read_facts`."""
     answer = shell.run(facts_command(interfaces), timeout_s=FACTS_TIMEOUT_S)
     return parse_facts(answer.stdout, interfaces, where=where), read_macs(answer.stdout, interfaces)
 
 
 def read_macs(text: str, places: Iterable[str]) -> dict[str, str]:
-    """Of the output of `facts_command`."""
+    """MACs in the output of `facts_command`."""
     parts = split_parts(text)
     found = {
         place: re.search(r"link/ether ([0-9a-f:]{17})", parts.get(f"interface {place} link", ""))
@@ -198,9 +199,9 @@ def _facts(
 
 def told_facts(facts: Mapping[str, Any]) -> dict[str, str]:
     """The facts that a report has of a DUT, by the keys of the testbed file's `[dut.facts]` (`DutFacts`);
-    only what was told.
+    only what was reported.
 
-    `policing` is not among them: what of a router may drop, only its owner knows.
+    `policing` is not among them: only its owner knows what in a router may drop frames.
     """
     clock, governors = facts["clock_mhz"], ", ".join(facts["governors"])
     low_high = (
@@ -232,7 +233,7 @@ def told_facts(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def with_facts(written: Mapping[str, str | None], facts: Mapping[str, Any]) -> dict[str, str | None]:
-    """What the testbed file tells, and where it tells nothing what was read, with its source."""
+    """What the testbed file says; where it says nothing, what was read, with its source."""
     read = told_facts(facts)
     return {
         name: value if value is not None or name not in read else read[name] + READ_THERE

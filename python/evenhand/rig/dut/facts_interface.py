@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DUT: what `ethtool` and /sys tell of one interface of a Linux router. Pure functions over their output."""
+"""DUT: what `ethtool` and /sys report of one interface of a Linux router. Pure functions over their
+output."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ DEVICE = (
     '[ -r $device/numa_node ] && echo "numa_node $(cat $device/numa_node)"; '
     "for cpus in /sys/class/net/$name/queues/rx-*/rps_cpus; do "
     '[ -r $cpus ] && echo "rps $(basename $(dirname $cpus)) $(cat $cpus)"; done; '
-    # Of a virtio device the interrupts belong to the PCI device above it.
+    # The interrupts of a virtio device belong to the PCI device above it.
     'for number in $(ls $device/msi_irqs $device/../msi_irqs 2>/dev/null | grep -E "^[0-9]+$" | sort -n -u);'
     " do "
     '[ -r /proc/irq/$number/smp_affinity_list ] && echo "irq $number $(cat'
@@ -57,7 +58,7 @@ _OFFLOADS = (
     "hw-tc-offload",
     "l2-fwd-offload",
 )
-"""Of some sixty, those that a router's rate depends on."""
+"""Those offloads, of some sixty, that a router's rate depends on."""
 _COALESCING = ("Adaptive RX", "rx-usecs", "rx-frames", "tx-usecs", "tx-frames")
 _FIELDS = (("IP SA", "s"), ("IP DA", "d"), ("bytes 0 & 1", "f"), ("bytes 2 & 3", "n"))
 """What `ethtool -n` prints of each field, and the letters that `ethtool -N` takes for them."""
@@ -65,7 +66,7 @@ _OTHER_FIELDS = ("L2DA", "VLAN tag", "L3 proto", "GTP TEID")
 
 
 def read_interface(name: str, parts: Mapping[str, str], *, where: str) -> dict[str, Any]:
-    """Facts of one interface. None where the driver does not tell; `answers` has what it said instead.
+    """Facts of one interface. None where the driver does not report them; `answers` has what it said instead.
 
     Args:
         parts: Output of `COMMANDS` and of `DEVICE` (as `device`), by name.
@@ -165,7 +166,8 @@ def read_fields(text: str) -> str | None:
 
 
 def read_limits(text: str) -> dict[str, int]:
-    """Of `ethtool -g` and `-l`: `rx`, `combined` ... as they are, and `rx_max` ... as they can be."""
+    """Limits that `ethtool -g` and `-l` print: `rx`, `combined` ... as they are, and `rx_max` ... as they can
+    be."""
     found: dict[str, int] = {}
     suffix = ""
     for line in text.splitlines():
@@ -201,5 +203,5 @@ def _after(word: str, link: str) -> str | None:
 
 
 def number_in(text: str | None) -> int | None:
-    """None if it is no number, or not there."""
+    """None if it is not a number, or not there."""
     return int(text) if text is not None and text.strip().isdecimal() else None

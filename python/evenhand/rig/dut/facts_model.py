@@ -32,7 +32,8 @@ def device_of(
         rate_fps: What one queue forwards, if that is known.
 
     Raises:
-        RequestError: The driver does not tell, with its answer; or it hashes in a way that is not predicted.
+        RequestError: The driver does not report them, with its answer; or it hashes in a way that is not
+            predicted.
     """
     told, protocol = interface["hash"], f"udp{ip_version}"
     if not told["table"]:
@@ -67,7 +68,7 @@ def predict_queues(
     """The load of each queue of the interface that the frames of this direction come to.
 
     Args:
-        place: Of several such interfaces, this one's.
+        place: This one's place, where there are several such interfaces.
 
     Raises:
         RequestError: As `device_of`; or fields of the plan count together.

@@ -116,7 +116,7 @@ class Reader(Protocol):
 
 
 _QUEUES_FIRST = ("channels", "hash_table", "hash_key")
-"""Of a NIC, in the order in which they are set, there and back."""
+"""Kinds of items of a NIC, in the order in which they are set, there and back."""
 
 
 def moves(items: Iterable[Item], reader: Reader, *, back: bool) -> list[tuple[Item, str | None, str | None]]:
@@ -132,7 +132,7 @@ def moves(items: Iterable[Item], reader: Reader, *, back: bool) -> list[tuple[It
         ordered = of_nics + [item for item in ordered[::-1] if item.kind not in _QUEUES_FIRST]
     found: list[tuple[Item, str | None, str | None]] = []
     for item in ordered:
-        if item.kind == "learned" and not back:  # neighbours come by themselves while the set-up stands
+        if item.kind == "learned" and not back:  # neighbours come by themselves while the set-up is in place
             continue
         now, target = reader.value_of(item), item.before if back else item.wanted
         has_new_queues = item.kind == "hash_table" and any(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jool on a Linux DUT, which translates in the kernel: what it is told, without state (`jool_siit`, RFC 7915)
-and with it (`jool`, RFC 6146), and what it is asked.
+"""Jool on a Linux DUT, which translates in the kernel: how it is configured, without state (`jool_siit`, RFC
+7915) and with it (`jool`, RFC 6146), and what it is asked.
 
     left -- routing -- Jool, before the kernel routes what it has made -- right
 
@@ -20,11 +20,12 @@ JOOL_MODULES = ("jool", "jool_siit")
 JOOL_PACKAGES = ("jool-dkms", "jool-tools")
 JOOL_INSTALL = f"apt-get install linux-headers-$(uname -r) {' '.join(JOOL_PACKAGES)}"
 MOST_POOL_ADDRESSES = 32
-"""With state. For each new connection Jool copies the list of them all, so it is no place for thousands."""
+"""Most addresses of a pool, with state. For each new connection Jool copies the list of them all, so it does
+not suit thousands."""
 SESSIONS = "JSTAT_SESSIONS"
 """Its counter of connections that are there now."""
 _SCRIPT = "/run/evenhand-jool"
-"""Of the instance with state: it is made anew when its table is emptied."""
+"""Script of the instance with state, which is made anew when its table is emptied."""
 _NAT64 = f"jool --instance {JOOL_INSTANCE}"
 _IS_NAT64 = f"{_NAT64} stats display > /dev/null 2>&1"
 
@@ -91,7 +92,7 @@ def or_of_jool(command: str, of_jool: str) -> str:
 
 
 def empty_jool() -> str:
-    """As `nat.empty_command`: Jool can forget all connections only with its instance. What is measured is
+    """See `nat.empty_command`: Jool can forget all connections only with its instance. What is measured is
     that; making the instance anew comes after it."""
     count = f"{jool_counters_command('jool')} | sed -n 's/^{SESSIONS},//p'"
     return (
@@ -101,7 +102,7 @@ def empty_jool() -> str:
 
 
 def jool_timeout() -> str:
-    """As `nat.timeout_command`; Jool writes H:MM:SS."""
+    """See `nat.timeout_command`; Jool writes H:MM:SS."""
     return (
         f"{_NAT64} global display --csv --no-headers | awk -F '[,:]' '$1 == \"udp-timeout\""
         " { print $2 * 3600 + $3 * 60 + $4 }'"

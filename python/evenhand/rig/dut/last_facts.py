@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """DUT: its facts of the last run, kept in the user's state folder by where the DUT is, so that a change is
-told before the next run."""
+reported before the next run."""
 
 from __future__ import annotations
 

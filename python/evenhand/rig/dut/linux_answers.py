@@ -52,7 +52,8 @@ def read_state(
 
     Args:
         interfaces: Whose neighbours, channels and hash, with its key and table, are read.
-        address: The DUT's own, which the connection goes to, if it is known; `peer` is where it comes from.
+        address: The DUT's own address, which the connection goes to, if it is known; `peer` is where it comes
+            from.
 
     Raises:
         HostError: As `Shell.run`; or the DUT lacks a program, or it says what is not understood.
@@ -144,7 +145,7 @@ def _state(
 
 
 def read_carriers(shell: Shell, *, address: str | None, peer: str | None) -> frozenset[str]:
-    """`LinuxState.kept_from` alone; empty if the DUT does not tell. Arguments and errors as of
+    """`LinuxState.kept_from` alone; empty if the DUT does not report it. Arguments and errors as of
     `read_state`."""
     answers = read_all(shell, {"links": _LINKS, "back": _way_back(peer)})
     with understood("itself", where="ip -j"):
@@ -168,7 +169,7 @@ def _carrying(links: Mapping[str, Link], way_back: Answer, address: str | None) 
 
 
 def _plain(address: str) -> str:
-    """Without the zone of a link-local one; an IPv4 address in IPv6 clothes as such."""
+    """The address without the zone of a link-local one; an IPv4-mapped IPv6 address becomes IPv4."""
     bare = ipaddress.ip_address(address.split("%")[0])
     mapped = getattr(bare, "ipv4_mapped", None)
     return str(mapped or bare)

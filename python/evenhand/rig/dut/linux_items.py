@@ -26,7 +26,7 @@ def linux_items(setups: Sequence[DutSetup], state: LinuxState, *, nics: NicWishe
     What is so already stays an item: it must be so at the end.
 
     Raises:
-        RequestError: See `check_interfaces` and `check_networks`; or what is there stands in the way.
+        RequestError: See `check_interfaces` and `check_networks`; or what is there is in the way.
         NotTakenError: The DUT has no such limit, channels, hash, key or table, or could not be given back its
             own; or it has no translator.
     """
@@ -170,7 +170,7 @@ def _forwarding_of(version: int, setup: DutSetup, state: LinuxState) -> Iterator
 def _check_names(paths: Iterable[str]) -> None:
     """The switch of all interfaces changes each one's own, which is put back by name."""
     for path in paths:
-        if "\ufffd" in path:  # see `Shell`: octets that are no UTF-8
+        if "\ufffd" in path:  # see `Shell`: octets that are not UTF-8
             raise RequestError(
                 f"the DUT has an interface whose name is no UTF-8, so that its own switch could not be put"
                 f" back: {path.replace('/', '.')}",

@@ -25,7 +25,7 @@ class LinuxReader:
         state, (first, *rest) = self.state, item.key
         match item.kind:
             case "sysctl":
-                # Of an interface that is gone nothing can be set.
+                # Nothing can be set on an interface that is gone.
                 return state.sysctls.get(first, item.before)
             case "link":
                 link = state.links.get(first)

@@ -16,12 +16,12 @@ from evenhand.rig.dut.reading import quote
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NicWishes:
-    """What is asked for of both interfaces besides the hash type; None leaves it as it is."""
+    """What is asked for of both interfaces in addition to the hash type; None leaves it as it is."""
 
     channels: int | None = None
     """Queues (`ethtool -L`), and a table that names them all, where `table_queues` asks for no other."""
     hash_key: bytes | None = None
-    """Of the hash (`ethtool -X hkey`), as long as the NIC's own (RSS-03)."""
+    """Key of the hash (`ethtool -X hkey`), as long as the NIC's own (RSS-03)."""
     table_queues: int | None = None
     """The hash table names the first so many queues, one after the other (`ethtool -X equal`; RSS-04)."""
 
@@ -30,13 +30,13 @@ NO_WISHES = NicWishes()
 
 
 def nic_items(name: str, state: LinuxState, wishes: NicWishes) -> Iterator[Item]:
-    """Of one interface. The queues come first: a table names queues that must be there. Where fewer queues
-    wait for another table, or a driver makes a new table with its queues, the next pass brings them right
-    (`setup.settle`). Whoever asks for queues alone gets a table that names all of them, unless the one that
-    is there could not be put back.
+    """Items of one interface. The queues come first: a table names queues that must be there. Where fewer
+    queues wait for another table, or a driver makes a new table with its queues, the next pass brings them
+    right (`setup.settle`). Whoever asks for queues alone gets a table that names all of them, unless the one
+    that is there could not be put back.
 
     Raises:
-        NotTakenError: The driver does not tell what is to be changed, or it could not be put back.
+        NotTakenError: The driver does not report what is to be changed, or it could not be put back.
     """
     if wishes.channels is not None:
         yield _channels(name, state, wishes.channels)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Linux DUT: what a set-up refuses to change there: interfaces that something else needs, and networks that
-somebody else has already."""
+someone else has already."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenhand.rig.dut.translator import routes_to_translator
 
 
 def check_interfaces(named: Sequence[tuple[str, str]], state: LinuxState) -> None:
-    """Refuse interfaces that are not there, that are no two links, or that something else needs.
+    """Refuse interfaces that are not there, that are not two links, or that something else needs.
 
     Args:
         named: Left and right, each with its interface.
@@ -81,7 +81,7 @@ def check_interfaces(named: Sequence[tuple[str, str]], state: LinuxState) -> Non
 
 
 def check_networks(setup: DutSetup, state: LinuxState, *, ours: Collection[str]) -> None:
-    """Nothing that the set-up takes may be somebody else's already: the way back would be no way back.
+    """Nothing that the set-up takes may be someone else's already: the way back would not restore it.
 
     Args:
         ours: The interfaces of all pairs, which have the same addresses.

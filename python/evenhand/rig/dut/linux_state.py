@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 TAYGA_FILES = "/run/evenhand-dut/tayga"
-"""What the paths of its files begin with, beside the record of the set-up; `NAT_FILES` likewise."""
+"""What the paths of its files begin with, next to the record of the set-up; `NAT_FILES` likewise."""
 NAT_FILES = "/run/evenhand-dut/nat"
 FLOWS = ("udp4", "udp6")
-"""That have hash fields of their own (RSS-02)."""
+"""Flows that have hash fields of their own (RSS-02)."""
 NOWHERE = ("blackhole", "unreachable", "prohibit")
 """Types of routes that end here."""
 
@@ -26,15 +26,15 @@ class Link:
     master: str | None
     """The bridge or bond that it is a port of."""
     lower: str | None
-    """What it stands on, or the other end of a veth in the same namespace."""
+    """The interface below it, or the other end of a veth in the same namespace."""
     addresses: Mapping[str, str | None]
-    """Each with its prefix length, and what `ip address add` needs besides to make it again; None if it comes
+    """Each with its prefix length, and what else `ip address add` needs to make it again; None if it comes
     and goes by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Of any table."""
+    """A route of any table."""
 
     prefix: str
     """`0.0.0.0/0` and `::/0` for a default route."""
@@ -44,7 +44,7 @@ class Route:
     table: str | None
     """`main`, or another; None: of a kind that no set-up makes, such as a local one."""
     is_learned: bool
-    """From a router advertisement, which a router no longer listens to."""
+    """Whether it is from a router advertisement, which a router no longer listens to."""
 
     @property
     def is_default(self) -> bool:
@@ -59,29 +59,29 @@ class LinuxState:
     links: Mapping[str, Link]
     routes: tuple[Route, ...]
     neighbors: Mapping[str, Mapping[str, str]]
-    """By interface and address: `02:00:00:00:00:01 permanent`, or the state alone. Only of the interfaces
-    that were asked for."""
+    """Neighbours by interface and address: `02:00:00:00:00:01 permanent`, or the state alone; only of the
+    interfaces that were asked for."""
     rules: Mapping[str, Mapping[str, tuple[str, ...]]]
     """For what comes in on an interface, by IP version and interface: `lookup 7301 pref 7300`. Nothing of an
     IP version whose kernel part has none."""
     sysctls: Mapping[str, str]
-    """By path below /proc/sys."""
+    """Values by path below /proc/sys."""
     hashes: Mapping[tuple[str, str], str]
-    """By interface and flow: letters of `ethtool -N`."""
+    """Letters of `ethtool -N`, by interface and flow."""
     hash_refusals: Mapping[tuple[str, str], str]
     """The same: what ethtool or the driver said instead."""
     receive_hashing: Mapping[str, str]
-    """By interface: `on` or `off`, where the driver lets it be switched. Some use no hash fields while it is
+    """`on` or `off` by interface, where the driver lets it be switched. Some use no hash fields while it is
     off (virtio_net)."""
     channels: Mapping[str, str]
-    """By interface: `combined 4` or `rx 2 tx 2`; nothing where it cannot be told."""
+    """Channels by interface: `combined 4` or `rx 2 tx 2`; nothing where it is not known."""
     hash_keys: Mapping[str, str]
-    """By interface: octets as ethtool writes them, `6d:5a:...`; nothing where it cannot be told."""
+    """Keys by interface: octets as ethtool writes them, `6d:5a:...`; nothing where it is not known."""
     hash_tables: Mapping[str, str]
-    """By interface: `equal 4` if entry i names queue i modulo 4, `default 4` if these are all the queues that
-    there are, and else the entries; nothing where it cannot be told."""
+    """Tables by interface: `equal 4` if entry i names queue i modulo 4, `default 4` if these are all the
+    queues that there are, and else the entries; nothing where it is not known."""
     hash_table_entries: Mapping[str, int]
-    """By interface, where it can be told."""
+    """Number of entries by interface, where it is known."""
     peer: str | None
     """Where this connection comes from, as the DUT sees it."""
     carrying: tuple[str, ...]
@@ -98,7 +98,7 @@ class LinuxState:
 
     @property
     def kept_from(self) -> frozenset[str]:
-        """Interfaces that carry this connection, and what they stand on."""
+        """Interfaces that carry this connection, and the interfaces below them."""
         return self.carriers(self.carrying)
 
     def route(self, prefix: str, table: str = "main") -> Route | None:
@@ -110,7 +110,7 @@ class LinuxState:
 
 
 def carriers_of(links: Mapping[str, Link], names: Iterable[str]) -> frozenset[str]:
-    """These interfaces, what they stand on, and the ports of those that are bridges or bonds."""
+    """These interfaces, those below them, and the ports of those that are bridges or bonds."""
     found: set[str] = set()
     left = [name for name in names if name in links]
     while left:

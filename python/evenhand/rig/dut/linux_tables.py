@@ -17,7 +17,7 @@ from evenhand.rig.dut.linux_state import LinuxState, Route
 from evenhand.rig.dut.reading import quote
 
 PRIORITY = 7300
-"""Of the rules; the main table's is 32766."""
+"""Priority of the rules; the main table's is 32766."""
 _STRICT, _LOOSE = "1", "2"
 """Values of rp_filter."""
 
@@ -67,7 +67,7 @@ def check_rules(setup: DutSetup, state: LinuxState) -> None:
 
 
 def foreign_route(setup: DutSetup, state: LinuxState) -> Route | None:
-    """A route in the pair's table that is none of its own."""
+    """A route in the pair's table that is not its own."""
     wanted = routes_of(setup)
     return next(
         (

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a NAT has to be told, and how the kernel's own is told it on Linux by nftables. The Linux lab and the
-set-up of a DUT both take it from here.
+"""What a NAT has to be configured for, and how nftables configures the kernel's own on Linux. The Linux lab
+and the set-up of a DUT both take it from here.
 
     inside -- forwarding -- source NAT -- outside
 
@@ -29,29 +29,29 @@ NatAddresses = Literal["paired", "one"]
 as behind a NAT that masquerades."""
 NAT_ADDRESSES: tuple[NatAddresses, ...] = ("paired", "one")
 TABLE = "evenhand"
-"""Of nftables."""
+"""Table of nftables."""
 NFT_INSTALL = "apt-get install nftables"
 CONNTRACK_INSTALL = "apt-get install conntrack"
 MODULE = "nf_conntrack"
 TIMEOUT_S = 3600
-"""After so long without a frame the DUT forgets a connection: no phase of an experiment outlasts it. The
-kernel's own are 30 s, and 120 s once there was an answer."""
+"""Seconds without a frame after which the DUT forgets a connection: no phase of an experiment outlasts it.
+The kernel's own are 30 s, and 120 s once there was an answer."""
 TIMEOUTS = ("nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream")
 MOST, BUCKETS, COUNT = "nf_conntrack_max", "nf_conntrack_buckets", "nf_conntrack_count"
 FOLDER = "net/netfilter"
-"""Of all of them, below /proc/sys."""
+"""Folder of all of them, below /proc/sys."""
 INSIDE_IPV4_OF_NAT64 = ipaddress.IPv4Network("10.16.0.0/16")
 """What TAYGA gives the IPv6 hosts before the NAT44: never on a link."""
 _BUCKETS_OF_PAGE = 8192
 """The kernel rounds the buckets up to whole pages of 8 octets each; no page is larger than 64 KiB."""
 _PAIRED_HOSTS = 65_534
-"""Of the inside: those of 16 bits, without the first and the last."""
+"""Hosts of the inside: those of 16 bits, without the first and the last."""
 _CKSUM_OF_NOTHING = "4294967295 0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NatWishes:
-    """What somebody may choose of a NAT. Nothing of it changes what the tester expects."""
+    """What the user may choose of a NAT. None of it changes what the tester expects."""
 
     ports: NatPorts = "kept"
     addresses: NatAddresses = "paired"
@@ -63,8 +63,8 @@ USUAL_NAT = NatWishes()
 
 
 def translation_of(plan: AddressPlan) -> Translation | None:
-    """What the DUT must be told to translate without state; of a NAT64 what comes before its NAT44. None:
-    nothing."""
+    """The translation without state that the DUT must be configured for; for a NAT64, the one before its
+    NAT44. None: nothing is translated so."""
     nat = plan.nat
     if nat is None:
         return plan.translation
@@ -87,13 +87,13 @@ def nat_rules(
     addresses: NatAddresses = "paired",
     with_hosts: bool = True,
 ) -> str:
-    """As nft(8) reads it. Host k of the inside has address k of the pool, as RFC 4787 wants it ("paired",
-    REQ-2): so its ports never run out because another host has the same address.
+    """The rules as nft(8) reads them. Host k of the inside has address k of the pool, as RFC 4787 wants it
+    ("paired", REQ-2): so its ports never run out because another host has the same address.
 
     Args:
-        outside: The interface to the right; of several pairs all of them.
-        with_hosts: Otherwise without what there is for each of 65,534 hosts: for people, and where
-            `start_nat` adds it.
+        outside: The interface to the right, or those of all pairs if there are several.
+        with_hosts: False: leave out what there is for each of 65,534 hosts, for people, and where `start_nat`
+            adds it.
     """
     inside = hosts_before_nat(nat)
     ip = _family(nat.pool)
@@ -105,7 +105,7 @@ def nat_rules(
     elif ports == "kept":
         to = f"snat {ip} prefix to {ip} saddr map {{ {inside} : {nat.pool} }}"
     else:
-        # nft forgets `prefix` beside `fully-random`; addresses one by one are the same.
+        # nft drops `prefix` together with `fully-random`; addresses one by one are the same.
         pool = f"  map pool {{ type ipv{nat.pool.version}_addr : ipv{nat.pool.version}_addr;\n"
         if with_hosts:
             pairs = (f"{inside[k]} : {nat.pool[k]}" for k in range(1, _PAIRED_HOSTS + 1))

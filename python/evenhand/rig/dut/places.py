@@ -13,7 +13,7 @@ InterfacePair = tuple[str, str]
 
 
 def place_of(side: SideName, number: int) -> str:
-    """Of one side of pair `number`, from 0: `left`; `left-2` is that of the second engine."""
+    """Place of one side of pair `number`, from 0: `left`; `left-2` is that of the second engine."""
     return side if number == 0 else f"{side}-{number + 1}"
 
 

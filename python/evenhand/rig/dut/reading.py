@@ -14,7 +14,7 @@ from evenhand.base.errors import HostError
 from evenhand.rig.dut.shell import Answer, Shell
 
 MOST_OCTETS = 1 << 26
-"""Of one command's answer; that of a table of 65,536 neighbours is a fifth of it."""
+"""Most octets of one command's answer; a table of 65,536 neighbours takes a fifth of it."""
 
 
 @contextmanager

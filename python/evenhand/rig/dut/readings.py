@@ -22,7 +22,7 @@ END = "end"
 NO_SUCH_COMMAND = 127
 _TICKS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _IDLE = frozenset({"idle", "iowait", "steal"})
-"""Stolen time is none of the DUT's doing."""
+"""Stolen time is not the DUT's doing."""
 _LINK = {
     "received_packets": ("rx", "packets"),
     "sent_packets": ("tx", "packets"),
@@ -43,18 +43,18 @@ _IP_COUNTERS = {
 }
 """Our names, those of IPv4 in /proc/net/snmp, and those of IPv6 in /proc/net/snmp6."""
 _CONNECTION_COUNTERS = ("invalid", "insert_failed", "drop", "early_drop")
-"""Of /proc/net/stat/nf_conntrack."""
+"""Counters of /proc/net/stat/nf_conntrack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuTime:
-    """Of one CPU since it was started; seconds."""
+    """Time of one CPU since it was started; seconds."""
 
     busy_s: float
-    """With its interrupts; without what a hypervisor took."""
+    """Busy time with its interrupts, without what a hypervisor took."""
     softirq_s: float
-    """Of it, in softirqs: where a kernel forwards, unless a thread does it (threaded NAPI, ksoftirqd), which
-    counts as system."""
+    """The part of it in softirqs: where a kernel forwards, unless a thread does it (threaded NAPI,
+    ksoftirqd), which counts as system."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class InterfaceReading:
 
     name: str
     counters: Mapping[str, int]
-    """By the names of `_LINK`; only what the DUT tells."""
+    """Counters by the names of `_LINK`; only what the DUT reports."""
     queues: Queues
     of_nic: Mapping[str, int]
     """What the NIC itself counts of losses, by the driver's own names."""
@@ -81,17 +81,17 @@ class Reading:
     uptime_s: float
     cpus: Mapping[int, CpuTime]
     softnet: Mapping[int, Mapping[str, int]]
-    """By CPU: `processed`, `dropped` (its backlog was full), `squeezed` (work was left when its time was
-    up)."""
+    """Counters by CPU: `processed`, `dropped` (its backlog was full), `squeezed` (work was left when its time
+    was up)."""
     ip: Mapping[str, Mapping[str, int]]
-    """By `ipv4` and `ipv6`, names of `_IP_COUNTERS`."""
+    """Counters by `ipv4` and `ipv6`, then by the names of `_IP_COUNTERS`."""
     connections: Mapping[str, int] = field(default_factory=dict)
     """`entries` in its table of connections, and the names of `_CONNECTION_COUNTERS`; empty if it tracks
-    none, or does not tell. Of Jool with state its own table."""
+    none, or does not report it. For Jool with state, its own table."""
     jool: Mapping[str, int] = field(default_factory=dict)
     """What Jool counts, by its own names; empty where there is none."""
     interfaces: Mapping[str, InterfaceReading] = field(default_factory=dict)
-    """By their places."""
+    """Interfaces by their places."""
 
 
 def reading_command(interfaces: Mapping[str, str]) -> str:
@@ -101,7 +101,7 @@ def reading_command(interfaces: Mapping[str, str]) -> str:
     for them.
 
     Args:
-        interfaces: By their places, `left` and `right`; of several engines `left-2` and so on, too.
+        interfaces: Names by their places, `left` and `right`; with several engines, `left-2` and so on, too.
     """
     lines = []
     for place, interface in interfaces.items():
@@ -124,7 +124,7 @@ def reading_command(interfaces: Mapping[str, str]) -> str:
             f"echo '{MARK} connections'; cat /proc/sys/net/netfilter/nf_conntrack_count"
             " /proc/net/stat/nf_conntrack 2>/dev/null",
             *(f"echo '{MARK} {program}'; {jool_counters_command(program)}" for program in JOOL_MODULES),
-            # Its CPU stands in the 13th column since Linux 5.10; before that a CPU that is off had no line.
+            # Its CPU is in the 13th column since Linux 5.10; before that a CPU that is off had no line.
             f"echo '{MARK} softnet'; awk '{{ print $1, $2, $3, $13 }}' /proc/net/softnet_stat",
             f"echo '{MARK} cpus'; getconf CLK_TCK; grep '^cpu[0-9]' /proc/stat",
             f"echo '{MARK} uptime'; cat /proc/uptime; echo '{MARK} {END}'",
@@ -170,7 +170,7 @@ def _reading(parts: Mapping[str, str], interfaces: Mapping[str, str], *, where: 
 
 
 def split_parts(text: str) -> dict[str, str]:
-    """What stands below each mark, by the words after it."""
+    """What is below each mark, by the words after it."""
     parts: dict[str, list[str]] = {}
     below: list[str] = []
     for line in text.splitlines():
@@ -272,7 +272,7 @@ def _read_interface(name: str, place: str, parts: Mapping[str, str], *, where: s
     code, answer = split_exit(parts.get(f"queues {place}", ""))
     queues, of_nic = read_queues(answer) if code == 0 else ({}, {})
     of_kernel = parts.get(f"kernel queues {place}", "")
-    # A driver tells of a packet in one of the two places, or the same in both.
+    # A driver counts a packet in one of the two places, or the same in both.
     for number, counters in read_kernel_queues(of_kernel).items():
         queues[number] = counters | queues.get(number, {})
     why = (

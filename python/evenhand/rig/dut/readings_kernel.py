@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DUT: packets of each queue as the kernel itself tells them, since Linux 6.9, by netlink (family netdev,
+"""DUT: packets of each queue as the kernel itself reports them, since Linux 6.9, by netlink (family netdev,
 qstats-get).
 
 Drivers move their counters there: those of virtio_net are no longer among what `ethtool -S` shows since Linux
@@ -69,7 +69,7 @@ def kernel_queues_command(name: str) -> str:
     such counters.
 
     Args:
-        name: Of the interface, quoted for the shell.
+        name: Name of the interface, quoted for the shell.
     """
     return "\n".join(
         [
@@ -81,7 +81,7 @@ def kernel_queues_command(name: str) -> str:
 
 
 def read_kernel_queues(text: str) -> Queues:
-    """By the number of the queue: `received_packets`, `sent_packets`."""
+    """Counters by the number of the queue: `received_packets`, `sent_packets`."""
     queues: Queues = {}
     for line in text.splitlines():
         words = line.split()

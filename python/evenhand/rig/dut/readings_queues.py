@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DUT: what `ethtool -S` tells of each queue, by the names that drivers give their counters, and what a NIC
+"""DUT: what `ethtool -S` reports of each queue, by the names that drivers give their counters, and what a NIC
 itself says that it lost.
 
 Every driver has words of its own. Those that are known here were taken from the drivers' sources in the
@@ -28,8 +28,8 @@ KEPT = (
     # vmxnet3 names the queue once, above its counters
     r"|[RT]x Queue#|[umb]cast pkts [rt]x"
 )
-"""As an extended regular expression of POSIX too: the DUT itself leaves the rest of some thousand lines
-out."""
+"""Written so that POSIX reads it as an extended regular expression too: the DUT itself leaves the rest of
+some thousand lines out."""
 FILTER = rf"^ *({KEPT}|{OF_NIC}):"
 
 _LINE = re.compile(r"^ *(.+?): +(-?[0-9]+) *$")
@@ -45,17 +45,18 @@ _QUEUE = (
 _WAYS = {"rx": "received", "tx": "sent", "in": "received", "out": "sent"}
 _PACKETS = frozenset({"packets", "pkts", "cnt", "ucast_packets", "mcast_packets", "bcast_packets"})
 _ONLY_COUNT = "xdp_packets"
-"""Of veth: all that its queue took, with a program or without. Other drivers count with it what a program
-took, beside `packets`."""
+"""Counter of veth: all that its queue took, with a program or without. Other drivers count with it what a
+program took, in addition to `packets`."""
 _DROPS = frozenset({"drops", "dropped", "discards"})
 
 Queues = dict[int, dict[str, int]]
-"""By number: `received_packets`, `sent_packets`, `drops`; only what the driver tells."""
+"""Counters by the number of the queue: `received_packets`, `sent_packets`, `drops`; only what the driver
+reports."""
 
 
 def read_queues(text: str) -> tuple[Queues, dict[str, int]]:
     """Counters of each queue, and by their own names those of the NIC that count losses. Both empty if the
-    driver tells nothing known."""
+    driver reports nothing known."""
     queues: Queues = {}
     of_nic: dict[str, int] = {}
     for name, value in _known_lines(text):

@@ -2,8 +2,8 @@
 """What was set up on a DUT, and what was there before: written on the DUT and here before anything is
 changed.
 
-On the DUT it is the lock besides: whoever makes its folder has the DUT until it is put back. It lies in a
-place that vanishes when the DUT restarts, as the set-up does.
+On the DUT it is also the lock: whoever makes its folder has the DUT until it is put back. It lies in a place
+that vanishes when the DUT restarts, as the set-up does.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Holder:
     """Who has set it up."""
 
     kind: HolderKind
-    """`hand`: somebody who takes it back by hand too. `run`: a run, until its end."""
+    """`hand`: a person who also takes it back by hand. `run`: a run, until its end."""
     user: str
     host: str
     process: int
@@ -47,7 +47,7 @@ class Holder:
     """When that process began, in the ticks of its host: another process may get its number."""
     since: str
     run: str | None = None
-    """Of a run: what tells it from others, also when it goes on in another process."""
+    """What distinguishes a run from others, even when it goes on in another process."""
 
     @classmethod
     def here(cls, kind: HolderKind, run: str | None = None) -> Holder:
@@ -85,7 +85,7 @@ class SetupRecord:
     holder: Holder
     system: str
     boot_id: str
-    """Of the DUT: with another one, nothing of the set-up is left."""
+    """Boot id of the DUT: with another one, nothing of the set-up is left."""
     plan: str
     hash_type: str | None
     fingerprint: str
@@ -121,7 +121,7 @@ def new_identity() -> str:
 
 
 def read_document(text: str, *, where: str) -> SetupRecord:
-    """HostError if it is none of ours, or a later version's."""
+    """HostError if it is not ours, or a later version's."""
     try:
         document = json.loads(text)
         if document["version"] not in (VERSION, OF_SEVERAL_PAIRS):
@@ -192,7 +192,7 @@ def take(shell: Shell, record: SetupRecord) -> SetupRecord | None:
     """Make this record the DUT's. None if it is; else the one that has the DUT already.
 
     Raises:
-        HostError: It cannot be written there; nothing of it is left then. Or somebody has just begun to.
+        HostError: It cannot be written there; nothing of it is left then. Or someone has just begun to.
     """
     text = json.dumps(record.to_document())
     new = f"{HELD}/record.new"
@@ -237,13 +237,13 @@ def read_held(shell: Shell) -> SetupRecord | None:
 
 
 def is_begun(shell: Shell) -> bool:
-    """Whether the DUT is held by somebody who had not yet written anything down, and so has changed
+    """Whether the DUT is held by someone who had not yet written anything down, and so has changed
     nothing."""
     return shell.run(f"test -d {HELD} && ! test -e {HELD}/record").exit_code == 0
 
 
 def drop(shell: Shell, identity: str | None) -> None:
-    """The DUT is free again. With None, of somebody who was cut off before anything was changed."""
+    """The DUT is free again. With None, the holder is someone who was cut off before anything was changed."""
     condition = (
         f"! test -e {HELD}/record"
         if identity is None
@@ -264,7 +264,7 @@ LOCKED_S = 60
 
 
 def run_held(shell: Shell, identity: str, commands: list[str], *, timeout_s: float) -> list[str | None]:
-    """Run them while nobody else changes the DUT; None for each that did what it should, else what it said.
+    """Run them while no one else changes the DUT; None for each that did what it should, else what it said.
 
     Raises:
         HostError: The DUT is no longer held by this record, or another process is at it.
@@ -299,7 +299,7 @@ def _last(text: str) -> str:
 
 
 def state_folder() -> Path:
-    """Of this user."""
+    """State folder of this user."""
     home = os.environ.get("XDG_STATE_HOME")
     return (
         Path(home) if home and Path(home).is_absolute() else Path.home() / ".local/state"

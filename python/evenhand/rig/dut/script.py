@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatingSystem:
-    """How one operating system is told."""
+    """How one operating system is configured."""
 
     title: str
     comment: str
@@ -117,7 +117,7 @@ class DutScript:
 
     @property
     def steps(self) -> list[Step]:
-        """In the order in which they run; to undo, exactly the reverse."""
+        """Steps in the order in which they run; to undo, exactly the reverse."""
         steps = [step for step in self.system.steps(self.setup) if self.only in (None, step.part)]
         return steps[::-1] if self.is_undo else steps
 
@@ -139,7 +139,7 @@ class DutScript:
         return commands + [Command(command=c, purpose="End.") for c in self.system.end]
 
     def notes(self) -> list[str]:
-        """What is to be known and is no command."""
+        """What is to be known and is not a command."""
         return [] if self.is_undo else [note for step in self.steps for note in step.notes]
 
     def text(self) -> str:

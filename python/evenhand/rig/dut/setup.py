@@ -27,7 +27,8 @@ from evenhand.rig.testbed import TestbedDut
 CHANGE_S = 180.0
 """For 131,072 static neighbours on a slow DUT."""
 _PASSES = 4
-"""Of setting up and of putting back: what one thing takes along is brought to its place by the next pass."""
+"""Most passes of setting up and of putting back: what one thing takes along is brought to its place by the
+next pass."""
 _MOST_NAMED = 5
 
 
@@ -44,12 +45,12 @@ class DutOnShell:
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Left and right: of each engine."""
+        """Left and right interface of each engine."""
         return self.dut.interface_pairs
 
     @property
     def interfaces(self) -> tuple[str, ...]:
-        """Of all pairs."""
+        """Interfaces of all pairs."""
         return tuple(self.dut.interfaces.values())
 
     def read(self, interfaces: Sequence[str] | None = None) -> LinuxState:
@@ -98,12 +99,12 @@ def apply(
 
     Args:
         setups: One for each IP version and each pair.
-        on_record: Is told what will be changed, before anything is.
+        on_record: Receives what will be changed, before anything is.
 
     Raises:
         RequestError: The DUT cannot be set up so; nothing was changed.
         NotTakenError: The DUT did not take a change; it was put back.
-        HeldError: Somebody else has set it up; nothing was changed.
+        HeldError: Someone else has set it up; nothing was changed.
         HostError: The DUT cannot be reached, or nothing can be written there or here.
     """
     refuse_other_systems(on.dut)
@@ -154,7 +155,7 @@ def apply(
 
 
 def _undo_after(error: BaseException, on: DutOnShell, record: SetupRecord) -> None:
-    """The first error is the one to be told; of the second what to do is told with it."""
+    """The first error is the one to report; what to do about the second is reported with it."""
     try:
         put_back(on, record)
     except EvenhandError as second:
@@ -167,7 +168,7 @@ def _undo_after(error: BaseException, on: DutOnShell, record: SetupRecord) -> No
 
 
 def is_in_place(on: DutOnShell, record: SetupRecord) -> bool:
-    """Whether all of it is still so: the DUT may have lost what it was told."""
+    """Whether all of it is still so: the DUT may have lost what was set."""
     return not moves(record.items, LinuxReader(on.read(record.interfaces)), back=False)
 
 
@@ -192,7 +193,7 @@ def fingerprint_of(setups: Sequence[DutSetup]) -> str:
 
 
 class HeldError(HostError):
-    """Somebody has set up the DUT already."""
+    """Someone has set up the DUT already."""
 
     def __init__(self, held: SetupRecord) -> None:
         ended = (
@@ -213,8 +214,8 @@ def undo(on: DutOnShell, *, is_forced: bool = False, run: str | None = None) -> 
     """Put the DUT back as it was, from what was written down; None if nothing is to be put back.
 
     Args:
-        is_forced: Also where a run has the DUT, of which it is not known that it has ended.
-        run: That this run has set up; nothing else is put back.
+        is_forced: Put it back even where a run has the DUT and is not known to have ended.
+        run: Put back what this run has set up, and nothing else.
 
     Raises:
         HeldError: A run has the DUT.

@@ -25,6 +25,6 @@ class Shell(Protocol):
 
         Raises:
             HostError: The DUT cannot be reached, or did not answer within `timeout_s`. A command that fails
-                is no error here.
+                is not an error here.
         """
         ...

@@ -46,10 +46,10 @@ class DutHost:
     """What the DUT said of itself when the connection was made."""
 
     kernel: str
-    """As `uname -s` tells it."""
+    """The kernel's name, as `uname -s` prints it."""
     user_id: int
     peer: str | None
-    """Where the connection comes from, as the DUT sees it; None if it does not tell."""
+    """Where the connection comes from, as the DUT sees it; None if it does not report it."""
     address: str | None
     """Its own, which the connection goes to."""
 
@@ -61,8 +61,8 @@ class SshShell:
         """Connects.
 
         Args:
-            destination: As `check_destination` lets it pass.
-            control: A socket that this makes, in a folder that nobody else can look into.
+            destination: A text that passes `check_destination`.
+            control: A socket that this makes, in a folder that no one else can look into.
             config: A file to be read instead of the user's own ~/.ssh/config, for a DUT that this program
                 made.
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """DUT: how the system's own `ssh` is called, so that the user's configuration, keys, agents and jump hosts
-count, and nobody is asked anything."""
+count, and no question is asked."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ OPTIONS = (
 
 
 def ssh_command(destination: str, command: str, *options: str, config: Path | None = None) -> list[str]:
-    """A connection of its own that runs one command line there, and asks nobody anything.
+    """A connection of its own that runs one command line there, and asks no questions.
 
     Args:
-        destination: As `check_destination` lets it pass.
-        options: Of ssh itself; they go before ours.
+        destination: A text that passes `check_destination`.
+        options: Options of ssh itself; they go before ours.
 
     Raises:
-        RequestError: That is no destination.
+        RequestError: It is not a destination.
         HostError: There is no ssh.
     """
     return [*begin_of_ssh(config, *options), "--", check_destination(destination), command]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stateless translator has to be told, and how TAYGA is told it on Linux; how Jool is: jool.py. The
-Linux lab and the set-up of a DUT both take it from here."""
+"""What a stateless translator has to be configured for, and how TAYGA is configured on Linux; for Jool see
+jool.py. The Linux lab and the set-up of a DUT both take it from here."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ INTERFACE = "evenhand-siit"
 TAYGA_INSTALL = "systemctl mask tayga; apt-get install --no-install-recommends tayga"
 """Debian's package starts a service that sets up an interface and NAT, which no test needs."""
 _OWN_ADDRESS = "192.0.2.1"
-"""Of TAYGA itself, for its ICMP errors: no host has it (RFC 5737)."""
+"""Address of TAYGA itself, for its ICMP errors: no host has it (RFC 5737)."""
 
 
 def tayga_config(translation: Translation) -> str:
-    """As tayga.conf(5) has it. IPv6 hosts behind the prefix need no mapping, and may have none."""
+    """The configuration as tayga.conf(5) has it. IPv6 hosts behind the prefix need no mapping, and may have
+    none."""
     lines = [f"tun-device {INTERFACE}", f"ipv4-addr {_OWN_ADDRESS}", f"prefix {translation.prefix}"]
     if translation.needs_mapping:
         lines.append(f"map {translation.ipv6_hosts_as_ipv4} {translation.ipv6_hosts}")

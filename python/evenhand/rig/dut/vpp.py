@@ -15,7 +15,7 @@ from evenhand.rig.dut.script import (
 )
 
 _DEFAULT_LIMIT = 50_000
-"""Neighbours of one IP version that VPP keeps unless told otherwise."""
+"""Neighbours of one IP version that VPP keeps unless configured otherwise."""
 
 
 def _steps(setup: DutSetup) -> list[Step]:

@@ -32,16 +32,16 @@ class DutWitness:
 
     shell: Shell
     interfaces: Mapping[str, str]
-    """By their places."""
+    """Names of interfaces by their places."""
     where: str
     """For errors."""
     on_trouble: OnTrouble = lambda text: None
-    """Is told once when the DUT cannot be read any longer. The trials go on: what they are is not the
-    witness's business."""
+    """Called once when the DUT cannot be read any longer. The trials go on: their verdicts do not depend on
+    the witness."""
     _told: bool = field(default=False, init=False)
 
     def read(self) -> Reading:
-        """All counters now. HostError if the DUT cannot be reached, or does not tell."""
+        """All counters now. HostError if the DUT cannot be reached, or does not report them."""
         answer = self.shell.run(reading_command(self.interfaces), timeout_s=READING_TIMEOUT_S)
         return parse_reading(answer.stdout, self.interfaces, where=self.where)
 
@@ -74,12 +74,12 @@ def unseen(why: str) -> dict[str, Any]:
 
 
 def difference(before: Reading, after: Reading, document: Mapping[str, Any]) -> dict[str, Any]:
-    """What the DUT counted between two readings, beside what the tester counted of the trial between them.
+    """What the DUT counted between two readings, next to what the tester counted of the trial between them.
 
     A counter that went down, as after a driver was loaded anew, is null.
 
     Args:
-        document: The engine's, of the trial.
+        document: The engine's document of the trial.
     """
     stopped_s = document.get("stopped_early_s")
     sending_s = float(document["intended_duration_s"] if stopped_s is None else stopped_s)
@@ -168,8 +168,8 @@ def _less(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int 
 def open_witness(
     shell: Shell, interfaces: Mapping[str, str], *, where: str, on_trouble: OnTrouble
 ) -> DutWitness:
-    """A witness that has looked once, so that what cannot be is told before anything is sent. HostError if
-    the DUT does not tell its counters."""
+    """A witness that has looked once, so that what cannot be read is reported before anything is sent.
+    HostError if the DUT does not report its counters."""
     witness = DutWitness(shell=shell, interfaces=interfaces, where=where, on_trouble=on_trouble)
     witness.read()
     return witness

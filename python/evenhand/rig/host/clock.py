@@ -27,7 +27,7 @@ def check_clock(root: Path, watched: Watch | EvenhandError | None) -> Finding:
     """The kernel's clock source, and the error of the engine's tick rate.
 
     Args:
-        watched: None if nobody looked; an error if the engine could not.
+        watched: None if it was not watched; an error if the engine could not.
     """
     source = read_text(root / CLOCK_FOLDER / "current_clocksource")
     available = (read_text(root / CLOCK_FOLDER / "available_clocksource") or "").split()

@@ -28,19 +28,19 @@ class Nic:
 
     address: str
     driver: str | None
-    """Of the kernel, as bound now."""
+    """Driver of the kernel, as bound now."""
     interfaces: tuple[str, ...]
     carries_default_route: bool
     """The host itself needs it: no test frame goes there (R6815-01)."""
     ip_addresses: tuple[str, ...] = ()
-    """Of its interfaces."""
+    """IP addresses of its interfaces."""
     kernel_driver: str | None = None
-    """The kernel's own for it, whatever is bound now; None if the kernel's folder of modules does not
-    tell."""
+    """The kernel's own for it, whatever is bound now; None if the kernel's folder of modules does not show
+    it."""
     dpdk_driver: str | None = None
-    """Such as `e1000`; None if DPDK has none that is known here."""
+    """Driver of DPDK, such as `e1000`; None if DPDK has none that is known here."""
     missing_package: str | None = None
-    """Of that driver, if it is not installed."""
+    """Package of that driver, if it is not installed."""
 
     @property
     def is_ready(self) -> bool:

@@ -20,8 +20,8 @@ def read_versions() -> dict[str, str]:
 
 
 def read_host_facts(root: Path = Path("/"), *, host_name: bool = False) -> dict[str, Any]:
-    """Machine, CPU, clock, kernel, mitigations, governor, huge pages (SEED-84). What this host does not tell
-    is None.
+    """Machine, CPU, clock, kernel, mitigations, governor, huge pages (SEED-84). What this host does not
+    report is None.
 
     A run is made to be sent to others: nothing here names the host or who runs it, unless `host_name` asks
     for the name.

@@ -28,7 +28,7 @@ class Part(StrEnum):
 
 
 class State(StrEnum):
-    """Of one finding."""
+    """State of one finding."""
 
     GOOD = "good"
     WEAK = "weak"
@@ -36,7 +36,7 @@ class State(StrEnum):
     MISSING = "missing"
     """Something does not run."""
     UNKNOWN = "unknown"
-    """The host does not tell."""
+    """The host does not report it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Finding:
 
     name: str
     found: str
-    """In words."""
+    """What was found, in words."""
     state: State = State.GOOD
     missing_for: tuple[Part, ...] = ()
     """These cannot run because of it."""

@@ -41,12 +41,12 @@ _PARAMETER = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
 
 
 def kept_parameters(command_line: str) -> list[str]:
-    """Those of `KEPT`, as they stand on the line and in its order: `hugepages` belongs to the `hugepagesz`
+    """Those of `KEPT`, as they are on the line and in its order: `hugepages` belongs to the `hugepagesz`
     before it."""
     kept = []
     for parameter in _PARAMETER.findall(command_line):
         if parameter == "--":
-            break  # what follows is told to init, not to the kernel
+            break  # what follows is passed to init, not to the kernel
         name = parameter.partition("=")[0].strip('"').replace("-", "_")
         if name in KEPT:
             kept.append(parameter)

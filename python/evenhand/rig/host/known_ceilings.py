@@ -20,7 +20,7 @@ VERSION = 1
 MOST_KEPT = 200
 """The oldest are forgotten."""
 HOST_FACTS = ("cpu_model", "cpus", "kernel", "kernel_parameters", "mitigations", "governor")
-"""Of the host, those by which a ceiling may be another one."""
+"""Facts of the host on which a ceiling depends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class KnownCeiling:
     rate_fps: float
     """The highest load that the tester kept."""
     above_fps: float | None
-    """A load above it that it did not keep; None if it kept the line rate, so that it is no limit here."""
+    """A load above it that it did not keep; None if it kept the line rate, so that it is not a limit here."""
     found_at: str
     """When: RFC 3339, UTC."""
     is_new: bool = False
@@ -62,8 +62,8 @@ def find_ceiling(conditions: Mapping[str, Any]) -> KnownCeiling | None:
     """None if it was never found on this host as it is now.
 
     Args:
-        conditions: All but the host that it depends on: traffic, ports, CPUs, versions. Folders in it have no
-            say.
+        conditions: All but the host that it depends on: traffic, ports, CPUs, versions. Folders in it do not
+            count.
     """
     key = _key(conditions)
     entry = next((entry for entry in _read() if entry["key"] == key), None)
@@ -106,7 +106,7 @@ def _key(conditions: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read() -> list[dict[str, Any]]:
-    """What is no ceiling is left out: the file is only there to save time."""
+    """What is not a ceiling is left out: the file is only there to save time."""
     entries = read_state(ceilings_file(), version=VERSION, key="ceilings")
     return [entry for entry in entries if _is_entry(entry)] if isinstance(entries, list) else []
 

@@ -17,7 +17,7 @@ from evenhand.rig.testbed import interface_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterfaceFacts:
-    """What the kernel tells of an interface of its own."""
+    """What the kernel reports of an interface of its own."""
 
     mtu: int | None = None
     flow_hash: Mapping[str, str | None] | None = None
@@ -35,8 +35,8 @@ class PortFacts:
     link_up: bool
     line_rate_bps: float | None
     mtu: int | None
-    """None if nobody tells: a port that is no interface of the kernel. A frame has 18 octets more than the
-    packet, which the MTU limits (R8219-20)."""
+    """None if it is not reported: the port is not an interface of the kernel. A frame has 18 octets more than
+    the packet, which the MTU limits (R8219-20)."""
     flow_hash: Mapping[str, str | None] | None
     receive_queues: int
     transmit_queues: int
@@ -57,7 +57,7 @@ class PortFacts:
     fast_free: bool
     """Whether the driver gives sent buffers back without asking each where it belongs."""
     numa_node: int | None
-    """Of a NIC; None if nobody knows, or if the port is software."""
+    """NUMA node of a NIC; None if it is not known, or if the port is software."""
     far_cpus: tuple[int, ...]
     """Those of the tester's CPUs that send or receive on it and are of another NUMA node."""
     dut_mac: str | None
@@ -73,7 +73,7 @@ class PortFacts:
 
 
 def read_interface(device: str, root: Path = Path("/")) -> InterfaceFacts:
-    """Of the kernel's interface that this device stands on; all None if it is on none. In the namespace of
+    """Facts of the kernel's interface that this device uses; all None if it uses none. Reads the namespace of
     the calling thread."""
     name = interface_of(device)
     if name is None:
@@ -93,8 +93,8 @@ def port_facts(
     workers: Sequence[Mapping[str, Any]],
     interface: InterfaceFacts,
 ) -> PortFacts:
-    """From the replies to `open` and `resolve` (empty if the DUT did not answer), and the workers that were
-    asked for. EngineError if the replies have another shape."""
+    """Facts of the ports from the replies to `open` and `resolve` (empty if the DUT did not answer), and the
+    workers that were asked for. EngineError if the replies have another shape."""
     try:
         port, dut = opened[side], resolved.get(side, {})
         rate = port["line_rate_bps"]

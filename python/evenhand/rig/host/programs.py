@@ -16,7 +16,7 @@ from pathlib import Path
 from evenhand.rig.host.reading import list_folder, read_text
 
 LEAST_SHARE = 0.05
-"""Of one CPU. Programs that use less are not named."""
+"""Share of one CPU. Programs that use less are not named."""
 MOST_NAMED = 5
 _PARENT, _USER, _SYSTEM, _START = 1, 11, 12, 19
 """Fields of /proc/PID/stat behind the name, which may itself contain spaces and brackets; see proc(5)."""
@@ -28,7 +28,7 @@ class ProgramUse:
 
     name: str
     busy_share: float
-    """Of one CPU: 2.0 is two whole CPUs."""
+    """Share of one CPU: 2.0 is two whole CPUs."""
     pids: tuple[int, ...]
 
 

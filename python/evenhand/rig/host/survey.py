@@ -81,7 +81,7 @@ def survey_host(
     """Run every check.
 
     Args:
-        about: Of the engine, or why there is none.
+        about: What the engine says of itself, or why there is none.
         watched: What the engine saw of CPUs and clock; an error if it could not look, None if it was not
             asked.
         programs: What else used the CPUs while the engine looked.

@@ -19,11 +19,11 @@ def survey_over_ssh(destination: str, *, watch_s: float) -> HostSurvey:
     """What `evenhand check` finds on that host.
 
     Args:
-        destination: As the testbed file has it.
-        watch_s: For so long its CPUs and its clock are watched; 0: not at all.
+        destination: The host as the testbed file has it.
+        watch_s: Seconds for which its CPUs and its clock are watched; 0: not at all.
 
     Raises:
-        HostError: It is not reached, has no Evenhand, or tells something else.
+        HostError: It is not reached, has no Evenhand, or reports something else.
     """
     command = f"{_COMMAND} {watch_s:g}s"
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lab that somebody uses for plans of his own and gives back as he found it: down, or up for the plan that
-it had.
+"""A lab that a borrower uses for plans of its own and gives back as it was: down, or up for the plan that it
+had.
 
 What it was is on disk before anything is changed, and stays there until the lab is given back. So whoever
 comes after a process that was killed knows it: the guardian of that process (`rig/lab_guardian.py`), or
@@ -46,9 +46,9 @@ class LabWish:
     plan: str
     """Name of the address plan; of a mix both, with a plus."""
     hosts: SideCounts
-    """In each network, left and right, at least."""
+    """Least number of hosts in each network, left and right."""
     networks: SideCounts | None
-    """At least; None for a plan with one network a side."""
+    """Least number of networks; None for a plan with one network a side."""
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE
     """Octets with FCS that both links must take, at least."""
 
@@ -104,17 +104,17 @@ class BorrowedLab:
 
     @property
     def was_up(self) -> bool:
-        """Before it was borrowed."""
+        """Whether it was up before it was borrowed."""
         return lab_before(self.name) is not None
 
     def set_up_for(self, wish: LabWish, *, tell: Tell = lambda text: None) -> Lab:
         """The lab that is right for this wish. One that is up and right already stays as it is.
 
         A virtual machine stays too if only its plan is another one: whoever uses it sets that up over SSH.
-        Where one of the plans is translated it boots with a third one, which is in nobody's way.
+        Where one of the plans is translated it boots with a third one, which is in no one's way.
 
         Raises:
-            RequestError: The lab was up with Jool, by which no campaign translates.
+            RequestError: The lab was up with Jool, which no campaign translates with.
             HostError: As `lab_up` and `vm_up`.
         """
         now = lab_status(self.name)
@@ -154,8 +154,8 @@ class BorrowedLab:
         )
 
     def give_back(self) -> None:
-        """As it was found. Interrupts wait until it is. HostError if a tester is still on it, or it cannot be
-        set up again."""
+        """Give the lab back as it was found. Interrupts wait until it is. HostError if a tester is still on
+        it, or it cannot be set up again."""
         give_back(self.name)
 
 
@@ -171,7 +171,7 @@ def lab_before(name: str) -> Lab | None:
 
 
 def give_back(name: str) -> None:
-    """See `BorrowedLab.give_back`. A lab that nobody has borrowed stays as it is."""
+    """See `BorrowedLab.give_back`. A lab that is not borrowed stays as it is."""
     if _read(name) is None:
         return
     with uninterrupted():
@@ -237,7 +237,7 @@ def _refuse_jool(lab: Lab | None, plan: AddressPlan) -> None:
 
 
 def _keeps_more_than_routes(plan: AddressPlan) -> bool:
-    """Whether a DUT of it translates: what was set up for that stands in the way of another plan."""
+    """Whether a DUT of it translates: what was set up for that is in the way of another plan."""
     return any(each.translation is not None or each.nat is not None for each in plan.plans)
 
 

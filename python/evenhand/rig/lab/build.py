@@ -47,7 +47,8 @@ MOST_PROBES = "20"
 hosts that went stale together by the thousand at once, and a veth ring holds 256 questions. Frames flow
 meanwhile, and are lost only if it forgets."""
 RING_FRAMES = 256
-"""Of a veth pair: what waits for the DUT while it does not run (the kernel's VETH_RING_SIZE)."""
+"""Frames of a veth pair's ring: what waits for the DUT while it does not run (the kernel's
+VETH_RING_SIZE)."""
 USUAL_MAX_FRAME_SIZE = 1518
 AROUND_PACKET = 18
 """Ethernet header and FCS: what a frame has beyond its packet, whose size the MTU limits."""
@@ -77,7 +78,7 @@ class LabNames:
         return f"eht{side[0]}-{self.lab}"
 
     def dut_interface(self, side: SideName) -> str:
-        """Unique on the host, because NAPI threads are known by it; the first 10 characters tell the side."""
+        """Unique on the host, because NAPI threads are known by it; the first 10 characters show the side."""
         return f"ehd{side[0]}-{self.lab}"
 
 
@@ -121,7 +122,7 @@ def demolish(names: LabNames) -> None:
     for namespace in (names.tester_namespace, names.dut_namespace):
         if not namespace_path(namespace).exists():
             continue
-        # Of a run killed between the name and the namespace there is only the name, and nothing to enter.
+        # A run killed between the name and the namespace leaves only the name, and nothing to enter.
         with suppress(OSError):
             # By hand and not with the namespace: a process left inside would keep links and NAPI threads
             # alive.

@@ -11,7 +11,8 @@ from evenhand.rig.lab.nft import set_rules
 MOST_RULES = 10_000
 _TABLE = "evenhand_firewall"
 _ADDRESSES = {"ip": "192.0.2.{}", "ip6": "2001:db8::{}"}
-"""Of documentation (RFC 5737, RFC 3849): no plan has them. The number may have two hexadecimal digits."""
+"""Addresses for documentation (RFC 5737, RFC 3849): no plan has them. The number may have two hexadecimal
+digits."""
 
 
 def start_firewall(rules: int) -> None:

@@ -25,8 +25,8 @@ def read_flow_hash(interface: str) -> dict[str, str | None]:
     """For `udp4` and `udp6` the letters that `ethtool -N` takes, such as `sd` (type 1) or `sdfn` (type 2), in
     its order.
 
-    None where the driver does not hash, or does not tell; veth is one of those. OSError if there is no such
-    interface.
+    None where the driver does not hash, or does not report it; veth is one of those. OSError if there is no
+    such interface.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         return {flow: _read(any_socket, interface, number) for flow, number in FLOW_TYPES.items()}

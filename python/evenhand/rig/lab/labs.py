@@ -15,12 +15,12 @@ LABS: tuple[type[Lab], ...] = (LinuxLab, VmLab)
 
 
 def lab_class(kind: str) -> type[Lab]:
-    """Of a lab of this kind."""
+    """Class of a lab of this kind."""
     return next(lab for lab in LABS if lab.kind == kind)
 
 
 def lab_status(name: str = "linux") -> Lab | None:
-    """The lab of that name if it is up and whole; `check_running` tells whether its DUT still is. Needs no
+    """The lab of that name if it is up and whole; `check_running` says whether its DUT still is. Needs no
     root."""
     state.check_name(name)
     record = state.read_record(name)
@@ -30,5 +30,5 @@ def lab_status(name: str = "linux") -> Lab | None:
 
 
 def lab_names() -> list[str]:
-    """Of all that are up, or were left behind by a run that was killed, in alphabetical order."""
+    """Names of all labs that are up, or were left behind by a run that was killed, in alphabetical order."""
     return sorted(path.stem for path in state.STATE_DIRECTORY.glob("*.json"))

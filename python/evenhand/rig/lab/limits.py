@@ -2,8 +2,8 @@
 """Room in the kernel's neighbour tables for labs with hosts on the link (SEED-23).
 
 All namespaces of a kernel share one ARP and one ND table, and the limits of both (gc_thresh1..3) belong to
-the initial namespace. So they are a matter of all labs together: one file beside the labs' records holds what
-the limits were before the first of these labs, and what each lab needs. It is written before a limit is
+the initial namespace. So they are a matter of all labs together: one file next to the labs' records holds
+what the limits were before the first of these labs, and what each lab needs. It is written before a limit is
 raised and removed after all are back. What a killed run leaves behind is put back by the next `lab up` or
 `lab down` of its name, like the rest of the lab.
 """
@@ -42,7 +42,7 @@ class RaisedLimit:
     """A sysctl of the whole kernel that labs have raised."""
 
     name: str
-    """With dots, as `sysctl` shows it."""
+    """Name with dots, as `sysctl` shows it."""
     before: int
     now: int | None
     """None where it cannot be seen: in a network namespace that is not the host's own."""
@@ -118,7 +118,7 @@ def read_limits(ip_version: IpVersion) -> dict[str, int] | None:
 
 def read_cache_statistics(ip_version: IpVersion) -> dict[str, int]:
     """The kernel's own counts of its table, of all namespaces together since the start; empty where it does
-    not tell them."""
+    not report them."""
     try:
         names, *rows = (
             Path(f"/proc/net/stat/{'arp' if ip_version == 4 else 'ndisc'}_cache").read_text().splitlines()

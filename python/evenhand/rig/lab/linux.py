@@ -64,23 +64,23 @@ class LinuxLab:
     """A lab that is up. Knows names only, so it stays valid in any process until the lab is taken down."""
 
     kind: ClassVar[str] = "linux"
-    """As `lab up` names it."""
+    """Kind as `lab up` names it."""
     title: ClassVar[str] = "Linux"
     """For people: the Linux lab."""
     has_hash: ClassVar[bool] = False
     """Whether its DUT has NICs whose hash can be set; veth pairs hash nothing."""
     nat_timeout_s: ClassVar[float | None] = TIMEOUT_S
-    """After so long without a frame its DUT forgets a connection, where it is a NAT."""
+    """Seconds without a frame after which its DUT forgets a connection, where it is a NAT."""
     mixes_direct_plans: ClassVar[bool] = False
     """Whether its DUT takes hosts of both IP versions on its links; behind gateways any does."""
     name: str
     plan: str
     """Name of the address plan that the DUT is set up for; of a mix both, as `siit+gateway_v6`."""
     ip_version: Literal[4, 6] | None
-    """Of all frames; None: the DUT translates, or forwards a mix."""
+    """IP version of all frames; None: the DUT translates, or forwards a mix."""
     hosts: SideCounts | None = None
-    """In each network, left and right, that the DUT is set up for; None: a record of an older version does
-    not tell."""
+    """Hosts in each network, left and right, that the DUT is set up for; None: a record of an older version
+    does not say."""
     networks: SideCounts | None = None
     dut_cpu: int
     """CPU on which the DUT forwards."""
@@ -89,9 +89,9 @@ class LinuxLab:
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE
     """Octets with FCS that both links take."""
     nat_ports: NatPorts = "kept"
-    """Of a DUT that keeps state."""
+    """Choice of ports of a DUT that keeps state."""
     rules: int = 0
-    """Of its firewall, which each forwarded frame is held against; 0: it has none."""
+    """Number of rules of its firewall, which each forwarded frame is held against; 0: it has none."""
 
     @staticmethod
     def check_programs() -> None:
@@ -171,7 +171,7 @@ class LinuxLab:
         is an exec, so the process started is the engine: what ends the process ends the engine.
 
         Raises:
-            HostError: Not root, and so nobody who may enter the namespace.
+            HostError: Not root, and so not allowed to enter the namespace.
         """
         return engine_command_inside(self.tester_namespace, engine)
 
@@ -188,7 +188,7 @@ class LinuxLab:
         return self._inside_dut("read the DUT's neighbours", read)
 
     def neighbor_facts(self) -> dict[str, Any]:
-        """Entries by side and state, and what the kernel tells of the table that all namespaces share;
+        """Entries by side and state, and what the kernel reports of the table that all namespaces share;
         recorded only (SEED-07)."""
         return {
             "entries": count_neighbors(self.neighbors()),
@@ -198,7 +198,7 @@ class LinuxLab:
 
     @property
     def nat(self) -> Nat | None:
-        """What its DUT was told; None: it keeps no state."""
+        """The NAT that its DUT was configured for; None: it keeps no state."""
         return nat_of(self.plan)
 
     def empty_connections(self) -> Emptied:
@@ -207,7 +207,7 @@ class LinuxLab:
 
     @property
     def connection_timeout_s(self) -> float | None:
-        """After so long without a frame the DUT forgets a connection; None if it keeps no state."""
+        """Seconds without a frame after which the DUT forgets a connection; None if it keeps no state."""
         if self.nat is None:
             return None
         return self._inside_dut("read how long the DUT remembers a connection", read_timeout)
@@ -230,7 +230,7 @@ class LinuxLab:
 
     @property
     def ip_versions(self) -> tuple[Literal[4, 6], ...]:
-        """That the DUT forwards."""
+        """IP versions that the DUT forwards."""
         return (6, 4) if self.ip_version is None else (self.ip_version,)
 
     def facts(self) -> dict[str, Any]:

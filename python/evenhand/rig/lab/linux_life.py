@@ -42,10 +42,10 @@ def lab_up(
         name: 1 to 9 characters. Labs of different names do not touch each other.
         dut_cpu: CPU of the DUT; by default the lowest that this process may use, so that the tester gets the
             others.
-        force: Also if a tester uses the lab that is there; that spoils its trial.
+        force: Go on even if a tester uses the lab that is there; that spoils its trial.
         largest_frame_size: Octets with FCS that both links take.
         nat_ports: What becomes of the hosts' ports, if the DUT keeps state.
-        rules: Of a firewall, that each forwarded frame is held against.
+        rules: Number of rules of a firewall that each forwarded frame is held against.
 
     Raises:
         RequestError: Bad name or CPU.
@@ -61,7 +61,7 @@ def lab_down(name: str = "linux", *, force: bool = False) -> bool:
     """Remove the lab of that name, and what was raised for it; False if nothing was there.
 
     Args:
-        force: Also if a tester uses the lab; that spoils its trial.
+        force: Go on even if a tester uses the lab; that spoils its trial.
 
     Raises:
         HostError: Not root, another process holds the lab or tests with it, or the namespaces are not
@@ -76,7 +76,7 @@ def lab_down(name: str = "linux", *, force: bool = False) -> bool:
 
 
 def read_lab(name: str, record: dict[str, Any]) -> LinuxLab | None:
-    """From a record of this kind; None if the lab is not whole."""
+    """The lab of a record of this kind; None if the lab is not whole."""
     names = LabNames(name)
     is_there = all(namespace_path(n).exists() for n in (names.tester_namespace, names.dut_namespace))
     if not record.get("is_complete") or not is_there:
@@ -101,7 +101,7 @@ def linux_lab(
     state.check_name(name)
     require_root()
     with state.hold(name), ExitStack() as stack:
-        # Before the block that takes the lab down: one that somebody tests with stays.
+        # Before the block that takes the lab down: one that is in use by a tester stays.
         stack.enter_context(state.kept_from_testers(name, force=False))
         try:
             lab = _set_up(plan, name, dut_cpu, largest_frame_size, nat_ports, rules)

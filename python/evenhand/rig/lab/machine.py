@@ -13,7 +13,7 @@ from pathlib import Path
 from evenhand.rig.lab.vm_access import Access
 
 _PATIENCE_S = 5.0
-"""After SIGTERM, until SIGKILL."""
+"""Seconds from SIGTERM until SIGKILL."""
 
 
 def system_path() -> str:
@@ -23,7 +23,7 @@ def system_path() -> str:
 
 
 def processes_with(option: bytes, argument_begins: bytes) -> list[int]:
-    """Ids of the processes in whose command line both stand: so none is ever forgotten, or mistaken for
+    """Ids of the processes whose command line contains both: so none is ever forgotten, or mistaken for
     another."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):

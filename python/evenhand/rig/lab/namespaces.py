@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 def namespace_path(namespace: str) -> Path:
-    """File that stands for the namespace."""
+    """File that represents the namespace."""
     return NAMESPACE_DIRECTORY / namespace
 
 
@@ -56,10 +56,10 @@ def remove_namespace(namespace: str) -> None:
 def run_inside(namespace: str, work: Callable[[], Result]) -> Result:
     """Call `work` in a new thread that lives in the namespace, and hand back what it returns or raises.
 
-    The thread has its own mount namespace with the namespace's /sys, because sysfs shows the
-    interfaces of whoever mounted it. /proc/sys/net, netlink and new sockets follow the thread too;
-    a socket made there stays in the namespace. A thread and no child process: nothing to pickle,
-    and nothing to fork beside a running progress display.
+    The thread has its own mount namespace with the namespace's /sys, because sysfs shows the interfaces of
+    whoever mounted it. /proc/sys/net, netlink and new sockets follow the thread too; a socket made there
+    stays in the namespace. A thread is used and not a child process: nothing to pickle, and nothing to fork
+    during a running progress display.
 
     Raises:
         OSError: There is no such namespace, or no permission to enter it.

@@ -52,7 +52,7 @@ def start_nat(plan: AddressPlan, outside: str, ports: NatPorts) -> None:
         (_SYSCTLS / name).write_text(str(TIMEOUT_S))
     with pyroute2.IPRoute() as ip:
         # Answers to known connections are translated back before they are routed. All others end here: an
-        # error message for each would be a frame that nobody asked for.
+        # error message for each would be a frame that no one asked for.
         family = socket.AF_INET if plan.nat.pool.version == 4 else socket.AF_INET6
         ip.route("add", dst=str(plan.nat.pool), type="blackhole", family=family)
 
@@ -68,7 +68,7 @@ def empty_table() -> Emptied:
 
 
 def read_timeout() -> float:
-    """After so many seconds without a frame a connection is forgotten. Call inside the DUT's namespace."""
+    """Seconds without a frame after which a connection is forgotten. Call inside the DUT's namespace."""
     return float(min(int((_SYSCTLS / name).read_text()) for name in TIMEOUTS))
 
 

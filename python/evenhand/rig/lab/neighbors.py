@@ -66,7 +66,7 @@ def read_neighbors(sides: Mapping[int, SideName]) -> list[Neighbor]:
         for message in _messages(netlink):
             _, _, _, index, state, _, _ = _ENTRY.unpack_from(message)
             side, name = sides.get(index), _STATES.get(state)
-            # Without a name: multicast groups and the like, which are nobody's neighbours.
+            # Without a name: multicast groups and the like, which are not neighbours.
             if side is None or name is None:
                 continue
             attributes = dict(_attributes(message[_ENTRY.size :]))

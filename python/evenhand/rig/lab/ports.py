@@ -15,8 +15,8 @@ PAGE_OCTETS = os.sysconf("SC_PAGE_SIZE")
 
 
 def engine_command_inside(namespace: str, engine: Path) -> list[str]:
-    """See `LinuxLab.engine_command`. The tester is as urgent as the DUT's threads: else what the host does
-    besides makes its load late, and a busy machine has no valid trial."""
+    """See `LinuxLab.engine_command`. The tester is as urgent as the DUT's threads: else other work of the
+    host makes its load late, and a busy machine has no valid trial."""
     require_root("to enter its network namespace")
     mount_and_run = 'mount -t sysfs sysfs /sys && mount -t bpf bpf /sys/fs/bpf && exec nice -n "$0" "$@"'
     enter = ["nsenter", f"--net={namespace_path(namespace)}", "unshare", "--mount"]

@@ -15,7 +15,7 @@ _AnyLab = TypeVar("_AnyLab")
 
 
 def plan_name(plan: AddressPlan) -> str:
-    """As a lab has it: of a mix both names."""
+    """Name of the plan as a lab has it; for a mix, both names."""
     return "+".join(each.name for each in plan.plans)
 
 
@@ -35,7 +35,7 @@ def addresses_of(plan: AddressPlan) -> dict[str, Any]:
 
 
 def nat_of(name: str) -> Nat | None:
-    """What the DUT of a lab was told that has this name of a plan; None: it keeps no state."""
+    """The NAT that the DUT of a lab with this name of a plan was configured for; None: it keeps no state."""
     topology = find_topology(name)  # none of a mix, in which no plan has state
     return None if topology is None else topology.nat
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is ours: one record and one lock per lab under /run/evenhand/labs, and one file of all labs beside it
+"""What is ours: one record and one lock per lab under /run/evenhand/labs, and one file of all labs next to it
 (limits.py).
 
 The record is written before the first namespace is made and removed after the last one is gone. So whatever a
@@ -83,7 +83,7 @@ def hold(name: str) -> Iterator[None]:
     """Keep other processes, and other callers in this one, from changing the lab meanwhile.
 
     Raises:
-        HostError: Somebody holds it; names the process.
+        HostError: Someone holds it; names the process.
     """
     path = STATE_DIRECTORY / f"{name}.lock"
     with ExitStack() as stack:

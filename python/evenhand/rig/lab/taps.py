@@ -27,7 +27,7 @@ else:
 
 TUN = "/dev/net/tun"
 QUEUE_FRAMES = 1000
-"""That wait in each queue of a tap for the machine."""
+"""Frames that wait in each queue of a tap for the machine."""
 _TUNSETIFF = 0x400454CA
 _TUNSETPERSIST = 0x400454CB
 _IFF_TAP, _IFF_MULTI_QUEUE, _IFF_NO_PI, _IFF_VNET_HDR = 0x0002, 0x0100, 0x1000, 0x4000
@@ -76,7 +76,7 @@ def _make(names: LabNames, queues: int, mtu: int) -> tuple[list[int], list[int]]
 
 
 def close(queues: tuple[list[int], list[int]]) -> None:
-    """Of this process; the machine has its own."""
+    """Close those of this process; the machine has its own."""
     for descriptor in (*queues[0], *queues[1]):
         os.close(descriptor)
 

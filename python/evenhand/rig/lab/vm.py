@@ -49,7 +49,7 @@ class VmLab:
     """A lab that is up. Knows names only, so it stays valid in any process until the lab is taken down."""
 
     kind: ClassVar[str] = KIND
-    """As `lab up` names it."""
+    """Kind as `lab up` names it."""
     title: ClassVar[str] = KIND
     has_hash: ClassVar[bool] = True
     nat_timeout_s: ClassVar[float | None] = TIMEOUT_S
@@ -58,26 +58,26 @@ class VmLab:
     plan: str
     """Name of the address plan that the DUT was set up for."""
     ip_version: Literal[4, 6] | None
-    """Of all frames; None: the DUT translates."""
+    """IP version of all frames; None: the DUT translates."""
     hosts: SideCounts | None = None
-    """In each network, left and right, that the DUT is set up for; None: a record of an older version does
-    not tell."""
+    """Hosts in each network, left and right, that the DUT is set up for; None: a record of an older version
+    does not say."""
     networks: SideCounts | None = None
     dut_cpu: int
     """CPU of this host that the machine runs on."""
     tester_cpus: tuple[int, ...]
     """CPUs that are left for the tester, in order; `dut_cpu` itself if there is no other."""
     ssh_port: int
-    """On 127.0.0.1."""
+    """SSH port on 127.0.0.1."""
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE
     """Octets with FCS that both links take."""
     nat_ports: NatPorts = "kept"
-    """Of a DUT that keeps state."""
+    """Choice of ports of a DUT that keeps state."""
     translator: Translator = "tayga"
-    """Of a DUT that translates: the program, or with Jool the module, that does. Jool chooses ports itself,
-    so `nat_ports` says nothing of it."""
+    """Translator of a DUT that translates: the program, or with Jool the module, that does. Jool chooses
+    ports itself, so `nat_ports` says nothing of it."""
     translator_version: str = ""
-    """Of Jool, as it says it."""
+    """Version of Jool, as it reports it."""
     accelerator: str = ""
     """`kvm`, or `tcg`: emulated."""
     system: str = ""
@@ -88,7 +88,7 @@ class VmLab:
 
     @staticmethod
     def check_programs() -> None:
-        """As `check_vm_programs`."""
+        """See `check_vm_programs`."""
         check_vm_programs()
 
     @property
@@ -128,7 +128,7 @@ class VmLab:
 
     @property
     def nat(self) -> Nat | None:
-        """What its DUT was told when the lab came up; None: it keeps no state."""
+        """The NAT that its DUT was configured for when the lab came up; None: it keeps no state."""
         return nat_of(self.plan)
 
     @property
@@ -152,11 +152,11 @@ class VmLab:
         return LabNames(self.name).tester_interface(side)
 
     def dut_interface(self, side: SideName) -> str:
-        """As the machine names it."""
+        """Interface as the machine names it."""
         return side
 
     def engine_command(self, engine: Path) -> list[str]:
-        """As `LinuxLab.engine_command`."""
+        """See `LinuxLab.engine_command`."""
         return engine_command_inside(self.tester_namespace, engine)
 
     def check_running(self) -> None:
@@ -173,7 +173,7 @@ class VmLab:
 
     @property
     def options(self) -> str:
-        """Of `lab up vm`, for the plan."""
+        """Options of `lab up vm`, for the plan."""
         jool = " --translator jool" if self.translator == "jool" else ""
         debian = f" --debian {self.suite}" if self.suite else ""
         return f"--plan {plan_title(self.plan)}{jool}{debian}"
@@ -188,7 +188,7 @@ class VmLab:
         }
 
     def translator_facts(self) -> dict[str, Any]:
-        """What of its NAT or translator somebody has chosen."""
+        """What the user has chosen of its NAT or translator."""
         if self.translator == "jool":
             return {"translator": f"Jool {self.translator_version}"}
         return {} if self.nat is None else {"nat_ports": self.nat_ports}
@@ -260,8 +260,8 @@ def vm_up(
 
 
 def read_lab(name: str, record: dict[str, Any]) -> VmLab | None:
-    """From a record of this kind; None if the lab is not whole. A machine that has ended does not matter
-    here."""
+    """The lab of a record of this kind; None if the lab is not whole. A machine that has ended does not
+    matter here."""
     if not record.get("is_complete") or not namespace_path(LabNames(name).tester_namespace).exists():
         return None
     return lab_of(VmLab, name, record["lab"])

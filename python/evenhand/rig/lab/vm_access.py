@@ -3,7 +3,7 @@
 it.
 
 The machine gets its part of them on a disk of its own. Both sides know each other before they first speak, so
-nobody has to trust a key that just came along.
+no one has to trust a key that just came along.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ NEEDS = {"ssh": "openssh-client", "ssh-keygen": "openssh-client"}
 INSIDE_ADDRESS = "10.0.2.15"
 MANAGEMENT_MAC = "02:00:00:00:d0:fe"
 CONNECTIONS = 262_144
-"""That its kernel has room for, as a larger machine's; for so little memory it would be a few thousand."""
+"""Connections that its kernel has room for, as a larger machine's; for so little memory it would be a few
+thousand."""
 INTERFACES = {MANAGEMENT_MAC: "mgmt", "02:00:00:00:d0:01": "left", "02:00:00:00:d0:02": "right"}
-"""By MAC, as the machine names them."""
+"""Interfaces by MAC, as the machine names them."""
 
 # Every receive hash that is set or read later is then in use: without `rxhash on` virtio_net keeps what
 # `ethtool -N` says for later.
@@ -153,7 +154,7 @@ def boot_script() -> str:
 
 
 def free_port() -> int:
-    """Of the loopback, that nobody has now."""
+    """A port of the loopback that is not in use now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

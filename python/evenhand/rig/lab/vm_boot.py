@@ -18,25 +18,25 @@ from evenhand.rig.lab.vm_image import VmImage
 from evenhand.rig.lab.vm_process import VirtualMachine
 
 QUEUES = 4
-"""Of each interface; the machine has as many CPUs, so that each queue has one."""
+"""Queues of each interface; the machine has as many CPUs, so that each queue has one."""
 MEMORY_MB = 512
 BOOT_TIMEOUT_S = {"kvm": 60.0, "tcg": 300.0}
 BOOTS = 3
-"""That an emulated machine gets: its kernel may trip over its own code while another CPU changes it. Seen of
-Linux 6.12 in QEMU 7.2, in one boot of ten."""
+"""Boots that an emulated machine gets: its kernel may trip over its own code while another CPU changes it.
+This was seen with Linux 6.12 in QEMU 7.2, in one boot of ten."""
 _LOOK_S = 0.5
 _LISTENS = "Server listening on"
-"""Of sshd, on the console."""
+"""Message of sshd, on the console."""
 _ENDED = "the machine switched itself off while booting"
 _PANICS = "Kernel panic"
-"""Of the kernel."""
+"""Message of the kernel."""
 
 
 def boot(image: VmImage, access: Access, port: int, mtu: int, tell: Callable[[str], None]) -> VirtualMachine:
     """A machine whose SSH server listens. It goes on after this process.
 
     Args:
-        port: On 127.0.0.1, for SSH.
+        port: Port on 127.0.0.1, for SSH.
 
     Raises:
         HostError: It does not come up; with the last lines of its console.
@@ -64,8 +64,8 @@ def boot(image: VmImage, access: Access, port: int, mtu: int, tell: Callable[[st
 
 @contextmanager
 def shell_of(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
-    """As soon as its SSH server answers; its first answers may take longer than ssh waits. HostError if it
-    does not, or the machine has ended."""
+    """The machine's shell, as soon as its SSH server answers; its first answers may take longer than ssh
+    waits. HostError if it does not, or the machine has ended."""
     give_up = time.monotonic() + BOOT_TIMEOUT_S[machine.accelerator]
     with ExitStack() as stack:
         while True:
@@ -82,8 +82,8 @@ def shell_of(machine: VirtualMachine, access: Access) -> Iterator[Shell]:
 
 
 def _start(image: VmImage, access: Access, port: int, mtu: int) -> VirtualMachine:
-    """With new taps: QEMU leaves some queues of those that it has had switched off, and the next one stumbles
-    over that."""
+    """Start the machine with new taps: QEMU leaves some queues of those that it has had switched off, and the
+    next one stumbles over that."""
     names = LabNames(access.lab)
     demolish(names)
     queues = taps.make_taps(names, QUEUES, mtu)

@@ -28,7 +28,7 @@ from pathlib import Path
 from evenhand.base.errors import HostError, RequestError
 
 FORMAT = 1
-"""Of what this file makes of a recipe: another number makes all images anew."""
+"""Format of what this file makes of a recipe: another number makes all images anew."""
 BASE_PACKAGES = ("linux-image-amd64", "kmod", "iproute2", "procps")
 NEEDS = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs"}
 """Program and its package."""
@@ -101,12 +101,12 @@ class ImageRecipe:
     machine switches itself off. No udev runs: `modprobe` what is needed."""
     files: tuple[ImageFile, ...] = ()
     modules: tuple[str, ...] = ()
-    """Of the kernel, that DKMS builds when the image is made, from packages of the above, with
+    """Kernel modules that DKMS builds when the image is made, from packages of the above, with
     linux-headers-amd64; no image is made without them."""
     suite: str = ""
     """Debian's code name; that of this host by default."""
     size_mb: int = 3000
-    """Of the file system; the file has holes where nothing is."""
+    """Size of the file system in MB; the file has holes where nothing is."""
 
     def key(self, sources: Sequence[str]) -> str:
         """The same for the same image."""
@@ -143,7 +143,7 @@ class VmImage:
 
 
 def host_suite(root: Path = Path("/")) -> str:
-    """The code name of this host's Debian. HostError if it is none."""
+    """The code name of this host's Debian. HostError if it is not Debian."""
     with suppress(OSError):
         lines = dict(
             line.split("=", 1) for line in (root / "etc/os-release").read_text().splitlines() if "=" in line
@@ -202,7 +202,7 @@ def vm_image(recipe: ImageRecipe, *, tell: Callable[[str], None] = lambda _: Non
         tell: Gets a line when an image has to be made.
 
     Raises:
-        RequestError: The recipe's name or a file's path is none.
+        RequestError: The recipe's name or a file's path is not valid.
         HostError: Programs are missing, or packages cannot be had.
     """
     if not recipe.name.replace("-", "").isalnum():

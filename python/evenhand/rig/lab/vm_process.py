@@ -212,7 +212,7 @@ class VirtualMachine:
 
     @property
     def pid(self) -> int:
-        """Of QEMU, or of what `prefix` names."""
+        """Process id of QEMU, or of what `prefix` names."""
         return self._process.pid
 
     @property
@@ -220,7 +220,7 @@ class VirtualMachine:
         return self._process.poll() is None
 
     def wait(self, timeout_s: float) -> None:
-        """Until it has switched itself off. HostError if it has not after this time, with the end of its
+        """Wait until it has switched itself off. HostError if it has not after this time, with the end of its
         console."""
         try:
             self._process.wait(timeout_s)

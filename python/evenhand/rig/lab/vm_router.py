@@ -18,8 +18,8 @@ _PACKAGES = ("openssh-server", "ethtool", "nftables", "conntrack", "tayga")
 
 
 def recipe(suite: str = "", translator: Translator = "tayga") -> ImageRecipe:
-    """Of the machine's root: a router that one can log into. All else comes from the lab, on a disk of its
-    own. With Jool it is another one, because its modules need a compiler."""
+    """Recipe of the machine's root: a router that one can log into. All else comes from the lab, on a disk of
+    its own. With Jool it is another one, because its modules need a compiler."""
     has_jool = translator == "jool"
     name = "lab-router-jool" if has_jool else "lab-router"
     return ImageRecipe(
@@ -33,7 +33,7 @@ def recipe(suite: str = "", translator: Translator = "tayga") -> ImageRecipe:
 
 
 def describe_router(plan: AddressPlan, nat_ports: NatPorts, translator: Translator | None) -> DutSetup:
-    """As `dut setup` has it. Errors as `describe_setup`."""
+    """The set-up as `dut setup` has it. Errors as `describe_setup`."""
     left, right = (INTERFACES[mac] for mac in list(INTERFACES)[1:])
     wishes = USUAL_NAT if plan.nat is None else NatWishes(ports=nat_ports)
     return describe_setup(plan, left=left, right=right, nat_wishes=wishes, translator=translator)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reference router is told: one document, made from the same plan and the same device model as the
-test and its prediction."""
+"""How the reference router is configured: one document, made from the same plan and the same device model as
+the test and its prediction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evenhand.predict import DeviceModel, NeighborCost
 T = TypeVar("T")
 MAX_ROUTER_ELEMENTS = 512
 MAX_ROUTER_PAIRS = 4
-"""Of ports."""
+"""Most pairs of ports."""
 DEFAULT_QUEUE_FRAMES = 512
 DEFECT_KINDS = ("loss", "duplication", "reordering", "corruption")
 
@@ -69,7 +69,7 @@ class Stall:
     every_ms: float
     for_ms: float
     queue_frames: int
-    """Of each side that wait for the end; more are lost."""
+    """Frames of each side that wait for the end; more are lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class ReferenceDut:
 
     @property
     def connection_timeout_s(self) -> float | None:
-        """After so long without a frame it forgets a connection; None: never."""
+        """Seconds without a frame after which it forgets a connection; None: never."""
         timeout_s = self.nat_options.get("timeout_s")
         return float(timeout_s) if isinstance(timeout_s, int | float) and timeout_s > 0 else None
 
@@ -157,7 +157,7 @@ class ReferenceDut:
         Args:
             devices: DPDK device of each of the router's ports.
             cpu: Gets the router's busy thread.
-            more_devices: Of each further port pair, between which the same addresses are forwarded.
+            more_devices: Devices of each further port pair, between which the same addresses are forwarded.
         """
         config: dict[str, Any] = {
             "ports": self._ports(plan, devices),

@@ -15,7 +15,7 @@ from evenhand.base.locks import InUseError, Resource, holder_of, holding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouterCpus:
-    """Of this host, for a router and its tester."""
+    """CPUs of this host, for a router and its tester."""
 
     router: int
     tester: tuple[int, ...]
@@ -64,7 +64,7 @@ def _resource(cpu: int) -> Resource:
 
 
 def _try_lock(cpu: int, stack: ExitStack) -> bool:
-    """False if another router has it. Where no folder for locks can be had, others are not seen, and nobody
+    """False if another router has it. Where no folder for locks can be had, others are not seen, and no one
     is kept from anything."""
     try:
         stack.enter_context(holding([_resource(cpu)], where="CPUs", next_step="Use another one."))

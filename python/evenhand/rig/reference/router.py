@@ -33,7 +33,7 @@ ENTRY_TIMEOUT_S = 2e-6
 ANSWER_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 10.0
 DEFAULT_CONNECTIONS = 1 << 20
-"""That its table holds where its configuration does not say."""
+"""Connections that its table holds where its configuration does not say."""
 STDERR_LINES = 200
 
 _ERROR_OF_KIND: dict[str, type[EvenhandError]] = {
@@ -127,7 +127,7 @@ class ReferenceRouter:
 
     @property
     def _buffer_octets(self) -> int:
-        """Of a cable, for a whole frame without FCS."""
+        """Octets of a cable's buffer, for a whole frame without FCS."""
         return max(USUAL_BUFFER_OCTETS, -(-(self.dut.largest_frame_size - 4) // 64) * 64)
 
     @property
@@ -156,7 +156,7 @@ class ReferenceRouter:
         return self._next(ANSWER_TIMEOUT_S + longest_s)
 
     def facts(self) -> dict[str, Any]:
-        """For the run file: the whole configuration, so that the truth can be told from it."""
+        """For the run file: the whole configuration, so that the truth can be derived from it."""
         return {
             "kind": "reference",
             "version": self.ready.get("version"),
@@ -197,7 +197,7 @@ class ReferenceRouter:
 
     @property
     def has_ended(self) -> bool:
-        """By itself, or by somebody else."""
+        """Whether it has ended, by itself or by someone else."""
         return self._process.poll() is not None
 
     @property
@@ -276,10 +276,10 @@ def reference_router(
 
     Args:
         cpus: Those to share with the tester: the first is the router's. Default: all that this process may
-            use; the router's is the first that no living router of this host has; `ReferenceRouter.cpus`
-            tells whether there was one.
-        pairs: Of ports, 1 to 4; each is a virtual router of its own, with the addresses and routes of all.
-            Its elements work for all pairs.
+            use; the router's is the first that no living router of this host has; `ReferenceRouter.cpus` says
+            whether there was one.
+        pairs: Number of port pairs, 1 to 4; each is a virtual router of its own, with the addresses and
+            routes of all. Its elements work for all pairs.
 
     Raises:
         HostError: There is no router program, or fewer than two CPUs.

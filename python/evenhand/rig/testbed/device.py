@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,63}", re.ASCII)
 """63: what a device's name may have in DPDK."""
 _SHOWN = 80
 USUAL_BLOCK_OCTETS, USUAL_SLOT_OCTETS = 4096, 2048
-"""Of net_af_packet without `blocksz` and `framesz`."""
+"""Octets of a block and of a slot of net_af_packet without `blocksz` and `framesz`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,13 @@ class Device:
     """A device that is allowed."""
 
     name: str
-    """As DPDK knows it, such as `net_pcap_left`; a PCI address with its domain, in lower case."""
+    """Name as DPDK knows it, such as `net_pcap_left`; a PCI address with its domain, in lower case."""
     driver: str
     """Its key in DRIVERS."""
     arguments: tuple[tuple[str, str], ...]
 
     def value(self, key: str, default: str = "") -> str:
-        """Of a key that is not repeated."""
+        """Value of a key that is not repeated."""
         return dict(self.arguments).get(key, default)
 
     def values(self, *kinds: Kind) -> list[tuple[str, str]]:
@@ -43,8 +43,8 @@ def read_device(text: str, *, where: str = "") -> Device:
     """Take the string apart.
 
     Raises:
-        RequestError: Its driver is not in DRIVERS, a key is unknown to it, stands twice or is missing, or a
-            value has another form.
+        RequestError: Its driver is not in DRIVERS, a key is unknown to it, is written twice or is missing, or
+            a value has another form.
     """
     name, *arguments = text.split(",")
     pci = _PCI.fullmatch(name)

@@ -161,7 +161,7 @@ DRIVERS: Mapping[str, Driver] = {
         },
         needs=frozenset({"path"}),
     ),
-    # Of ice, i40e, ena and mlx5, in this order.
+    # Keys of ice, i40e, ena and mlx5, in this order.
     PCI: Driver(
         {
             "safe-mode-support": FLAG,
@@ -175,8 +175,8 @@ DRIVERS: Mapping[str, Driver] = {
         }
     ),
 }
-"""By the beginning of a device's name, as DPDK matches it: `net_pcap_left` is a `net_pcap`. The longest that
-fits is the driver."""
+"""Drivers by the beginning of a device's name, as DPDK matches it: `net_pcap_left` is a `net_pcap`. The
+longest that fits is the driver."""
 
 FILL_IN = "FILL-IN"
 """What `evenhand import` writes where the other tester's file names no port."""

@@ -35,7 +35,7 @@ class DutFacts(Table):
     cpu_model: Fact | None = None
     sockets: Fact | None = None
     cores: Fact | None = None
-    """That forward; and how many there are, if that is not the same."""
+    """Cores that forward; and how many there are, if that is not the same."""
     clock: Fact | None = None
     """Fixed at what, or free."""
     turbo: Fact | None = None
@@ -62,17 +62,17 @@ class DutFacts(Table):
 class TestbedDut(Table):
     """What is known of the DUT before it is tested. Nothing here says how it works (SEED-07).
 
-    CPUs are for a DUT on this host, so that the host's doings can be told from its own.
+    CPUs are for a DUT on this host, so that the host's doings can be distinguished from its own.
     """
 
     plan: PlanName | None = None
     """The address plan that it is set up for; None if that is not known here."""
     hosts: CountPair | None = None
-    """Left, right: of this plan, where a command line names no others. None: the plan's maximum."""
+    """Hosts of this plan, left and right, where a command line names no others. None: the plan's maximum."""
     networks: CountPair | None = None
     """The same of its networks; the DUT knows no more of them."""
     cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)] = ()
-    """Of this host, that the DUT runs on; none for a DUT elsewhere."""
+    """CPUs of this host that the DUT runs on; none for a DUT elsewhere."""
     ring_frames: Annotated[int, Field(ge=1, le=1 << 24)] | None = None
     """Frames of one direction that wait without loss while the DUT does not run."""
     threads: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = ()
@@ -81,8 +81,8 @@ class TestbedDut(Table):
     largest_frame_size: Annotated[int, Field(ge=1518, le=9216)] | None = None
     """Octets with FCS that its interfaces take; None if that is not known here (R8219-20)."""
     ssh: SshDestination | None = None
-    """Where its command line is: what the system's own `ssh` is given, and nothing else. None if nobody sets
-    it up from here."""
+    """Where its command line is: what the system's own `ssh` is given, and nothing else. None if it is not
+    set up from here."""
     os: DutSystem | None = None
     left: DutInterfaces | None = None
     """The DUT's interface to the tester's left port, as the DUT names it, or those to the left port of each
@@ -91,7 +91,7 @@ class TestbedDut(Table):
     empty_connections: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
     """A command of this host that empties the DUT's table of connections, where it keeps state (R9693-07)."""
     connection_timeout: Duration | None = None
-    """After so many seconds without a frame it forgets a connection; None if that is not known here."""
+    """Seconds without a frame after which it forgets a connection; None if that is not known here."""
     facts: DutFacts = DutFacts()
 
     @model_validator(mode="after")
@@ -140,12 +140,12 @@ class TestbedDut(Table):
 
     @property
     def interface_pairs(self) -> tuple[InterfacePair, ...]:
-        """Of each engine; none if it is not reached over SSH."""
+        """Interface pairs of each engine; none if it is not reached over SSH."""
         return tuple(zip(self.left or (), self.right or (), strict=True))
 
     @property
     def interfaces(self) -> dict[str, str]:
-        """Of all pairs, by their places."""
+        """Interfaces of all pairs, by their places."""
         return by_place(self.interface_pairs)
 
     @model_validator(mode="after")

@@ -60,10 +60,10 @@ INSTEAD: Mapping[str, tuple[str, str]] = {
 
 
 def check_eal_arguments(arguments: Sequence[str], *, where: str) -> None:
-    """Each stands in a text of its own, `--name=value`.
+    """Each is a text of its own, `--name=value`.
 
     Raises:
-        RequestError: One is not in ALLOWED, its value has another form, or it stands twice.
+        RequestError: One is not in ALLOWED, its value has another form, or it is written twice.
     """
     seen: set[str] = set()
     for argument in arguments:

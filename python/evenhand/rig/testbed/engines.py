@@ -47,7 +47,7 @@ class EngineTable(Protocol):
 
 
 def check_engines(engines: Sequence[EngineTable]) -> None:
-    """By what the file says of them; nothing is looked at.
+    """Check the engines by what the file says of them; nothing is looked at.
 
     Raises:
         UnfitError: Two have one name, one port, or, on one host, one CPU; or their shares would differ.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Testbed: what a port stands on at this host. Refuses what the host itself uses (R6815-01), and files that
-are not the tester's."""
+"""Testbed: what a port uses on this host. Refuses what the host itself uses (R6815-01), and files that are
+not the tester's."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def interfaces_of_pci(folder: Path) -> list[str]:
 
 
 def interface_of(device: str) -> str | None:
-    """The existing interface of the kernel that a software port stands on; None for PCI devices and ports
-    without one."""
+    """The existing interface of the kernel that a software port uses; None for PCI devices and ports without
+    one."""
     return next((name for _, name in read_device(device).values(Kind.INTERFACE)), None)
 
 
@@ -137,7 +137,7 @@ def check_device(text: str, network: HostNetwork, *, where: str, pci_devices: Pa
     Raises:
         HostError: There is no such interface, PCI device or file.
         RequestError: Its string is refused (`read_device`); its interface carries a default route (R6815-01);
-            a file that it would write is there already, or what it takes for a socket is none.
+            a file that it would write is there already, or what it takes for a socket is not one.
     """
     device = read_device(text, where=where)
     if device.driver == PCI:

@@ -139,7 +139,7 @@ class Testbed(Table):
 
     @property
     def tag_octets(self) -> SideCounts:
-        """Of the VLAN tags of each link."""
+        """Octets of the VLAN tags of each link."""
         return tag_octets({side: port.vlan for side, port in self.ports.items()})
 
     def streams(
@@ -149,7 +149,7 @@ class Testbed(Table):
         return plan.streams(frame_size, directions, tag_octets=self.tag_octets)
 
     def max_theoretical_fps(self, streams: Sequence[Stream]) -> int | None:
-        """Of the slower port, per direction; None if the file gives no line rate."""
+        """Largest theoretical rate of the slower port, per direction; None if the file gives no line rate."""
         rates: dict[SideName, float | None] = {}
         for side in self.ports:
             of_side = [engine.ports[side].line_rate for engine in self.engine] or [self.ports[side].line_rate]

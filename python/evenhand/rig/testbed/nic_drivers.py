@@ -48,7 +48,7 @@ def kernel_module_of(device: Path, *, root: Path = Path("/")) -> str | None:
     """The kernel's driver of the PCI device whose folder of /sys this is, whatever is bound now; None if the
     kernel has none.
 
-    Of several modules that take it the first that DPDK has a driver for.
+    If several modules take it, the first that DPDK has a driver for.
     """
     try:
         alias = (device / "modalias").read_text().strip()
@@ -69,7 +69,7 @@ def kernel_module_of(device: Path, *, root: Path = Path("/")) -> str | None:
 
 
 def dpdk_driver_of(module: str | None) -> str | None:
-    """Such as `e1000`; None if DPDK has none that is known here."""
+    """The driver of DPDK, such as `e1000`; None if DPDK has none that is known here."""
     return None if module is None else DPDK_OF_KERNEL.get(module.replace("-", "_"))
 
 

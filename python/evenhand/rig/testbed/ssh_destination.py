@@ -24,7 +24,7 @@ def check_destination(text: str) -> str:
     file hand names to shells.
 
     Raises:
-        RequestError: It is none of these.
+        RequestError: It is not one of these.
     """
     if not _DESTINATION.fullmatch(text):
         raise RequestError(

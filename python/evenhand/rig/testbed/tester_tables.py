@@ -67,8 +67,8 @@ class Tester(Table):
     cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1, strict=False)]
     """Each gets one busy thread. Keep them free of other work."""
     receive_queues: Annotated[int, Field(ge=1, le=64)] = 1
-    """Of each side. With more than two CPUs each of several has its own, and the port spreads the frames over
-    them."""
+    """Receive queues of each side. With more than two CPUs, each of several queues has its own, and the port
+    spreads the frames over them."""
     memory: Memory | None = None
     """Mebibytes; default: what the buffers take, at least 512. In the file: `"512MB"`."""
     hugepages: bool = False
@@ -105,7 +105,7 @@ class TestbedEngine(Tester):
 
     @property
     def streams(self) -> int:
-        """Of each side."""
+        """Streams of each side."""
         return sum(
             len([s for s in worker.get("senders", ()) if s["side"] == "left"]) for worker in self.workers
         )

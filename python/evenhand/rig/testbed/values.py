@@ -44,7 +44,8 @@ def _as_pair(value: Any) -> Any:
 
 
 def _mac(value: Any) -> Any:
-    """In lower case. A group address is nobody's own, and frames from it would be dropped by every DUT."""
+    """The MAC in lower case. A group address is not the address of one port, and frames from it would be
+    dropped by every DUT."""
     if not isinstance(value, str):
         return value
     text = value.lower()
@@ -93,7 +94,7 @@ def _interface(value: Any) -> Any:
 
 
 def _as_names(value: Any) -> Any:
-    """`"eth1"` of a file as `("eth1",)`; what is no text is left to the model's checks."""
+    """`"eth1"` of a file as `("eth1",)`; what is not a text is left to the model's checks."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -138,6 +139,6 @@ RingFrames = Annotated[int, Field(ge=64, le=16384)]
 
 
 class Table(BaseModel):
-    """Of the file: no keys but these, and none of another type."""
+    """A table of the file: no keys but these, and none of another type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -29,7 +29,7 @@ def parse_vlans(text: str, *, where: str) -> VlansOfSides:
     a link without.
 
     Raises:
-        RequestError: It is none of these, or no VLAN has this number.
+        RequestError: It is not one of these, or no VLAN has this number.
     """
     sides = [_parse_side(part.strip(), text, where) for part in text.split(",")]
     if len(sides) > MOST_TAGS:

@@ -20,8 +20,8 @@ def lay_out_workers(cpus: Sequence[int], receive_queues: int = 1) -> list[dict[s
     takes both receivers, and frees two for sending.
 
     Args:
-        receive_queues: Of each side. With more than two CPUs, more than one want an even number of them, two
-            more than the queues at least.
+        receive_queues: Receive queues of each side. With more than two CPUs, more than one want an even
+            number of them, two more than the queues at least.
 
     Raises:
         ValueError: The CPUs do not suffice for `receive_queues`, or cannot be the same for both directions.

@@ -11,7 +11,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.suggestion import suggestion
 
 PRESET_PREFIX = "preset:"
-"""Before the name of a preset, where a file may be named."""
+"""Prefix of the name of a preset, where a file may be named."""
 EVERY_SUITE = "every-suite"
 """A table whose keys all suites have that do not have them themselves."""
 NOT_STATED = "not-stated"
@@ -19,7 +19,7 @@ NOT_STATED = "not-stated"
 
 
 def preset_names() -> list[str]:
-    """In alphabetical order."""
+    """Names of presets in alphabetical order."""
     return sorted(
         entry.name.removesuffix(".toml")
         for entry in files(__name__).iterdir()
@@ -129,7 +129,7 @@ def _laid_out(document: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def _stated(suite: dict[str, Any]) -> dict[str, Any]:
-    """Without the keys that are taken out."""
+    """The suite without the keys that are taken out."""
     return {key: value for key, value in suite.items() if value != NOT_STATED}
 
 
