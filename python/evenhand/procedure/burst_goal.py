@@ -16,7 +16,7 @@ RFC_BURSTS = (16, 64, 256, 1024)
 """Frames of a burst (R2544-17)."""
 MOST_BURST_FRAMES = 1_000_000
 LEAST_BURSTS = 2
-"""Of a trial: fewer have no interval between them."""
+"""Fewest bursts of a trial: fewer have no interval between them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +30,9 @@ class BurstGoal:
     precision: float = 0.005
     """The search ends when the bounds of the interval are no further apart than this share."""
     duration_s: float = 5.0
-    """Of the trials of a search."""
+    """Length of the trials of a search."""
     final_duration_s: float = FULL_LENGTH_S
-    """Of the trial that confirms its result (R2544-20)."""
+    """Length of the trial that confirms its result (R2544-20)."""
     invalid_retries: int = DEFAULT_INVALID_RETRIES
     patience: int = DEFAULT_PATIENCE
     """As in searches."""
@@ -66,7 +66,7 @@ class BurstGoal:
 
     @property
     def longest_trial_s(self) -> float:
-        """Of the sending phase."""
+        """Length of the sending phase."""
         return self.final_duration_s
 
     def search_goal(self, frames: int) -> ThroughputGoal:

@@ -77,7 +77,7 @@ class CapacityGoal:
     max_fps: float = math.inf
     """Highest rate of new connections that is tried."""
     rate_precision: float = 0.1
-    """Of each rate that is found on the way."""
+    """Precision of each rate that is found on the way."""
     alpha: float = DEFAULT_ALPHA
     """See `ConnectionRateGoal`."""
     invalid_retries: int = DEFAULT_INVALID_RETRIES
@@ -113,7 +113,7 @@ class CapacityGoal:
     def rate_goal(
         self, connections: int, least_fps: float | None, known_fps: float | None = None
     ) -> ConnectionRateGoal:
-        """Of the rate of so many connections, which matters down to `least_fps` only.
+        """The goal for the rate of so many connections, which matters down to `least_fps` only.
 
         Args:
             known_fps: The rate of fewer connections.
@@ -182,12 +182,12 @@ class Capacity:
 
     @property
     def trials(self) -> list[SearchTrial]:
-        """Of all numbers that were tried."""
+        """Trials of all numbers that were tried."""
         return [trial for step in self.steps for trial in step.rate.trials]
 
     @property
     def deviations(self) -> list[Deviation]:
-        """From the RFCs, each once."""
+        """Deviations from the RFCs, each once."""
         found = {(d.requirement, d.text): d for step in self.steps for d in step.rate.deviations}
         return [found[key] for key in sorted(found)]
 
@@ -268,7 +268,7 @@ def measure_capacity(
         except RequestError as error:
             if error.code != TOO_SHORT:
                 raise
-            # What was found stands, although it is not all that was asked for.
+            # What was found is kept, although it is not all that was asked for.
             on_event(Note(text=f"{format_count(number)} connections: {error.what}. {error.next_step}"))
             return end(CapacityOutcome.TIMEOUT, held.connections, not_held)
         if step.is_held is None:
@@ -342,7 +342,7 @@ def _run(bed: Any, goal: CapacityGoal, options: CapacityOptions, **conditions: A
 
 
 def _numbers(goal: CapacityGoal) -> Iterator[int]:
-    """That are tried if the table holds a hundred times the first number, or the most."""
+    """Numbers that are tried if the table holds a hundred times the first number, or the most."""
     likely = min(goal.most, 100 * goal.start)
     number = goal.start
     while number < likely:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenhand.rig import Setup
 
 DEFAULT_ALPHA = 0.5
-"""Of the rate at which connections were opened they are validated with (R9693-11)."""
+"""Rate at which connections are validated, as a share of the rate at which they were opened (R9693-11)."""
 ATTEMPTS = 5
 """To establish connections for another test: INVALID trials are repeated so often."""
 EMPTIED = "emptied"
@@ -51,7 +51,7 @@ def check_timeout(timeout_s: float | None, idle_s: float, *, where: str) -> None
     """RequestError if the DUT forgets connections before they are used (R9693-06).
 
     Args:
-        timeout_s: Of the DUT; None: nobody knows it.
+        timeout_s: The timeout of the DUT; None: not known.
         idle_s: For so long the test leaves some without a frame.
     """
     if timeout_s is not None and idle_s >= timeout_s:

@@ -71,7 +71,7 @@ def delay_goal(
     """The goal of one of the tests. RequestError names the option.
 
     Args:
-        others: Of the goal, which the options have besides.
+        others: Other attributes of the goal, which the options do not have.
     """
     if options.rate is None and known is None:
         raise RequestError(

@@ -15,7 +15,7 @@ from evenhand.procedure.descriptor import Figure, KnownThroughput
 from evenhand.procedure.limits import Retries
 
 LATENCY_FIGURES = ("typical", "latency")
-"""Of RFC 8219, of RFC 2544."""
+"""Names of the figures of RFC 8219 and of RFC 2544."""
 
 
 class LatencyProfile(StrEnum):
