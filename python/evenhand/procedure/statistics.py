@@ -46,10 +46,8 @@ class Statistics:
 
         Args:
             uppers: For each value, how high it may really be, such as the lowest load that failed: the upper
-                end
-
-                of the interval of the median is taken from these, and infinite where lower bounds leave it
-                open. All other figures are those of the values. Empty: the values are exact.
+                end of the interval of the median is taken from these, and is infinite where lower bounds
+                leave it open. All other figures are those of the values. Empty: the values are exact.
             lower_bounds: For each value, whether it is a lower bound. Empty: none is.
         """
         ordered = sorted(values)

@@ -25,7 +25,8 @@ from evenhand.procedure.descriptor import Figure, show_number
 from evenhand.run.campaign_record import AT_LEAST
 
 BOUNDS = {"none": "", "at_least": AT_LEAST, "at_most": "<= ", "unknown": "? "}
-"""What stands before a ratio. `?`: both medians are lower bounds, and nothing is known of what lies above."""
+"""What is written before a ratio. `?`: both medians are lower bounds, and nothing is known of what lies
+above."""
 BRACKETS = (
     "`a .. b`: the medians of the highest load that passed and of the lowest that failed at the end of"
     " the searches. The limit lies between them, and the intervals are wide enough to cover that."
@@ -71,7 +72,7 @@ def differences_table(comparison: Comparison) -> FittedTable | None:
     for name in ("", *(letter_of(i) for i in range(len(comparison.runs)))):
         table.add_column(name)
     for difference in comparison.differences:
-        # What a run file says is shown as it stands, also if it looks like a colour to Rich.
+        # What a run file says is shown unchanged, even if it looks like a colour to Rich.
         table.add_row(
             Text(difference.what), *(Text("-" if value is None else value) for value in difference.values)
         )

@@ -164,7 +164,7 @@ def _unit(curves: Sequence[DrawnCurve], extra: Sequence[float] = ()) -> tuple[st
 
 
 def _spaced(values: Sequence[float], least: float) -> list[float]:
-    """Those that are at least so far from each other, from the largest down: small sizes stand close
+    """Those that are at least so far from each other, from the largest down: small sizes are close
     together."""
     kept: list[float] = []
     for value in reversed(values):

@@ -67,7 +67,7 @@ class ShownHook:
 
 @dataclass(frozen=True, slots=True)
 class ShownTrials:
-    """Of one repetition."""
+    """Trials of one repetition."""
 
     title: str
     table: Table
@@ -119,8 +119,8 @@ CEILING = "ceiling"
 
 
 def count_trials(record: CampaignRecord) -> Counter[str]:
-    """Of all points, by their verdicts; those that looked for the tester's own ceiling, which go up until
-    they are INVALID, are counted as `CEILING`."""
+    """Trials of all points, by their verdicts; those that looked for the tester's own ceiling, which go up
+    until they are INVALID, are counted as `CEILING`."""
     return Counter(
         CEILING if search.role is Role.CEILING else str(trial.result.verdict)
         for found in record.points
@@ -358,7 +358,7 @@ def _shown_trials(repetition: Repetition) -> ShownTrials:
 
 def _spark(trial: StoredTrial) -> Markup | str:
     """Loss over the time of the trial, as bars as high as a line of text; empty if nothing was lost, or
-    nobody knows when."""
+    it is not known when."""
     longest = max((len(direction.lost_by_tenth) for direction in trial.result.directions.values()), default=0)
     lost = [
         sum(d.lost_by_tenth[tenth] for d in trial.result.directions.values() if tenth < len(d.lost_by_tenth))

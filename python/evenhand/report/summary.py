@@ -47,7 +47,7 @@ _MARKDOWN = "\\`*_{}[]<>()#+!|~&$"
 
 @dataclass(frozen=True, slots=True)
 class SummaryColumn:
-    """Of the table, in all its forms."""
+    """A column of the table, in all its forms."""
 
     title: str
     is_number: bool = False

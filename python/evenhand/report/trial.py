@@ -169,7 +169,7 @@ def allowed_loss(result: TrialResult) -> str:
 
 
 def _classes_table(result: TrialResult) -> Table:
-    """Of a mix: a row for each IP version and size of each direction."""
+    """Table of a mix: a row for each IP version and size of each direction."""
     table = FittedTable()
     table.add_column("")
     for title in ("octets", "offered frames", "received frames", "lost frames"):
