@@ -111,7 +111,6 @@ class BackToBackGoal:
     @property
     def longest_trial_s(self) -> float:
         """Length of the sending phase: that of the throughput where it is measured first. Longer bursts than
-
         at first may follow."""
         if self.throughput_fps is not None:
             return self.max_burst_s

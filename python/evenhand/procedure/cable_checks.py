@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Procedure: what is looked at on a cable: what the ports report of themselves, and what a trial over it
-
 shows. What a port cannot do is said, and is not a fault."""
 
 from __future__ import annotations

@@ -137,7 +137,6 @@ def _without_dut(setup: Setup) -> Setup:
 
 def _ports_of(tester: OpenTester) -> dict[SideName, dict[str, Any]]:
     """What the engine reported of each, without what only this machine has: of a MAC, the vendor's half; of a
-
     device string, the device."""
     found: dict[SideName, dict[str, Any]] = {}
     for side in SIDES:

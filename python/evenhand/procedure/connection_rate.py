@@ -53,7 +53,6 @@ DEFAULT_CONNECTIONS = 400_000
 """The smallest number of the scalability series (R9693-18): 40,000 source ports x 10 destination ports."""
 LEAST_SHARE = 0.01
 """Share of the maximum rate below which nothing is tried unless the user asks for it: a trial lasts as long
-
 as its connections take."""
 PAIR_FIRST = "SEED-02"
 """A single address pair first: of loads that are forwarded, not of connections."""

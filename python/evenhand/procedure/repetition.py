@@ -237,7 +237,6 @@ def _why_enough(done: Sequence[Throughput | FrameLoss], repetitions: Repetitions
 
 def _spread(done: Sequence[Throughput | FrameLoss]) -> float | None:
     """The spread of throughputs, relative to the median; of loss ratios, the largest difference at any load,
-
     in percent of what was offered. None while any of them has no value, since it may differ by anything."""
     throughputs = [result for result in done if isinstance(result, Throughput)]
     if throughputs:

@@ -24,7 +24,6 @@ from evenhand.run.campaign_record import CampaignRecord, PointRecord
 
 FEWEST_POINTS = 3
 """Fewest points of a suite that has pictures of its own; with fewer, the table shows everything, unless
-
 there is no larger suite."""
 MOST_INTERFACES = 16
 """In one table."""

@@ -62,7 +62,6 @@ def trend_document(trend: Trend) -> dict[str, Any]:
 
 def titles_of(trend: Trend) -> list[str]:
     """`gateway-v6, 84 octets, 65,536 addresses a side`: the title of each point, with what else it takes to
-
     distinguish it from the others."""
     points = [point.point for point in trend.points]
     parts = [_parts(point) for point in points]

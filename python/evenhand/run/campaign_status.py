@@ -53,7 +53,7 @@ class PointStatus:
 
     @property
     def statistics(self) -> Statistics | None:
-        """Of the values; None without one."""
+        """Statistics of the values; None without one."""
         return Statistics.of(self.values, lower_bounds=self.lower_bounds)
 
     @property

@@ -19,7 +19,8 @@ from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.run.schema import APPLICATION_ID, SCHEMAS, VERSION
 
 LOCK_TIMEOUT_S = 60.0
-"""So long a writer waits for a reader: whoever copies a large campaign while it goes on takes seconds."""
+"""Time for which a writer waits for a reader: whoever copies a large campaign while it goes on takes
+seconds."""
 
 
 class StorageError(HostError):

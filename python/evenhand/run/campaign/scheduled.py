@@ -48,7 +48,7 @@ class ScheduledExecutor:
 
     address: str
     client: Any
-    """Of dask."""
+    """The client of dask."""
     _topic: str
     _told: queue.SimpleQueue[str]
     """Lines of workers, which come in a thread of dask's."""
@@ -146,7 +146,7 @@ class ScheduledExecutor:
                     ahead = None
                     waiting[self._hand_over(order)] = order
                 if not waiting:
-                    # Where no worker is left, nobody waits for one unless there is something to measure.
+                    # Where no worker is left, the run waits for one only if there is something to measure.
                     ahead = ahead or next(left, None)
                     if failure is not None or ahead is None:
                         break
@@ -300,7 +300,7 @@ def connected(address: str, *, check_left: Callable[[], None] = lambda: None) ->
 
     Raises:
         HostError: dask.distributed is not installed or has no certificates; no scheduler answers.
-        RequestError: That is no address.
+        RequestError: That is not an address.
     """
     distributed = import_distributed()
     asyncio.run(ask_scheduler(scheduler_place(address, where="--scheduler", role="client"), CONNECT_S))

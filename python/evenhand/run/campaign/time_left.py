@@ -48,7 +48,7 @@ class TimeLeft:
         return max(0.0, whole_s - sum(min(elapsed_s, paced._one_s(point)) for point, elapsed_s in begun))
 
     def _one_s(self, point: Point) -> float:
-        """Of one repetition, as it was learnt."""
+        """Time of one repetition, as it was learnt."""
         return self._of_one(point) * self._factor(point.procedure)
 
     def _of_one(self, point: Point) -> float:
@@ -65,8 +65,8 @@ class TimeLeft:
 
 
 def _expected_s(point: Point) -> float:
-    """Of one repetition; 0 for a point of a file that somebody else, or another version, has written, and
-    that cannot be measured here."""
+    """Time of one repetition; 0 for a point of a file that somebody else, or another version, has written,
+    and that cannot be measured here."""
     try:
         return time_of(point) / point.repetitions
     except (EvenhandError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
@@ -74,7 +74,7 @@ def _expected_s(point: Point) -> float:
 
 
 def _learnt_from(points: Iterable[PointStatus]) -> TimeLeft:
-    """From what a file tells."""
+    """Made from what a file says."""
     learnt = TimeLeft()
     for point in points:
         learnt.learn(point.point, point.measured_s, point.finished)
@@ -82,7 +82,8 @@ def _learnt_from(points: Iterable[PointStatus]) -> TimeLeft:
 
 
 def time_left_s(points: Iterable[PointStatus], *, places: int = 1) -> float:
-    """Of a campaign as its file tells; what the repetition under way has taken already is not left.
+    """The time left of a campaign according to its file; what the repetition under way has taken already is
+    not left.
 
     Args:
         places: Testbeds that measure at the same time.
