@@ -10,7 +10,7 @@ from evenhand.search.search_trial import SearchTrial
 from evenhand.trial import DirectionResult, TrialResult, Verdict
 
 SMALLEST_QUEUE_SHARE = 1 / 512
-"""Of a direction's frames: with fewer missing, no queue of a DUT stands still. One of 256 queues that does
+"""Share of a direction's frames: with fewer missing, no queue of a DUT is stopped. One of 256 queues that is
 keeps back twice as many of those that were sent since. Less would leave a doubt at loads that are 0.1 % too
 high, where as many are lost."""
 LOOKED_AT_FRAMES = 8192
@@ -24,7 +24,7 @@ def leaves_doubt(result: TrialResult) -> bool:
     """Whether a FAIL that was stopped early may be patience that was taken for loss.
 
     The engine counts what was overtaken by later frames of the same direction. Those may have taken another
-    queue of the DUT, while one queue stood still. That queue then keeps back its share of everything up to
+    queue of the DUT, while one queue was stopped. That queue then keeps back its share of everything up to
     the last frame; so if all that was sent last came back, what is missing before it was lost.
     """
     if result.verdict is not Verdict.FAIL or result.stopped_early_s is None:
@@ -46,8 +46,8 @@ def is_bound_in_doubt(trials: Sequence[SearchTrial], load_fps: float) -> bool:
 
 
 def _missing_at_end(direction: DirectionResult, sent_s: float) -> float:
-    """The share of the last frames that did not come back; of all where the engine did not tell when they
-    were due."""
+    """The share of the last frames that did not come back; of all frames where the engine did not report when
+    they were due."""
     offered = direction.offered_frames
     if offered == 0:
         return 1.0

@@ -18,7 +18,8 @@ AWAY_CODES = frozenset({"sender_overdue", "overdue_may_explain_loss", "offered_l
 """Reasons that a CPU which was taken away can bring about by itself."""
 DISTURBED_SHARE = 2.0
 DEFAULT_PRECISION = 0.05
-"""Of the ceiling. It moves by more than that from one minute to the next where a host does other work too."""
+"""Precision of the ceiling. It moves by more than that from one minute to the next where a host does other
+work too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

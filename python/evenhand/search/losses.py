@@ -23,7 +23,7 @@ class DirectionLoss:
 
     @property
     def loss_ratio(self) -> float:
-        """Of what was offered in this direction."""
+        """Share of what was offered in this direction."""
         return self.lost_frames / self.offered_frames if self.offered_frames else 0.0
 
     def to_document(self) -> dict[str, Any]:

@@ -48,5 +48,5 @@ class SearchTrial:
 
 
 def numbered_documents(trials: Iterable[SearchTrial]) -> list[dict[str, Any]]:
-    """Of the trials of several searches, which are counted anew from 1."""
+    """Documents of the trials of several searches, which are counted anew from 1."""
     return [replace(trial, number=number).to_document() for number, trial in enumerate(trials, start=1)]
