@@ -38,7 +38,7 @@ class ComparedValue:
     """What one of the other runs found at a point."""
 
     key: str | None
-    """Of the point there; None: it has none like this."""
+    """Key of the point there; None: it has none like this."""
     statistics: Statistics | None
     at_maximum: int
     """How many of its values are lower bounds: the highest load that was tried passed, or the tester could
@@ -49,7 +49,7 @@ class ComparedValue:
     """This run's median over that of the first run."""
     performance: float | None
     """The same where more of the figure is better, else its reciprocal: below 1 is worse. None: no number, so
-    it cannot be told."""
+    it is not known."""
     unlike: tuple[str, ...]
     """In what it was not measured alike."""
     is_at_least: bool = False
@@ -57,8 +57,9 @@ class ComparedValue:
     upper: float | None = None
     """The median limit lies between the median and this (`PointRecord.median_upper`)."""
     gate: Interval | None = None
-    """Of the performance, at the level that a gate of so many points needs. None: too few repetitions, or no
-    number at an end, or a median is a lower bound: then only the point estimate can be judged."""
+    """Interval of the performance, at the level that a gate of so many points needs. None: too few
+    repetitions, or no number at an end, or a median is a lower bound: then only the point estimate can be
+    judged."""
 
     @property
     def is_interval_too_weak(self) -> bool:
@@ -95,7 +96,7 @@ class PointComparison:
     key: str
     figure: Figure
     statistics: Statistics | None
-    """Of the first run."""
+    """Statistics of the first run."""
     at_maximum: int
     """How many of its values are lower bounds."""
     reason: str | None
@@ -187,7 +188,7 @@ class Comparison:
         return any(run.sessions for run in self.runs)
 
     def performances(self, other: int) -> list[float]:
-        """Of all points that have one; `other` counts from 0, the second run."""
+        """Performances of all points that have one; `other` counts from 0, the second run."""
         found = (point.others[other].performance for point in self.points)
         return [performance for performance in found if performance is not None]
 

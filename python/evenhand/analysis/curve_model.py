@@ -58,7 +58,7 @@ class CurvePoint:
     """One number of addresses, and what its repetitions found."""
 
     key: str
-    """Of the point in the campaign."""
+    """Key of the point in the campaign."""
     hosts: SideCounts
     """Left, right; in each network, if there are several."""
     networks: SideCounts
@@ -138,9 +138,9 @@ class PointTest:
 
     addresses: int
     change: float
-    """Of its median, relative to the plateau's level: -0.2 is a fifth lower."""
+    """Change of its median, relative to the plateau's level: -0.2 is a fifth lower."""
     p_value: float | None
-    """That values of one distribution lie so, or more so (one-sided); None: not tested."""
+    """Probability that values of one distribution lie so, or more so (one-sided); None: not tested."""
     is_lower: bool
     """By more than the relevant effect, and by more than the noise of the repetitions if that is known."""
 
@@ -166,20 +166,20 @@ class Shape:
     plateau: tuple[int, ...]
     """N of its points, at least one."""
     statistics: Statistics
-    """Of all values on the plateau; the median is its level."""
+    """Statistics of all values on the plateau; the median is its level."""
     is_noise_known: bool
-    """False: too few repetitions for the test; changes were told from the tolerance alone."""
+    """False: too few repetitions for the test; changes were judged by the tolerance alone."""
     relevant: float
     """The smallest relative change that counts."""
     level: float
-    """At which the test was made: most probability with which noise alone makes it claim a rise or a fall
-    anywhere."""
+    """Level at which the test was made: most probability with which noise alone makes it claim a rise or a
+    fall anywhere."""
     comparisons: int
-    """By which the level was divided."""
+    """Number by which the level was divided."""
     is_capped: bool
     """The median of a point of the plateau is a lower bound, so the level is one (`Pool.of` says why)."""
     tests: tuple[PointTest, ...]
-    """Of the points outside the plateau."""
+    """Tests of the points outside the plateau."""
     method: str
     """The test by its name, in a sentence."""
     sentences: tuple[str, ...]
@@ -243,7 +243,7 @@ class Curve:
     degradations: tuple[Degradation, ...]
     """Against one address pair (R8219-17); none without that."""
     drift: Drift | None = None
-    """Of the DUT, while these points were measured; None: it is not known when they were, or nothing is
+    """Drift of the DUT while these points were measured; None: it is not known when they were, or nothing is
     repeated."""
 
     @property

@@ -18,7 +18,7 @@ from evenhand.spec.point import Point
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownDevice:
-    """A router whose elements, hash and neighbour cost stand in the record, as those of a reference router
+    """A router whose elements, hash and neighbour cost are in the record, as those of a reference router
     do."""
 
     model: DeviceModel
@@ -38,7 +38,7 @@ class KnownDevice:
         return None if prediction is None else prediction.plateau_fps
 
     def cost_factor(self, plan: AddressPlan, point: Point) -> float:
-        """By which its neighbours make a frame dearer, once the device knows them all."""
+        """Factor by which its neighbours make a frame dearer, once the device knows them all."""
         return (
             1.0
             if self.neighbor_cost is None

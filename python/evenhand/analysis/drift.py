@@ -30,7 +30,7 @@ else:
     np = lazy_import("numpy")
 
 SAFE = 2.0
-"""A change so many times larger than the drift stands: in no order could the drift have made it."""
+"""A change so many times larger than the drift is kept: in no order could the drift have made it."""
 PERMUTATIONS = 999
 LEAST_OF_BLOCK = 3
 ONE_AFTER_THE_OTHER = (
@@ -50,7 +50,7 @@ class _Value:
 
 
 def drift_of(points: Sequence[PointRecord]) -> Drift | None:
-    """Of points that were measured in turns; None where their files do not say when, or no two have two
+    """Drift of points that were measured in turns; None where their files do not say when, or no two have two
     repetitions."""
     made = (
         sorted(
@@ -177,8 +177,8 @@ def _trend_p_value(values: Sequence[_Value]) -> float:
 
 
 def _alike_p_value(values: Sequence[_Value]) -> float:
-    """Of repetitions that were shuffled within their points: how often those of a round, or of a block, would
-    be as alike."""
+    """The p value, from repetitions that were shuffled within their points: how often those of a round, or of
+    a block, would be as alike."""
     columns: list[np.ndarray[Any, Any]] = []
     shuffled: list[np.ndarray[Any, Any]] = []
     draw = np.random.default_rng(1)

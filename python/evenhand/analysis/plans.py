@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis: address plans made anew from what a record tells of them."""
+"""Analysis: address plans made anew from what a record states of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def plan_of(point: Point) -> AddressPlan | None:
 
 
 def known_plan(record: PointRecord) -> AddressPlan | None:
-    """The same; None as well if another one was sent: the run of a verb does not tell all options of its
+    """The same; None as well if another one was sent: the run of a verb does not state all options of its
     plan."""
     plan, sent = plan_of(record.point), sent_plan(record)
     return None if plan is None or (sent is not None and sent != plan.to_contract()) else plan

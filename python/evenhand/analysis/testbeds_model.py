@@ -12,12 +12,12 @@ class BedDifference:
     """One point on two testbeds."""
 
     key: str
-    """Of the point."""
+    """Key of the point."""
     testbeds: tuple[str, str]
     medians: tuple[float, float]
     """In the unit of the procedure's figure."""
     change: float | None
-    """Of the second to the first, as a share of it; None if that is 0."""
+    """Change from the first to the second, as a share of it; None if that is 0."""
     p_value: float | None
     """Two-sided; None: too few repetitions for a test."""
     is_different: bool
@@ -39,7 +39,7 @@ class BedsVerdict:
     """Whether the testbeds of a campaign agree."""
 
     testbeds: tuple[str, ...]
-    """That have a point in common with another one."""
+    """Testbeds that have a point in common with another one."""
     tests: tuple[BedDifference, ...]
     """Each pair at each point."""
     sentences: tuple[str, ...]

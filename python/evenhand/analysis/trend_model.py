@@ -30,7 +30,7 @@ class TrendRun:
     created_at: str
     """UTC, as the file has it."""
     version: str | None
-    """Of its DUT, such as the kernel; None: nothing tells it."""
+    """Version of its DUT, such as the kernel; None: nothing states it."""
     is_finished: bool
 
     def to_document(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class TrendValue:
     run: int
     """Its place in `Trend.runs`."""
     statistics: Statistics | None
-    """Of its repetitions; None: no number."""
+    """Statistics of its repetitions; None: no number."""
     upper: float | None = None
     """The median limit lies between the median and this (`PointRecord.median_upper`)."""
     is_at_least: bool = False
@@ -58,8 +58,8 @@ class TrendValue:
     reason: str | None = None
     """Why there is no number."""
     is_apart: bool = False
-    """Set aside: beside its neighbours it is of no level. As the last of its point it may be the first of a
-    new one."""
+    """Set aside: compared with its neighbours it is of no level. As the last of its point it may be the first
+    of a new one."""
 
     @property
     def median(self) -> float | None:
@@ -85,7 +85,7 @@ class Level:
     runs: int
     """How many have a number and are not set aside."""
     median: float
-    """Of the medians of these runs."""
+    """Median of the medians of these runs."""
     is_at_least: bool
 
     def to_document(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class PointTrend:
     """A point in all runs."""
 
     key: str
-    """Of the point in the latest run that has it."""
+    """Key of the point in the latest run that has it."""
     point: Point
     """There."""
     figure: Figure
