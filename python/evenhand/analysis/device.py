@@ -56,7 +56,8 @@ class KnownDevice:
 
 
 def known_device(record: CampaignRecord, points: Iterable[PointRecord]) -> KnownDevice | None:
-    """That of the first point that says so: by what its searches stored, else by what its testbed has."""
+    """The device of the first point that has one: by what its searches stored, else by what its testbed
+    has."""
     for point in points:
         for repetition in point.repetitions:
             documents = [search.setup.get("dut") for search in repetition.searches]

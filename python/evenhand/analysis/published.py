@@ -73,8 +73,8 @@ def published_comparisons(record: CampaignRecord, curves: Sequence[Curve]) -> tu
 
 
 def predicted_shape(curve: Curve) -> Shape | None:
-    """That of the prediction, at the points that were measured and by the same rule; None if nothing is known
-    of the DUT."""
+    """The shape of the prediction, at the points that were measured and by the same rule; None if nothing is
+    known of the DUT."""
     points = [
         replace(point, values=(point.predicted,), uppers=(), statistics=Statistics.of([point.predicted]))
         for point in curve.measured

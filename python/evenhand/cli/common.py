@@ -71,7 +71,7 @@ def err() -> Console:
 
 _COMMAND = re.compile(r"(?<![\w/.-])(sudo )?evenhand (?=[a-z])")
 _PATH_OF_SUDO = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Debian's secure_path: what a user's own PATH has besides, sudo does not find."""
+"""Debian's secure_path: sudo does not find what is only in a user's own PATH."""
 
 
 @cache

@@ -91,7 +91,7 @@ class Given:
 
         Args:
             frame_size: None for procedures that take several.
-            limits: Of `limits_of`, such as `loss_ratio`.
+            limits: Limits from `limits_of`, such as `loss_ratio`.
         """
         conditions = Conditions(
             **self.conditions, limits=limits_of(setup.testbed.limits, given=self.limits, **limits)
@@ -116,7 +116,7 @@ class Given:
         """How long a procedure with this goal should take.
 
         Args:
-            options: Of the procedure.
+            options: Options of the procedure.
             times: So many frame sizes or repetitions are measured with the goal.
         """
         waits_s = self.conditions["waits"].total_s
@@ -134,7 +134,7 @@ class Given:
     ) -> Iterator[tuple[OpenTestbed, RunStore | None, ProgressDisplay]]:
         """The testbed, ready to measure; the run file, if there is one; and the display that shows what goes
         on. It says first how long that should take."""
-        engines = EnginesOf(setup, self.engine)  # that there is none is told before the expected time
+        engines = EnginesOf(setup, self.engine)  # if there is none, that is reported before the expected time
         with ExitStack() as stack:
             store = stack.enter_context(self.run.open(verb))
             progress = stack.enter_context(progress_display(self.progress))

@@ -302,7 +302,7 @@ def _show_changes(*names: str) -> None:
     changed is so for all labs: it is shown once.
 
     Args:
-        names: Of the labs that are up; none: others have changed them.
+        names: Names of the labs that are up; none: others have changed them.
     """
     changes = raised_limits()
     if not changes:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 _ANY: Final = ""
-"""Of a verb, whatever options it has."""
+"""Matches a verb whatever options it has."""
 
 
 def _called(*options: str) -> tuple[tuple[str, str], ...]:

@@ -49,7 +49,7 @@ _LAST = {
     "trial": VerbPlace("trial", "trial"),
     "worker": VerbPlace("worker", "worker"),
 }
-"""Verbs that are no procedures."""
+"""Verbs that are not procedures."""
 
 
 def procedure_verbs() -> dict[str, Procedure]:

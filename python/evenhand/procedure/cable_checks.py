@@ -54,7 +54,7 @@ class CableTest:
 
     @property
     def bad(self) -> list[CableCheck]:
-        """What somebody has to look at."""
+        """What the user has to look at."""
         return [check for check in self.checks if check.state is CableState.BAD]
 
     def to_document(self) -> dict[str, Any]:

@@ -103,7 +103,7 @@ class CapacityGoal:
 
     def longest_idle_s(self, waits_s: float) -> float | None:
         """As far as it is known before: how long one of the first number of connections has no frame, or one
-        of the most, if somebody wants so many tried, even at the highest rate. None as long as that is the
+        of the most, if so many are to be tried, even at the highest rate. None as long as that is the
         line rate."""
         first_s = self.rate_goal(self.start, None).longest_idle_s(waits_s)
         if first_s is None or self.most == MAX_CONNECTIONS:
@@ -291,7 +291,7 @@ def _why_not(step: CapacityStep) -> CapacityOutcome | None:
 def check_capacity(goal: CapacityGoal, tester: OpenTester) -> None:
     """RequestError for what cannot be, before a frame is sent.
 
-    How fast more than the first number of connections are opened is only found on the way. If somebody wants
+    How fast more than the first number of connections are opened is only found on the way. If the user wants
     a certain number tried, the highest rate must be enough for that.
     """
     first = with_maximum(goal.rate_goal(goal.start, None), tester)

@@ -45,7 +45,7 @@ class PreparedTestbed:
     replay: Replay | None = None
     """Trials of a procedure that was cut short, which need not be made again."""
     engines: EnginesOf | None = None
-    """Those of the set-up, if somebody has found them already; None: each method finds them by `engine`."""
+    """Those of the set-up, if they have been found already; None: each method finds them by `engine`."""
     run: str = ""
     """Which campaign this is: what it measured of the host it has again when it goes on. Empty: none."""
 

@@ -112,7 +112,7 @@ def closing_lines(
 
     Args:
         ceilings: The load by the name of the plan that the tester itself keeps.
-        limits: By which the trials were judged.
+        limits: Limits by which the trials were judged.
         lab: Its facts.
     """
     host = read_host_facts()

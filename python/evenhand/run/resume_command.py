@@ -59,7 +59,7 @@ def resume_command(path: Path, source: Path | None = None, *, on_page: bool = Fa
         source: The campaign file, or its name alone; None: it is where `find_source` finds it, or it is
             not known.
         on_page: It is read elsewhere, and by others: no folder of this machine is named, and who measures as
-            root may be read by somebody who is not.
+            root may be read by users who are not.
     """
     if source is None or find_source(path, source.name) is not None:
         return f"{_sudo(path, on_page)}evenhand run --resume {_shown(path, on_page)}"

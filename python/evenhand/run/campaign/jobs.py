@@ -97,7 +97,8 @@ def seed_of(seed: int, key: str, repetition: int) -> int:
 
 def difference(old_spec: Mapping[str, Any], new_spec: Mapping[str, Any]) -> list[str]:
     """What a reader must know who resumes a campaign whose file was changed: a line for each value; empty if
-    nothing was. An option that an earlier version did not have, and that nobody has set, is not a change."""
+    nothing was. An option that an earlier version did not have, and that has not been set, is not a
+    change."""
     old, new = (dict(_values_in(spec)) for spec in (old_spec, new_spec))
     lines = []
     for place in dict.fromkeys([*old, *new]):

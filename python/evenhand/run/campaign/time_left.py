@@ -65,7 +65,7 @@ class TimeLeft:
 
 
 def _expected_s(point: Point) -> float:
-    """Time of one repetition; 0 for a point of a file that somebody else, or another version, has written,
+    """Time of one repetition; 0 for a point of a file that another user, or another version, has written,
     and that cannot be measured here."""
     try:
         return time_of(point) / point.repetitions
