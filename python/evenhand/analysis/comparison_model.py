@@ -51,7 +51,7 @@ class ComparedValue:
     """The same where more of the figure is better, else its reciprocal: below 1 is worse. None: no number, so
     it is not known."""
     unlike: tuple[str, ...]
-    """In what it was not measured alike."""
+    """What was not alike when it was measured."""
     is_at_least: bool = False
     """Whether the median is a lower bound."""
     upper: float | None = None
@@ -101,7 +101,7 @@ class PointComparison:
     """How many of its values are lower bounds."""
     reason: str | None
     others: tuple[ComparedValue, ...]
-    """In the order of the runs."""
+    """Values in the order of the runs."""
     is_at_least: bool = False
     """Whether the median is a lower bound."""
     upper: float | None = None
@@ -130,7 +130,7 @@ class SetupDifference:
     what: str
     """`versions: engine`, `testbed: dut.os`."""
     values: tuple[str | None, ...]
-    """As text, in the order of the runs; None: not there, or not known."""
+    """Values as text, in the order of the runs; None: not there, or not known."""
 
     def to_document(self) -> dict[str, Any]:
         return {"what": self.what, "values": list(self.values)}
@@ -177,7 +177,7 @@ class Comparison:
     runs: tuple[ComparedRun, ...]
     points: tuple[PointComparison, ...]
     unlike: tuple[str, ...]
-    """In what they do not measure the same; not empty only if that was allowed."""
+    """What they do not measure alike; not empty only if that was allowed."""
     differences: tuple[SetupDifference, ...]
     notes: tuple[str, ...] = ()
     """What makes their points no other question, but may move an answer within the brackets of the
@@ -232,7 +232,7 @@ class Comparison:
 
 
 def _judged(value: ComparedValue, by: FailBy) -> tuple[FailBy, float | None]:
-    """By what it is judged, and which number must not be below the limit."""
+    """What it is judged by, and which number must not be below the limit."""
     return (
         ("median", value.performance)
         if by == "median" or value.gate is None

@@ -68,7 +68,7 @@ class CurvePoint:
     asked: int
     """Repetitions."""
     values: tuple[float, ...]
-    """In the order of the repetitions."""
+    """Values in the order of the repetitions."""
     statistics: Statistics | None
     """None without a value."""
     predicted: float | None
@@ -79,8 +79,8 @@ class CurvePoint:
     at_tester_limit: int = 0
     """How many of them because of the tester."""
     uppers: tuple[float, ...] = ()
-    """In the order of the values: the lowest load that failed, between which and the value the limit lies;
-    infinite of a lower bound. Empty: the values are exact."""
+    """Upper ends in the order of the values: the lowest load that failed, between which and the value the
+    limit lies; infinite of a lower bound. Empty: the values are exact."""
     remarks: tuple[str, ...] = ()
     """Why it has fewer values than it should, if it has any, and whether its repetitions disagree."""
 
@@ -142,7 +142,8 @@ class PointTest:
     p_value: float | None
     """Probability that values of one distribution lie so, or more so (one-sided); None: not tested."""
     is_lower: bool
-    """By more than the relevant effect, and by more than the noise of the repetitions if that is known."""
+    """Whether it is lower by more than the relevant effect, and by more than the noise of the repetitions if
+    that is known."""
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -183,11 +184,11 @@ class Shape:
     method: str
     """The test by its name, in a sentence."""
     sentences: tuple[str, ...]
-    """For people: rise, plateau, fall, what is in doubt."""
+    """Sentences for people: rise, plateau, fall, what is in doubt."""
 
     @property
     def plateau_level(self) -> float:
-        """In the unit of the figure."""
+        """Level in the unit of the figure."""
         return self.statistics.median
 
     @property
@@ -235,7 +236,7 @@ class Curve:
     key: CurveKey
     figure: Figure
     points: tuple[CurvePoint, ...]
-    """In ascending order of N."""
+    """Points in ascending order of N."""
     shape: Shape | None
     """None: fewer than two points have a number, or less of the figure is better."""
     predicted_plateau: float | None

@@ -33,7 +33,7 @@ class KnownDevice:
         return prediction.throughput_fps / self.cost_factor(prediction.plan, record.point)
 
     def plateau_fps(self, record: PointRecord) -> float | None:
-        """With an even load and a table that costs nothing."""
+        """Rate with an even load and a table that costs nothing."""
         prediction = self._predict(record)
         return None if prediction is None else prediction.plateau_fps
 
@@ -69,7 +69,7 @@ def known_device(record: CampaignRecord, points: Iterable[PointRecord]) -> Known
 
 
 def read_device(document: Mapping[str, Any]) -> KnownDevice | None:
-    """From the facts of a reference router (`ReferenceRouter.facts`), or its configuration
+    """Made from the facts of a reference router (`ReferenceRouter.facts`), or its configuration
     (contract/router-config.schema.json)."""
     config = document.get("config", document)
     elements = config.get("elements") if isinstance(config, Mapping) else None

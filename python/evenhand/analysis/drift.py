@@ -126,7 +126,7 @@ def _are_timed(points: Sequence[PointRecord]) -> bool:
 
 
 def _relative(made: Sequence[tuple[str, Repetition]]) -> list[_Value]:
-    """In the order of measuring. A round ends when a point comes again after another one."""
+    """Values in the order of measuring. A round ends when a point comes again after another one."""
     by_point: dict[str, list[float]] = {}
     for name, repetition in made:
         by_point.setdefault(name, []).append(math.log(repetition.value or 1.0))

@@ -102,7 +102,7 @@ class SeenPoint:
 
 
 def seen_at(record: PointRecord) -> SeenPoint | None:
-    """None if no trial of it carries what a witness saw."""
+    """What was seen at the point; None if no trial of it carries what a witness saw."""
     chosen = [
         trial
         for repetition in record.repetitions
@@ -141,7 +141,7 @@ def seen_in(trial: StoredTrial) -> Mapping[str, Any] | None:
 
 
 def seen_trial(trial: StoredTrial) -> SeenTrial | None:
-    """None if there was no witness, or it could not see."""
+    """What was seen in the trial; None if there was no witness, or it could not see."""
     document = seen_in(trial)
     cpus = () if document is None else tuple(cpus_of(document))
     if document is None or not cpus:

@@ -40,7 +40,7 @@ class Levels:
     """Which numbers of a series are of one level, by their places from 0."""
 
     groups: tuple[tuple[int, ...], ...]
-    """In order; each number is in one of them, or set aside."""
+    """Groups in order; each number is in one of them, or set aside."""
     apart: tuple[int, ...] = ()
     """Set aside, in ascending order."""
 

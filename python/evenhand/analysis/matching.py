@@ -25,7 +25,7 @@ class Match:
     """Which points go together."""
 
     of: Mapping[int, PointRecord]
-    """By the place in the first run."""
+    """Points by the place in the first run."""
     only_first: tuple[PointRecord, ...]
     only_other: tuple[PointRecord, ...]
     of_one_kind: bool
@@ -76,7 +76,7 @@ def match_points(one: CampaignRecord, another: CampaignRecord) -> Match:
 
 
 def _telling_apart(procedure: str, *runs: Sequence[PointRecord]) -> list[str]:
-    """By what the points of this procedure in one of the runs differ among themselves."""
+    """What the points of this procedure in one of the runs differ by."""
     told = [[_told_apart_by(p.point) for p in run if p.point.procedure == procedure] for run in runs]
     return [
         name
@@ -158,7 +158,7 @@ def start_of(record: PointRecord) -> float | None:
 def _told(
     procedure: str, under: Point | SearchConditions, goal: Mapping[str, Any], sent: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """By names for people."""
+    """Conditions by names for people."""
     return {
         "procedure": procedure,
         "plan": under.plan,

@@ -95,7 +95,7 @@ class MedianRatio:
     counts: tuple[int, int]
     """Values above and below the line."""
     bound: RatioBound = "none"
-    """Where a median is a lower bound itself."""
+    """What is known of the ratio where a median is a lower bound itself."""
     search_width: float = 0.0
     """How wide the brackets of the searches are, as a share of their upper ends: the median of the set where
     it is the larger."""
@@ -104,7 +104,8 @@ class MedianRatio:
 
     @property
     def firm_interval(self) -> Interval | None:
-        """None if there is none, or if there are too few repetitions for one that says anything."""
+        """The interval; None if there is none, or if there are too few repetitions for one that says
+        anything."""
         return None if self.interval is None or self.interval.level < LEAST_LEVEL else self.interval
 
     @property

@@ -151,13 +151,13 @@ class Analysis:
     """All that is said of a campaign."""
 
     curves: tuple[Curve, ...]
-    """In the order of the campaign."""
+    """Curves in the order of the campaign."""
     ratios: tuple[Ratio, ...]
     bias: tuple[BiasVerdict, ...]
     """One for each setting of the DUT, IP version and frame size; the first is for the report's first
     line."""
     published: tuple[PublishedComparison, ...]
-    """For each direct series of throughput that has a shape."""
+    """A comparison for each direct series of throughput that has a shape."""
     warnings: tuple[str, ...]
     """Too few repetitions, points without a number, what could not be said."""
     testbeds: BedsVerdict | None = None

@@ -23,7 +23,7 @@ def sent_plan(record: PointRecord) -> Mapping[str, Any] | None:
 
 
 def plan_of(point: Point) -> AddressPlan | None:
-    """None if it is a mix, or its options are not such as a plan takes."""
+    """The plan of the point; None if it is a mix, or its options are not such as a plan takes."""
     if not is_known_plan(point.plan):
         return None
     try:

@@ -27,7 +27,7 @@ RELEVANT = SAME_WITHIN
 """The draft's "about equal", here as there."""
 LEVEL = 0.05
 LEAST_FOR_TEST = 4
-"""With three repetitions, the noise is not known."""
+"""Fewest repetitions for a test: with three, the noise is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

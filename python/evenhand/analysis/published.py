@@ -53,7 +53,7 @@ FIGURE_7 = (
         falls_above=2048,
     ),
 )
-"""With hosts on the link and a hash of addresses only."""
+"""Rows with hosts on the link and a hash of addresses only."""
 
 
 def published_comparisons(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[PublishedComparison, ...]:

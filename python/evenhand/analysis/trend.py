@@ -93,7 +93,7 @@ class _Series:
     is_campaign: bool
     testbed: dict[str, str]
     found: dict[int, PointRecord] = field(default_factory=dict)
-    """By the places of the runs."""
+    """Points by the places of the runs."""
     unlike: tuple[str, ...] = ()
 
 

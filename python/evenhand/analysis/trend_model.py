@@ -100,7 +100,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """From one level to the next, or from one run to the next."""
+    """A change from one level to the next, or from one run to the next."""
 
     before_run: int
     """The last run with a number before it."""
@@ -115,7 +115,7 @@ class Change:
     """Below 1 is worse; None: from something to nothing, where less is better."""
     by: By
     differences: tuple[SetupDifference, ...]
-    """Between the set-ups of these two runs."""
+    """Differences between the set-ups of these two runs."""
 
     @property
     def is_regression(self) -> bool:
@@ -153,7 +153,7 @@ class PointTrend:
     changes: tuple[Change, ...]
     judged_by: Judged
     unlike: tuple[str, ...] = ()
-    """In what it was not measured as another point of the same trend that is otherwise the same."""
+    """What was measured otherwise than at another point of the same trend that is otherwise the same."""
 
     @property
     def measured(self) -> tuple[TrendValue, ...]:
@@ -199,7 +199,7 @@ class Trend:
 
     over: Over
     runs: tuple[TrendRun, ...]
-    """In the order of `over`; of one version, by time."""
+    """Runs in the order of `over`; of one version, by time."""
     points: tuple[PointTrend, ...]
 
     @property
@@ -215,7 +215,7 @@ class Trend:
 
     @property
     def unlike(self) -> tuple[str, ...]:
-        """In what points were not measured alike."""
+        """What was not alike when points were measured."""
         return tuple(dict.fromkeys(line for point in self.points for line in point.unlike))
 
     def to_document(self) -> dict[str, Any]:

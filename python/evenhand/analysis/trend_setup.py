@@ -79,7 +79,7 @@ def _identity(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _versions(record: CampaignRecord) -> dict[str, str]:
-    """By their names, of all DUTs of a run."""
+    """Versions by their names, of all DUTs of a run."""
     found: dict[str, list[str]] = {}
     for document in record.testbeds.values():
         own, dut = _mapping(document.get("own_dut")), _mapping(document.get("dut"))

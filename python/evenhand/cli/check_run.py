@@ -280,7 +280,7 @@ class CheckRun:
             out().print(line, markup=False)
 
     def to_document(self) -> dict[str, Any]:
-        """As contract/check.schema.json says."""
+        """The document, as contract/check.schema.json describes it."""
         assert self._survey is not None
         return {
             "command": "check",

@@ -48,7 +48,7 @@ EngineOption = Annotated[
 
 
 def quoted(path: Path | str) -> str:
-    """As it has to be typed."""
+    """The path as it has to be typed."""
     return shlex.quote(str(path))
 
 
@@ -135,5 +135,5 @@ def write_json_line(document: Any) -> None:
 
 
 def command_line() -> list[str]:
-    """As typed, for the run file."""
+    """The command line as typed, for the run file."""
     return ["evenhand", *sys.argv[1:]]

@@ -124,7 +124,7 @@ class Given:
 
     @property
     def learning_s(self) -> float:
-        """To have the hosts of a direct plan learnt."""
+        """Time to have the hosts of a direct plan learnt."""
         learning = self.conditions["learning"]
         return learning_s(self.plan) if self.plan.is_direct and not learning.is_skipped else 0.0
 

@@ -38,7 +38,7 @@ PRESET = "demo-linux"
 """Each plan with one address pair first, then with all addresses (SEED-02, SEED-05)."""
 QUICK = {"precision": "10%", "duration": "1s", "final-duration": "1s"}
 EXPECTED_SEARCH_S, EXPECTED_QUICK_SEARCH_S = 30.0, 18.0
-"""For the estimate of the time left only."""
+"""Expected times of the searches, for the estimate of the time left only."""
 LAB_NAME = "demo"
 MIN_CEILING_FPS = 50_000.0
 START_FPS = 500_000.0

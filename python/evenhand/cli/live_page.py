@@ -28,7 +28,7 @@ class LivePage:
     """The page; None: there is no page."""
     say: Callable[[str], object] = field(default=lambda text: None)
     _not_before_s: float = field(default=0.0, init=False)
-    """By the monotonic clock."""
+    """Time by the monotonic clock."""
     _is_new: bool = field(default=False, init=False)
     """There was none before this campaign."""
     _has_failed: bool = field(default=False, init=False)

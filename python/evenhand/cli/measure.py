@@ -111,7 +111,7 @@ def _check_one_throughput(request: _Request, sizes: int) -> None:
 def _known(
     after: Path | None, setup: Setup, given: Given, sizes: tuple[FrameSize, ...]
 ) -> dict[FrameSize, KnownThroughput]:
-    """By frame size, what the run file of `--after` has. RequestError if it lacks one."""
+    """The throughput in the run file of `--after`, by frame size. RequestError if it lacks one."""
     if after is None:
         return {}
     return {

@@ -53,7 +53,7 @@ _LAST = {
 
 
 def procedure_verbs() -> dict[str, Procedure]:
-    """By the name of the verb."""
+    """Procedures by the name of the verb."""
     return {each.verb: each for each in PROCEDURES.values() if each.verb is not None}
 
 

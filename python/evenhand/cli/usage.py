@@ -115,7 +115,7 @@ def _missing(name: str, parameter: Any, context: Any) -> RequestError:
 
 
 def _option_instead(option: str, context: Any) -> str:
-    """By another tester's name for it, else by its letters."""
+    """What to use instead: by another tester's name for it, else by its letters."""
     parameters = [] if context is None else context.command.params
     known = [name for each in parameters for name in each.opts if name.startswith("-")]
     arguments = [

@@ -36,7 +36,7 @@ class BackToBackGoal:
     """How long bursts may be, how exact the search is, how often it is made."""
 
     rate_fps: float = math.inf
-    """Within the burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
+    """Rate within the burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
     deviation."""
     max_burst_s: float = 2.0
     """Longest burst that is tried at first; 30 s at most. After a result near it longer ones are tried, up to

@@ -66,9 +66,9 @@ class BackToBack:
 
     profile: Profile
     goal: BackToBackGoal
-    """With the rate of the bursts."""
+    """The goal, with the rate of the bursts."""
     throughput: Throughput | None
-    """As it was measured first; None if it was known from before."""
+    """The throughput that was measured first; None if it was known from before."""
     skipped: str | None
     """Why no burst was sent; None if bursts were (R9004-02)."""
     repetitions: tuple[BurstSearch, ...]
@@ -138,7 +138,7 @@ class BackToBack:
 
     @property
     def longest_s(self) -> float:
-        """Up to which bursts were tried: the goal's, or what that was raised to after a result near it
+        """Length up to which bursts were tried: the goal's, or what that was raised to after a result near it
         (R9004-04)."""
         return max((search.longest_s for search in self.repetitions), default=self.goal.max_burst_s)
 

@@ -25,7 +25,7 @@ class BurstGoal:
 
     burst_frames: tuple[int, ...] = RFC_BURSTS
     rate_fps: float = math.inf
-    """Within a burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
+    """Rate within a burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
     deviation."""
     precision: float = 0.005
     """The search ends when the bounds of the interval are no further apart than this share."""
@@ -35,7 +35,7 @@ class BurstGoal:
     """Length of the trial that confirms its result (R2544-20)."""
     invalid_retries: int = DEFAULT_INVALID_RETRIES
     patience: int = DEFAULT_PATIENCE
-    """As in searches."""
+    """The same as in searches."""
 
     def __post_init__(self) -> None:
         check_types(self)

@@ -24,7 +24,7 @@ class BurstInterval:
     rate_fps: float
     """Rate within it."""
     search: ThroughputResult
-    """By the mean load."""
+    """The search, by the mean load."""
 
     @property
     def outcome(self) -> Outcome:
@@ -70,7 +70,7 @@ class BurstIntervals:
 
     profile: Profile
     goal: BurstGoal
-    """With the rate of the bursts."""
+    """The goal, with the rate of the bursts."""
     intervals: tuple[BurstInterval, ...]
 
     @property

@@ -35,7 +35,7 @@ TRIAL_S = 1.0
 ATTEMPTS = 3
 """A host takes a CPU away now and then."""
 CABLE_MACS: Mapping[SideName, str] = {"left": "02:00:00:00:d0:01", "right": "02:00:00:00:d0:02"}
-"""Where each side sends to. No port has them: a port that passes on only what is sent to itself shows."""
+"""MAC that each side sends to. No port has them: a port that passes on only what is sent to itself shows."""
 FRAME_SIZES = (None, 1518)
 """The smallest, and the largest that every port takes."""
 PATIENT = Limits(overdue_after_us=10_000.0, offered_tolerance=0.01)

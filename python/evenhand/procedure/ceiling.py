@@ -17,15 +17,15 @@ from evenhand.search import Role, TesterCeiling, find_tester_ceiling, whole_load
 from evenhand.trial import Limits, TrialResult, Waits
 
 START_FPS = 1e6
-"""Where ports without a line rate begin; up from there by doubling."""
+"""Load at which ports without a line rate begin; up from there by doubling."""
 HIGHEST_FPS = 150e6
-"""Above the maximum of 100 Gbit/s with the smallest frames."""
+"""A load above the maximum of 100 Gbit/s with the smallest frames."""
 DUT_WAY, LOOPED_WAY = "dut", "looped"
 LEAST_SHARE = 0.01
 ATTEMPTS = 3
 """A host takes a CPU away now and then: that a load is kept once shows that it can be."""
 EXPECTED_LOADS = 8
-"""For the estimate of the time left only."""
+"""Number of loads, for the estimate of the time left only."""
 DEFAULT_LIMITS = Limits()
 CEILING_WAITS = Waits(after_routing_s=0.0, after_learning_s=0.1, residual_s=0.2, restabilize_s=0.1)
 """Short: a ceiling is not a result of a DUT, and what a DUT still holds of one trial does not affect the

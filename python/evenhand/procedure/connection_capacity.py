@@ -153,7 +153,7 @@ class CapacityStep:
 
     @property
     def is_held(self) -> bool | None:
-        """None if the tester did not manage to find out."""
+        """Whether that many connections are held; None if the tester did not manage to find out."""
         if self.rate.outcome in (Outcome.STOPPED, Outcome.TESTER_LIMIT) and self.rate.rate_fps is None:
             return None
         return self.rate.rate_fps is not None
@@ -192,7 +192,7 @@ class Capacity:
         return [found[key] for key in sorted(found)]
 
     def summary(self) -> dict[str, Any]:
-        """Without traffic and trials, which are those of the rates."""
+        """The document without traffic and trials, which are those of the rates."""
         return {
             "outcome": str(self.outcome),
             "capacity": self.held,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DEFAULT_ALPHA = 0.5
 """Rate at which connections are validated, as a share of the rate at which they were opened (R9693-11)."""
 ATTEMPTS = 5
-"""To establish connections for another test: INVALID trials are repeated so often."""
+"""Trials to establish connections for another test, INVALID ones included."""
 EMPTIED = "emptied"
 """What is known of the table that was emptied, in the document of a trial."""
 VALIDATION = "validation"
@@ -31,8 +31,8 @@ VALIDATION = "validation"
 TOO_SHORT = "procedure.timeout-too-short"
 """The code of the error of `check_timeout`."""
 AFTERWARDS_S = 3e-7
-"""For each connection, between the two trials: the engine looks whether two have the same tuple, which was
-measured to take 0.2 us."""
+"""Time for each connection, between the two trials: the engine looks whether two have the same tuple, which
+was measured to take 0.2 us."""
 
 
 def longest_idle_s(count: int, rate_fps: float, alpha: float, waits_s: float) -> float:

@@ -154,7 +154,7 @@ class DelayGoal:
 
     @property
     def wish(self) -> DelayWish:
-        """For the engine."""
+        """The wish for the engine."""
         return DelayWish(from_s=self.start_s, tagged_frames=self.tags, has_variation=self.has_variation)
 
     @property

@@ -118,7 +118,7 @@ class DelayResult:
         return max(counts, default=(0, 0))
 
     def pdv_resolution_ns(self, direction: Direction) -> float | None:
-        """By so much a repetition's PDV may be too high, in ns; None if that is not known of any."""
+        """How much too high a repetition's PDV may be, in ns; None if that is not known of any."""
         found = [_delays_of(trial.directions[direction]).pdv_resolution_ns for trial in self.valid]
         return max((one for one in found if one is not None), default=None)
 

@@ -78,7 +78,7 @@ AfterOption = Annotated[
 ]
 """`--after`, of procedures that need a throughput."""
 ANY_THROUGHPUT = KnownThroughput(fps=1e6, source="")
-"""In place of one that is not known yet, to check all other options."""
+"""A throughput in place of one that is not known yet, to check all other options."""
 
 
 class Result(Protocol):
@@ -205,7 +205,7 @@ def as_number(value: Any) -> float | None:
 
 
 def worst(values: Iterable[float | None]) -> float | None:
-    """None if any direction has none."""
+    """The worst value; None if any direction has none."""
     found = list(values)
     known = [value for value in found if value is not None]
     return None if not known or len(known) < len(found) else max(known)

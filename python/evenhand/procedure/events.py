@@ -104,7 +104,7 @@ class Measured:
     what: str
     result: TrialResult
     load: Load | None = None
-    """Where it is more than a rate and a time: of two loads the result has only the mean."""
+    """The load, where it is more than a rate and a time: of two loads the result has only the mean."""
 
 
 ProcedureEvent = (

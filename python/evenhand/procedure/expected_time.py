@@ -36,7 +36,7 @@ class ExpectedTime:
     parts: str
     """What takes most of it, for people."""
     assumes: str = "if no trial must be repeated"
-    """On what it depends; empty: on nothing that this host could do. On a busy host, repeated trials can take
+    """What it depends on; empty: on nothing that this host could do. On a busy host, repeated trials can take
     several times as long as all others."""
 
     @classmethod

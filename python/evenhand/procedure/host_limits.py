@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PROBES, PROBE_S = 8, 1.0
 SERIES = 3
-"""So often they are made, as long as the host keeps no limits: a build that ends changes that."""
+"""How often the probes are made, as long as the host keeps no limits: a build that ends changes that."""
 PROBE_FPS = 100_000.0
 """Far below what any CPU here can send: what is late is late because the CPU was not there."""
 KEPT_SHARE = 0.75
@@ -91,7 +91,7 @@ class HostLimits:
     """What a host keeps, and by what that was found."""
 
     limits: Mapping[str, float]
-    """By the names of `Limits`: those that `host_keeps` may name, as far as this host keeps any."""
+    """Limits by the names of `Limits`: those that `host_keeps` may name, as far as this host keeps any."""
     probes: tuple[Probe, ...]
     cpus: tuple[int, ...]
     """The tester's."""
@@ -357,7 +357,7 @@ def forget_limits(run: str) -> None:
 
 
 def _keep(key: _Key, found: Mapping[str, float]) -> None:
-    """Where nothing can be written, a run that goes on measures again."""
+    """Write the limits to the state file. Where nothing can be written, a run that goes on measures again."""
     entries = read_state(state_file(STATE), version=VERSION, key="runs")
     others = (
         [entry for entry in entries if isinstance(entry, dict) and entry.get("run") != key[1]]

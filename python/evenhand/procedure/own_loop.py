@@ -37,8 +37,8 @@ class OwnLoop:
     here."""
 
     trial: TrialResult | None = None
-    """With the tester's ports joined to each other: same CPUs, plan, frames, directions and load as through
-    the DUT."""
+    """The trial with the tester's ports joined to each other: same CPUs, plan, frames, directions and load as
+    through the DUT."""
     unknown: str | None = "it was not measured"
     """Why there is no `trial`."""
 

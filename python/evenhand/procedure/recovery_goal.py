@@ -29,7 +29,7 @@ class RecoveryGoal:
     """Which overload, for how long, how often. Loads are per direction."""
 
     throughput_fps: float
-    """For this frame size."""
+    """Throughput for this frame size."""
     throughput_source: str | None = None
     """Where it was measured under the same conditions; None: it is the user's, which is a deviation."""
     duration_s: float = OVERLOAD_S

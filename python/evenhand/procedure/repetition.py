@@ -267,7 +267,7 @@ def _loss_statistics(found: Sequence[FrameLoss], share: float) -> Statistics | N
 
 
 def each_once(found: Sequence[Deviation], sizes: int) -> list[Deviation]:
-    """In order; with a deviation more if there are too few frame sizes (R2544-04)."""
+    """Deviations in order; with one more if there are too few frame sizes (R2544-04)."""
     each = {(deviation.requirement, deviation.text): deviation for deviation in found}
     if sizes < LEAST_SIZES:
         sized = "1 frame size" if sizes == 1 else f"{sizes} frame sizes"

@@ -99,8 +99,8 @@ def percentile(ordered: list[float], share: float) -> float:
 
 
 def median_interval(ordered: list[float]) -> Interval:
-    """From the k-th value to the k-th from the end, with the largest k that covers WANTED_LEVEL; else from
-    the first to the last."""
+    """The interval from the k-th value to the k-th from the end, with the largest k that covers WANTED_LEVEL;
+    else from the first to the last."""
     count = len(ordered)
     # Subsets in which fewer than k of the values lie below the median: a sum that grows with k, and is not
     # begun anew for each.
@@ -123,5 +123,5 @@ def _median(ordered: list[float]) -> float:
 
 
 def finite(value: float | None) -> float | None:
-    """For documents: JSON has no infinity."""
+    """The value for documents: JSON has no infinity."""
     return value if value is not None and math.isfinite(value) else None

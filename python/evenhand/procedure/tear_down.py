@@ -86,7 +86,7 @@ class Removal:
 
     @property
     def per_second(self) -> float | None:
-        """None where it took no time that could be measured."""
+        """Connections removed per second; None where it took no time that could be measured."""
         return None if self.seconds <= 0 else self.connections / self.seconds
 
     def to_document(self) -> dict[str, Any]:

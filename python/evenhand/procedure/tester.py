@@ -138,7 +138,7 @@ class OpenTester:
         return ConnectionTrials(self.setup, measurer).establish(wish)
 
     def _wished_connections(self) -> ConnectionWish | None:
-        """None if the DUT keeps no state."""
+        """The wish; None if the DUT keeps no state."""
         if self.profile.plan.nat is None:
             return None
         if self.established is None:

@@ -78,7 +78,7 @@ class BiasCase:
         return self.result.highest_passed_fps if self.found_fps is None else None
 
     def shown_found(self, show: Callable[[float], str]) -> str:
-        """For a cell: what was found, or what it is at least."""
+        """Text for a cell: what was found, or what it is at least."""
         if self.found_fps is not None:
             return show(self.found_fps)
         return "-" if self.passed_fps is None else AT_LEAST + show(self.passed_fps)
@@ -233,7 +233,7 @@ def bias_entries(cases: Sequence[BiasCase]) -> list[SuiteEntry]:
 
 
 def bias_document(cases: Sequence[BiasCase]) -> dict[str, Any]:
-    """For programs."""
+    """The document for programs."""
     return {
         "searches": [
             {

@@ -42,8 +42,8 @@ TITLE_OF_DIFFERENCES = "Differences between the set-ups"
 def comparison_document(
     comparison: Comparison, *, fail_below: float | None = None, fail_by: FailBy = "interval"
 ) -> dict[str, Any]:
-    """For programs, and for a page: `runs`, `points`, `unlike`, `differences`, `method`, and what is below
-    the limit.
+    """The document for programs, and for a page: `runs`, `points`, `unlike`, `differences`, `method`, and
+    what is below the limit.
 
     Args:
         fail_below: The lowest ratio that is good enough; None: nothing is judged.
@@ -115,7 +115,7 @@ def comparison_lines(
 
 
 def gate_lines(comparison: Comparison, fail_by: FailBy) -> list[str]:
-    """By what a limit is judged, and what could not be judged so."""
+    """What a limit is judged by, and what could not be judged so."""
     if fail_by == "median":
         return ["Judged by the point estimates alone: noise may put some of them below the limit."]
     lines = [
@@ -193,7 +193,7 @@ def show_ratio_of(value: ComparedValue) -> str:
 
 
 def show_median(of: PointComparison | ComparedValue, figure: Figure) -> str:
-    """With the bracket of the searches and how many repetitions, or why there is none."""
+    """The median, with the bracket of the searches and how many repetitions, or why there is none."""
     if of.statistics is None:
         return of.reason or "-"
     bound = AT_LEAST if of.is_at_least else ""

@@ -178,7 +178,7 @@ def median_places(curve: DrawnCurve, factor: float) -> list[tuple[float, float |
 
 
 def _arrow() -> Path:
-    """Up from a bar at the value. A marker is scaled so that its longest reach is half its size."""
+    """An arrow up from a bar at the value. A marker is scaled so that its longest reach is half its size."""
     from matplotlib.path import Path
 
     move, line = Path.MOVETO, Path.LINETO

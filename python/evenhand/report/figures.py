@@ -157,7 +157,7 @@ def put_title(axes: Axes, text: str) -> None:
 
 
 def put_legend(axes: Axes, shape: Shape) -> None:
-    """Below the picture, where it hides nothing. No legend for one curve alone."""
+    """Put the legend below the picture, where it hides nothing. No legend for one curve alone."""
     handles, _ = axes.get_legend_handles_labels()
     if len(handles) < 2:
         return
@@ -266,7 +266,7 @@ def _svg(picture: Picture, shape: Shape, *, in_page: bool, prefix: str) -> str:
 
 
 def _with_ids(text: str, prefix: str) -> str:
-    """Only ids that something refers to, numbered under the prefix."""
+    """The text with only those ids that something refers to, numbered under the prefix."""
     used = set(re.findall(r'xlink:href="#([^"]+)"', text)) | set(re.findall(r"url\(#([^)]+)\)", text))
     numbers = count(1)
     names: dict[str, str] = {}

@@ -127,7 +127,7 @@ def _share_places(curves: Sequence[DrawnCurve]) -> bool:
 
 
 def _aside(curves: Sequence[DrawnCurve], number: int, shape: Shape) -> float:
-    """By what this curve's places are multiplied: some four points of paper from one curve to the next, the
+    """The factor for this curve's places: some four points of paper from one curve to the next, the
     middle at 1."""
     if not _share_places(curves):
         return 1.0

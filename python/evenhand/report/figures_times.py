@@ -25,7 +25,7 @@ class DelayCurve:
 
     label: str
     buckets: tuple[tuple[float, int], ...]
-    """In ascending order."""
+    """Buckets in ascending order."""
 
     def percentiles(self) -> list[tuple[float, float]]:
         """Share of the frames that were faster or as fast, from 0 to below 1, and the delay in ns; a pair for

@@ -240,7 +240,7 @@ def _how_many_bounds(bounds: int, measured: int) -> str:
 
 
 def _progress(record: CampaignRecord, refresh_s: int | None) -> Mapping[str, Any] | None:
-    """None once it is finished."""
+    """The progress; None once the campaign is finished."""
     if record.finished_at is not None:
         return None
     done = sum(found.state in (PointState.MEASURED, PointState.NO_NUMBER) for found in record.points)

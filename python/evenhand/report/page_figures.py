@@ -46,7 +46,7 @@ DELAY_FIGURES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pictures:
-    """By the sections of a page."""
+    """Pictures by the sections of a page."""
 
     throughput: tuple[Picture, ...]
     sizes: tuple[Picture, ...]

@@ -14,8 +14,8 @@ from evenhand.run.campaign_record import CampaignRecord, PointRecord
 
 T = TypeVar("T")
 MOST_CURVES = 4
-"""In one picture: as many as there are colours, markers and dashes. What is more goes into the next
-picture."""
+"""Most curves in one picture: as many as there are colours, markers and dashes. What is more goes into the
+next picture."""
 
 
 def suites_with(
@@ -69,7 +69,7 @@ def theoretical_fps_of(found: PointRecord) -> float | None:
 
 
 def in_parts(items: Sequence[T], most: int = MOST_CURVES) -> Iterator[Sequence[T]]:
-    """As few as can be, and about equal: not four curves and one alone."""
+    """As few parts as possible, and about equal: not four curves and one alone."""
     parts = -(-len(items) // most)
     for part in range(parts):
         yield items[part * len(items) // parts : (part + 1) * len(items) // parts]

@@ -26,7 +26,7 @@ FEWEST_POINTS = 3
 """Fewest points of a suite that has pictures of its own; with fewer, the table shows everything, unless
 there is no larger suite."""
 MOST_INTERFACES = 16
-"""In one table."""
+"""Most interfaces in one table."""
 FACTS_OF_INTERFACES = {
     "driver": "driver",
     "driver_version": "version",
@@ -141,7 +141,7 @@ def _percent(shares: Sequence[float]) -> str:
 
 
 def _labels(seen: Sequence[Seen]) -> tuple[list[str], str]:
-    """By what the points of the suite differ."""
+    """What the points of the suite differ by."""
     points = [one.found.point for one in seen]
     if len({(point.hosts, point.networks) for point in points}) == len(points) and all(
         point.addresses.left == point.addresses.right for point in points

@@ -46,7 +46,8 @@ from evenhand.spec.point import Point
 from evenhand.trial import Verdict, join_directions
 
 MOST_TRIALS = 8000
-"""On a page. A browser opens some megabytes at once, and a campaign has its trials in its file as well."""
+"""Most trials on a page. A browser opens some megabytes at once, and a campaign has its trials in its file as
+well."""
 SPARK_BARS = 40
 HOOKS = {
     "before_point": "Before the point",
@@ -142,7 +143,7 @@ def trials_left_out(record: CampaignRecord) -> str:
 
 
 def shown_hooks(hooks: Sequence[HookRun]) -> list[ShownHook]:
-    """With what they printed, and how they ended."""
+    """The hooks, with what they printed, and how they ended."""
     shown = []
     for hook in hooks:
         ended = "did not end in time" if hook.exit_code is None else f"exit code {hook.exit_code}"

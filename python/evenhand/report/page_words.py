@@ -125,7 +125,7 @@ def median_of(record: PointRecord) -> float | None:
 
 
 def addresses_of(point: Point) -> int:
-    """On a side; the larger number, if the sides differ."""
+    """Addresses on a side; the larger number, if the sides differ."""
     return max(point.addresses)
 
 

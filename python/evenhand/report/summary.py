@@ -69,8 +69,8 @@ COLUMNS = (
 
 
 def summary_rows(record: CampaignRecord) -> list[tuple[str, ...]]:
-    """In the order of the campaign, texts in the order of `COLUMNS`; also points without a number, which say
-    so. Not escaped."""
+    """Rows in the order of the campaign, texts in the order of `COLUMNS`; also points without a number, which
+    say so. Not escaped."""
     return [_row(found) for found in record.points]
 
 

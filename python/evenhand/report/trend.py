@@ -46,7 +46,7 @@ GAPS = "A gap is a run that has no number at that point."
 
 
 def trend_document(trend: Trend) -> dict[str, Any]:
-    """For programs, as docs/reference/trend.md describes it."""
+    """The document for programs, as docs/reference/trend.md describes it."""
     titles = titles_of(trend)
     document = trend.to_document()
     for point, title in zip(document["points"], titles, strict=True):

@@ -86,8 +86,8 @@ def _document(record: CampaignRecord, measured: PointRecord, repetition: Repetit
 
 
 def _ndrpdr(measured: PointRecord, repetition: Repetition) -> dict[str, Any] | None:
-    """Only of a search that had both goals, and found both bounds of both: the model has no place for one
-    alone."""
+    """The result, only of a search that had both goals, and found both bounds of both: the model has no place
+    for one alone."""
     goals = (repetition.result or {}).get("goals")
     found: dict[float, dict[str, Any]] = {}
     for goal in goals if isinstance(goals, list) else []:

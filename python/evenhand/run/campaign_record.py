@@ -124,11 +124,11 @@ class Repetition:
     """One complete execution of a point's procedure."""
 
     number: int
-    """From 1."""
+    """Number of the repetition, from 1."""
     seed: int
     """Its own, derived from the campaign's."""
     testbed: str
-    """By whose name in `CampaignRecord.testbeds` it was measured."""
+    """Name of the testbed in `CampaignRecord.testbeds` that it was measured on."""
     started_at: str
     finished_at: str | None
     """None: it goes on, or was cut short, and is not a result."""
@@ -145,7 +145,7 @@ class Repetition:
     measured_s: float = 0.0
     """What its trials took; 0 if the file does not state it."""
     session: int = 0
-    """In which it was begun: its place in `CampaignRecord.sessions`."""
+    """The session in which it was begun: its place in `CampaignRecord.sessions`."""
 
     @property
     def is_at_least(self) -> bool:
@@ -178,7 +178,7 @@ class PointRecord:
     """Why it has no number; None if it has one, or is not finished."""
     hooks: tuple[HookRun, ...]
     repetitions: tuple[Repetition, ...]
-    """In order; those that were cut short included."""
+    """Repetitions in order; those that were cut short included."""
     stopped_early: str | None = None
     """Why there are fewer repetitions than asked for, although it has a number; None if there are not."""
 
@@ -289,7 +289,7 @@ class CampaignRecord:
     testbeds: Mapping[str, Mapping[str, Any]]
     """By name: what is known of tester and DUT (the draft's Figure 6); None where it is not known."""
     points: tuple[PointRecord, ...]
-    """In the order of the file: suite by suite."""
+    """Points in the order of the file, suite by suite."""
     hooks: tuple[HookRun, ...] = field(default=())
     """Hooks of suites."""
     notes: tuple[str, ...] = field(default=())

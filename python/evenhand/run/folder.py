@@ -39,7 +39,7 @@ class Limits:
     octets: int | None = None
     """Size of all its runs and their pages; the oldest go until it is not exceeded."""
     least: int = 1
-    """So many of the latest runs stay, however old or large they are."""
+    """Number of the latest runs that stay, however old or large they are."""
     is_unfinished_kept: bool = True
     """A run that was cut short stays: a campaign can be resumed, and nothing distinguishes one from another
     that is being measured but its process."""

@@ -77,11 +77,11 @@ class _Joined:
 
     point: Point
     parts: dict[int, PointRecord]
-    """By the place of the run."""
+    """Parts by the place of the run."""
 
 
 def _names_of(paths: Sequence[Path]) -> list[str]:
-    """Without folders, and no two alike."""
+    """Names without folders, and no two alike."""
     names = [path.name for path in paths]
     return [
         name if names.count(name) == 1 else f"{name} (file {number})"
@@ -162,7 +162,7 @@ def _fingerprint(measured: Repetition | StoredSearch) -> str:
 
 
 def _join(runs: Sequence[_Run]) -> list[_Joined]:
-    """In the order of the first run that has each, suite by suite."""
+    """Points in the order of the first run that has each, suite by suite."""
     found: dict[str, _Joined] = {}
     for place, run in enumerate(runs):
         for measured in run.record.points:
@@ -217,7 +217,7 @@ def _check_alike(first: _Run, before: PointRecord, run: _Run, measured: PointRec
 
 
 def _conditions_of(measured: PointRecord) -> dict[str, Any]:
-    """By names for people; what is not known, because nothing was sent, is left out."""
+    """Conditions by names for people; what is not known, because nothing was sent, is left out."""
     point = measured.point
     found = {name.replace("_", " "): getattr(point, name) for name in _COMPARED}
     for name in _BY_KEY:
@@ -312,7 +312,7 @@ class _Merging:
             insert(connection, "campaign", {**head, "spec": to_json(dict(first.spec))})
 
     def _write_testbeds(self, connection: sqlite3.Connection, runs: Sequence[_Run]) -> list[dict[str, str]]:
-        """For each run the names that its testbeds have now."""
+        """For each run, the names that its testbeds have now."""
         known: dict[str, str] = {}
         renamed: list[dict[str, str]] = []
         for file, run in zip(self.names, runs, strict=True):

@@ -125,7 +125,8 @@ def bring_up_to_date(connection: sqlite3.Connection) -> None:
 
 
 def _search_columns(connection: sqlite3.Connection) -> list[tuple[int, dict[str, Any]]]:
-    """By the ids of searches: role, number of its role within the repetition, sequence of frame sizes."""
+    """Columns by the ids of searches: role, number of its role within the repetition, sequence of frame
+    sizes."""
     numbers: Counter[tuple[int | None, Role]] = Counter()
     found = []
     for row_id, repetition_id, kind, setup, procedure in connection.execute(

@@ -99,7 +99,7 @@ def disagreement(ended: Sequence[Ended], procedure: str) -> str | None:
 
 
 def undecided_loads(ended: Sequence[Ended], procedure: str) -> str | None:
-    """Between which loads the limit lies, where all values are lower bounds but a higher load failed."""
+    """The loads between which the limit lies, where all values are lower bounds but a higher load failed."""
     values = [each.value for each in ended if each.value is not None]
     failed = [at for each in ended if (at := each.failed_at) is not None]
     if not values or not failed or not all(each.is_at_least for each in ended if each.value is not None):

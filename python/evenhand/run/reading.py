@@ -339,7 +339,8 @@ def as_versions(text: str) -> dict[str, str]:
 
 
 def read_searches(tables: RunTables, *, with_trials: bool = True) -> Mapping[int, StoredSearch]:
-    """By their ids, in order, each with its trials if they are wanted. ValueError if one is not a search."""
+    """Searches by their ids, in order, each with its trials if they are wanted. ValueError if one is not a
+    search."""
     trials: dict[int, list[StoredTrial]] = {}
     for row in tables.rows("trials") if with_trials else ():
         trials.setdefault(row["search_id"], []).append(_trial(row))

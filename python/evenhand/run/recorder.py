@@ -53,7 +53,7 @@ class _Begun:
     search_id: int
     conditions: dict[str, Any]
     trials: list[dict[str, Any]] = field(default_factory=list)
-    """As documents, in order."""
+    """Trials as documents, in order."""
 
 
 class OpenRunFile(Protocol):
@@ -171,7 +171,7 @@ class RunRecorder:
         )
 
     def _read_versions(self) -> dict[str, str]:
-        """With which it was begun."""
+        """Versions with which it was begun."""
         (row,) = self._store.rows(
             "SELECT versions FROM sessions JOIN repetitions ON sessions.id = session_id WHERE repetitions.id"
             " = ?",
@@ -181,7 +181,7 @@ class RunRecorder:
         return versions
 
     def _read_begun(self) -> dict[tuple[Role, int], _Begun]:
-        """By role and number."""
+        """What was begun, by role and number."""
         found = {}
         for row in self._store.rows(
             "SELECT * FROM searches WHERE repetition_id = ? ORDER BY id", self.repetition_id

@@ -121,8 +121,8 @@ def _note_versions(store: RunStore, testbed: str, versions: Mapping[str, str]) -
 
 
 def _next_attempt(connection: sqlite3.Connection, point_id: int, number: int) -> int | None:
-    """None if the repetition has ended already. What was begun before, here or on a worker that was lost, has
-    other trials, and stays as cut short."""
+    """Number of the next attempt; None if the repetition has ended already. What was begun before, here or on
+    a worker that was lost, has other trials, and stays as cut short."""
     attempts = connection.execute(
         "SELECT id, attempt, finished_at FROM repetitions WHERE point_id = ? AND number = ?",
         (point_id, number),

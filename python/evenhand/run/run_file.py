@@ -136,10 +136,10 @@ def is_full(error: BaseException | None) -> bool:
 
 
 def to_json(value: Any) -> str:
-    """As all documents in the file are written."""
+    """JSON as all documents in the file are written."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def now() -> str:
-    """As all times in the file are written: UTC, to the millisecond."""
+    """The time, as all times in the file are written: UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -30,7 +30,7 @@ class RunningTrial:
     """Its key."""
     repetition: int
     trial: int | None = None
-    """Within the repetition, where its trials are numbered."""
+    """Number of the trial within the repetition, where its trials are numbered."""
     phase: str = ""
     elapsed_s: float = 0.0
     total_s: float = 0.0
@@ -60,8 +60,8 @@ def running_path(run: Path) -> Path:
 
 
 def write_running(run: Path, running: RunningTrial) -> None:
-    """At once or not at all; a disk that is full, or a folder that cannot be written, keeps no campaign from
-    going on."""
+    """Write at once or not at all; a disk that is full, or a folder that cannot be written, keeps no campaign
+    from going on."""
     path = running_path(run)
     part = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(OSError):

@@ -45,11 +45,11 @@ class CampaignHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepetitionEnd:
-    """How one repetition end."""
+    """How one repetition ends."""
 
     outcome: str
     value: float | None
-    """In the unit of its procedure's figure; None: it ended without a number."""
+    """Value in the unit of its procedure's figure; None: it ended without a number."""
     result: Mapping[str, Any]
     """The procedure's document without its trials."""
     reason: str | None

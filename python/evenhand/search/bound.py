@@ -14,8 +14,8 @@ SMALLEST_QUEUE_SHARE = 1 / 512
 keeps back twice as many of those that were sent since. Less would leave a doubt at loads that are 0.1 % too
 high, where as many are lost."""
 LOOKED_AT_FRAMES = 8192
-"""At the end of a trial, or half a second if that is more: so many have this share of frames of one queue
-among 256 with a probability of 0.999."""
+"""Frames at the end of a trial, or those of half a second if that is more: so many have this share of frames
+of one queue among 256 with a probability of 0.999."""
 LOOKED_AT_S = 0.5
 _TENTH_S = 0.1
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 WHOLE_FPS_FROM = 1000.0
 """Loads from here on are whole frames per second: shorter to read, and far below any precision in use."""
 STEP_DOWN = 0.8
-"""To the next load while the tester has kept none. Coarse on purpose: it is where a search begins, not a
-result."""
+"""Factor to the next load while the tester has kept none. Coarse on purpose: it is where a search begins, not
+a result."""
 
 
 def whole_load(load_fps: float) -> float:

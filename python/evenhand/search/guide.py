@@ -38,9 +38,9 @@ class Guide:
     loss_ratio: float = 0.0
     """Loss ratio of the goal."""
     _step: float = 1.0
-    """In widths of the final bracket."""
+    """The step, in widths of the final bracket."""
     _is_upward: bool | None = None
-    """None before the load itself was tried."""
+    """Direction of the steps; None before the load itself was tried."""
     _losses: list[tuple[float, float]] = field(default_factory=list)
     """Loads that failed one after the other, and the rate of the frames that were too many; both in frames
     per second."""
@@ -89,8 +89,8 @@ class Guide:
         return self.is_queue_deep or (self._is_agreed and self._is_upward is None)
 
     def next_load(self, bracket: LoadBracket) -> float | None:
-        """None once it has nothing more to say: the limit is enclosed, or the next load would lie outside the
-        bracket."""
+        """The next load; None once there is nothing more to try: the limit is enclosed, or the next load
+        would lie outside the bracket."""
         if self._is_done:
             return None
         load_fps = self._choose(bracket)

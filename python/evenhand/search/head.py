@@ -46,7 +46,7 @@ class SearchHead:
     kind: str
     """Kind of its goal and result, such as `latency-rfc2544`."""
     plan: Mapping[str, Any]
-    """As the engine reads it."""
+    """The plan as the engine reads it."""
     frame_size: FrameSize
     seed: int
     setup: Mapping[str, Any]
@@ -69,5 +69,5 @@ class SearchHead:
 
     @property
     def goal_document(self) -> Mapping[str, Any]:
-        """For JSON."""
+        """The goal for JSON."""
         return self.goal if isinstance(self.goal, Mapping) else self.goal.to_document()

@@ -38,7 +38,7 @@ else:
     MLRsearch = lazy_import("MLRsearch")
 
 LOADS_GIVEN_UP_IN_A_ROW = 5
-"""As in the binary search: a tester that keeps none of them will not keep the next one either."""
+"""The same as in the binary search: a tester that keeps none of them will not keep the next one either."""
 
 
 def find_goals(

@@ -92,7 +92,7 @@ def _guess(
 
 
 def _loses_too_much(goal: MlrGoal, trials: Sequence[Observation]) -> bool:
-    """As it is proven, else as most of the time suggests."""
+    """Whether it is proven to, else whether most of the time suggests it."""
     known = classify(goal, trials)
     if known is not LoadClass.UNDECIDED:
         return known is LoadClass.UPPER

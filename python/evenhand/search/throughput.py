@@ -27,7 +27,7 @@ from evenhand.search.throughput_estimate import estimate_left
 from evenhand.trial import EarlyStopper, Measurer, TrialResult, Verdict
 
 LOADS_GIVEN_UP_IN_A_ROW = 5
-"""So many loads, each lower than the one before, that the tester could not keep: it will not keep the next
+"""Number of loads, each lower than the one before, that the tester could not keep: it will not keep the next
 one either."""
 
 

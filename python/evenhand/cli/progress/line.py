@@ -204,8 +204,8 @@ class ProgressDisplay:
         self._live.update(self._line(f"{format_duration(left_s)} left" if left_s else ""))
 
     def _line(self, left: str) -> Text:
-        """As much of it as one line of this terminal has room for: what is measured comes before what trial
-        it is."""
+        """As much of the status as one line of this terminal has room for: what is measured comes before what
+        trial it is."""
         long, short, shorter, shortest = direction_texts(self._rates)
         if long:
             choices = [

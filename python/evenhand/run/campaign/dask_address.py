@@ -24,11 +24,11 @@ class SchedulerPlace(NamedTuple):
     """Where a scheduler is."""
 
     address: str
-    """As the user wrote it."""
+    """The address as the user wrote it."""
     host: str
     port: int
     connection_args: dict[str, Any]
-    """As dask is configured here for the role that asked: certificates, and whether encryption is
+    """Arguments as dask is configured here for the role that asked: certificates, and whether encryption is
     required."""
 
 

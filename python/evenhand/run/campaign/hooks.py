@@ -31,7 +31,7 @@ def run_hook(command: str, *, when: str, timeout_s: float, environment: Mapping[
 
 
 def why_failed(hook: HookRun, timeout_s: float) -> str | None:
-    """For people; None if it ended with 0."""
+    """Why it failed, for people; None if it ended with 0."""
     if hook.exit_code == 0:
         return None
     name = hook.when.replace("_", "-")

@@ -23,7 +23,7 @@ class Place:
     """Where in a campaign something is measured."""
 
     round: int
-    """From 1."""
+    """Number of the round, from 1."""
     rounds: int
     point: int
     """Its place among the points of the round, from 1."""
@@ -44,7 +44,7 @@ class Job:
 
     point: Point
     repetition: int
-    """From 1."""
+    """Number of the repetition, from 1."""
     seed: int
     """Its own."""
     place: Place = WHOLE

@@ -50,7 +50,7 @@ class PointOrder:
 
     point: Point
     jobs: tuple[Job, ...]
-    """In the order of their numbers."""
+    """Jobs in the order of their numbers."""
     hooks: Hooks
     testbed: str
     """A testbed file, `lab:linux`, or `reference`. For workers elsewhere the name of one of them; empty: any
@@ -61,7 +61,7 @@ class PointOrder:
     single_pair: SinglePair | None = None
     """What the suite found with one address pair under the same conditions (SEED-02)."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """For its hooks, in addition to what they get to know of the point."""
+    """Variables for its hooks, in addition to what they get to know of the point."""
     run: str = ""
     """Which run this is, for a DUT that it sets up (see `dut_setup.name_of_run`)."""
     lab_wish: LabWish
@@ -83,10 +83,10 @@ R = TypeVar("R", bound=RepetitionRecorder)
 
 class PointRecorder(Protocol[R]):
     """Where a point's trials are kept as they are made: `RunStore` in a file, `CollectingRecorder` for
-    somebody elsewhere."""
+    a campaign elsewhere."""
 
     def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
-        """What is known of a testbed; gives the name for `begin`."""
+        """Keep what is known of a testbed; returns the name for `begin`."""
 
     def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
         """A command that has ended."""

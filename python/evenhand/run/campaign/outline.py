@@ -25,7 +25,7 @@ class OutlineRow:
 
     point: Point
     place: int
-    """In the order of measuring, from 1."""
+    """Place in the order of measuring, from 1."""
     traffic: Traffic
     """Addresses and UDP ports that are sent."""
     goal: str
@@ -73,7 +73,7 @@ class Outline:
 
     plan: CampaignPlan
     rows: tuple[OutlineRow, ...]
-    """In the order of the file."""
+    """Rows in the order of the file."""
     deviations: tuple[Deviation, ...]
     """Deviations that the file itself asks for."""
     notes: tuple[str, ...]

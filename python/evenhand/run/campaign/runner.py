@@ -98,7 +98,7 @@ class CampaignRunner:
             put_dut_back(dut, self.store, self.on_event, run=name_of_run(self.store.path))
 
     def _left(self) -> Iterator[tuple[Job, ...]]:
-        """In the order of measuring: jobs without a result, those of a point together that follow each
+        """Jobs without a result, in the order of measuring: those of a point together that follow each
         other."""
         finished, ended = self.store.finished_repetitions(), self.store.ended_points()
         left = [

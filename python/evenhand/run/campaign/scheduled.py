@@ -39,7 +39,7 @@ HOST_NOTE = (
     " testers' hosts are recorded with their testbeds"
 )
 LOOK_S = 1.0
-"""Between two looks at which workers there are."""
+"""Time between two looks at which workers there are."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,8 +67,8 @@ class ScheduledExecutor:
         }
 
     def _workers(self) -> dict[str, Any]:
-        """By their addresses. Not `Client.scheduler_info`: where the scheduler does not answer, that gives
-        what it knew before, at first that there are none."""
+        """Workers by their addresses. Not `Client.scheduler_info`: where the scheduler does not answer, that
+        gives what it knew before, at first that there are none."""
         for is_last in (False, True):
             try:
                 told = self.client.sync(self.client.scheduler.identity, n_workers=-1)
@@ -189,7 +189,7 @@ class ScheduledExecutor:
     def _keep(
         self, future: Any, order: PointOrder, keeper: RunStore, on_event: OnCampaignEvent, places: int
     ) -> EvenhandError | None:
-        """In the file, all at once. What went wrong that concerns more than this point."""
+        """Keep the point in the file, all at once. Returns the error if it concerns more than this point."""
         distributed = import_distributed()
         self._tell(on_event)
         try:

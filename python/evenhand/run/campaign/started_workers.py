@@ -53,7 +53,7 @@ class StartedWorker:
 
     @property
     def place(self) -> str:
-        """For errors: `worker munich, root@192.0.2.11`."""
+        """The name of the worker for errors: `worker munich, root@192.0.2.11`."""
         return f"worker {self.host.name}" + (f", {self.host.ssh}" if self.host.ssh else "")
 
     def listen(self) -> None:

@@ -33,7 +33,7 @@ class TimeLeft:
     def left_s(
         self, left: Iterable[tuple[Point, int]], *, under_way: Iterable[tuple[Point, float]] = ()
     ) -> float:
-        """For these points, so many repetitions of each.
+        """Time left for these points, so many repetitions of each.
 
         Args:
             under_way: Points with a repetition that has begun, and is among those that are left, and what it
