@@ -117,7 +117,7 @@ class Given:
 
         Args:
             options: Options of the procedure.
-            times: So many frame sizes or repetitions are measured with the goal.
+            times: Number of frame sizes or repetitions that are measured with the goal.
         """
         waits_s = self.conditions["waits"].total_s
         return procedure.expected(goal, waits_s, options=options, times=times, learning_s=self.learning_s)

@@ -28,7 +28,7 @@ def device_of_dut(
     """The queues of the interface that each direction comes to, and whose they are, for people.
 
     Raises:
-        RequestError: An option beside it says what the DUT is asked for; its driver does not report it; or
+        RequestError: Another option says what the DUT is asked for; its driver does not report it; or
             its interfaces hash differently, so that both directions are not one device.
         HostError: It cannot be reached.
     """

@@ -55,7 +55,7 @@ class Attempts:
 
         Args:
             what: Is measured, for people.
-            left: So many loads or repetitions are to come, this one included.
+            left: Number of loads or repetitions to come, this one included.
         """
         invalid = InvalidAttempts(invalid_retries=self.invalid_retries, patience=self.patience)
         while True:

@@ -102,7 +102,7 @@ class CapacityGoal:
         self.rate_goal(self.start, None)  # checks the rest
 
     def longest_idle_s(self, waits_s: float) -> float | None:
-        """As far as it is known before: how long one of the first number of connections has no frame, or one
+        """How long, as far as it is known before, one of the first number of connections has no frame, or one
         of the most, if so many are to be tried, even at the highest rate. None as long as that is the
         line rate."""
         first_s = self.rate_goal(self.start, None).longest_idle_s(waits_s)

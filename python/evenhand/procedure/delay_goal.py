@@ -63,8 +63,8 @@ _REQUIREMENT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayGoal:
-    """At which load, for how long, how often. What is None is as the test's RFC has it; less is reported as a
-    deviation."""
+    """Load, duration, and number of repetitions. What is None is as the test's RFC has it; less is reported
+    as a deviation."""
 
     test: DelayTest
     rate_fps: float

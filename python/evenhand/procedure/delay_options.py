@@ -30,7 +30,7 @@ NS_PER_US = 1e3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayOptions:
-    """At which load, for how long, how often."""
+    """Load, duration, and number of repetitions."""
 
     rate: Annotated[
         str | None,

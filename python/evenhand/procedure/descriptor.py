@@ -153,7 +153,7 @@ class Procedure:
         Args:
             waits_s: Time of each trial in addition to sending.
             options: Options of the procedure; None: the defaults.
-            times: So many frame sizes or repetitions are measured with the goal.
+            times: Number of frame sizes or repetitions that are measured with the goal.
             learning_s: To have the hosts of a direct plan learnt.
         """
         is_own_loop_first = options is not None and self.has_own_loop(options)

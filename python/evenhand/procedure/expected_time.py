@@ -57,7 +57,7 @@ class ExpectedTime:
             measuring_s: Time of all its trials, once.
             parts: What takes most of that.
             waits_s: Time of each trial in addition to sending.
-            times: So many frame sizes, repetitions or kinds of traffic.
+            times: Number of frame sizes, repetitions or kinds of traffic.
             learning_s: See `learning_s`.
             own_loop_s: To measure the tester's own delays first.
         """

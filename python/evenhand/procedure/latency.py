@@ -30,7 +30,7 @@ TESTS = {LatencyProfile.RFC8219: DelayTest.LATENCY, LatencyProfile.RFC2544: Dela
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyOptions(DelayOptions):
-    """At which load, for how long, how often, and by which RFC."""
+    """Load, duration, number of repetitions, and the RFC that the test follows."""
 
     profile: Annotated[
         LatencyProfile,

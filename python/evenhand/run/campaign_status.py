@@ -106,7 +106,7 @@ class CampaignStatus:
     source: str
     """Name of the campaign file."""
     spec: Mapping[str, Any]
-    """That file as it was understood when the campaign began."""
+    """The campaign file as it was understood when the campaign began."""
     created_at: str
     finished_at: str | None
     worker: str | None

@@ -22,7 +22,7 @@ class TimeLeft:
     """Measured and expected seconds of what has ended."""
 
     def learn(self, point: Point, measured_s: float, repetitions: int = 1) -> None:
-        """So many repetitions of the point took so long in all."""
+        """Record how long so many repetitions of the point took in all."""
         if repetitions > 0:
             measured, expected = self._sums.get(point.procedure, (0.0, 0.0))
             self._sums[point.procedure] = (
