@@ -4,8 +4,8 @@
 The frames of one address pair differ in their UDP ports (SEED-46). So a DUT that forwards less with one pair
 than with many addresses does not spread its load as well with ports alone. The claim that it does not hash
 them at all is made only where the results say so: one pair has the share of one element of n, or fixed ports
-give the same rate. Nothing that is known of the DUT has a say in it; its setting distinguishes what was
-measured under which.
+give the same rate. Nothing that is known of the DUT has a say in it; its setting only separates what
+was measured under different settings.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ else:
     np = lazy_import("numpy")
 
 SAFE = 2.0
-"""A change so many times larger than the drift is kept: in no order could the drift have made it."""
+"""A change that is this many times larger than the drift is kept: in no order could the drift have made it."""
 PERMUTATIONS = 999
 LEAST_OF_BLOCK = 3
 ONE_AFTER_THE_OTHER = (

@@ -36,7 +36,7 @@ def choose_start(
     A goal with UP_TO_LINE_RATE gets the line rate, or the tester's ceiling if that is lower or no line rate
     is known. A ceiling that is not known is found first, by trials of a second; nothing above a load at which
     the DUT loses frames is tried then, since a search needs nothing above. If an earlier search has passed
-    the ceiling, it is found first whether the tester keeps more. A maximum of the user's own stays; if a
+    the ceiling, it is checked first whether the tester keeps more. A maximum of the user's own stays; if a
     known ceiling is below it, that is reported.
 
     Raises:

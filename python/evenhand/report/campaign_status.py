@@ -171,7 +171,7 @@ def _has_ended(status: CampaignStatus) -> bool:
 
 def _why(point: PointStatus, *, with_bounds: bool) -> list[str]:
     """Why it has no number, or fewer values than repetitions that have ended: a column of values alone shows
-    neither. In addition, what else its numbers do not show.
+    neither. It also says what else its numbers do not show.
 
     Args:
         with_bounds: Say which values are lower bounds too.

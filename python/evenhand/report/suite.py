@@ -111,7 +111,7 @@ def closing_lines(
     reached.
 
     Args:
-        ceilings: The load by the name of the plan that the tester itself keeps.
+        ceilings: The load that the tester itself keeps, by the name of the plan.
         limits: Limits by which the trials were judged.
         lab: Its facts.
     """

@@ -77,7 +77,7 @@ class OpenRunFile(Protocol):
 class RunRecorder:
     """`procedure.Recorder` and `trial.Replay` in one, of one repetition; made by `RunStore.begin`.
 
-    What a repetition that goes on stored before is kept, and is not stored twice.
+    What a repetition that goes on has stored before is kept, and is not stored twice.
     """
 
     def __init__(self, store: OpenRunFile, repetition_id: int | None, *, is_resumed: bool = False) -> None:
@@ -215,8 +215,8 @@ class SearchWriter:
         """
         Args:
             stored: Trials that it has.
-            is_ordered: It belongs to a repetition that may go on later: what was stopped by hand is not a
-                trial and not an end then, and is made anew.
+            is_ordered: It belongs to a repetition that may go on later: what was stopped by hand counts
+                neither as a trial nor as an end then, and is made anew.
             procedure: Its repetition ends with it, and has the figure of this procedure.
         """
         self._store = store

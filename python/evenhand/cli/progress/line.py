@@ -23,7 +23,7 @@ from evenhand.search import SearchEvent, TrialFinished, TrialStarted
 from evenhand.trial import LearningProgress, Load, TrialResult, describe_reasons
 
 OF_A_CEILING = "tester"
-"""Begin of the names of trials of the tester's own ceiling."""
+"""Beginning of the names of trials of the tester's own ceiling."""
 INVALID_IN_A_ROW = 10
 """Trials after which it is said what helps."""
 

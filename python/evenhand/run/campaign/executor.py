@@ -30,8 +30,7 @@ class Executor(Protocol):
         """Gives each point when all of it is kept.
 
         Args:
-            orders: Independent of each other. The next one is requested only when there is a
-                place for it.
+            orders: Independent of each other. The next one is requested only when there is a place for it.
             lab: The lab that is the testbed of this process; it is set up for each order.
         """
         ...

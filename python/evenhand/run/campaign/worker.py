@@ -232,8 +232,8 @@ class WorkerProcess:
         return Answer(point=keeper.collected(order.point), error=error)
 
     def _put_dut_back(self, order: PointOrder, keeper: CollectingRecorder) -> EvenhandError | None:
-        """A DUT that was set up over SSH for this point: it is not known whether another one will come. Why
-        it could not be done."""
+        """Put back a DUT that was set up over SSH for this point: it is not known whether another point will
+        come. Returns why this could not be done."""
         try:
             dut = dut_over_ssh(order.testbed)
             if dut is not None:
