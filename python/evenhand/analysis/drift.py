@@ -30,7 +30,8 @@ else:
     np = lazy_import("numpy")
 
 SAFE = 2.0
-"""A change that is this many times larger than the drift is kept: in no order could the drift have made it."""
+"""A change that is this many times larger than the drift is kept: in no order could the drift have made
+it."""
 PERMUTATIONS = 999
 LEAST_OF_BLOCK = 3
 ONE_AFTER_THE_OTHER = (
@@ -202,7 +203,7 @@ def _alike_p_value(values: Sequence[_Value]) -> float:
         groups = [kind(value) for value in whole]
         names = sorted(set(groups))
         if len(names) == len(whole):
-            continue  # of single values nothing is alike
+            continue  # single values have nothing to be alike to
         member = np.array([[group == name for name in names] for group in groups], dtype=float)
         score = ((table @ member) ** 2 / member.sum(axis=0)).sum(axis=1)
         found.append((1 + int((score[1:] >= score[0] - 1e-12).sum())) / (1 + PERMUTATIONS))

@@ -29,7 +29,7 @@ def plan_of(point: Point) -> AddressPlan | None:
     try:
         return build_plan(point.plan, point.hosts, point.networks, point.plan_options)
     except RequestError:
-        return None  # options that are none, or do not go together
+        return None  # options that do not exist, or do not go together
 
 
 def known_plan(record: PointRecord) -> AddressPlan | None:

@@ -175,7 +175,7 @@ class OpenTester:
             "traffic": profile.traffic.to_document(macs=profile.macs, host_macs=profile.host_macs),
             "learning": None if profile.learning is None else profile.learning.to_document(),
             **({} if self.established is None else {"established": self.established.to_document()}),
-            # `facts`, so that the slashes in them are taken for no folders.
+            # `facts`, so that the slashes in them are not taken for folders.
             **({} if self.inside is None else {"inside_dut": {"facts": dict(self.inside.facts)}}),
         }
 

@@ -212,7 +212,7 @@ def _draw(picture: Picture, shape: Shape) -> Figure:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    # A dollar in a name is one, and no formula.
+    # A dollar in a name is a dollar, and not a formula.
     with rc_context({"font.size": 9, "font.family": "sans-serif", "text.parse_math": False}):
         figure = Figure(figsize=picture.size(shape), layout="constrained")
         figure.set_dpi(72)

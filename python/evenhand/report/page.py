@@ -65,8 +65,8 @@ MARK = re.compile(
     rb"|\x89PNG\r\n.{0,500}Software\0Evenhand",
     re.DOTALL,
 )
-"""The beginning of every file that this module writes, page or picture: such a file may be replaced, any other
-may not, even one that mentions Evenhand."""
+"""The beginning of every file that this module writes, page or picture: such a file may be replaced, any
+other may not, even one that mentions Evenhand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

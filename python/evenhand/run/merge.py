@@ -182,7 +182,8 @@ def _join(runs: Sequence[_Run]) -> list[_Joined]:
 
 
 def _in_no_file(run: _Run, point: Point) -> Point:
-    """A point whose suite is its file, because no command names a verb, belongs to the merged file afterwards."""
+    """A point whose suite is its file, because no command names a verb, belongs to the merged file
+    afterwards."""
     is_named = run.record.is_campaign or any(
         suite_of(session.command) == point.suite for session in run.record.sessions
     )

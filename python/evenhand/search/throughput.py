@@ -175,7 +175,7 @@ class _Search:
             load_fps, Purpose.BOUND, is_full_length=any(t.is_full_length for t in at_bound)
         )
         if trial is not None and trial.result.is_pass:
-            self.guide = None  # it has learned from losses that were none
+            self.guide = None  # it has learned from losses that were not real
         return trial
 
     def _choose_load(self) -> tuple[float, Purpose, bool]:

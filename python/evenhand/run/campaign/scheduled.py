@@ -157,7 +157,7 @@ class ScheduledExecutor:
                     if error is None:
                         yield order.point
         finally:
-            # Who does not wait any longer for a point takes it back: its worker stops sending.
+            # A point that is not waited for any longer is taken back: its worker stops sending.
             with suppress(Exception):
                 self.client.cancel(list(waiting))
         if failure is not None:
