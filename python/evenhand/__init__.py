@@ -130,7 +130,7 @@ __all__ = [
 __version__ = VERSION
 
 _ROOMS = ("base.errors", "plan", "trial", "search", "procedure", "api")
-"""Where the names are, lowest first: to load a room loads those before it anyway."""
+"""Rooms that have the names, lowest first: to load a room loads those before it anyway."""
 
 if not TYPE_CHECKING:  # With it, no misspelt name would be an error to a type checker.
 

@@ -2,10 +2,10 @@
 """Analysis: what one address pair shows of a DUT, from results alone (SEED-07).
 
 The frames of one address pair differ in their UDP ports (SEED-46). So a DUT that forwards less with one pair
-than with many addresses does not spread its load as well with ports alone. That it does not hash them at all
-is claimed only where the results say so: one pair has the share of one element of n, or fixed ports give the
-same rate. Nothing that is known of the DUT has a say in it; its setting tells apart what was measured under
-which.
+than with many addresses does not spread its load as well with ports alone. The claim that it does not hash
+them at all is made only where the results say so: one pair has the share of one element of n, or fixed ports
+give the same rate. Nothing that is known of the DUT has a say in it; its setting only separates what
+was measured under different settings.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Finding:
     p_value: float | None
     certainty: str
     why: str = ""
-    """Of an unknown one: why there is no verdict, and what would give one."""
+    """For an unknown finding: why there is no verdict, and what would give one."""
 
 
 def bias_verdicts(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[BiasVerdict, ...]:
@@ -125,8 +125,8 @@ def _verdict(
 
 
 def _predicted(pair: CurvePoint, many: _Many, device: KnownDevice | None) -> str:
-    """What the hash and the table of a known DUT make of these addresses. It stands beside the verdict, and
-    never decides it (SEED-07)."""
+    """What the hash and the table of a known DUT make of these addresses. It is shown next to the verdict,
+    and never decides it (SEED-07)."""
     plateau, points = many.curve.predicted_plateau, many.curve.points
     of_many = next((point.predicted for point in reversed(points) if point.addresses == many.addresses), None)
     if device is None or not plateau or of_many is None or pair.predicted is None:

@@ -14,12 +14,12 @@ from evenhand.run.campaign_record import CampaignRecord
 
 MOST_NAMED = 5
 SAME_START = 0.05
-"""Searches that begin where others ended begin at loads that differ by the noise; that is no other
+"""Searches that begin where others ended begin at loads that differ by the noise; that is not another
 setting."""
 
 
 def check_kinds(records: Sequence[CampaignRecord]) -> None:
-    """RequestError if some are campaigns and some are not, and there is a point whose searches do not tell
+    """RequestError if some are campaigns and some are not, and there is a point whose searches do not state
     what was asked.
 
     A verb stores its goal as it understood it, a campaign as its file has it."""
@@ -35,8 +35,8 @@ def check_kinds(records: Sequence[CampaignRecord]) -> None:
 
 
 def nothing_in_common(records: Sequence[CampaignRecord]) -> RequestError:
-    """Single trials are kept, and are no points: by themselves they answer no question that could be asked of
-    both."""
+    """Single trials are kept, and are not points: by themselves they answer no question that could be asked
+    of both."""
     empty = [record for record in records if not record.points]
     if empty:
         names, has = join([record.path.name for record in empty]), "has" if len(empty) == 1 else "have"

@@ -35,8 +35,8 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
     """Every point of the first run with that of the others that was measured alike.
 
     Args:
-        anyway: Also if they are not alike: then a point goes with the one of the same procedure that differs
-            least.
+        anyway: Compare even if they are not alike: then a point goes with the one of the same procedure that
+            differs least.
 
     Raises:
         RequestError: Fewer than two runs; they are not alike; or there is nothing in common to compare.
@@ -157,7 +157,7 @@ def performance_of(ratio: MedianRatio, values: Sequence[float], figure: Figure) 
         return ratio.ratio
     if ratio.ratio is None:
         return 0.0  # from nothing lost to something lost
-    # From something to nothing is better than any number tells.
+    # From something to nothing is better than any number can say.
     return 1 / ratio.ratio if median(values) else (1.0 if ratio.ratio == 1 else None)
 
 

@@ -38,7 +38,7 @@ class ComparedValue:
     """What one of the other runs found at a point."""
 
     key: str | None
-    """Of the point there; None: it has none like this."""
+    """Key of the point there; None: it has none like this."""
     statistics: Statistics | None
     at_maximum: int
     """How many of its values are lower bounds: the highest load that was tried passed, or the tester could
@@ -49,16 +49,17 @@ class ComparedValue:
     """This run's median over that of the first run."""
     performance: float | None
     """The same where more of the figure is better, else its reciprocal: below 1 is worse. None: no number, so
-    it cannot be told."""
+    it is not known."""
     unlike: tuple[str, ...]
-    """In what it was not measured alike."""
+    """What was not alike when it was measured."""
     is_at_least: bool = False
     """Whether the median is a lower bound."""
     upper: float | None = None
     """The median limit lies between the median and this (`PointRecord.median_upper`)."""
     gate: Interval | None = None
-    """Of the performance, at the level that a gate of so many points needs. None: too few repetitions, or no
-    number at an end, or a median is a lower bound: then only the point estimate can be judged."""
+    """Interval of the performance, at the level that a gate of so many points needs. None: too few
+    repetitions, or no number at an end, or a median is a lower bound: then only the point estimate can be
+    judged."""
 
     @property
     def is_interval_too_weak(self) -> bool:
@@ -95,12 +96,12 @@ class PointComparison:
     key: str
     figure: Figure
     statistics: Statistics | None
-    """Of the first run."""
+    """Statistics of the first run."""
     at_maximum: int
     """How many of its values are lower bounds."""
     reason: str | None
     others: tuple[ComparedValue, ...]
-    """In the order of the runs."""
+    """Values in the order of the runs."""
     is_at_least: bool = False
     """Whether the median is a lower bound."""
     upper: float | None = None
@@ -129,7 +130,7 @@ class SetupDifference:
     what: str
     """`versions: engine`, `testbed: dut.os`."""
     values: tuple[str | None, ...]
-    """As text, in the order of the runs; None: not there, or not known."""
+    """Values as text, in the order of the runs; None: not there, or not known."""
 
     def to_document(self) -> dict[str, Any]:
         return {"what": self.what, "values": list(self.values)}
@@ -176,7 +177,7 @@ class Comparison:
     runs: tuple[ComparedRun, ...]
     points: tuple[PointComparison, ...]
     unlike: tuple[str, ...]
-    """In what they do not measure the same; not empty only if that was allowed."""
+    """What they do not measure alike; not empty only if that was allowed."""
     differences: tuple[SetupDifference, ...]
     notes: tuple[str, ...] = ()
     """What makes their points no other question, but may move an answer within the brackets of the
@@ -187,7 +188,7 @@ class Comparison:
         return any(run.sessions for run in self.runs)
 
     def performances(self, other: int) -> list[float]:
-        """Of all points that have one; `other` counts from 0, the second run."""
+        """Performances of all points that have one; `other` counts from 0, the second run."""
         found = (point.others[other].performance for point in self.points)
         return [performance for performance in found if performance is not None]
 
@@ -231,7 +232,7 @@ class Comparison:
 
 
 def _judged(value: ComparedValue, by: FailBy) -> tuple[FailBy, float | None]:
-    """By what it is judged, and which number must not be below the limit."""
+    """What it is judged by, and which number must not be below the limit."""
     return (
         ("median", value.performance)
         if by == "median" or value.gate is None

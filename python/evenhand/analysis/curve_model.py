@@ -58,7 +58,7 @@ class CurvePoint:
     """One number of addresses, and what its repetitions found."""
 
     key: str
-    """Of the point in the campaign."""
+    """Key of the point in the campaign."""
     hosts: SideCounts
     """Left, right; in each network, if there are several."""
     networks: SideCounts
@@ -68,7 +68,7 @@ class CurvePoint:
     asked: int
     """Repetitions."""
     values: tuple[float, ...]
-    """In the order of the repetitions."""
+    """Values in the order of the repetitions."""
     statistics: Statistics | None
     """None without a value."""
     predicted: float | None
@@ -79,8 +79,8 @@ class CurvePoint:
     at_tester_limit: int = 0
     """How many of them because of the tester."""
     uppers: tuple[float, ...] = ()
-    """In the order of the values: the lowest load that failed, between which and the value the limit lies;
-    infinite of a lower bound. Empty: the values are exact."""
+    """Upper ends in the order of the values: the lowest load that failed, between which and the value the
+    limit lies; infinite of a lower bound. Empty: the values are exact."""
     remarks: tuple[str, ...] = ()
     """Why it has fewer values than it should, if it has any, and whether its repetitions disagree."""
 
@@ -138,11 +138,12 @@ class PointTest:
 
     addresses: int
     change: float
-    """Of its median, relative to the plateau's level: -0.2 is a fifth lower."""
+    """Change of its median, relative to the plateau's level: -0.2 is a fifth lower."""
     p_value: float | None
-    """That values of one distribution lie so, or more so (one-sided); None: not tested."""
+    """Probability that values of one distribution lie so, or more so (one-sided); None: not tested."""
     is_lower: bool
-    """By more than the relevant effect, and by more than the noise of the repetitions if that is known."""
+    """Whether it is lower by more than the relevant effect, and by more than the noise of the repetitions if
+    that is known."""
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -166,28 +167,28 @@ class Shape:
     plateau: tuple[int, ...]
     """N of its points, at least one."""
     statistics: Statistics
-    """Of all values on the plateau; the median is its level."""
+    """Statistics of all values on the plateau; the median is its level."""
     is_noise_known: bool
-    """False: too few repetitions for the test; changes were told from the tolerance alone."""
+    """False: too few repetitions for the test; changes were judged by the tolerance alone."""
     relevant: float
     """The smallest relative change that counts."""
     level: float
-    """At which the test was made: most probability with which noise alone makes it claim a rise or a fall
-    anywhere."""
+    """Level at which the test was made: most probability with which noise alone makes it claim a rise or a
+    fall anywhere."""
     comparisons: int
-    """By which the level was divided."""
+    """Number by which the level was divided."""
     is_capped: bool
     """The median of a point of the plateau is a lower bound, so the level is one (`Pool.of` says why)."""
     tests: tuple[PointTest, ...]
-    """Of the points outside the plateau."""
+    """Tests of the points outside the plateau."""
     method: str
     """The test by its name, in a sentence."""
     sentences: tuple[str, ...]
-    """For people: rise, plateau, fall, what is in doubt."""
+    """Sentences for people: rise, plateau, fall, what is in doubt."""
 
     @property
     def plateau_level(self) -> float:
-        """In the unit of the figure."""
+        """Level in the unit of the figure."""
         return self.statistics.median
 
     @property
@@ -235,7 +236,7 @@ class Curve:
     key: CurveKey
     figure: Figure
     points: tuple[CurvePoint, ...]
-    """In ascending order of N."""
+    """Points in ascending order of N."""
     shape: Shape | None
     """None: fewer than two points have a number, or less of the figure is better."""
     predicted_plateau: float | None
@@ -243,7 +244,7 @@ class Curve:
     degradations: tuple[Degradation, ...]
     """Against one address pair (R8219-17); none without that."""
     drift: Drift | None = None
-    """Of the DUT, while these points were measured; None: it is not known when they were, or nothing is
+    """Drift of the DUT while these points were measured; None: it is not known when they were, or nothing is
     repeated."""
 
     @property

@@ -18,7 +18,7 @@ from evenhand.spec.point import Point
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownDevice:
-    """A router whose elements, hash and neighbour cost stand in the record, as those of a reference router
+    """A router whose elements, hash and neighbour cost are in the record, as those of a reference router
     do."""
 
     model: DeviceModel
@@ -33,12 +33,12 @@ class KnownDevice:
         return prediction.throughput_fps / self.cost_factor(prediction.plan, record.point)
 
     def plateau_fps(self, record: PointRecord) -> float | None:
-        """With an even load and a table that costs nothing."""
+        """Rate with an even load and a table that costs nothing."""
         prediction = self._predict(record)
         return None if prediction is None else prediction.plateau_fps
 
     def cost_factor(self, plan: AddressPlan, point: Point) -> float:
-        """By which its neighbours make a frame dearer, once the device knows them all."""
+        """Factor by which its neighbours make a frame dearer, once the device knows them all."""
         return (
             1.0
             if self.neighbor_cost is None
@@ -56,7 +56,8 @@ class KnownDevice:
 
 
 def known_device(record: CampaignRecord, points: Iterable[PointRecord]) -> KnownDevice | None:
-    """That of the first point that says so: by what its searches stored, else by what its testbed has."""
+    """The device of the first point that has one: by what its searches stored, else by what its testbed
+    has."""
     for point in points:
         for repetition in point.repetitions:
             documents = [search.setup.get("dut") for search in repetition.searches]
@@ -68,7 +69,7 @@ def known_device(record: CampaignRecord, points: Iterable[PointRecord]) -> Known
 
 
 def read_device(document: Mapping[str, Any]) -> KnownDevice | None:
-    """From the facts of a reference router (`ReferenceRouter.facts`), or its configuration
+    """Made from the facts of a reference router (`ReferenceRouter.facts`), or its configuration
     (contract/router-config.schema.json)."""
     config = document.get("config", document)
     elements = config.get("elements") if isinstance(config, Mapping) else None

@@ -30,7 +30,8 @@ else:
     np = lazy_import("numpy")
 
 SAFE = 2.0
-"""A change so many times larger than the drift stands: in no order could the drift have made it."""
+"""A change that is this many times larger than the drift is kept: in no order could the drift have made
+it."""
 PERMUTATIONS = 999
 LEAST_OF_BLOCK = 3
 ONE_AFTER_THE_OTHER = (
@@ -50,7 +51,7 @@ class _Value:
 
 
 def drift_of(points: Sequence[PointRecord]) -> Drift | None:
-    """Of points that were measured in turns; None where their files do not say when, or no two have two
+    """Drift of points that were measured in turns; None where their files do not say when, or no two have two
     repetitions."""
     made = (
         sorted(
@@ -126,7 +127,7 @@ def _are_timed(points: Sequence[PointRecord]) -> bool:
 
 
 def _relative(made: Sequence[tuple[str, Repetition]]) -> list[_Value]:
-    """In the order of measuring. A round ends when a point comes again after another one."""
+    """Values in the order of measuring. A round ends when a point comes again after another one."""
     by_point: dict[str, list[float]] = {}
     for name, repetition in made:
         by_point.setdefault(name, []).append(math.log(repetition.value or 1.0))
@@ -177,8 +178,8 @@ def _trend_p_value(values: Sequence[_Value]) -> float:
 
 
 def _alike_p_value(values: Sequence[_Value]) -> float:
-    """Of repetitions that were shuffled within their points: how often those of a round, or of a block, would
-    be as alike."""
+    """The p value, from repetitions that were shuffled within their points: how often those of a round, or of
+    a block, would be as alike."""
     columns: list[np.ndarray[Any, Any]] = []
     shuffled: list[np.ndarray[Any, Any]] = []
     draw = np.random.default_rng(1)
@@ -202,7 +203,7 @@ def _alike_p_value(values: Sequence[_Value]) -> float:
         groups = [kind(value) for value in whole]
         names = sorted(set(groups))
         if len(names) == len(whole):
-            continue  # of single values nothing is alike
+            continue  # single values have nothing to be alike to
         member = np.array([[group == name for name in names] for group in groups], dtype=float)
         score = ((table @ member) ** 2 / member.sum(axis=0)).sum(axis=1)
         found.append((1 + int((score[1:] >= score[0] - 1e-12).sum())) / (1 + PERMUTATIONS))

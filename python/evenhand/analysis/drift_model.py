@@ -23,9 +23,9 @@ class Drift:
     look the same."""
     rounds: int
     change: float
-    """From the first to the last round, relative: -0.03 is 3 percent lower."""
+    """Change from the first to the last round, relative: -0.03 is 3 percent lower."""
     range: float
-    """Between the highest and the lowest round, or block of a point, relative."""
+    """Range between the highest and the lowest round, or block of a point, relative."""
     p_value: float | None
     """The lower of both tests', times their number; None: too few values."""
 

@@ -31,7 +31,7 @@ class SeenCpu:
     cpu: int
     busy: float
     softirq: float
-    """Of the same time; part of `busy`."""
+    """Share of the same time; part of `busy`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class SeenTrial:
     cpus: tuple[SeenCpu, ...]
     """At least one."""
     dropped_packets: int | None
-    """That the DUT counted."""
+    """Packets that the DUT counted."""
 
     @property
     def busiest(self) -> SeenCpu:
@@ -62,7 +62,7 @@ class SeenQueues:
     counted: tuple[int, ...]
     """Packets, by the number of the queue."""
     predicted: tuple[float, ...] | None
-    """Share of each, by the DUT's own key, table and hash fields; None if its driver does not tell them, or
+    """Share of each, by the DUT's own key, table and hash fields; None if its driver does not report them, or
     nothing can be predicted."""
 
     @property
@@ -91,9 +91,9 @@ class SeenPoint:
     queues: tuple[SeenQueues, ...]
     """Sums over the repetitions."""
     dropped_packets: int
-    """That the DUT counted."""
+    """Packets that the DUT counted."""
     lost_frames: int
-    """That the tester missed."""
+    """Frames that the tester missed."""
     trials: int
 
     @property
@@ -102,7 +102,7 @@ class SeenPoint:
 
 
 def seen_at(record: PointRecord) -> SeenPoint | None:
-    """None if no trial of it carries what a witness saw."""
+    """What was seen at the point; None if no trial of it carries what a witness saw."""
     chosen = [
         trial
         for repetition in record.repetitions
@@ -141,7 +141,7 @@ def seen_in(trial: StoredTrial) -> Mapping[str, Any] | None:
 
 
 def seen_trial(trial: StoredTrial) -> SeenTrial | None:
-    """None if there was no witness, or it could not see."""
+    """What was seen in the trial; None if there was no witness, or it could not see."""
     document = seen_in(trial)
     cpus = () if document is None else tuple(cpus_of(document))
     if document is None or not cpus:
@@ -150,7 +150,7 @@ def seen_trial(trial: StoredTrial) -> SeenTrial | None:
 
 
 def cpus_of(document: Mapping[str, Any]) -> list[SeenCpu]:
-    """Of one trial."""
+    """CPUs of one trial."""
     found = []
     for entry in _list(document.get("cpus"))[:MOST_CPUS]:
         cpu, busy, softirq = (_get(entry, key) for key in ("cpu", "busy_share", "softirq_share"))
@@ -160,7 +160,8 @@ def cpus_of(document: Mapping[str, Any]) -> list[SeenCpu]:
 
 
 def counted_queues(document: Mapping[str, Any], place: str) -> dict[int, int]:
-    """Packets received by each queue of an interface, in one trial; empty if its driver does not tell."""
+    """Packets received by each queue of an interface, in one trial; empty if its driver does not report
+    them."""
     entries = _list(_get(_get(document.get("interfaces"), place), "queues"))[:MOST_QUEUES]
     pairs = ((_count(_get(entry, "queue")), _count(_get(entry, "received_packets"))) for entry in entries)
     return {
@@ -217,7 +218,7 @@ def _queues(record: PointRecord, seen: Sequence[Mapping[str, Any]]) -> Iterator[
 
 
 def _places(record: PointRecord, seen: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Direction, str]]:
-    """Of the interfaces that the frames of each direction come to: one for each engine."""
+    """Places of the interfaces that the frames of each direction come to: one for each engine."""
     for direction in record.point.directions:
         found = [
             place
@@ -247,7 +248,7 @@ def _predicted(record: PointRecord, direction: Direction, place: str) -> tuple[f
             map(float, predict_queues(facts, plan, direction, where="", place=place).loads(direction))
         )
     except (EvenhandError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        return None  # what its driver does not tell, or what no driver says
+        return None  # what its driver does not report, or what no driver says
 
 
 def _get(value: Any, key: str) -> Any:

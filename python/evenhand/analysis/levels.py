@@ -22,10 +22,11 @@ else:
     jumpavg = lazy_import("jumpavg")
 
 FEWEST_RUNS = 6
-"""Numbers of which a series is cut into levels. In fewer even a change of five deviations is seldom found."""
+"""Fewest numbers of a series that is cut into levels. In fewer, even a change of five deviations is seldom
+found."""
 SHORTEST_LEVEL = 2
-"""Numbers. One alone beside others of another level is set aside: the next one shows whether it was the
-first of a new level, or a stray."""
+"""Fewest numbers of a level. One alone among others of another level is set aside: the next one shows whether
+it was the first of a new level, or a stray."""
 MOST_APART = 3
 """At most one number in so many is set aside; a series with more of them has no levels."""
 RESOLUTION = 0.002
@@ -39,7 +40,7 @@ class Levels:
     """Which numbers of a series are of one level, by their places from 0."""
 
     groups: tuple[tuple[int, ...], ...]
-    """In order; each number is in one of them, or set aside."""
+    """Groups in order; each number is in one of them, or set aside."""
     apart: tuple[int, ...] = ()
     """Set aside, in ascending order."""
 

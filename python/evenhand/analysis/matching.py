@@ -15,7 +15,7 @@ from evenhand.run.conditions import SearchConditions, conditions_of
 from evenhand.spec.point import Point
 
 UNTOLD = ("known_fps",)
-"""Of a goal: where a search began, if an earlier one guided it. It is no other question."""
+"""Keys of a goal that make no other question: where a search began, if an earlier one guided it."""
 LONGEST_VALUE = 100
 """Characters of a set-up's value that are shown."""
 
@@ -25,7 +25,7 @@ class Match:
     """Which points go together."""
 
     of: Mapping[int, PointRecord]
-    """By the place in the first run."""
+    """Points by the place in the first run."""
     only_first: tuple[PointRecord, ...]
     only_other: tuple[PointRecord, ...]
     of_one_kind: bool
@@ -34,8 +34,8 @@ class Match:
 
 def match_points(one: CampaignRecord, another: CampaignRecord) -> Match:
     """Those alike go together, in the same suite before any; of the rest those of one procedure, the least
-    unlike before others, but only if they have the same in all that tells the points of one of the runs
-    apart: a point with one address pair is never the counterpart of one with many."""
+    unlike before others, but only if they agree in all that distinguishes the points of one of the
+    runs: a point with one address pair is never the counterpart of one with many."""
     of_one_kind = one.is_campaign == another.is_campaign
     first, other = one.points, another.points
     left, found = list(other), {}
@@ -76,7 +76,7 @@ def match_points(one: CampaignRecord, another: CampaignRecord) -> Match:
 
 
 def _telling_apart(procedure: str, *runs: Sequence[PointRecord]) -> list[str]:
-    """By what the points of this procedure in one of the runs differ among themselves."""
+    """What the points of this procedure in one of the runs differ by."""
     told = [[_told_apart_by(p.point) for p in run if p.point.procedure == procedure] for run in runs]
     return [
         name
@@ -86,8 +86,8 @@ def _telling_apart(procedure: str, *runs: Sequence[PointRecord]) -> list[str]:
 
 
 def _told_apart_by(point: Point) -> dict[str, Hashable]:
-    """What a series is made over. Of the plan the IP versions: the same series with other connections may
-    well be compared."""
+    """What a series is made over. Of the plan, only the IP versions count: the same series with other
+    connections may well be compared."""
     return {
         "addresses": (tuple(point.hosts), tuple(point.networks)),
         "frame size": point.frame_size,
@@ -108,9 +108,9 @@ def unlike_in(a: PointRecord, b: PointRecord, of_one_kind: bool = True) -> tuple
     mine, others = (asked or _conditions(record) for asked, record in zip(measured, (a, b), strict=True))
     keys = [key for key in {**mine, **others} if mine.get(key) != others.get(key)]
     if not (_is_sent_known(a) and _is_sent_known(b)):
-        # What one of them has not sent yet is no difference: then what was asked for decides.
+        # What one of them has not sent yet is not a difference: then what was asked for decides.
         keys = [key for key in keys if not key.startswith("sent ")]
-    # Counts of addresses, plan and ports stand in both; once is enough.
+    # Counts of addresses, plan and ports are in both; once is enough.
     if any(not key.startswith("sent ") for key in keys):
         keys = [key for key in keys if not key.startswith("sent ")]
     return tuple(
@@ -147,7 +147,7 @@ def measured_conditions(record: PointRecord) -> dict[str, Any] | None:
 
 
 def start_of(record: PointRecord) -> float | None:
-    """The load at which its first search was told to begin, in fps; None: wherever that search begins by
+    """The load at which its first search was set to begin, in fps; None: wherever that search begins by
     itself."""
     searches = [search for repetition in record.repetitions for search in repetition.searches]
     search = next((search for search in searches if search.is_measurement), None)
@@ -158,7 +158,7 @@ def start_of(record: PointRecord) -> float | None:
 def _told(
     procedure: str, under: Point | SearchConditions, goal: Mapping[str, Any], sent: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """By names for people."""
+    """Conditions by names for people."""
     return {
         "procedure": procedure,
         "plan": under.plan,

@@ -15,11 +15,11 @@ from evenhand.analysis.words import show_percent
 from evenhand.procedure.statistics import Interval, Statistics
 
 RatioBound: TypeAlias = Literal["none", "at_least", "at_most", "unknown"]
-"""What is known of a ratio: itself; that the true one is at least or at most as high; or, of two lower
+"""What is known of a ratio: itself; that the true one is at least or at most as high; or, with two lower
 bounds, nothing."""
 LEAST_LEVEL = RATIO_LEVEL
-"""Of a ratio's interval that is shown, or decides anything: four repetitions in both sets have 0.971, three
-have 0.9."""
+"""Lowest level of a ratio's interval that is shown, or decides anything: four repetitions in both sets have
+0.971, three have 0.9."""
 
 
 class Measured(Protocol):
@@ -60,7 +60,7 @@ class Pool:
 
     @property
     def statistics(self) -> Statistics | None:
-        """Of the values; None without one."""
+        """Statistics of the values; None without one."""
         return Statistics.of(self.values, lower_bounds=self.lower_bounds)
 
     @classmethod
@@ -68,7 +68,7 @@ class Pool:
         """A lower bound as soon as the median of one of the points is.
 
         That point may be higher than the others by any amount. Then they are not of one level, and how many
-        of all values passed at the highest load says nothing of it: the points beside it do not tell how high
+        of all values passed at the highest load says nothing of it: the points beside it do not show how high
         it is.
         """
         found = tuple(points)
@@ -90,12 +90,12 @@ class MedianRatio:
     ratio: float | None
     """None: the lower one is 0 and the upper is not."""
     interval: Interval | None
-    """Of the factor between both sets (Hodges-Lehmann), with the exact level of the Mann-Whitney
-    distribution. None where an end is no number."""
+    """Interval of the factor between both sets (Hodges-Lehmann), with the exact level of the Mann-Whitney
+    distribution. None where an end is not a number."""
     counts: tuple[int, int]
     """Values above and below the line."""
     bound: RatioBound = "none"
-    """Where a median is a lower bound itself."""
+    """What is known of the ratio where a median is a lower bound itself."""
     search_width: float = 0.0
     """How wide the brackets of the searches are, as a share of their upper ends: the median of the set where
     it is the larger."""
@@ -104,7 +104,8 @@ class MedianRatio:
 
     @property
     def firm_interval(self) -> Interval | None:
-        """None if there is none, or if there are too few repetitions for one that says anything."""
+        """The interval; None if there is none, or if there are too few repetitions for one that says
+        anything."""
         return None if self.interval is None or self.interval.level < LEAST_LEVEL else self.interval
 
     @property
@@ -133,8 +134,8 @@ class MedianRatio:
 
 
 def median_ratio(above: Measured, below: Measured) -> MedianRatio:
-    """Of the medians of two sets of independent repetitions, neither of which may be empty. The interval
-    holds whatever the true limits are within the brackets of their searches."""
+    """The ratio of the medians of two sets of independent repetitions, neither of which may be empty. The
+    interval holds whatever the true limits are within the brackets of their searches."""
     upper, lower = (Statistics.of(of.values, lower_bounds=of.lower_bounds) for of in (above, below))
     if upper is None or lower is None:
         raise ValueError("nothing to compare")
@@ -162,7 +163,8 @@ def median_ratio(above: Measured, below: Measured) -> MedianRatio:
 
 
 def _with(ratio: float | None, interval: Interval | None) -> Interval | None:
-    """Of odd samples the ratio of medians may lie beside the interval: then it reaches so far."""
+    """With odd samples, the ratio of medians may lie outside the interval: then the interval is extended to
+    it."""
     if interval is None or ratio is None:
         return interval
     return Interval(low=min(interval.low, ratio), high=max(interval.high, ratio), level=interval.level)

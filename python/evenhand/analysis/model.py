@@ -21,7 +21,7 @@ class Ratio:
     name: str
     """`gateway / plateau`."""
     above: str
-    """Of what; the title of its curve, and its addresses."""
+    """What is divided; the title of its curve, and its addresses."""
     below: str
     ratio: MedianRatio
     is_flagged: bool
@@ -44,10 +44,11 @@ class BiasVerdict:
     """What one address pair shows of this DUT, from results alone (SEED-07)."""
 
     plan: str
-    """Of the curve with many addresses."""
+    """Plan of the curve with many addresses."""
     frame_size: int | str
     hash_type: HashType | None
-    """What the DUT was set to, as the campaign says; tells DUT settings apart, and nothing else."""
+    """What the DUT was set to, as the campaign says; distinguishes DUT settings, and is used for nothing
+    else."""
     finding: str
     """`hides`, `same`, `shows_more`, or `unknown`."""
     hashes_ports: bool | None
@@ -58,7 +59,7 @@ class BiasVerdict:
     ratio: MedianRatio | None
     """One pair over many addresses: what one pair shows."""
     p_value: float | None
-    """Of the exact Mann-Whitney test, one-sided; None with too few repetitions."""
+    """The p value of the exact Mann-Whitney test, one-sided; None with too few repetitions."""
     sentence: str
     """Plain: a report's first line."""
     certainty: str
@@ -116,7 +117,7 @@ class PublishedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedComparison:
-    """A series beside Figure 7 and beside what the DUT's configuration predicts (SEED-66)."""
+    """A series next to Figure 7 and next to what the DUT's configuration predicts (SEED-66)."""
 
     curve: CurveKey
     found_rise_end: int | None
@@ -126,7 +127,7 @@ class PublishedComparison:
     predicted_rise_end: int | None
     predicted_falls_above: int | None
     rows: tuple[PublishedRow, ...]
-    """Of Figure 7 those of the same IP version; if the campaign says what was published of it, that alone."""
+    """Rows of Figure 7 for the same IP version; if the campaign says what was published of it, that alone."""
     sentences: tuple[str, ...]
     """Where they differ, and why."""
 
@@ -150,13 +151,13 @@ class Analysis:
     """All that is said of a campaign."""
 
     curves: tuple[Curve, ...]
-    """In the order of the campaign."""
+    """Curves in the order of the campaign."""
     ratios: tuple[Ratio, ...]
     bias: tuple[BiasVerdict, ...]
     """One for each setting of the DUT, IP version and frame size; the first is for the report's first
     line."""
     published: tuple[PublishedComparison, ...]
-    """For each direct series of throughput that has a shape."""
+    """A comparison for each direct series of throughput that has a shape."""
     warnings: tuple[str, ...]
     """Too few repetitions, points without a number, what could not be said."""
     testbeds: BedsVerdict | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis: address plans made anew from what a record tells of them."""
+"""Analysis: address plans made anew from what a record states of them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def sent_plan(record: PointRecord) -> Mapping[str, Any] | None:
 
 
 def plan_of(point: Point) -> AddressPlan | None:
-    """None if it is a mix, or its options are not such as a plan takes."""
+    """The plan of the point; None if it is a mix, or its options are not such as a plan takes."""
     if not is_known_plan(point.plan):
         return None
     try:
         return build_plan(point.plan, point.hosts, point.networks, point.plan_options)
     except RequestError:
-        return None  # options that are none, or do not go together
+        return None  # options that do not exist, or do not go together
 
 
 def known_plan(record: PointRecord) -> AddressPlan | None:
-    """The same; None as well if another one was sent: the run of a verb does not tell all options of its
+    """The same; None as well if another one was sent: the run of a verb does not state all options of its
     plan."""
     plan, sent = plan_of(record.point), sent_plan(record)
     return None if plan is None or (sent is not None and sent != plan.to_contract()) else plan

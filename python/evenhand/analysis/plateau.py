@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analysis: where a curve rises, where it is level, where it falls (SEED-66).
-docs/explanation/reading-a-series.md tells why so.
+docs/explanation/reading-a-series.md explains why.
 
 A point counts as lower than the plateau if its median is lower by more than RELEVANT, and its repetitions are
 lower than those of the plateau by more than their noise: an exact one-sided Mann-Whitney test, in which each
@@ -27,7 +27,7 @@ RELEVANT = SAME_WITHIN
 """The draft's "about equal", here as there."""
 LEVEL = 0.05
 LEAST_FOR_TEST = 4
-"""Of three repetitions nobody knows the noise."""
+"""Fewest repetitions for a test: with three, the noise is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +58,8 @@ def find_shape(
     comparisons = possible_comparisons(len(measured))
     outside = _compare(measured, first, last, relevant=relevant, alpha=level / comparisons)
     is_lower = [outside[i].test.is_lower if i in outside else False for i in range(len(measured))]
-    # What is not told apart from the plateau is no evidence of a rise or a fall, so the plateau is taken to
-    # reach there.
+    # What cannot be distinguished from the plateau is not evidence of a rise or a fall, so the plateau is
+    # taken to reach there.
     first, last = is_lower.index(False), len(is_lower) - 1 - is_lower[::-1].index(False)
     plateau = measured[first : last + 1]
     pool = Pool.of(plateau)
@@ -92,7 +92,7 @@ def choose_plateau(medians: Sequence[float], relevant: float) -> tuple[int, int]
     """First and last place of the points that may be the plateau: all between those whose median is within
     `relevant` of its level.
 
-    The level begins at the highest median that does not stand alone, which noise has lifted, and comes down
+    The level begins at the highest median that is not alone, which noise has lifted, and comes down
     to the median of what is within reach of it.
     """
     anchor = next(
@@ -128,8 +128,8 @@ def _stands_alone(medians: Sequence[float], place: int, relevant: float) -> bool
 
 
 def possible_comparisons(points: int) -> int:
-    """Of one point with a plateau that it is no part of: the sum, over all runs of neighbours, of the points
-    outside."""
+    """Comparisons of one point with a plateau that it is not part of: the sum, over all runs of neighbours,
+    of the points outside."""
     return (points - 1) * points * (points + 1) // 3
 
 

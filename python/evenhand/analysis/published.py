@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis: a series beside the rows of the draft's Figure 7 and beside what the DUT's own configuration
+"""Analysis: a series next to the rows of the draft's Figure 7 and next to what the DUT's own configuration
 predicts (SEED-66).
 
 A difference is explained by what is known, never tuned away: the published routers had other hash keys,
@@ -53,12 +53,12 @@ FIGURE_7 = (
         falls_above=2048,
     ),
 )
-"""With hosts on the link and a hash of addresses only."""
+"""Rows with hosts on the link and a hash of addresses only."""
 
 
 def published_comparisons(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[PublishedComparison, ...]:
     """One for each series of throughput over addresses on the link that has three points or more, and whose
-    plateau is no lower bound."""
+    plateau is not a lower bound."""
     return tuple(
         _comparison(curve, curve.shape, _rows_for(record, curve))
         for curve in curves
@@ -73,8 +73,8 @@ def published_comparisons(record: CampaignRecord, curves: Sequence[Curve]) -> tu
 
 
 def predicted_shape(curve: Curve) -> Shape | None:
-    """That of the prediction, at the points that were measured and by the same rule; None if nothing is known
-    of the DUT."""
+    """The shape of the prediction, at the points that were measured and by the same rule; None if nothing is
+    known of the DUT."""
     points = [
         replace(point, values=(point.predicted,), uppers=(), statistics=Statistics.of([point.predicted]))
         for point in curve.measured
@@ -209,7 +209,7 @@ def _rows_for(record: CampaignRecord, curve: Curve) -> tuple[PublishedRow, ...]:
 
 
 def _row(table: Mapping[str, Any], version: int | None) -> PublishedRow | None:
-    """Of a campaign's `[[published]]`; None if it tells of no rise."""
+    """The row of a campaign's `[[published]]`; None if it states no rise."""
     rise_end, falls_above = table.get("rises-up-to"), table.get("falls-above")
     if not isinstance(rise_end, int) or version is None:
         return None

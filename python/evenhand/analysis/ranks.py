@@ -70,8 +70,8 @@ def ratio_interval(
     below_uppers: Sequence[float] = (),
     level: float = RATIO_LEVEL,
 ) -> Interval | None:
-    """Of the factor between two samples (Hodges and Lehmann): from the k-th lowest to the k-th highest of all
-    ratios of one value above to one below, none of them negative.
+    """Interval of the factor between two samples (Hodges and Lehmann): from the k-th lowest to the k-th
+    highest of all ratios of one value above to one below, none of them negative.
 
     It holds the factors that a two-sided Mann-Whitney test does not refute. If both samples have one
     distribution but for a factor, it covers that with exactly the level that is stated, whatever the
@@ -84,7 +84,7 @@ def ratio_interval(
         below_uppers: The same of `below`.
         level: The least that is wanted.
 
-    None if an end is no number, since values below are 0.
+    None if an end is not a number, since values below are 0.
     """
     if not above or not below:
         raise ValueError("nothing to compare")

@@ -20,7 +20,7 @@ COARSE = SAME_WITHIN / 2
 """Where searches leave a wider bracket, a difference must be beyond the tolerance with all that the brackets
 leave open."""
 PRECISIONS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
-"""That are recommended; a finer one asks for more than a tester's clock can keep."""
+"""Precisions that are recommended; a finer one asks for more than a tester's clock can keep."""
 
 
 def ratios_of(curves: Sequence[Curve]) -> tuple[Ratio, ...]:

@@ -2,7 +2,7 @@
 """Analysis: several sessions of each side held against each other, where a session is all of one run.
 
 What changes from one session to the next, such as a reboot, moves all repetitions of a run together: they
-tell nothing of it. So here the unit is the session: each has one value at a point, the median of its
+say nothing about it. So here the unit is the session: each has one value at a point, the median of its
 repetitions.
 """
 

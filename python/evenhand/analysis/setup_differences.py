@@ -12,12 +12,12 @@ from evenhand.analysis.words import join
 from evenhand.run.campaign_record import CampaignRecord
 
 NOT_TOLD = ("own_dut.neighbor_table.", "dut.neighbor_table.", "dut.connection_table.counted.")
-"""Of a testbed, in a campaign and in the run of a verb: what its kernel has counted since it was started,
-which is no set-up."""
+"""Keys of a testbed, in a campaign and in the run of a verb: what its kernel has counted since it was
+started, which is not a set-up."""
 
 
 def setup_differences(records: Sequence[CampaignRecord]) -> Iterator[SetupDifference]:
-    """Of versions, host, testbed and campaign file; in that order."""
+    """Differences of versions, host, testbed and campaign file; in that order."""
     setups = [dict(_setup(record)) for record in records]
     for what in dict.fromkeys(key for setup in setups for key in setup):
         values = tuple(setup.get(what) for setup in setups)

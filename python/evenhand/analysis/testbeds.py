@@ -4,9 +4,9 @@
 Two testbeds differ at a point if an exact two-sided Mann-Whitney test of their repetitions says so, in which
 the lower ones count as high as the lowest loads that failed in their searches, at a level that is divided by
 all the pairs that are compared in the campaign (Bonferroni): where all testbeds are alike, noise makes any of
-them differ anywhere with at most probability LEVEL. A difference is told however small it is; one below
-RELEVANT is told to be that. Where there are too few repetitions for that test the noise is not known, and
-medians that are RELEVANT apart count: a tolerance, no test.
+them differ anywhere with at most probability LEVEL. A difference is reported however small it is; one below
+RELEVANT is reported as such. Where there are too few repetitions for that test the noise is not known, and
+medians that are RELEVANT apart count: a tolerance, not a test.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def compare_testbeds(
 ) -> BedsVerdict | None:
     """Which testbeds disagree where. None: no point was measured by more than one."""
     shared = [(found, values_by_testbed(found)) for found in record.points]
-    # Of two that passed at the highest load nobody knows which does more.
+    # Of two that passed at the highest load, it is not known which does more.
     pairs = [
         (found, values, pair)
         for found, values in shared

@@ -12,16 +12,16 @@ class BedDifference:
     """One point on two testbeds."""
 
     key: str
-    """Of the point."""
+    """Key of the point."""
     testbeds: tuple[str, str]
     medians: tuple[float, float]
-    """In the unit of the procedure's figure."""
+    """Medians in the unit of the procedure's figure."""
     change: float | None
-    """Of the second to the first, as a share of it; None if that is 0."""
+    """Change from the first to the second, as a share of it; None if that is 0."""
     p_value: float | None
     """Two-sided; None: too few repetitions for a test."""
     is_different: bool
-    """By more than their noise."""
+    """Whether they differ by more than their noise."""
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -39,11 +39,11 @@ class BedsVerdict:
     """Whether the testbeds of a campaign agree."""
 
     testbeds: tuple[str, ...]
-    """That have a point in common with another one."""
+    """Testbeds that have a point in common with another one."""
     tests: tuple[BedDifference, ...]
     """Each pair at each point."""
     sentences: tuple[str, ...]
-    """For people: which disagree, and where."""
+    """Sentences for people: which disagree, and where."""
     method: str
 
     @property

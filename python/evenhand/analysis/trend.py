@@ -93,7 +93,7 @@ class _Series:
     is_campaign: bool
     testbed: dict[str, str]
     found: dict[int, PointRecord] = field(default_factory=dict)
-    """By the places of the runs."""
+    """Points by the places of the runs."""
     unlike: tuple[str, ...] = ()
 
 
@@ -162,7 +162,7 @@ def _series(records: Sequence[CampaignRecord]) -> list[_Series]:
             alike = next((each for each, lines in zip(left, unlike, strict=True) if not lines), None)
             if alike is None:
                 if not _says_how(point) and left:
-                    continue  # not measured, and nothing tells how it would have been: a gap
+                    continue  # not measured, and nothing says how it would have been: a gap
                 alike = _Series(
                     latest=point,
                     is_campaign=record.is_campaign,

@@ -30,7 +30,7 @@ class TrendRun:
     created_at: str
     """UTC, as the file has it."""
     version: str | None
-    """Of its DUT, such as the kernel; None: nothing tells it."""
+    """Version of its DUT, such as the kernel; None: nothing states it."""
     is_finished: bool
 
     def to_document(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class TrendValue:
     run: int
     """Its place in `Trend.runs`."""
     statistics: Statistics | None
-    """Of its repetitions; None: no number."""
+    """Statistics of its repetitions; None: no number."""
     upper: float | None = None
     """The median limit lies between the median and this (`PointRecord.median_upper`)."""
     is_at_least: bool = False
@@ -58,8 +58,8 @@ class TrendValue:
     reason: str | None = None
     """Why there is no number."""
     is_apart: bool = False
-    """Set aside: beside its neighbours it is of no level. As the last of its point it may be the first of a
-    new one."""
+    """Set aside: compared with its neighbours it is of no level. As the last of its point it may be the first
+    of a new one."""
 
     @property
     def median(self) -> float | None:
@@ -85,7 +85,7 @@ class Level:
     runs: int
     """How many have a number and are not set aside."""
     median: float
-    """Of the medians of these runs."""
+    """Median of the medians of these runs."""
     is_at_least: bool
 
     def to_document(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """From one level to the next, or from one run to the next."""
+    """A change from one level to the next, or from one run to the next."""
 
     before_run: int
     """The last run with a number before it."""
@@ -115,7 +115,7 @@ class Change:
     """Below 1 is worse; None: from something to nothing, where less is better."""
     by: By
     differences: tuple[SetupDifference, ...]
-    """Between the set-ups of these two runs."""
+    """Differences between the set-ups of these two runs."""
 
     @property
     def is_regression(self) -> bool:
@@ -140,7 +140,7 @@ class PointTrend:
     """A point in all runs."""
 
     key: str
-    """Of the point in the latest run that has it."""
+    """Key of the point in the latest run that has it."""
     point: Point
     """There."""
     figure: Figure
@@ -153,7 +153,7 @@ class PointTrend:
     changes: tuple[Change, ...]
     judged_by: Judged
     unlike: tuple[str, ...] = ()
-    """In what it was not measured as another point of the same trend that is otherwise the same."""
+    """What was measured otherwise than at another point of the same trend that is otherwise the same."""
 
     @property
     def measured(self) -> tuple[TrendValue, ...]:
@@ -199,7 +199,7 @@ class Trend:
 
     over: Over
     runs: tuple[TrendRun, ...]
-    """In the order of `over`; of one version, by time."""
+    """Runs in the order of `over`; of one version, by time."""
     points: tuple[PointTrend, ...]
 
     @property
@@ -215,7 +215,7 @@ class Trend:
 
     @property
     def unlike(self) -> tuple[str, ...]:
-        """In what points were not measured alike."""
+        """What was not alike when points were measured."""
         return tuple(dict.fromkeys(line for point in self.points for line in point.unlike))
 
     def to_document(self) -> dict[str, Any]:

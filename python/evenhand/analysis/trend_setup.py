@@ -13,11 +13,11 @@ from evenhand.analysis.words import join
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 
 VERSION_FACTS = ("system", "kernel")
-"""Of a DUT: what is expected to change from one run to another. The later one says more."""
+"""Facts of a DUT that are expected to change from one run to another. The later one says more."""
 HARDWARE_FACTS = ("machine", "cpu_model", "nic")
-"""Of DUT and tester: with other hardware the numbers are those of another testbed."""
+"""Facts of DUT and tester: with other hardware the numbers are those of another testbed."""
 REFERENCE = "reference"
-"""The kind of a DUT that is the reference router: a program, whose version stands in its machine too."""
+"""The kind of a DUT that is the reference router: a program, whose version is in its machine too."""
 
 
 def testbed_of(record: CampaignRecord, point: PointRecord) -> dict[str, str]:
@@ -44,8 +44,8 @@ def differing(one: Mapping[str, str], another: Mapping[str, str]) -> tuple[str, 
 
 
 def versions_of(records: Sequence[CampaignRecord]) -> list[str | None]:
-    """The version of the DUT in each run: of the facts that tell it, those that are not the same in all runs;
-    if all are, the one that says most."""
+    """The version of the DUT in each run: of the facts that state it, those that are not the same in all
+    runs; if all are, the one that says most."""
     facts = [_versions(record) for record in records]
     names = list(dict.fromkeys(name for of_run in facts for name in of_run))
     apart = [name for name in names if len({of_run.get(name) for of_run in facts}) > 1] or names[-1:]
@@ -79,7 +79,7 @@ def _identity(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _versions(record: CampaignRecord) -> dict[str, str]:
-    """By their names, of all DUTs of a run."""
+    """Versions by their names, of all DUTs of a run."""
     found: dict[str, list[str]] = {}
     for document in record.testbeds.values():
         own, dut = _mapping(document.get("own_dut")), _mapping(document.get("dut"))

@@ -30,5 +30,5 @@ def join(words: Sequence[str]) -> str:
 
 
 def as_sentence(text: str) -> str:
-    """With a capital letter at its begin."""
+    """The text with a capital letter at its beginning."""
     return text[:1].upper() + text[1:]

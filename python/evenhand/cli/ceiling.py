@@ -11,7 +11,7 @@ from evenhand.procedure import CeilingGoal
 def read_ceiling_goal(
     *, maximum_rate: str | None, minimum_rate: str | None, duration: str, precision: str
 ) -> CeilingGoal:
-    """From the options. RequestError names the option."""
+    """The goal from the options. RequestError names the option."""
     goal = CeilingGoal(
         max_fps=None if maximum_rate is None else parse_rate(maximum_rate, where="--maximum-rate"),
         min_fps=None if minimum_rate is None else parse_rate(minimum_rate, where="--minimum-rate"),

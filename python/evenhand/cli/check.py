@@ -268,8 +268,8 @@ def _unmet(survey: HostSurvey, required: list[Requirement], run: CheckRun) -> Ho
 
 
 def _setup_of(testbed: str, plan: AddressPlan) -> tuple[Setup | None, HostError | None]:
-    """Or what this host lacks for it: what else the host offers is told before that. RequestError if the file
-    itself is wrong."""
+    """The set-up, or what this host lacks for it: what else the host offers is reported before that.
+    RequestError if the file itself is wrong."""
     try:
         setup = read_setup(testbed, plan)
     except HostError as error:

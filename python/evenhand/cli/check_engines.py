@@ -26,7 +26,7 @@ class CheckedEngines:
     """What was found of each of several engines."""
 
     def __init__(self, setup: Setup) -> None:
-        """Of a testbed with `[[engine]]`; nothing is asked yet."""
+        """For a testbed with `[[engine]]`; no engine is asked yet."""
         self._setup = setup
         self._surveys: dict[str, HostSurvey | HostError] = {}
         self._ports: dict[str, list[PortFacts]] = {}
@@ -35,7 +35,7 @@ class CheckedEngines:
 
     @property
     def cpus(self) -> list[int]:
-        """Of all engines, in their order."""
+        """CPUs of all engines, in their order."""
         return [cpu for engine in self._setup.testbed.engine for cpu in engine.cpus]
 
     def survey(self, watch_s: float) -> Iterator[Table | str]:
@@ -64,7 +64,8 @@ class CheckedEngines:
                 yield "\n".join(["What to do there", *advice])
 
     def look(self, tester: OpenTester) -> Iterator[Table | str]:
-        """At what the engines told of their ports, and at their clocks. What is to be shown."""
+        """Look at what the engines reported of their ports, and at their clocks. Yields what is to be
+        shown."""
         session = tester.session
         assert isinstance(session, EngineGroup)
         self._opened, self._clocks = tester.opened["engines"], session.clocks
@@ -77,7 +78,7 @@ class CheckedEngines:
                     opened=opened,
                     resolved=resolved.get(engine.name, {}),
                     workers=engine.workers,
-                    # What the kernel tells of a port elsewhere is not asked.
+                    # What the kernel of another host says of a port is not asked.
                     interface=read_interface(engine.ports[side].device)
                     if engine.ssh is None
                     else InterfaceFacts(),
@@ -95,7 +96,7 @@ class CheckedEngines:
 
     @property
     def ports(self) -> list[PortFacts]:
-        """Of all engines, once they have been looked at."""
+        """Ports of all engines, once they have been looked at."""
         return [port for of_engine in self._ports.values() for port in of_engine]
 
     def to_document(self) -> list[dict[str, Any]]:

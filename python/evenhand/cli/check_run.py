@@ -99,7 +99,7 @@ class CheckRun:
         self.unreached: HostError | None = None
 
     def survey(self, watch_s: float, progress: ProgressDisplay) -> HostSurvey:
-        """The host itself; first of all, since it tells why the rest may fail."""
+        """The host itself; first of all, since it shows why the rest may fail."""
         if watch_s:
             progress.on_event(
                 Began(
@@ -156,7 +156,7 @@ class CheckRun:
                 "is_dut_resolved": tester.unresolved is None,
                 "unresolved": None if tester.unresolved is None else str(tester.unresolved),
                 "unreached": None if tester.unreached is None else str(tester.unreached),
-                # Of several engines those of the first one, as in every document.
+                # With several engines, those of the first one, as in every document.
                 "ports": {port.side: port.to_document() for port in ports[: len(SIDES)]},
                 "clock_offsets": [asdict(offset) for offset in offsets],
                 **({} if engines is None else {"engines": engines.to_document()}),
@@ -191,8 +191,8 @@ class CheckRun:
     def check_cable(
         self, setup: Setup, file: Path, progress: ProgressDisplay, *, pull_s: float | None
     ) -> None:
-        """The two ports joined by a cable, with both IP versions; one file has all of it. Of several engines
-        one after the other."""
+        """The two ports joined by a cable, with both IP versions; one file has all of it. With several
+        engines, one after the other."""
         alone = setup.each_alone()
         tests: dict[str, CableTest] = {}
         for name, each in (alone or {"": setup}).items():
@@ -264,7 +264,7 @@ class CheckRun:
     def _find_limits(
         self, tester: Tester, engines: Sequence[TestbedEngine], progress: ProgressDisplay
     ) -> None:
-        """What `--limits host` would take. That a host keeps none is a finding here, and no error."""
+        """What `--limits host` would take. If a host keeps none, that is a finding here, and not an error."""
         try:
             found = measure_host_limits(
                 tester, engines=engines, engine=self._engine, on_event=progress.on_event
@@ -280,7 +280,7 @@ class CheckRun:
             out().print(line, markup=False)
 
     def to_document(self) -> dict[str, Any]:
-        """As contract/check.schema.json says."""
+        """The document, as contract/check.schema.json describes it."""
         assert self._survey is not None
         return {
             "command": "check",
@@ -318,8 +318,8 @@ class CheckRun:
 
 
 def _unopened_document(setup: Setup, error: EvenhandError) -> dict[str, Any]:
-    """What stands under `testbed` where a port did not open: its error; the other port was not tried, or is
-    not known to have opened."""
+    """What is written under `testbed` where a port did not open: its error; the other port was not tried, or
+    is not known to have opened."""
     ports = {
         side: {"device": port.device, "error": error_part(error)}
         if error.where.startswith(f"{side}.")

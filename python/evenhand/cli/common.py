@@ -48,7 +48,7 @@ EngineOption = Annotated[
 
 
 def quoted(path: Path | str) -> str:
-    """As it has to be typed."""
+    """The path as it has to be typed."""
     return shlex.quote(str(path))
 
 
@@ -71,7 +71,7 @@ def err() -> Console:
 
 _COMMAND = re.compile(r"(?<![\w/.-])(sudo )?evenhand (?=[a-z])")
 _PATH_OF_SUDO = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Debian's secure_path: what a user's own PATH has besides, sudo does not find."""
+"""Debian's secure_path: sudo does not find what is only in a user's own PATH."""
 
 
 @cache
@@ -135,5 +135,5 @@ def write_json_line(document: Any) -> None:
 
 
 def command_line() -> list[str]:
-    """As typed, for the run file."""
+    """The command line as typed, for the run file."""
     return ["evenhand", *sys.argv[1:]]

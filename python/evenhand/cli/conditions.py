@@ -91,7 +91,7 @@ class Given:
 
         Args:
             frame_size: None for procedures that take several.
-            limits: Of `limits_of`, such as `loss_ratio`.
+            limits: Limits from `limits_of`, such as `loss_ratio`.
         """
         conditions = Conditions(
             **self.conditions, limits=limits_of(setup.testbed.limits, given=self.limits, **limits)
@@ -116,15 +116,15 @@ class Given:
         """How long a procedure with this goal should take.
 
         Args:
-            options: Of the procedure.
-            times: So many frame sizes or repetitions are measured with the goal.
+            options: Options of the procedure.
+            times: Number of frame sizes or repetitions that are measured with the goal.
         """
         waits_s = self.conditions["waits"].total_s
         return procedure.expected(goal, waits_s, options=options, times=times, learning_s=self.learning_s)
 
     @property
     def learning_s(self) -> float:
-        """To have the hosts of a direct plan learnt."""
+        """Time to have the hosts of a direct plan learnt."""
         learning = self.conditions["learning"]
         return learning_s(self.plan) if self.plan.is_direct and not learning.is_skipped else 0.0
 
@@ -134,7 +134,7 @@ class Given:
     ) -> Iterator[tuple[OpenTestbed, RunStore | None, ProgressDisplay]]:
         """The testbed, ready to measure; the run file, if there is one; and the display that shows what goes
         on. It says first how long that should take."""
-        engines = EnginesOf(setup, self.engine)  # that there is none is told before the expected time
+        engines = EnginesOf(setup, self.engine)  # if there is none, that is reported before the expected time
         with ExitStack() as stack:
             store = stack.enter_context(self.run.open(verb))
             progress = stack.enter_context(progress_display(self.progress))

@@ -38,7 +38,7 @@ PRESET = "demo-linux"
 """Each plan with one address pair first, then with all addresses (SEED-02, SEED-05)."""
 QUICK = {"precision": "10%", "duration": "1s", "final-duration": "1s"}
 EXPECTED_SEARCH_S, EXPECTED_QUICK_SEARCH_S = 30.0, 18.0
-"""For the estimate of the time left only."""
+"""Expected times of the searches, for the estimate of the time left only."""
 LAB_NAME = "demo"
 MIN_CEILING_FPS = 50_000.0
 START_FPS = 500_000.0
@@ -48,7 +48,7 @@ CEILING_S = 1.0
 CEILING_PRECISION = 0.2
 """The demo needs a maximum for its router's search, not the last percent of what the tester keeps."""
 DUT_RING_FRAMES = 256
-"""Of a veth end: what a burst must fit into."""
+"""Ring of a veth end: what a burst must fit into."""
 OVERDUE_AFTER_US = 500.0
 """Five times the default: on a virtual machine a CPU is away for a few hundred microseconds now and then. A
 burst after half a millisecond still fits into the DUT's ring at up to 500 kfps per direction; above that,

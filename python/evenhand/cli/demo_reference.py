@@ -38,14 +38,14 @@ PRESET = "demo"
 """For each IP version three points: the biased result, the unbiased one, and what it should be about equal to
 (SEED-69, SEED-70, SEED-71)."""
 QUICK = {"precision": "2%", "duration": "1s", "final-duration": "1s"}
-"""Also for a host that takes a CPU away every 0.75 to 2.25 s: hardly a trial of 2 s is undisturbed there, and
-one in three of 1 s. In less than 0.8 s the queue would hide more than the 2 % within which a search is as
-predicted."""
+"""Suited also to a host that takes a CPU away every 0.75 to 2.25 s: hardly a trial of 2 s is undisturbed
+there, and one in three of 1 s. In less than 0.8 s the queue would hide more than the 2 % within which a
+search is as predicted."""
 PLAIN_LOSS_RATIO = 0.02
 """More than that counts without a repetition: a CPU that is taken away costs some frames once. As a campaign
 the preset repeats every loss, which takes longer and comes to the same."""
 EXPECTED_S = (28.0, 22.0, 22.0)
-"""Of the searches. For the estimate of the time left only."""
+"""Expected times of the searches. For the estimate of the time left only."""
 
 
 def demo_goal(point: Point) -> ThroughputGoal:

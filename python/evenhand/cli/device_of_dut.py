@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand predict --dut TESTBED`: the device is the DUT itself, as its drivers tell it over SSH."""
+"""`evenhand predict --dut TESTBED`: the device is the DUT itself, as its drivers report it over SSH."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def device_of_dut(
     """The queues of the interface that each direction comes to, and whose they are, for people.
 
     Raises:
-        RequestError: An option beside it says what the DUT is asked for; its driver does not tell; or its
-            interfaces hash differently, so that both directions are not one device.
+        RequestError: Another option says what the DUT is asked for; its driver does not report it; or
+            its interfaces hash differently, so that both directions are not one device.
         HostError: It cannot be reached.
     """
     given = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand dut`: what the DUT has to be told. `setup` prints, and touches no device; the others are in
+"""`evenhand dut`: how the DUT has to be set up. `setup` prints, and touches no device; the others are in
 dut_over_ssh.py."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an error is told: three lines on stderr, and with --json the one document on stdout as well
+"""How an error is reported: three lines on stderr, and with --json the one document on stdout as well
 (contract/error.schema.json)."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TOLD = "the document contains the error"
 
 
 def error_part(error: EvenhandError | None) -> dict[str, Any] | None:
-    """What stands under `error` in a document: `id` is which error it is, `code` the exit code. None for
+    """What is written under `error` in a document: `id` is which error it is, `code` the exit code. None for
     none."""
     if error is None:
         return None
@@ -38,7 +38,7 @@ def told(error: E) -> E:
 
 
 def tell(error: EvenhandError, command: str | None, *, is_json: bool, is_debug: bool) -> int:
-    """Tell it; the exit code.
+    """Report it; returns the exit code.
 
     Args:
         command: The verb; None if it is not known.

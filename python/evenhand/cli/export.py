@@ -37,7 +37,7 @@ class Format(StrEnum):
 
 
 class Table(StrEnum):
-    """Of what there is a row."""
+    """What each row is about."""
 
     POINTS = "points"
     REPETITIONS = "repetitions"

@@ -274,8 +274,8 @@ def _show_lab(lab: Lab, name: str) -> None:
 
 
 def _first_maximum(lab: Lab) -> str:
-    """Above what this DUT does, and no more than two CPUs can offer: a search that begins far above what the
-    tester keeps has nothing but INVALID trials."""
+    """A maximum above what this DUT does, and no more than two CPUs can offer: a search that begins far above
+    what the tester keeps has nothing but INVALID trials."""
     # A NAT64 has TAYGA before it.
     has_translator = lab.nat is not None and lab.nat.inside.version != lab.nat.pool.version
     if has_translator or translates(lab.plan):
@@ -302,7 +302,7 @@ def _show_changes(*names: str) -> None:
     changed is so for all labs: it is shown once.
 
     Args:
-        names: Of the labs that are up; none: others have changed them.
+        names: Names of the labs that are up; none: others have changed them.
     """
     changes = raised_limits()
     if not changes:

@@ -14,7 +14,8 @@ from evenhand.run import read_record
 from evenhand.spec.point import Point
 
 SHARE = 0.02
-"""Of a campaign's time that its page may take at most: all of its trials are read and drawn each time."""
+"""Largest share of a campaign's time that its page may take: all of its trials are read and drawn each
+time."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,10 +25,10 @@ class LivePage:
 
     run: Path
     target: Path | None
-    """None: there is no page."""
+    """The page; None: there is no page."""
     say: Callable[[str], object] = field(default=lambda text: None)
     _not_before_s: float = field(default=0.0, init=False)
-    """By the monotonic clock."""
+    """Time by the monotonic clock."""
     _is_new: bool = field(default=False, init=False)
     """There was none before this campaign."""
     _has_failed: bool = field(default=False, init=False)

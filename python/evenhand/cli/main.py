@@ -51,7 +51,7 @@ def app_of(names: tuple[str, ...] = ()) -> Verbs:
 def app_for(arguments: Sequence[str]) -> Verbs:
     """The command with the one verb that this command line names, or with all if its first word is none."""
     first = arguments[0] if arguments else ""
-    if first == "--version":  # is told before a verb is looked at, and all verbs take a second to load
+    if first == "--version":  # is handled before a verb is looked at, and all verbs take a second to load
         return app_of(("status",))
     return app_of((first,) if first in verb_names() else ())
 

@@ -73,7 +73,7 @@ def _measure(request: _Request) -> None:
     sizes, notes = read_sizes_of(procedure, given.plan, request.frame_size)
     repetitions = Repetitions() if request.repetition is None else request.repetition.read()
     after: Path | None = getattr(options, "after", None)
-    # What is wrong with the options is told before any file is read.
+    # What is wrong with the options is reported before any file is read.
     request.goal(TestbedLimits(), None if after is None else ANY_THROUGHPUT)
     _check_one_throughput(request, len(sizes))
     setup = given.read_setup()
@@ -111,7 +111,7 @@ def _check_one_throughput(request: _Request, sizes: int) -> None:
 def _known(
     after: Path | None, setup: Setup, given: Given, sizes: tuple[FrameSize, ...]
 ) -> dict[FrameSize, KnownThroughput]:
-    """By frame size, what the run file of `--after` has. RequestError if it lacks one."""
+    """The throughput in the run file of `--after`, by frame size. RequestError if it lacks one."""
     if after is None:
         return {}
     return {

@@ -54,18 +54,18 @@ _TRANSLATORS: dict[TranslatorProgram | None, Translator | None] = {
 
 
 def read_translator(wish: TranslatorProgram | None) -> Translator | None:
-    """As the DUT is told; None: nothing is wished."""
+    """The wish in the form that the DUT is set up with; None: nothing is wished."""
     return _TRANSLATORS[wish]
 
 
 def read_nat_ports(wish: NatPortsWish | None) -> NatPorts:
-    """As the DUT is told."""
+    """The wish in the form that the DUT is set up with."""
     return _PORTS[wish]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NatOptions:
-    """What somebody may choose of a NAT that is set up over SSH or by a script."""
+    """What the user may choose of a NAT that is set up over SSH or by a script."""
 
     nat_ports: Annotated[
         NatPortsWish | None,
@@ -98,7 +98,7 @@ class NatOptions:
     ] = None
 
     def read(self) -> NatWishes:
-        """As the DUT is told."""
+        """The wishes in the form that the DUT is set up with."""
         return NatWishes(
             ports=read_nat_ports(self.nat_ports),
             addresses=_ADDRESSES[self.nat_addresses],

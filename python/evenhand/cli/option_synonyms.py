@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 _ANY: Final = ""
-"""Of a verb, whatever options it has."""
+"""Matches a verb whatever options it has."""
 
 
 def _called(*options: str) -> tuple[tuple[str, str], ...]:
@@ -92,7 +92,7 @@ OTHER_NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "-4": _IPV4,
     "--version": ((_ANY, "`evenhand --version` tells it."),),
 }
-"""By the name, or by verb and name: what is said, behind an option or an argument that the verb must have.
+"""By name, or by verb and name: what is said after an option or an argument that the verb must have.
 The first that fits is."""
 
 

@@ -40,7 +40,7 @@ EXAMPLE = "Example: evenhand plan prove gateway-v4 --frames 1e8 --seed 7"
 SUSPICIOUS = 1
 """Exit code: the proof was made, and its answer is no, so that a script need not read the text."""
 DRAWS_PER_S = 2e7
-"""Of one CPU, drawn and counted; for the expected time only."""
+"""Numbers that one CPU draws and counts per second; for the expected time only."""
 _LARGEST_FIRST = 2**48 - 1 - MAX_PROOF_FRAMES * 128
 """The tag's sequence number has 48 bits (contract/request.schema.json)."""
 

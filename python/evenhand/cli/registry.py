@@ -49,11 +49,11 @@ _LAST = {
     "trial": VerbPlace("trial", "trial"),
     "worker": VerbPlace("worker", "worker"),
 }
-"""Verbs that are no procedures."""
+"""Verbs that are not procedures."""
 
 
 def procedure_verbs() -> dict[str, Procedure]:
-    """By the name of the verb."""
+    """Procedures by the name of the verb."""
     return {each.verb: each for each in PROCEDURES.values() if each.verb is not None}
 
 

@@ -154,7 +154,7 @@ def router(
 
 @contextmanager
 def _flush_wanted() -> Iterator[threading.Event]:
-    """Set by SIGUSR1: somebody wants the connection table empty."""
+    """Set by SIGUSR1: the connection table is to be emptied."""
     wanted = threading.Event()
     before = signal.signal(signal.SIGUSR1, lambda number, frame: wanted.set())
     try:
@@ -191,7 +191,7 @@ def describe_hosts(plan: AddressPlan) -> str:
 
 
 def others_lines(cpus: RouterCpus) -> list[str]:
-    """What somebody else's router on this host has to do with this one's results."""
+    """What the router of another user on this host has to do with this one's results."""
     if cpus.other is None:
         return []
     own = "Measure with one at a time, or give each of them its own CPUs: taskset -c 2,3 evenhand router ..."

@@ -219,7 +219,8 @@ def _executor(
     hosts: Sequence[WorkerHost] | None,
     engine: Path | None,
 ) -> tuple[Executor, str]:
-    """Who measures, and on which testbed; what is wrong with either is told before anything is measured."""
+    """Who measures, and on which testbed; what is wrong with either is reported before anything is
+    measured."""
     if scheduler is None and hosts is None:
         chosen = choose_testbed(plan, testbed)
         check_fit(plan, chosen, engine=engine)
@@ -298,7 +299,7 @@ def _measure(
             page.say = display.say
             for note in plan.notes:
                 display.say(f"Note: {note}")
-            page.write()  # whether it can be written is told before anything is measured
+            page.write()  # whether it can be written is reported before anything is measured
             running = RunningFile(path)
 
             def on_event(event: CampaignEvent | ProcedureEvent) -> None:
@@ -337,7 +338,7 @@ def _measure(
 
 @contextmanager
 def _ending(store: RunStore, source: Path, page: LivePage) -> Iterator[None]:
-    """However it ends, somebody is told where the trials are and how to go on. What a full disk did not take
+    """However it ends, the user is shown where the trials are and how to go on. What a full disk did not take
     is shown."""
     try:
         with store:

@@ -48,7 +48,7 @@ def show(file: FileArgument, point: PointOption = None, json_output: JsonOption 
 
 
 def find_point(record: CampaignRecord, name: str) -> PointRecord:
-    """By its number from 1, or by its key. RequestError if there is none."""
+    """The point by its number from 1, or by its key. RequestError if there is none."""
     found = next((point for point in record.points if point.point.key == name), None)
     if (
         found is None

@@ -29,7 +29,7 @@ def status(
 
 
 def show_status(verb: str, found: CampaignStatus, *, is_json: bool) -> None:
-    """On stdout."""
+    """Show the status on stdout."""
     left_s = 0.0 if found.finished_at is not None else time_left_s(found.points)
     if is_json:
         write_json({"command": verb, **campaign_document(found, left_s)})

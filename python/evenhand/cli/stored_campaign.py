@@ -71,8 +71,8 @@ def _refuse_stored(run: Path, source: Path) -> None:
 
 def _newest_of(source: Path) -> Path:
     """The file of that campaign, in this folder, that was begun last: one that is not finished, else a
-    finished one, which is told later, since the campaign file may have been changed after it. RequestError if
-    there is none.
+    finished one, which is reported later, since the campaign file may have been changed after it.
+    RequestError if there is none.
     """
     found: list[tuple[bool, str, Path]] = []
     for path in Path().glob(f"*{SUFFIX}"):
@@ -95,8 +95,8 @@ def is_finished(stored: Path, source: Path, plan: CampaignPlan, *, again: bool, 
     """Whether nothing of it is left to be measured.
 
     Args:
-        is_found: Nobody named what it is stored in. Then a finished campaign is a RequestError, since it was
-            not meant.
+        is_found: The user did not name the file that it is stored in. Then a finished campaign is a
+            RequestError, since it was not meant.
     """
     _check_unchanged(stored, source, json.loads(json.dumps(plan.spec)))
     if is_found and not again:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stdout and stderr that tell when they cannot be written: a pipe whose reader has gone, a full disk, a
+"""stdout and stderr that report when they cannot be written: a pipe whose reader has gone, a full disk, a
 closed descriptor.
 
 Python, Rich and Typer each have an answer of their own to such an error, and all of them end with 1, which is
@@ -16,11 +16,11 @@ import sys
 from evenhand.base.errors import OutputError
 
 BROKEN_PIPE = 141
-"""As a shell tells of a program that SIGPIPE ended."""
+"""Exit code that a shell reports of a program that SIGPIPE ended."""
 
 
 class _Out(io.FileIO):
-    """No OSError leaves it, so nobody else takes it for theirs."""
+    """No OSError leaves it, so no one else takes it for theirs."""
 
     is_dropped = False
     """What still comes is thrown away."""
@@ -42,7 +42,7 @@ class _Out(io.FileIO):
 
 
 class _Notes(io.FileIO):
-    """Progress and notes: no result is lost because nobody reads them."""
+    """Progress and notes: no result is lost because no one reads them."""
 
     def write(self, content: object, /) -> int | None:  # type: ignore[override]
         try:

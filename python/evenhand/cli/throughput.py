@@ -44,7 +44,7 @@ def throughput(
             where="--after, --frame-size",
             next_step="Use --single-pair-first, or one frame size.",
         )
-    # What is wrong with the options is told before the file is read.
+    # What is wrong with the options is reported before the file is read.
     THROUGHPUT.make_goal(options, retries.read(TestbedLimits()), None)
     setup = given.read_setup()
     chosen = THROUGHPUT.make_goal(options, retries.read(setup.testbed.limits), None)

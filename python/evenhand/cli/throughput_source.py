@@ -122,5 +122,5 @@ def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: Frame
 
 
 def devices_of(setup: dict[str, Any]) -> list[str]:
-    """Of a stored set-up: by its two ports a testbed is known again."""
+    """Devices of a stored set-up: a testbed is recognised by its two ports."""
     return [setup["testbed"][side]["device"] for side in ("left", "right")]

@@ -24,7 +24,7 @@ def is_plain_help(error: Any) -> bool:
 
 
 def usage_error(error: Any) -> RequestError:
-    """The same error in our own words. Typer's exceptions are told apart by what they carry: their classes
+    """The same error in our own words. Typer's exceptions are distinguished by what they carry: their classes
     are not public."""
     context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
     place = "evenhand" if context is None else str(context.command_path)
@@ -73,7 +73,7 @@ def as_typed(error: EvenhandError, arguments: Sequence[str], options: Collection
     `limits.overdue_after_us` was typed as one.
 
     Args:
-        options: Of the verb.
+        options: Options of the verb.
     """
     error.where, error.next_step = option_places(error.where, options), option_words(error.next_step, options)
     words = re.sub(r"^limits\.|_(us|s|fps|ppm)$", "", error.where)
@@ -94,7 +94,7 @@ def _wrong_value(option: str, cause: dict[str, Any]) -> RequestError:
 
 
 def _missing(name: str, parameter: Any, context: Any) -> RequestError:
-    """With what may stand there, if that is a choice."""
+    """Error with what may be written there, if that is a choice."""
     kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
     choices = [str(choice) for choice in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
     help_text = str(parameter.help or "")
@@ -115,7 +115,7 @@ def _missing(name: str, parameter: Any, context: Any) -> RequestError:
 
 
 def _option_instead(option: str, context: Any) -> str:
-    """By another tester's name for it, else by its letters."""
+    """What to use instead: by another tester's name for it, else by its letters."""
     parameters = [] if context is None else context.command.params
     known = [name for each in parameters for name in each.opts if name.startswith("-")]
     arguments = [

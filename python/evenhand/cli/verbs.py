@@ -17,8 +17,8 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 _MOST_TYPE_COLUMNS = 20
-"""Of an option's values, such as `OCTETS|imix:LETTERS`; longer ones are folded, so that the text beside them
-has room."""
+"""Most columns of an option's values, such as `OCTETS|imix:LETTERS`; longer ones are folded, so that the text
+beside them has room."""
 _TYPES, _HELP = -2, -1
 
 
@@ -57,7 +57,8 @@ class Verb(TyperCommand):
 
 
 class _OptionTable(Table):
-    """An option's names stand below each other and stay whole; values and texts beside them are folded."""
+    """An option's names are placed below each other and stay whole; values and texts beside them are
+    folded."""
 
     def add_row(self, *cells: Any, **others: Any) -> None:
         *required, long, short, opposite, short_opposite, values, text = cells

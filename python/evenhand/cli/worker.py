@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand worker`: one testbed for campaigns that somebody runs elsewhere (dask.distributed)."""
+"""`evenhand worker`: one testbed for campaigns that are run elsewhere (dask.distributed)."""
 
 from __future__ import annotations
 

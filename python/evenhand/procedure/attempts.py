@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: one trial that counts, after INVALID ones perhaps, for procedures that are no search."""
+"""Procedure: one trial that counts, after INVALID ones perhaps, for procedures that are not searches."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def check_repetitions(repetitions: int, usual: int) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class Attempts:
-    """Makes trials of one purpose; each is told and kept before the next begins (D11)."""
+    """Makes trials of one purpose; each is reported and kept before the next begins (D11)."""
 
     measurer: LoadMeasurer
     on_event: OnEvent
     record: SearchRecord
     purpose: str
     overhead_s: float
-    """Time that a trial takes besides sending; for the estimate of the time left only."""
+    """Time that a trial takes in addition to sending, in s; for the estimate of the time left only."""
     invalid_retries: int
     patience: int
     number: int = 0
-    """Of the last trial."""
+    """Number of the last trial."""
 
     def measure(self, *, what: str, load: Load, left: int, is_full_length: bool) -> Iterator[TrialResult]:
         """Trials at one load: the last one is valid, or was stopped, or there may be no more of them
@@ -55,7 +55,7 @@ class Attempts:
 
         Args:
             what: Is measured, for people.
-            left: So many loads or repetitions are to come, this one included.
+            left: Number of loads or repetitions to come, this one included.
         """
         invalid = InvalidAttempts(invalid_retries=self.invalid_retries, patience=self.patience)
         while True:

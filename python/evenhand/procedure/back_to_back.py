@@ -143,7 +143,7 @@ def search_burst(
     later: int = 0,
     on_event: OnEvent = ignore,
 ) -> BurstSearch:
-    """One search. A result near the longest burst is no limit of the DUT's yet: the search goes on with
+    """One search. A result near the longest burst is not yet a limit of the DUT: the search goes on with
     longer ones (R9004-04).
 
     Args:
@@ -355,7 +355,7 @@ def _expected_s(goal: BackToBackGoal, waits_s: float) -> float:
 
 
 def _bursts(goal: BackToBackGoal) -> int:
-    """Of one repetition."""
+    """Number of bursts of one repetition."""
     rate_fps = A_LINE_RATE_FPS if math.isinf(goal.rate_fps) else goal.rate_fps
     return 1 + math.ceil(math.log2(max(2.0, goal.max_burst_s * rate_fps / goal.step_frames)))
 

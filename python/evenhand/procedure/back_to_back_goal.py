@@ -21,7 +21,7 @@ NEAR_MAXIMUM = 0.95
 """A result at or above this share of the longest burst that is tried may be the search's limit, not the DUT's
 (R9004-04)."""
 RAISE = 4.0
-"""By this the longest burst is raised after such a result, up to LONGEST_BURST_S."""
+"""Factor by which the longest burst is raised after such a result, up to LONGEST_BURST_S."""
 RESIDUAL_S = 2.0
 """R9004-03."""
 
@@ -36,7 +36,7 @@ class BackToBackGoal:
     """How long bursts may be, how exact the search is, how often it is made."""
 
     rate_fps: float = math.inf
-    """Within the burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
+    """Rate within the burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
     deviation."""
     max_burst_s: float = 2.0
     """Longest burst that is tried at first; 30 s at most. After a result near it longer ones are tried, up to
@@ -110,8 +110,8 @@ class BackToBackGoal:
 
     @property
     def longest_trial_s(self) -> float:
-        """Of the sending phase: of the throughput where it is measured first. Longer bursts than at first may
-        follow."""
+        """Length of the sending phase: that of the throughput where it is measured first. Longer bursts than
+        at first may follow."""
         if self.throughput_fps is not None:
             return self.max_burst_s
         search_s = FULL_LENGTH_S if self.throughput_goal is None else self.throughput_goal.longest_trial_s
@@ -119,11 +119,11 @@ class BackToBackGoal:
 
     @property
     def max_frames(self) -> int:
-        """In the longest burst that is tried at first; the rate must be known."""
+        """Frames in the longest burst that is tried at first; the rate must be known."""
         return self.frames_in(self.max_burst_s)
 
     def frames_in(self, burst_s: float) -> int:
-        """Of a burst that lasts so long; the rate must be known."""
+        """Frames of a burst that lasts so long; the rate must be known."""
         return math.floor(burst_s * self.rate_fps + 1e-6)
 
     def to_document(self) -> dict[str, Any]:

@@ -32,11 +32,11 @@ class BurstSearch:
     bracket: LengthBracket
     trials: tuple[TrialResult, ...]
     attempts: tuple[int, ...]
-    """Of the trials: 1, or 2 and more after INVALID ones."""
+    """Number of each trial's attempt: 1, or 2 and more after INVALID ones."""
     longest_s: float
-    """Up to which bursts were tried: the goal's, or what that was raised to."""
+    """Length up to which bursts were tried, in s: the goal's, or what that was raised to."""
     max_frames: int
-    """In the longest one."""
+    """Frames of the longest burst."""
     is_held_back: bool = False
     """The result is near the longest burst, and the tester could not offer longer ones."""
 
@@ -66,9 +66,9 @@ class BackToBack:
 
     profile: Profile
     goal: BackToBackGoal
-    """With the rate of the bursts."""
+    """The goal, with the rate of the bursts."""
     throughput: Throughput | None
-    """As it was measured first; None if it was known from before."""
+    """The throughput that was measured first; None if it was known from before."""
     skipped: str | None
     """Why no burst was sent; None if bursts were (R9004-02)."""
     repetitions: tuple[BurstSearch, ...]
@@ -87,7 +87,7 @@ class BackToBack:
 
     @property
     def statistics(self) -> Statistics | None:
-        """Of the values, in frames."""
+        """Statistics of the values, in frames."""
         return Statistics.of(self.values)
 
     @property
@@ -97,7 +97,7 @@ class BackToBack:
 
     @property
     def standard_deviation_frames(self) -> float | None:
-        """Of the sample; None with fewer than two values."""
+        """Standard deviation of the sample; None with fewer than two values."""
         average = self.average_frames
         if average is None or len(self.values) < 2:
             return None
@@ -138,7 +138,7 @@ class BackToBack:
 
     @property
     def longest_s(self) -> float:
-        """Up to which bursts were tried: the goal's, or what that was raised to after a result near it
+        """Length up to which bursts were tried: the goal's, or what that was raised to after a result near it
         (R9004-04)."""
         return max((search.longest_s for search in self.repetitions), default=self.goal.max_burst_s)
 
@@ -182,7 +182,7 @@ class BackToBack:
 
     @property
     def deviations(self) -> list[Deviation]:
-        """From the RFCs, each once."""
+        """Deviations from the RFCs, each once."""
         found = [] if self.throughput is None else list(self.throughput.deviations)
         if self.skipped is None:
             found += [*plain_deviations(self.trials, self.profile), *self._own_deviations()]
@@ -305,7 +305,7 @@ class BackToBackTable:
 
     @property
     def deviations(self) -> list[Deviation]:
-        """Of all sizes, each once."""
+        """Deviations of all sizes, each once."""
         return each_once([deviation for row in self.rows for deviation in row.deviations], len(self.rows))
 
     def to_document(self) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def measure_burst(
     """A search for each size of bursts.
 
     Args:
-        name: Of the searches in the run file, before the size.
+        name: The name of the searches in the run file, before the size.
 
     Raises:
         RequestError: The ports do not know their line rate and the goal has no rate, or one above the line
@@ -155,7 +155,7 @@ def _run(bed: Any, goal: BurstGoal, options: BurstOptions, **conditions: Any) ->
 
 
 def _value(result: Mapping[str, Any]) -> float | None:
-    """Of several sizes of bursts the first is the point's."""
+    """The interval in s; with several sizes of bursts, that of the first one."""
     interval_s = as_number((result.get("intervals") or [result])[0].get("interval_s"))
     return None if interval_s is None else interval_s * 1e6
 

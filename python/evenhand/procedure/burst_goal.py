@@ -16,7 +16,7 @@ RFC_BURSTS = (16, 64, 256, 1024)
 """Frames of a burst (R2544-17)."""
 MOST_BURST_FRAMES = 1_000_000
 LEAST_BURSTS = 2
-"""Of a trial: fewer have no interval between them."""
+"""Fewest bursts of a trial: fewer have no interval between them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,17 +25,17 @@ class BurstGoal:
 
     burst_frames: tuple[int, ...] = RFC_BURSTS
     rate_fps: float = math.inf
-    """Within a burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
+    """Rate within a burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
     deviation."""
     precision: float = 0.005
     """The search ends when the bounds of the interval are no further apart than this share."""
     duration_s: float = 5.0
-    """Of the trials of a search."""
+    """Length of the trials of a search."""
     final_duration_s: float = FULL_LENGTH_S
-    """Of the trial that confirms its result (R2544-20)."""
+    """Length of the trial that confirms its result (R2544-20)."""
     invalid_retries: int = DEFAULT_INVALID_RETRIES
     patience: int = DEFAULT_PATIENCE
-    """As in searches."""
+    """The same as in searches."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -66,7 +66,7 @@ class BurstGoal:
 
     @property
     def longest_trial_s(self) -> float:
-        """Of the sending phase."""
+        """Length of the sending phase."""
         return self.final_duration_s
 
     def search_goal(self, frames: int) -> ThroughputGoal:

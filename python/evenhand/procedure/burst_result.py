@@ -20,16 +20,16 @@ class BurstInterval:
     """What was found for one size of bursts."""
 
     frames: int
-    """Of one burst, per direction."""
+    """Frames of one burst, per direction."""
     rate_fps: float
-    """Within it."""
+    """Rate within it."""
     search: ThroughputResult
-    """By the mean load."""
+    """The search, by the mean load."""
 
     @property
     def outcome(self) -> Outcome:
-        """Of the search. At the maximum the bursts followed each other without a gap; below the minimum no
-        interval was without loss."""
+        """Outcome of the search. At the maximum, the bursts followed each other without a gap; below the
+        minimum, no interval was without loss."""
         return self.search.outcome
 
     @property
@@ -70,12 +70,12 @@ class BurstIntervals:
 
     profile: Profile
     goal: BurstGoal
-    """With the rate of the bursts."""
+    """The goal, with the rate of the bursts."""
     intervals: tuple[BurstInterval, ...]
 
     @property
     def trials(self) -> tuple[SearchTrial, ...]:
-        """Of all searches, in order."""
+        """Trials of all searches, in order."""
         return tuple(trial for interval in self.intervals for trial in interval.search.trials)
 
     @property
@@ -89,7 +89,7 @@ class BurstIntervals:
 
     @property
     def deviations(self) -> list[Deviation]:
-        """From the RFCs, each once."""
+        """Deviations from the RFCs, each once."""
         found = collect_deviations(self.trials, self.profile)
         theoretical_fps, goal = self.profile.theoretical_fps, self.goal
         if theoretical_fps is None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: what is looked at on a cable: what the ports tell of themselves, and what a trial over it shows.
-What a port cannot do is said, and is no fault."""
+"""Procedure: what is looked at on a cable: what the ports report of themselves, and what a trial over it
+shows. What a port cannot do is said, and is not a fault."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from evenhand.procedure.ceiling import CeilingEntry
 from evenhand.trial import DirectionResult, TrialResult
 
 MOST_PPM = 100.0
-"""As a trial's limit is."""
+"""The same as a trial's limit."""
 UNEVEN = 2.0
-"""Of the shares of two queues: a hash over 2^32 pairs makes them equal but for its table."""
+"""Largest ratio of the frames of two queues: a hash over 2^32 pairs makes them equal except for its table."""
 
 
 class CableState(StrEnum):
-    """Of one check."""
+    """State of one check."""
 
     GOOD = "good"
     BAD = "bad"
     ABSENT = "absent"
-    """The port cannot, or does not tell."""
+    """The port cannot, or does not report it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class CableCheck:
     name: str
     state: CableState
     found: str
-    """In words."""
+    """The finding in words."""
 
     def to_document(self) -> dict[str, str]:
         """For `--json`, and for the file."""
@@ -54,7 +54,7 @@ class CableTest:
 
     @property
     def bad(self) -> list[CableCheck]:
-        """What somebody has to look at."""
+        """What the user has to look at."""
         return [check for check in self.checks if check.state is CableState.BAD]
 
     def to_document(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def port_checks(ports: Mapping[SideName, Mapping[str, Any]]) -> Iterator[CableCh
 
 
 def _node_of(port: Mapping[str, Any]) -> str:
-    """Nothing where nobody knows, as on a host with one."""
+    """Empty where the node is not known, as on a host with one node."""
     if port.get("numa_node") is None:
         return ""
     far = format_cpu_list(port.get("far_cpus", ()))
@@ -229,7 +229,7 @@ def _counter_checks(
 
 
 def change_of(port: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """Of the counters of a port during a trial."""
+    """Changes of the counters of a port during a trial."""
     return {
         key: after - port["before"][key]
         for key, after in port["after"].items()

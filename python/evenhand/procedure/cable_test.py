@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Procedure: what two ports do that a cable joins, without a DUT: whether frames and counters are conserved,
-how queues are used, what the ports tell of clock, stamps, PAUSE and link. What a port cannot do is said, and
-is no fault."""
+how queues are used, what the ports report of clock, stamps, PAUSE and link. What a port cannot do is said,
+and is not a fault."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ TRIAL_S = 1.0
 ATTEMPTS = 3
 """A host takes a CPU away now and then."""
 CABLE_MACS: Mapping[SideName, str] = {"left": "02:00:00:00:d0:01", "right": "02:00:00:00:d0:02"}
-"""Where each side sends to. No port has them: a port that passes on only what is sent to itself shows."""
+"""MAC that each side sends to. No port has them: a port that passes on only what is sent to itself shows."""
 FRAME_SIZES = (None, 1518)
 """The smallest, and the largest that every port takes."""
 PATIENT = Limits(overdue_after_us=10_000.0, offered_tolerance=0.01)
-"""This tests ports, not the host: a CPU that is taken away for some milliseconds is no fault of theirs."""
+"""This tests ports, not the host: a CPU that is taken away for some milliseconds is not their fault."""
 
 
 def measure_cable(
@@ -59,7 +59,7 @@ def measure_cable(
         setup: Its ports are joined by a cable; of several engines it is that of one (`Setup.each_alone`).
             What it says of a DUT is not asked for.
         plans: One for each IP version.
-        goal: Of the ceiling at the smallest frames of each plan; `limits` are those of its trials.
+        goal: The goal of the ceiling at the smallest frames of each plan; `limits` are those of its trials.
         pull_s: For so long the user may pull the cable and put it back; None: the cable is left alone.
 
     Raises:
@@ -120,7 +120,7 @@ def measure_cable(
 
 
 def expected_cable_s(goal: CeilingGoal, plans: int) -> float:
-    """Of the trials alone; for the display of progress."""
+    """Time of the trials alone; for the display of progress."""
     trial_s = TRIAL_S + CEILING_WAITS.total_s
     return plans * (len(FRAME_SIZES) * (trial_s + 2.0) + 8 * (goal.duration_s + CEILING_WAITS.total_s))
 
@@ -136,8 +136,8 @@ def _without_dut(setup: Setup) -> Setup:
 
 
 def _ports_of(tester: OpenTester) -> dict[SideName, dict[str, Any]]:
-    """What the engine told of each, without what only this machine has: of a MAC the vendor's half, of a
-    device string the device."""
+    """What the engine reported of each, without what only this machine has: of a MAC, the vendor's half; of a
+    device string, the device."""
     found: dict[SideName, dict[str, Any]] = {}
     for side in SIDES:
         told = dict(tester.opened[side])
@@ -159,7 +159,7 @@ def _quiet_trial(tester: OpenTester, what: str, on_event: OnEvent) -> TrialResul
 
 def _kept(result: TrialResult) -> dict[str, Any]:
     """The trial without the long lists, which say nothing of ports."""
-    # What one of several engines tells of itself is the trial.
+    # What each of several engines reports is contained in the trial.
     document = {key: value for key, value in result.raw.items() if key != "engines"}
     document["directions"] = {
         name: {

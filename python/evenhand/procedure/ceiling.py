@@ -17,18 +17,19 @@ from evenhand.search import Role, TesterCeiling, find_tester_ceiling, whole_load
 from evenhand.trial import Limits, TrialResult, Waits
 
 START_FPS = 1e6
-"""Where ports without a line rate begin; up from there by doubling."""
+"""Load at which ports without a line rate begin; up from there by doubling."""
 HIGHEST_FPS = 150e6
-"""Above the maximum of 100 Gbit/s with the smallest frames."""
+"""A load above the maximum of 100 Gbit/s with the smallest frames."""
 DUT_WAY, LOOPED_WAY = "dut", "looped"
 LEAST_SHARE = 0.01
 ATTEMPTS = 3
 """A host takes a CPU away now and then: that a load is kept once shows that it can be."""
 EXPECTED_LOADS = 8
-"""For the estimate of the time left only."""
+"""Number of loads, for the estimate of the time left only."""
 DEFAULT_LIMITS = Limits()
 CEILING_WAITS = Waits(after_routing_s=0.0, after_learning_s=0.1, residual_s=0.2, restabilize_s=0.1)
-"""Short: a ceiling is no result of a DUT, and what it still holds of one trial has no say in the next."""
+"""Short: a ceiling is not a result of a DUT, and what a DUT still holds of one trial does not affect the
+next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +53,11 @@ class CeilingEntry:
     profile: Profile
     ceiling: TesterCeiling
     duration_s: float
-    """Of each trial."""
+    """Duration of each trial."""
     cpus: tuple[int, ...]
     """The tester's."""
     limits: Limits
-    """By which the trials were judged."""
+    """Limits by which the trials were judged."""
 
     def to_document(self) -> dict[str, Any]:
         """For `--json` (contract/check.schema.json)."""
@@ -147,7 +148,7 @@ def record_ceiling(
     """What `find` finds, kept as a search of its own.
 
     Args:
-        label: And `goal`: see `SearchHead`.
+        label: See `SearchHead`; also for `goal`.
         find: Calls what it is given with each trial that has ended.
     """
     with recording(recorder, tester, label, kind="ceiling", goal=goal, role=Role.CEILING) as record:

@@ -55,7 +55,7 @@ _KINDS: Mapping[str, Any] = {
     "established": ConnectionWish | None,
     "single_pair": SinglePair | None,
 }
-"""Of `Conditions`, for those who run no type checker."""
+"""Types of the attributes of `Conditions`, for those who do not run a type checker."""
 
 
 def check_request(goal: object, kind: Any, conditions: Mapping[str, Any]) -> None:

@@ -77,7 +77,7 @@ class CapacityGoal:
     max_fps: float = math.inf
     """Highest rate of new connections that is tried."""
     rate_precision: float = 0.1
-    """Of each rate that is found on the way."""
+    """Precision of each rate that is found on the way."""
     alpha: float = DEFAULT_ALPHA
     """See `ConnectionRateGoal`."""
     invalid_retries: int = DEFAULT_INVALID_RETRIES
@@ -102,8 +102,8 @@ class CapacityGoal:
         self.rate_goal(self.start, None)  # checks the rest
 
     def longest_idle_s(self, waits_s: float) -> float | None:
-        """As far as it is known before: how long one of the first number of connections has no frame, or one
-        of the most, if somebody wants so many tried, even at the highest rate. None as long as that is the
+        """How long, as far as it is known before, one of the first number of connections has no frame, or one
+        of the most, if so many are to be tried, even at the highest rate. None as long as that is the
         line rate."""
         first_s = self.rate_goal(self.start, None).longest_idle_s(waits_s)
         if first_s is None or self.most == MAX_CONNECTIONS:
@@ -113,7 +113,7 @@ class CapacityGoal:
     def rate_goal(
         self, connections: int, least_fps: float | None, known_fps: float | None = None
     ) -> ConnectionRateGoal:
-        """Of the rate of so many connections, which matters down to `least_fps` only.
+        """The goal for the rate of so many connections, which matters down to `least_fps` only.
 
         Args:
             known_fps: The rate of fewer connections.
@@ -153,7 +153,7 @@ class CapacityStep:
 
     @property
     def is_held(self) -> bool | None:
-        """None if the tester did not manage to find out."""
+        """Whether that many connections are held; None if the tester did not manage to find out."""
         if self.rate.outcome in (Outcome.STOPPED, Outcome.TESTER_LIMIT) and self.rate.rate_fps is None:
             return None
         return self.rate.rate_fps is not None
@@ -182,17 +182,17 @@ class Capacity:
 
     @property
     def trials(self) -> list[SearchTrial]:
-        """Of all numbers that were tried."""
+        """Trials of all numbers that were tried."""
         return [trial for step in self.steps for trial in step.rate.trials]
 
     @property
     def deviations(self) -> list[Deviation]:
-        """From the RFCs, each once."""
+        """Deviations from the RFCs, each once."""
         found = {(d.requirement, d.text): d for step in self.steps for d in step.rate.deviations}
         return [found[key] for key in sorted(found)]
 
     def summary(self) -> dict[str, Any]:
-        """Without traffic and trials, which are those of the rates."""
+        """The document without traffic and trials, which are those of the rates."""
         return {
             "outcome": str(self.outcome),
             "capacity": self.held,
@@ -268,7 +268,7 @@ def measure_capacity(
         except RequestError as error:
             if error.code != TOO_SHORT:
                 raise
-            # What was found stands, although it is not all that was asked for.
+            # What was found is kept, although it is not all that was asked for.
             on_event(Note(text=f"{format_count(number)} connections: {error.what}. {error.next_step}"))
             return end(CapacityOutcome.TIMEOUT, held.connections, not_held)
         if step.is_held is None:
@@ -291,7 +291,7 @@ def _why_not(step: CapacityStep) -> CapacityOutcome | None:
 def check_capacity(goal: CapacityGoal, tester: OpenTester) -> None:
     """RequestError for what cannot be, before a frame is sent.
 
-    How fast more than the first number of connections are opened is only found on the way. If somebody wants
+    How fast more than the first number of connections are opened is only found on the way. If the user wants
     a certain number tried, the highest rate must be enough for that.
     """
     first = with_maximum(goal.rate_goal(goal.start, None), tester)
@@ -342,7 +342,7 @@ def _run(bed: Any, goal: CapacityGoal, options: CapacityOptions, **conditions: A
 
 
 def _numbers(goal: CapacityGoal) -> Iterator[int]:
-    """That are tried if the table holds a hundred times the first number, or the most."""
+    """Numbers that are tried if the table holds a hundred times the first number, or the most."""
     likely = min(goal.most, 100 * goal.start)
     number = goal.start
     while number < likely:

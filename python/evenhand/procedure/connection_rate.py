@@ -52,8 +52,8 @@ from evenhand.trial import Deviation, TrialResult
 DEFAULT_CONNECTIONS = 400_000
 """The smallest number of the scalability series (R9693-18): 40,000 source ports x 10 destination ports."""
 LEAST_SHARE = 0.01
-"""Of the maximum rate, below which nothing is tried unless the user says so: a trial lasts as long as its
-connections take."""
+"""Share of the maximum rate below which nothing is tried unless the user asks for it: a trial lasts as long
+as its connections take."""
 PAIR_FIRST = "SEED-02"
 """A single address pair first: of loads that are forwarded, not of connections."""
 
@@ -120,7 +120,7 @@ class ConnectionRateGoal:
 
     def longest_idle_s(self, waits_s: float) -> float | None:
         """How long a connection has no frame, at the lowest rate that is tried; None as long as the maximum
-        is the line rate, which nobody knows yet."""
+        is the line rate, which is not known yet."""
         if math.isinf(self.max_fps):
             return None
         slowest_fps = self.search_goal().lowest_fps
@@ -154,7 +154,7 @@ class ConnectionRate:
 
     @property
     def trials(self) -> Sequence[SearchTrial]:
-        """Of both phases, as `measure_connection_rate` joined them."""
+        """Trials of both phases, as `measure_connection_rate` joined them."""
         return self.search.trials
 
     @property
@@ -170,7 +170,7 @@ class ConnectionRate:
 
     @property
     def deviations(self) -> list[Deviation]:
-        """From the RFCs, each once."""
+        """Deviations from the RFCs, each once."""
         found = [
             deviation
             for deviation in plain_deviations((t.result for t in self.search.trials), self.profile)
@@ -192,7 +192,7 @@ class ConnectionRate:
         )
 
     def summary(self) -> dict[str, Any]:
-        """The part of it that stands in the run file beside the trials."""
+        """The part that is written to the run file in addition to the trials."""
         return {
             "outcome": str(self.outcome),
             "connections": self.goal.connections,

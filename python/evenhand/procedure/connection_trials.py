@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from evenhand.rig import Setup
 
 DEFAULT_ALPHA = 0.5
-"""Of the rate at which connections were opened they are validated with (R9693-11)."""
+"""Rate at which connections are validated, as a share of the rate at which they were opened (R9693-11)."""
 ATTEMPTS = 5
-"""To establish connections for another test: INVALID trials are repeated so often."""
+"""Trials to establish connections for another test, INVALID ones included."""
 EMPTIED = "emptied"
 """What is known of the table that was emptied, in the document of a trial."""
 VALIDATION = "validation"
@@ -31,8 +31,8 @@ VALIDATION = "validation"
 TOO_SHORT = "procedure.timeout-too-short"
 """The code of the error of `check_timeout`."""
 AFTERWARDS_S = 3e-7
-"""For each connection, between the two trials: the engine looks whether two have the same tuple, which was
-measured to take 0.2 us."""
+"""Time for each connection, between the two trials: the engine looks whether two have the same tuple, which
+was measured to take 0.2 us."""
 
 
 def longest_idle_s(count: int, rate_fps: float, alpha: float, waits_s: float) -> float:
@@ -51,7 +51,7 @@ def check_timeout(timeout_s: float | None, idle_s: float, *, where: str) -> None
     """RequestError if the DUT forgets connections before they are used (R9693-06).
 
     Args:
-        timeout_s: Of the DUT; None: nobody knows it.
+        timeout_s: The timeout of the DUT; None: not known.
         idle_s: For so long the test leaves some without a frame.
     """
     if timeout_s is not None and idle_s >= timeout_s:

@@ -13,7 +13,7 @@ from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import MAX_CONNECTIONS, TUPLE_ORDERS, AddressPlan, TupleOrder
 
 MOST_PORTS = 65535
-"""Of one address: all but 0."""
+"""Most ports of one address: all but 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class ConnectionWish:
 
     count: int
     rate_fps: float
-    """At which they are opened: safely below the maximum connection establishment rate (R9693-09)."""
+    """Rate at which they are opened: safely below the maximum connection establishment rate (R9693-09)."""
     order: TupleOrder = "pseudorandom"
 
     def __post_init__(self) -> None:
@@ -66,7 +66,8 @@ def check_connections(count: int, order: str) -> None:
 
 
 def most_connections(plan: AddressPlan) -> int:
-    """That a plan with state can have: its four tuples, those of its pool, and what a test can have."""
+    """Most connections that a plan with state can have: its four tuples, those of its pool, and what a test
+    can have."""
     return min(MAX_CONNECTIONS, plan.four_tuples, _pool_tuples(plan))
 
 

@@ -17,8 +17,8 @@ from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import DelayWish, Deviation
 
 COUNTED_S = 60.0
-"""Of a trial whose delays count, at least (RFC 8219, 7.2 and 7.3.1; RFC 2544, 26.2: the tag is sent after 60
-of 120 seconds)."""
+"""Shortest part of a trial whose delays count (RFC 8219, 7.2 and 7.3.1; RFC 2544, 26.2: the tag is sent after
+60 of 120 seconds)."""
 REPETITIONS = 20
 """R8219-10, R8219-12, R2544-24."""
 MOST_TAGGED = 1_000_000
@@ -38,7 +38,7 @@ class DelayTest(StrEnum):
 
     @property
     def procedure(self) -> str:
-        """That it is a variant of."""
+        """The procedure that it is a variant of."""
         return "latency" if self is DelayTest.LATENCY_RFC2544 else str(self)
 
     @property
@@ -63,8 +63,8 @@ _REQUIREMENT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayGoal:
-    """At which load, for how long, how often. What is None is as the test's RFC has it; less is told as a
-    deviation."""
+    """Load, duration, and number of repetitions. What is None is as the test's RFC has it; less is reported
+    as a deviation."""
 
     test: DelayTest
     rate_fps: float
@@ -121,7 +121,7 @@ class DelayGoal:
 
     @property
     def length_s(self) -> float:
-        """Of the sending phase."""
+        """Length of the sending phase."""
         return _DURATION_S[self.test] if self.duration_s is None else self.duration_s
 
     @property
@@ -131,7 +131,7 @@ class DelayGoal:
 
     @property
     def longest_trial_s(self) -> float:
-        """Of the sending phase."""
+        """Length of the sending phase."""
         return self.length_s
 
     @property
@@ -154,7 +154,7 @@ class DelayGoal:
 
     @property
     def wish(self) -> DelayWish:
-        """For the engine."""
+        """The wish for the engine."""
         return DelayWish(from_s=self.start_s, tagged_frames=self.tags, has_variation=self.has_variation)
 
     @property

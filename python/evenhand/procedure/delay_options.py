@@ -30,7 +30,7 @@ NS_PER_US = 1e3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayOptions:
-    """At which load, for how long, how often."""
+    """Load, duration, and number of repetitions."""
 
     rate: Annotated[
         str | None,
@@ -71,7 +71,7 @@ def delay_goal(
     """The goal of one of the tests. RequestError names the option.
 
     Args:
-        others: Of the goal, which the options have besides.
+        others: Other attributes of the goal, which the options do not have.
     """
     if options.rate is None and known is None:
         raise RequestError(

@@ -71,7 +71,7 @@ class DelayResult:
     own_loop: OwnLoop = field(default_factory=OwnLoop)
     """What the tester itself adds at this load. It is part of every delay here: nothing is subtracted."""
     hardware_stamps: Mapping[SideName, str] = field(default_factory=dict)
-    """What each port offers, as the engine tells: `none` or `unused`. No delay here is of them."""
+    """What each port offers, as the engine reports it: `none` or `unused`. No delay here comes from them."""
 
     @property
     def trials(self) -> tuple[TrialResult, ...]:
@@ -94,7 +94,7 @@ class DelayResult:
         return {**FIGURES[self.goal.test], **(VARIATION_FIGURES if self.goal.has_variation else {})}
 
     def values(self, direction: Direction, figure: str) -> tuple[float, ...]:
-        """Of each valid repetition, in ns; infinite where lost frames make it so."""
+        """Values of each valid repetition, in ns; infinite where lost frames make it so."""
         return tuple(self.figures[figure](_delays_of(trial.directions[direction])) for trial in self.valid)
 
     def statistics(self, direction: Direction, figure: str) -> Statistics | None:
@@ -109,7 +109,8 @@ class DelayResult:
 
     def left_out(self, direction: Direction) -> tuple[int, int]:
         """How many frames of a repetition have no part in its delays, since the tester was late, and of how
-        many: of the repetition with the most of them. Of the tagged frames where these count, else of all."""
+        many: of the repetition with the most of them. Tagged frames are counted where these count, else
+        all."""
         tags, found = self.goal.tags, [_delays_of(trial.directions[direction]) for trial in self.valid]
         counts = [
             (one.left_out_tags, tags) if tags else (one.left_out_frames, one.offered_frames) for one in found
@@ -117,7 +118,7 @@ class DelayResult:
         return max(counts, default=(0, 0))
 
     def pdv_resolution_ns(self, direction: Direction) -> float | None:
-        """By so much a repetition's PDV may be too high, in ns; None if that is not known of any."""
+        """How much too high a repetition's PDV may be, in ns; None if that is not known of any."""
         found = [_delays_of(trial.directions[direction]).pdv_resolution_ns for trial in self.valid]
         return max((one for one in found if one is not None), default=None)
 
@@ -129,7 +130,7 @@ class DelayResult:
 
     @property
     def deviations(self) -> list[Deviation]:
-        """From the RFCs, each once."""
+        """Deviations from the RFCs, each once."""
         found = [*self.goal.deviations, *plain_deviations(self.trials, self.profile)]
         own = "" if self.own_loop.unknown is None else "; what the tester itself adds is not known"
         found.append(Deviation(requirement=self.goal.test.requirement, text=STAMPS + own))
@@ -160,7 +161,7 @@ class DelayResult:
         )
 
     def summary(self) -> dict[str, Any]:
-        """The part of it that stands in the run file beside the trials. Infinite values are null."""
+        """The part that is written to the run file in addition to the trials. Infinite values are null."""
         return {
             "outcome": self.outcome,
             "figures": {

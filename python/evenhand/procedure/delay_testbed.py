@@ -40,7 +40,7 @@ class DelayTestbed(PreparedTestbed):
             goal: Which test, at which load. The RFCs want the throughput: `throughput(...).throughput_fps`.
             has_own_loop: Measure first what the tester itself adds at this load, where its ports can be
                 joined to each other here.
-            name: Of the test in the run file. Default: that of the test.
+            name: The name of the test in the run file. Default: that of the test.
         """
         check_request(goal, DelayGoal, conditions)
         self._check_idle(
@@ -76,7 +76,7 @@ class DelayTestbed(PreparedTestbed):
             rate_fps: The load per direction. Default: the throughput of `after`.
             after: What `throughput` has found under the same conditions.
             profile: rfc8219: median and 99.9th percentile of 500 frames; rfc2544: one frame.
-            duration_s: And `from_s`, `tagged_frames`: as the RFC has them by default; less is a deviation.
+            duration_s: As the RFC has it by default, like `from_s` and `tagged_frames`; less is a deviation.
             has_own_loop: As for `delay`, and `name`.
         """
         test = DelayTest.LATENCY if profile == "rfc8219" else DelayTest.LATENCY_RFC2544

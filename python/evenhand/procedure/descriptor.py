@@ -53,7 +53,7 @@ class ThroughputUse:
     """How a procedure uses a throughput that was measured before."""
 
     option: str
-    """That gives it instead: `rate` where it is the load itself, else `throughput`."""
+    """The option that gives it instead: `rate` where it is the load itself, else `throughput`."""
     is_needed: bool = True
     """False: the procedure measures it by itself where none is given."""
 
@@ -78,7 +78,7 @@ AfterOption = Annotated[
 ]
 """`--after`, of procedures that need a throughput."""
 ANY_THROUGHPUT = KnownThroughput(fps=1e6, source="")
-"""In place of one that is not known yet, to check all other options."""
+"""A throughput in place of one that is not known yet, to check all other options."""
 
 
 class Result(Protocol):
@@ -102,11 +102,11 @@ class Procedure:
     the keys of the campaign file, `show`, `export` and the pages follow from it."""
 
     name: str
-    """In campaign files, run files and exports."""
+    """Its name in campaign files, run files and exports."""
     verb: str | None
-    """On the command line. None: an option of another verb makes it."""
+    """Its name on the command line. None: an option of another verb makes it."""
     help: str
-    """Of the verb: a sentence with the RFC section, and what else a user should know."""
+    """Help text of the verb: a sentence with the RFC section, and what else a user should know."""
     example: str
     """A command line that shows it."""
     options: type
@@ -124,9 +124,9 @@ class Procedure:
     """Whether the verb shows a table for a single frame size too."""
     figure: Figure
     value_of: Callable[[Mapping[str, Any]], float | None]
-    """The figure in a result's document; None if it has none. Of two directions the worse one counts."""
+    """The figure in a result's document; None if it has none. With two directions, the worse one counts."""
     expected_s: Callable[[Any, float], float]
-    """Of a goal, and the waits of each trial in seconds."""
+    """Expected time in seconds, from a goal and the waits of each trial in seconds."""
     expected_parts: Callable[[Any], Iterable[str]]
     """What takes most of that time, for people."""
     describe: Callable[[Any, str | None], str]
@@ -140,7 +140,7 @@ class Procedure:
     gives_throughput: bool = False
     """Whether other procedures take their load from it."""
     own_idle_s: Callable[[Any, float], float | None] | None = None
-    """Of a procedure that opens connections itself: for how long, with a goal and the waits of each trial in
+    """For a procedure that opens connections itself: for how long, with a goal and the waits of each trial in
     seconds, some of them have no frame; None where that is not known yet."""
     has_own_loop: Callable[[Any], bool] = lambda options: False
     """Whether the tester's own delays are measured first, with these options."""
@@ -151,9 +151,9 @@ class Procedure:
         """How long the verb should take with this goal.
 
         Args:
-            waits_s: Of each trial, besides sending.
-            options: Of the procedure; None: the defaults.
-            times: So many frame sizes or repetitions are measured with the goal.
+            waits_s: Time of each trial in addition to sending.
+            options: Options of the procedure; None: the defaults.
+            times: Number of frame sizes or repetitions that are measured with the goal.
             learning_s: To have the hosts of a direct plan learnt.
         """
         is_own_loop_first = options is not None and self.has_own_loop(options)
@@ -172,7 +172,7 @@ class Procedure:
         and where it is not known yet.
 
         Args:
-            waits_s: Of each trial, besides sending.
+            waits_s: Time of each trial in addition to sending.
             wish: The connections that are established before each trial.
         """
         if self.own_idle_s is not None:
@@ -195,24 +195,24 @@ class Procedure:
 
     @property
     def load_option(self) -> OptionField:
-        """By which the user chooses that load."""
+        """Option by which the user chooses that load."""
         return next(each for each in options_of(self.options) if each.keyword == self.load)
 
 
 def as_number(value: Any) -> float | None:
-    """Of a document."""
+    """A number of a document."""
     return None if value is None else float(value)
 
 
 def worst(values: Iterable[float | None]) -> float | None:
-    """None if any direction has none."""
+    """The worst value; None if any direction has none."""
     found = list(values)
     known = [value for value in found if value is not None]
     return None if not known or len(known) < len(found) else max(known)
 
 
 def figures_by_direction(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Of a document whose figures stand by direction."""
+    """Figures of a document that has them by direction."""
     return list((result.get("figures") or {}).values())
 
 

@@ -33,7 +33,7 @@ class EnginesOf:
 
     @property
     def cpus_here(self) -> list[int]:
-        """Of this host, that are busy with testing."""
+        """CPUs of this host that are busy with testing."""
         if not self._engines:
             return list(self._setup.testbed.tester.cpus)
         return [cpu for engine in self._engines if engine.ssh is None for cpu in engine.cpus]
@@ -70,7 +70,7 @@ class EnginesOf:
         seed: int,
         host_macs: HostMacs,
     ) -> dict[str, Any]:
-        """What the engine tells of its ports; see `EngineGroup.open` for several."""
+        """What the engine reports of its ports; see `EngineGroup.open` for several."""
         testbed = self._setup.testbed
         if isinstance(session, EngineGroup):
             requests = testbed.open_requests(plan, frame_size=frame_size, seed=seed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: what a procedure tells while it goes on."""
+"""Procedure: what a procedure reports while it runs."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ class SoFar:
     sent_frames: int
     received_frames: int
     settled_frames: int
-    """Were due so long ago that they have come or are lost."""
+    """Frames that were due so long ago that they have come or are lost."""
     lost_frames: int
-    """Of these."""
+    """Those of them that are lost."""
     mean_latency_ns: float | None
-    """Of what has come, with what the tester itself adds."""
+    """Mean latency of the frames that have come, with what the tester itself adds."""
     max_latency_ns: float | None
 
     @classmethod
     def from_contract(cls, document: Mapping[str, Any]) -> Self:
-        """Of one direction of a progress document."""
+        """Made from one direction of a progress document."""
         counts = {key: value for key, value in document.items() if key != "latency"}
         latency = document["latency"]
         return cls(**counts, mean_latency_ns=latency["mean_ns"], max_latency_ns=latency["max_ns"])
 
     @property
     def loss_ratio(self) -> float | None:
-        """Of the settled frames; None as long as there are none."""
+        """Loss ratio of the settled frames; None as long as there are none."""
         return self.lost_frames / self.settled_frames if self.settled_frames else None
 
 
@@ -63,16 +63,16 @@ class TrialPhase:
     phase: str
     elapsed_s: float
     total_s: float
-    """Of the whole trial."""
+    """Length of the whole trial."""
     rate_fps: float | None = None
     """The present load, per direction; None unless the trial has two loads (`recovery`), and frames are
     sent."""
     directions: Mapping[Direction, SoFar] = field(default_factory=dict)
-    """From the sending phase on."""
+    """Counts of each direction, from the sending phase on."""
 
     @classmethod
     def from_contract(cls, document: Mapping[str, Any]) -> Self:
-        """Of a progress document of the engine (contract/reply.schema.json), with the load that
+        """Made from a progress document of the engine (contract/reply.schema.json), with the load that
         `EngineMeasurer` may have added."""
         return cls(
             phase=document.get("phase", ""),
@@ -94,7 +94,7 @@ class Began:
     remaining_s: float
     """Expected time until this part of the procedure ends."""
     number: int | None = None
-    """Of the trial, where it is one of a series."""
+    """Number of the trial, where it is one of a series."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class Measured:
     what: str
     result: TrialResult
     load: Load | None = None
-    """Where it is more than a rate and a time: of two loads the result has only the mean."""
+    """The load, where it is more than a rate and a time: of two loads the result has only the mean."""
 
 
 ProcedureEvent = (
@@ -114,4 +114,4 @@ OnEvent = Callable[[ProcedureEvent], None]
 
 
 def ignore(event: ProcedureEvent) -> None:
-    """Nobody wants to know."""
+    """Ignore the event."""

@@ -17,13 +17,15 @@ from evenhand.trial import Load
 from evenhand.trial.learning import DEFAULT_RATE_FPS, DEFAULT_WAIT_S
 
 OPENING_S = 2.0
-"""To start the engine, open its ports and find the DUT."""
+"""Time to start the engine, open its ports and find the DUT."""
 A_LINE_RATE_FPS = 14_880_952.0
-"""Of 10 Gbps with frames of 64 octets; for goals that go up to a line rate that is not known yet."""
+"""Line rate of 10 Gbps with frames of 64 octets; for goals that go up to a line rate that is not known
+yet."""
 CEILING_TRIALS, CEILING_TRIAL_S = 10, 1.0
-"""To find the tester's own ceiling, where a search has no maximum; it is kept then."""
+"""Trials, and the length of each, to find the tester's own ceiling, where a search has no maximum; it is kept
+then."""
 GUIDED_TRIALS = 5
-"""Of a search that looks first where the loss points at."""
+"""Number of trials of a search that looks first where the loss points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,7 @@ class ExpectedTime:
     parts: str
     """What takes most of it, for people."""
     assumes: str = "if no trial must be repeated"
-    """On what it depends; empty: on nothing that this host could do. On a busy host, repeated trials can take
+    """What it depends on; empty: on nothing that this host could do. On a busy host, repeated trials can take
     several times as long as all others."""
 
     @classmethod
@@ -49,13 +51,13 @@ class ExpectedTime:
         learning_s: float = 0.0,
         own_loop_s: float = 0.0,
     ) -> ExpectedTime:
-        """Of a verb with this goal.
+        """The time of a verb with this goal.
 
         Args:
-            measuring_s: Of all its trials, once.
+            measuring_s: Time of all its trials, once.
             parts: What takes most of that.
-            waits_s: Of each trial, besides sending.
-            times: So many frame sizes, repetitions or kinds of traffic.
+            waits_s: Time of each trial in addition to sending.
+            times: Number of frame sizes, repetitions or kinds of traffic.
             learning_s: See `learning_s`.
             own_loop_s: To measure the tester's own delays first.
         """
@@ -85,7 +87,7 @@ class ExpectedTime:
 
 
 def expected_of_trial(load: Load, waits_s: float, *, learning_s: float = 0.0) -> ExpectedTime:
-    """Of a single trial."""
+    """The time of a single trial."""
     parts = [f"one trial of {format_duration(load.sending_s)}"]
     return ExpectedTime.of(None, load.sending_s + waits_s, parts, waits_s, learning_s=learning_s)
 
@@ -93,7 +95,7 @@ def expected_of_trial(load: Load, waits_s: float, *, learning_s: float = 0.0) ->
 def learning_s(
     plan: AddressPlan, *, rate_fps: float = DEFAULT_RATE_FPS, wait_s: float = DEFAULT_WAIT_S
 ) -> float:
-    """To have every host of the plan learnt, if all are reached in the first round."""
+    """Time to have every host of the plan learnt, if all are reached in the first round."""
     return hosts_learning_s(plan.hosts.times(plan.networks), rate_fps=rate_fps, wait_s=wait_s)
 
 
@@ -105,14 +107,14 @@ def hosts_learning_s(
 
 
 def ceiling_s(goal: object, waits_s: float) -> float:
-    """To find the tester's own ceiling, where the goal has no maximum."""
+    """Time to find the tester's own ceiling, where the goal has no maximum."""
     if not isinstance(goal, Goal) or not math.isinf(goal.max_fps):
         return 0.0
     return CEILING_TRIALS * (CEILING_TRIAL_S + waits_s)
 
 
 def halvings(max_fps: float, precision: float) -> int:
-    """From the whole range to the precision."""
+    """Number of halvings from the whole range to the precision."""
     most_fps = A_LINE_RATE_FPS if math.isinf(max_fps) else max_fps
     return LoadBracket(min_fps=most_fps / 1000, max_fps=most_fps, precision=precision).remaining_halvings()
 

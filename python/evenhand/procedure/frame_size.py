@@ -28,7 +28,7 @@ def choose_frame_size(
     """The frame size in octets with the FCS, and a note if another one was put in its place (R5180-10).
 
     Args:
-        tag_octets: Of the VLAN tags of each link, which count: the smallest frame is so much larger.
+        tag_octets: Octets of the VLAN tags of each link, which count: the smallest frame is so much larger.
 
     Raises:
         RequestError: The plan's frames cannot have this size.
@@ -60,8 +60,8 @@ def choose_frame_size(
 def choose_frames(
     plan: AddressPlan, size: FrameSize | None, *, tag_octets: SideCounts = NO_TAGS, where: str = "frame_size"
 ) -> tuple[FrameSize, str | None]:
-    """The same where a sequence of sizes may stand instead of one (R6985-01). No size of a sequence is put in
-    another's place.
+    """The same where a sequence of sizes may be given instead of one (R6985-01). No size of a sequence is put
+    in another's place.
 
     Raises:
         RequestError: The plan's frames cannot have one of the sizes.

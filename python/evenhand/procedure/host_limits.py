@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 PROBES, PROBE_S = 8, 1.0
 SERIES = 3
-"""So often they are made, as long as the host keeps no limits: a build that ends changes that."""
+"""How often the probes are made, as long as the host keeps no limits: a build that ends changes that."""
 PROBE_FPS = 100_000.0
 """Far below what any CPU here can send: what is late is late because the CPU was not there."""
 KEPT_SHARE = 0.75
-"""Of the probes keep the limits that are taken; what the others meet is for `--patience`."""
+"""Share of the probes that keep the limits that are taken; `--patience` is for what the others meet."""
 HEADROOM = 2.0
 """Limits are so much above what was seen: a trial may be sixty times as long as a probe."""
 TOLERANCES = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -91,7 +91,7 @@ class HostLimits:
     """What a host keeps, and by what that was found."""
 
     limits: Mapping[str, float]
-    """By the names of `Limits`: those that `host_keeps` may name, as far as this host keeps any."""
+    """Limits by the names of `Limits`: those that `host_keeps` may name, as far as this host keeps any."""
     probes: tuple[Probe, ...]
     cpus: tuple[int, ...]
     """The tester's."""
@@ -102,7 +102,7 @@ class HostLimits:
         """For people.
 
         Args:
-            names: Of the limits that are taken from the host; the others are set.
+            names: Names of the limits that are taken from the host; the others are set.
         """
         shown = self._shown()
         values = "; ".join(shown[name] for name in names if name in shown)
@@ -147,7 +147,7 @@ def strictest(
     the defaults.
 
     Args:
-        names: Of the limits that are needed. Another one that the host does not keep is left out.
+        names: Names of the limits that are needed. Another one that the host does not keep is left out.
 
     Raises:
         HostError: No limits would make a trial on this host worth anything.
@@ -220,7 +220,7 @@ def limits_of_host(
 
     Args:
         engines: Where there are several, all of them at once, each on its host; the worst of them counts.
-        names: Which of them are used, and so told.
+        names: Which of them are used, and so reported.
         is_urgent: See `Setup.is_urgent`.
     """
     key: _Key = (_cpus_of(tester, engines), run)
@@ -357,7 +357,7 @@ def forget_limits(run: str) -> None:
 
 
 def _keep(key: _Key, found: Mapping[str, float]) -> None:
-    """Where nothing can be written, a run that goes on measures again."""
+    """Write the limits to the state file. Where nothing can be written, a run that goes on measures again."""
     entries = read_state(state_file(STATE), version=VERSION, key="runs")
     others = (
         [entry for entry in entries if isinstance(entry, dict) and entry.get("run") != key[1]]

@@ -15,7 +15,7 @@ from evenhand.procedure.descriptor import Figure, KnownThroughput
 from evenhand.procedure.limits import Retries
 
 LATENCY_FIGURES = ("typical", "latency")
-"""Of RFC 8219, of RFC 2544."""
+"""Names of the figures of RFC 8219 and of RFC 2544."""
 
 
 class LatencyProfile(StrEnum):
@@ -30,7 +30,7 @@ TESTS = {LatencyProfile.RFC8219: DelayTest.LATENCY, LatencyProfile.RFC2544: Dela
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyOptions(DelayOptions):
-    """At which load, for how long, how often, and by which RFC."""
+    """Load, duration, number of repetitions, and the RFC that the test follows."""
 
     profile: Annotated[
         LatencyProfile,

@@ -58,7 +58,7 @@ class LossGoal:
     step: float = LARGEST_STEP
     """Share of the maximum by which the load is lowered; 0.1 at most (R2544-27)."""
     duration_s: float = FULL_LENGTH_S
-    """Of each trial (R2544-20)."""
+    """Duration of each trial (R2544-20)."""
     invalid_retries: int = DEFAULT_INVALID_RETRIES
     """How often an INVALID trial is repeated, if the tester did not offer the load; as in searches."""
     patience: int = DEFAULT_PATIENCE
@@ -93,7 +93,7 @@ class LossGoal:
 
     @property
     def longest_trial_s(self) -> float:
-        """Of the sending phase."""
+        """Length of the sending phase."""
         return self.duration_s
 
     @property
@@ -117,9 +117,9 @@ class LossPoint:
     """One load of the series, and its trials in order. The last one decides, if it is valid."""
 
     share: float
-    """Of the maximum; 1 is 100 %."""
+    """Share of the maximum; 1 is 100 %."""
     rate_fps: float
-    """Intended, per direction."""
+    """Intended rate, per direction."""
     trials: tuple[TrialResult, ...]
 
     @property
@@ -162,7 +162,7 @@ class FrameLoss:
     goal: LossGoal
     outcome: LossOutcome
     points: tuple[LossPoint, ...]
-    """From the highest load down."""
+    """Points from the highest load down."""
 
     @property
     def trials(self) -> tuple[TrialResult, ...]:
@@ -176,7 +176,7 @@ class FrameLoss:
 
     @property
     def deviations(self) -> list[Deviation]:
-        """From the RFCs, each once."""
+        """Deviations from the RFCs, each once."""
         return plain_deviations(self.trials, self.profile)
 
     def to_document(self) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class FrameLoss:
         )
 
     def summary(self) -> dict[str, Any]:
-        """The part of it that stands in the run file beside the trials."""
+        """The part that is written to the run file in addition to the trials."""
         return {
             "outcome": str(self.outcome),
             "points": [point.to_document(self.profile.theoretical_fps) for point in self.points],

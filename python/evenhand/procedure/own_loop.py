@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evenhand.rig import Setup
 
 LONGEST_S = 5.0
-"""Of the loop's trial: its percentiles are over every frame, so seconds are enough."""
+"""Longest trial of the loop: its percentiles are over every frame, so seconds are enough."""
 LOOPED_DRIVER = "net_memif"
 
 
@@ -37,8 +37,8 @@ class OwnLoop:
     here."""
 
     trial: TrialResult | None = None
-    """With the tester's ports joined to each other: same CPUs, plan, frames, directions and load as through
-    the DUT."""
+    """The trial with the tester's ports joined to each other: same CPUs, plan, frames, directions and load as
+    through the DUT."""
     unknown: str | None = "it was not measured"
     """Why there is no `trial`."""
 
@@ -85,9 +85,9 @@ def measure_own_loop(
     Nothing else may use the tester's CPUs meanwhile, so the DUT's ports must not be open yet.
 
     Args:
-        duration_s: Of a trial through the DUT; the loop's lasts as long, but LONGEST_S at the most.
+        duration_s: Duration of a trial through the DUT; the loop's lasts as long, but LONGEST_S at the most.
         has_variation: The differences of consecutive frames too.
-        invalid_retries: And `patience`: how often an INVALID trial is repeated; as in `DelayGoal`.
+        invalid_retries: With `patience`, how often an INVALID trial is repeated; as in `DelayGoal`.
 
     Raises:
         HostError: The host is not ready, or the trial was stopped.

@@ -16,7 +16,7 @@ from evenhand.procedure.limits import Retries
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PdvOptions(DelayOptions):
-    """At which load, for how long, how often, and whether consecutive frames are compared too."""
+    """Load, duration, number of repetitions, and whether consecutive frames are compared too."""
 
     ipdv: Annotated[
         bool,

@@ -45,7 +45,7 @@ class PreparedTestbed:
     replay: Replay | None = None
     """Trials of a procedure that was cut short, which need not be made again."""
     engines: EnginesOf | None = None
-    """Those of the set-up, if somebody has found them already; None: each method finds them by `engine`."""
+    """Those of the set-up, if they have been found already; None: each method finds them by `engine`."""
     run: str = ""
     """Which campaign this is: what it measured of the host it has again when it goes on. Empty: none."""
 
@@ -71,9 +71,9 @@ class PreparedTestbed:
 
         Args:
             check: Called with what is known before the DUT learns its hosts, which may take a minute; raises
-                if there is no use in it.
-            longest_trial_s: Of sending, as far as it is known: a DUT that forgets established connections
-                before is refused at once. Each trial is checked by itself besides.
+                if it would be of no use.
+            longest_trial_s: Time of sending, as far as it is known: a DUT that forgets established
+                connections before is refused at once. Each trial is also checked by itself.
         """
         self._check_idle(established, waits, longest_trial_s)
         address_plan = self._plan(plan)

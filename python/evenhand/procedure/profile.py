@@ -50,12 +50,12 @@ class Profile:
     host_macs: HostMacs = "port"
     """Whose MACs the hosts on the link have (R4814-06)."""
     macs: Mapping[SideName, PortMacs] | None = None
-    """Of tester and DUT on both links; None before they are known."""
+    """MACs of tester and DUT on both links; None before they are known."""
     single_pair: SinglePair | None = None
     """The search with one address pair that was made before this one (SEED-02); None if there is none."""
     dut: Mapping[str, str | None] | None = None
-    """Facts of the DUT as the testbed file has them, None for those that it does not tell (SEED-84); None for
-    a DUT of our own."""
+    """Facts of the DUT as the testbed file has them, None for those that it does not state (SEED-84); None
+    for a DUT of our own."""
     vlans: Mapping[SideName, Vlans] = field(default_factory=dict)
     """Tags of all frames on each link, outermost first; a frame size counts those of the side that sends."""
     learning: LearningResult | None = None
@@ -83,7 +83,7 @@ class Profile:
 
     @property
     def mix(self) -> dict[str, Any] | None:
-        """Of which sizes and IP versions the frames are, as a document; None if all are alike."""
+        """Sizes and IP versions of the frames, as a document; None if all are alike."""
         return describe_mix(self.plan, self.frame_size)
 
     @property
@@ -144,7 +144,7 @@ class Profile:
 
     @property
     def deviations(self) -> list[Deviation]:
-        """Of the whole, beside those of single trials."""
+        """Deviations of the whole, in addition to those of single trials."""
         learnt = sum(stream.arrives.destinations.addresses for stream in self.streams)
         return learning_deviations(self.learning, learnt) if self.plan.is_direct else []
 
@@ -190,7 +190,7 @@ class WorstTesterFigures:
     max_offered_error: float | None
     """Largest relative distance of offered from intended load."""
     longest_absence_us: float | None
-    """Of a CPU of the DUT, taken away by this host; None if the DUT is not on this host."""
+    """Longest time for which this host took a CPU away from the DUT; None if the DUT is not on this host."""
     invalid_reasons: Mapping[str, int]
     """Codes of what made trials INVALID, and how many trials each spoiled; none if all were valid."""
 

@@ -13,7 +13,7 @@ from evenhand.trial import TrialResult
 
 
 class SearchRecord(Protocol):
-    """Keeps the trials of one search, or of one procedure that is no search."""
+    """Keeps the trials of one search, or of one procedure that is not a search."""
 
     def add_trial(self, trial: SearchTrial) -> None:
         """Keep a trial of a search, before the next one begins (D11)."""
@@ -90,7 +90,7 @@ def recording(
     """What this tester measures in the block is kept, or nowhere if there is no recorder.
 
     Args:
-        label: And the others: see `SearchHead`.
+        label: See `SearchHead`; also for the others.
     """
     if recorder is None:
         yield nowhere()

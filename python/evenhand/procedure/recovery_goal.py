@@ -14,9 +14,9 @@ from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import Load, LoadChange
 
 OVERLOAD = 1.1
-"""Of the throughput (R2544-29)."""
+"""The overload, as a share of the throughput (R2544-29)."""
 LOWERED = 0.5
-"""Of the overload."""
+"""The lowered load, as a share of the overload."""
 OVERLOAD_S = 60.0
 REPETITIONS = 10
 """RFC 2544 asks for "a number of times"."""
@@ -29,13 +29,13 @@ class RecoveryGoal:
     """Which overload, for how long, how often. Loads are per direction."""
 
     throughput_fps: float
-    """For this frame size."""
+    """Throughput for this frame size."""
     throughput_source: str | None = None
     """Where it was measured under the same conditions; None: it is the user's, which is a deviation."""
     duration_s: float = OVERLOAD_S
-    """Of the overload."""
+    """Duration of the overload."""
     observe_s: float = OVERLOAD_S
-    """Of the load that follows."""
+    """Duration of the load that follows."""
     repetitions: int = REPETITIONS
     invalid_retries: int = DEFAULT_INVALID_RETRIES
     """How often an INVALID trial is repeated, if the tester did not offer the load; as in searches."""
@@ -72,7 +72,7 @@ class RecoveryGoal:
 
     @property
     def longest_trial_s(self) -> float:
-        """Of the sending phase."""
+        """Length of the sending phase."""
         return self.duration_s + self.observe_s
 
     def to_document(self) -> dict[str, Any]:

@@ -94,7 +94,7 @@ class Recovery:
 
     @property
     def deviations(self) -> list[Deviation]:
-        """From the RFCs, each once."""
+        """Deviations from the RFCs, each once."""
         goal, theoretical_fps = self.goal, self.profile.theoretical_fps
         found: list[str] = []
         if goal.throughput_source is None:
@@ -114,7 +114,7 @@ class Recovery:
             )
         if len(self.valid) < goal.repetitions:
             found.append(f"{len(self.valid)} of {goal.repetitions} repetitions had a valid trial")
-        # Its length is that of R2544-29, told above.
+        # Its length is that of R2544-29, reported above.
         of_trials = [
             deviation
             for deviation in plain_deviations(self.trials, self.profile)
@@ -136,7 +136,7 @@ class Recovery:
         )
 
     def summary(self) -> dict[str, Any]:
-        """The part of it that stands in the run file beside the trials."""
+        """The part that is written to the run file in addition to the trials."""
         assert self.load.then is not None
         return {
             "outcome": self.outcome,

@@ -62,4 +62,4 @@ class _Registry(Mapping[str, Procedure]):
 PROCEDURES = _Registry(
     (THROUGHPUT, LOSS, LATENCY, PDV, IPDV, BACK_TO_BACK, BURST, RECOVERY, CONNECTIONS, TEAR_DOWN, CAPACITY)
 )
-"""In the order in which people see them."""
+"""The procedures in the order in which people see them."""

@@ -86,12 +86,12 @@ class ThroughputTable:
 
     @staticmethod
     def statistics(row: Row[Throughput]) -> Statistics | None:
-        """Of the throughput per direction, over the searches that found one; None if none did."""
+        """Statistics of the throughput per direction, over the searches that found one; None if none did."""
         return _throughput_statistics(row.repetitions)
 
     @property
     def deviations(self) -> list[Deviation]:
-        """Of all searches, each once."""
+        """Deviations of all searches, each once."""
         found = [d for row in self.rows for t in row.repetitions for d in t.deviations]
         counts = [
             (sum(t.throughput_fps is not None for t in row.repetitions), len(row.repetitions))
@@ -118,13 +118,14 @@ class LossTable:
 
     @staticmethod
     def statistics(row: Row[FrameLoss]) -> dict[float, Statistics | None]:
-        """Of the loss ratio at each load, by its share of the maximum; None where no trial was valid."""
+        """Statistics of the loss ratio at each load, by its share of the maximum; None where no trial was
+        valid."""
         shares = sorted({point.share for loss in row.repetitions for point in loss.points}, reverse=True)
         return {share: _loss_statistics(row.repetitions, share) for share in shares}
 
     @property
     def deviations(self) -> list[Deviation]:
-        """Of all series, each once."""
+        """Deviations of all series, each once."""
         return each_once(
             [d for row in self.rows for loss in row.repetitions for d in loss.deviations], len(self.rows)
         )
@@ -235,8 +236,8 @@ def _why_enough(done: Sequence[Throughput | FrameLoss], repetitions: Repetitions
 
 
 def _spread(done: Sequence[Throughput | FrameLoss]) -> float | None:
-    """Of throughputs relative to the median; of loss ratios the largest difference at any load, in percent of
-    what was offered. None while any of them has no value, since it may differ by anything."""
+    """The spread of throughputs, relative to the median; of loss ratios, the largest difference at any load,
+    in percent of what was offered. None while any of them has no value, since it may differ by anything."""
     throughputs = [result for result in done if isinstance(result, Throughput)]
     if throughputs:
         statistics = _throughput_statistics(throughputs)
@@ -266,7 +267,7 @@ def _loss_statistics(found: Sequence[FrameLoss], share: float) -> Statistics | N
 
 
 def each_once(found: Sequence[Deviation], sizes: int) -> list[Deviation]:
-    """In order; with a deviation more if there are too few frame sizes (R2544-04)."""
+    """Deviations in order; with one more if there are too few frame sizes (R2544-04)."""
     each = {(deviation.requirement, deviation.text): deviation for deviation in found}
     if sizes < LEAST_SIZES:
         sized = "1 frame size" if sizes == 1 else f"{sizes} frame sizes"

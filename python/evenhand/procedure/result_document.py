@@ -24,7 +24,7 @@ def result_document(
     Args:
         summary: What the procedure has found.
         trials: From which the worst that the tester showed of itself is taken.
-        documents: Of the same trials.
+        documents: Documents of the same trials.
         more: What else must be known of the tester; by its name in the document.
     """
     return {
@@ -46,7 +46,7 @@ def attempts_at(loads: Iterable[Iterable[TrialResult]]) -> Iterator[tuple[int, T
 def attempt_documents(
     attempts: Iterable[tuple[int, TrialResult]], purpose: str, *, is_full_length: bool
 ) -> list[dict[str, Any]]:
-    """Of the trials of a procedure that is no search, numbered from 1."""
+    """Documents of the trials of a procedure that is not a search, numbered from 1."""
     return [
         {
             "number": number,

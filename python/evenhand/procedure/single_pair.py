@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: the result with a single address pair that stands before one with many (SEED-02), and what is
+"""Procedure: the result with a single address pair that is shown before one with many (SEED-02), and what is
 said where there is none."""
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from evenhand.search import Outcome, SearchResult, is_outcome_at_least
 from evenhand.trial import Deviation
 
 RESULTS_OF_THE_DUT = (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.BELOW_MINIMUM)
-"""Outcomes that say something of the DUT; the others are the tester's, or nobody's, unless a load passed
-before the tester's limit."""
+"""Outcomes that say something about the DUT; the others concern the tester, or are not results, unless a
+load passed before the tester's limit."""
 THIS_RUN = "in this run"
 OMISSION = Deviation(
     requirement="SEED-02",
@@ -51,16 +51,16 @@ class SinglePair:
     """Per direction."""
     upper_fps: float | None
     loss_ratio: float
-    """That it allowed."""
+    """Loss ratio that it allowed."""
     seed: int
     dut_macs: Mapping[SideName, str | None]
-    """By which the DUT is known again."""
+    """MACs by which the DUT is recognised."""
     source: str = THIS_RUN
     """Where it is: `in this run`, or the name of a run file."""
 
     @classmethod
     def of(cls, result: SearchResult, profile: ProfileOfPair) -> Self | None:
-        """Of a search that has just been made; None if it has ended without a result of the DUT."""
+        """Made from a search that has just been made; None if it has ended without a result of the DUT."""
         if not says_something(result.outcome, result.throughput_fps):
             return None
         return cls(
@@ -88,7 +88,7 @@ class SinglePair:
         return None if result.throughput_fps is None else result.throughput_fps / self.throughput_fps
 
     def line(self, result: SearchResult) -> str:
-        """The sentence beside a result with many addresses."""
+        """The sentence next to a result with many addresses."""
         value = (
             "no throughput"
             if self.throughput_fps is None

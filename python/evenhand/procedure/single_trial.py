@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: one single trial, which is no test of RFC 2544 by itself."""
+"""Procedure: one single trial, which is not a test of RFC 2544 by itself."""
 
 from __future__ import annotations
 

@@ -35,9 +35,9 @@ def choose_start(
 
     A goal with UP_TO_LINE_RATE gets the line rate, or the tester's ceiling if that is lower or no line rate
     is known. A ceiling that is not known is found first, by trials of a second; nothing above a load at which
-    the DUT loses frames is tried then, since a search needs nothing above. Of one that an earlier search has
-    passed it is found first whether the tester keeps more. A maximum of the user's own stays; if a known
-    ceiling is below it, that is told.
+    the DUT loses frames is tried then, since a search needs nothing above. If an earlier search has passed
+    the ceiling, it is checked first whether the tester keeps more. A maximum of the user's own stays; if a
+    known ceiling is below it, that is reported.
 
     Raises:
         HostError: The tester keeps no load at all, or was stopped meanwhile.

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 WANTED_LEVEL = 0.95
-"""Of the median's interval; with fewer than six values even the whole range covers less, and `Interval.level`
-says how much."""
+"""Confidence level of the median's interval; with fewer than six values even the whole range covers less, and
+`Interval.level` says how much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +26,8 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """Of the values that were measured. Nothing is interpolated but the median of an even number (RFC 2330,
-    11.3)."""
+    """Statistics of the values that were measured. Nothing is interpolated but the median of an even number
+    (RFC 2330, 11.3)."""
 
     count: int
     median: float
@@ -45,10 +45,10 @@ class Statistics:
         """None if there are none.
 
         Args:
-            uppers: Of each value how high it may really be, as the lowest load that failed: the upper end of
-                the interval of the median is taken of these, and infinite where lower bounds leave it open.
-                All other figures are of the values. Empty: the values are exact.
-            lower_bounds: Of each value whether it is one. Empty: none is.
+            uppers: For each value, how high it may really be, such as the lowest load that failed: the upper
+                end of the interval of the median is taken from these, and is infinite where lower bounds
+                leave it open. All other figures are those of the values. Empty: the values are exact.
+            lower_bounds: For each value, whether it is a lower bound. Empty: none is.
         """
         ordered = sorted(values)
         if not ordered:
@@ -99,8 +99,8 @@ def percentile(ordered: list[float], share: float) -> float:
 
 
 def median_interval(ordered: list[float]) -> Interval:
-    """From the k-th value to the k-th from the end, with the largest k that covers WANTED_LEVEL; else from
-    the first to the last."""
+    """The interval from the k-th value to the k-th from the end, with the largest k that covers WANTED_LEVEL;
+    else from the first to the last."""
     count = len(ordered)
     # Subsets in which fewer than k of the values lie below the median: a sum that grows with k, and is not
     # begun anew for each.
@@ -112,8 +112,8 @@ def median_interval(ordered: list[float]) -> Interval:
 
 
 def _coverage(count: int, below: int) -> float:
-    """That the median lies between two values: neither below the lower nor, by symmetry, above the upper
-    one."""
+    """Probability that the median lies between two values: neither below the lower nor, by symmetry, above
+    the upper one."""
     return max(0.0, float(1 - below / 2 ** (count - 1)))
 
 
@@ -123,5 +123,5 @@ def _median(ordered: list[float]) -> float:
 
 
 def finite(value: float | None) -> float | None:
-    """For documents: JSON has no infinity."""
+    """The value for documents: JSON has no infinity."""
     return value if value is not None and math.isfinite(value) else None

@@ -41,7 +41,7 @@ class TearDownGoal:
     """How many connections are removed, and how often."""
 
     rate_fps: float
-    """At which they are opened."""
+    """Rate at which they are opened."""
     connections: int = 400_000
     repetitions: int = REPETITIONS
     invalid_retries: int = DEFAULT_INVALID_RETRIES
@@ -78,15 +78,15 @@ class Removal:
     """A table that was full, and was emptied."""
 
     connections: int
-    """That the tester opened."""
+    """Connections that the tester opened."""
     counted: int | None
-    """That the DUT says it removed; None if it does not tell."""
+    """Connections that the DUT says it removed; None if it does not report it."""
     seconds: float
-    """From the request until the table was empty."""
+    """Time from the request until the table was empty."""
 
     @property
     def per_second(self) -> float | None:
-        """None where it took no time that could be measured."""
+        """Connections removed per second; None where it took no time that could be measured."""
         return None if self.seconds <= 0 else self.connections / self.seconds
 
     def to_document(self) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class TearDown:
     tester did not open them as it should."""
     removals: tuple[Removal, ...]
     trials: tuple[TrialResult, ...]
-    """That opened connections."""
+    """Trials that opened connections."""
 
     @property
     def per_second(self) -> float | None:
@@ -119,7 +119,7 @@ class TearDown:
 
     @property
     def deviations(self) -> list[Deviation]:
-        """From the RFCs, each once."""
+        """Deviations from the RFCs, each once."""
         found = plain_deviations(self.trials, self.profile)
         if len(self.removals) < REPETITIONS:
             text = f"{count_of(len(self.removals), 'repetition')} instead of {REPETITIONS}"
@@ -127,7 +127,7 @@ class TearDown:
         return sorted(found, key=lambda deviation: deviation.requirement)
 
     def summary(self) -> dict[str, Any]:
-        """The part of it that stands in the run file beside the trials."""
+        """The part that is written to the run file in addition to the trials."""
         return {
             "outcome": self.outcome,
             "connections": self.goal.connections,

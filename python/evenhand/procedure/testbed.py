@@ -61,7 +61,7 @@ class OpenTestbed(DelayTestbed):
             goal: Where to search, how long the trials are, when to stop: a `ThroughputGoal` (binary), a
                 `Tst009Goal`, or `MlrGoals`. Default: binary from the line rate down, or from the tester's own
                 ceiling if that is lower (MLR-14), with trials of 5 s, confirmed by one of 60 s, to 0.5 %.
-            name: Of the search in the run file.
+            name: The name of the search in the run file.
             role: What it is made for, as the run file has it.
         """
         check_request(goal, Goal | None, conditions)
@@ -86,7 +86,7 @@ class OpenTestbed(DelayTestbed):
         Args:
             goal: Which loads, and how long the trials are. Default: from the line rate down in steps of 10 %,
                 trials of 60 s.
-            name: Of the series in the run file.
+            name: The name of the series in the run file.
         """
         check_request(goal, LossGoal | None, conditions)
         chosen = goal or LossGoal(**retries_of(self.setup.testbed.limits))
@@ -107,7 +107,7 @@ class OpenTestbed(DelayTestbed):
         Args:
             goal: The throughput, of which 110 % are the overload: `throughput(...).throughput_fps`; how long,
                 how often.
-            name: Of the test in the run file.
+            name: The name of the test in the run file.
         """
         check_request(goal, RecoveryGoal, conditions)
         with self.tester(
@@ -123,7 +123,7 @@ class OpenTestbed(DelayTestbed):
         Args:
             goal: Which bursts, how long the trials are, when to stop. Default: 16, 64, 256 and 1024 frames at
                 the line rate, to 0.5 %.
-            name: Of the searches in the run file, before the size.
+            name: The name of the searches in the run file, before the size.
         """
         check_request(goal, BurstGoal | None, conditions)
         chosen = goal or BurstGoal(**retries_of(self.setup.testbed.limits))

@@ -65,26 +65,26 @@ class OpenTester:
     waits: Waits
     limits: Limits
     opened: dict[str, Any]
-    """What the engine told of the ports."""
+    """What the engine reported of the ports."""
     resolved: dict[str, Any]
     unresolved: HostError | None = None
     """Why there is no `resolved`, or why it will not do: its MACs are those of the other side. Only where
-    `open_tester` was told to go on without."""
+    `open_tester` was allowed to go on without."""
     replay: Replay | None = None
     """Trials that need not be made again."""
     inside: Inside | None = None
-    """The look into the DUT; None if its testbed does not tell how."""
+    """The look into the DUT; None if its testbed does not say how."""
     established: ConnectionWish | None = None
     """Connections that are there before each trial, where the DUT keeps state."""
     unreached: HostError | None = None
-    """Why there is no `inside` although the testbed tells how; only where `open_tester` was told to go on
+    """Why there is no `inside` although the testbed says how; only where `open_tester` was allowed to go on
     without."""
     reopen: Callable[[], None] | None = None
     """Starts the engine again, which opens the ports anew; None where several engines measure."""
 
     @property
     def versions(self) -> dict[str, str]:
-        """Of the engine, for the run file."""
+        """Versions of the engine, for the run file."""
         about = self.session.about
         return {
             "engine": str(about["version"]),
@@ -99,7 +99,7 @@ class OpenTester:
         stops_when_failed: bool = False,
         opens_connections: bool = False,
     ) -> EngineMeasurer:
-        """Makes trials with this tester, and tells their phases. Where the DUT keeps state, connections are
+        """Makes trials with this tester, and reports their phases. Where the DUT keeps state, connections are
         established before each (R9693-03).
 
         Args:
@@ -108,7 +108,7 @@ class OpenTester:
             opens_connections: The trials themselves open them.
 
         Raises:
-            RequestError: The plan has connections, but nobody says how many are to be established.
+            RequestError: The plan has connections, but it is not known how many are to be established.
         """
         wish = None if opens_connections else self._wished_connections()
 
@@ -138,7 +138,7 @@ class OpenTester:
         return ConnectionTrials(self.setup, measurer).establish(wish)
 
     def _wished_connections(self) -> ConnectionWish | None:
-        """None if the DUT keeps no state."""
+        """The wish; None if the DUT keeps no state."""
         if self.profile.plan.nat is None:
             return None
         if self.established is None:
@@ -160,8 +160,8 @@ class OpenTester:
         return replace(self, profile=replace(self.profile, single_pair=single_pair))
 
     def details(self) -> dict[str, Any]:
-        """The set-up of a search, for the run file. Of a lab it has the DUT's neighbour table after learning
-        (recorded only, SEED-07)."""
+        """The set-up of a search, for the run file. For a lab, it has the DUT's neighbour table after
+        learning (recorded only, SEED-07)."""
         profile = self.profile
         return {
             **self.setup.to_document(),
@@ -175,7 +175,7 @@ class OpenTester:
             "traffic": profile.traffic.to_document(macs=profile.macs, host_macs=profile.host_macs),
             "learning": None if profile.learning is None else profile.learning.to_document(),
             **({} if self.established is None else {"established": self.established.to_document()}),
-            # `facts`, so that the slashes in them are taken for no folders.
+            # `facts`, so that the slashes in them are not taken for folders.
             **({} if self.inside is None else {"inside_dut": {"facts": dict(self.inside.facts)}}),
         }
 
@@ -202,12 +202,12 @@ def open_tester(
     touched.
 
     Args:
-        engine: As of `find_engine`; or the engines of this set-up, if they were found before.
+        engine: As from `find_engine`; or the engines of this set-up, if they were found before.
         needs_dut: Whether a DUT that answers neither ARP nor ND, answers on the wrong side, or is not reached
-            over SSH, is an error; if not, `OpenTester.unresolved` and `unreached` tell.
-        waits: Of every trial that is made with this tester.
-        limits: By which its trials are judged; default: the testbed's.
-        on_event: Is told what changed in the DUT since the last run on it, if it can be looked into.
+            over SSH, is an error; if not, `OpenTester.unresolved` and `unreached` say so.
+        waits: Waits of every trial that is made with this tester.
+        limits: Limits by which its trials are judged; default: the testbed's.
+        on_event: Called with what changed in the DUT since the last run on it, if it can be looked into.
 
     Raises:
         RequestError: The DUT, or a port, does not take frames of this size.
@@ -281,7 +281,7 @@ def _look_inside(
     stack: ExitStack, setup: Setup, on_event: OnEvent, *, needs_dut: bool
 ) -> tuple[Inside | None, HostError | None]:
     """The look into the DUT, or why there is none."""
-    # Who tells nobody is told nothing.
+    # Where events are ignored, there is nothing to report.
     on_note = None if on_event is ignore else lambda text: on_event(Note(text=text))
     try:
         return stack.enter_context(setup.look_inside(on_note)), None

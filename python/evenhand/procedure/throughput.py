@@ -43,7 +43,7 @@ from evenhand.search import (
 from evenhand.trial import Deviation
 
 REPETITIONS = 10
-"""Of a whole search (SEED-72)."""
+"""Repetitions of a whole search (SEED-72)."""
 UP_TO_LINE_RATE = math.inf
 """As `max_fps` of a goal: the maximum theoretical frame rate of the ports, once that is known."""
 
@@ -55,7 +55,7 @@ class Throughput:
     profile: Profile
     search: SearchResult
     is_repetition: bool = False
-    """One of several: what their number says stands with all of them."""
+    """One of several: what their number says is given with all of them."""
 
     @property
     def outcome(self) -> Outcome:
@@ -64,13 +64,13 @@ class Throughput:
 
     @property
     def trials(self) -> Sequence[SearchTrial]:
-        """Of the search."""
+        """Trials of the search."""
         return self.search.trials
 
     @property
     def throughput_fps(self) -> float | None:
         """Per direction, confirmed by a full-length trial; a lower bound if `is_at_least`, else None unless
-        it was found. Of several goals the strictest one's."""
+        it was found. With several goals, that of the strictest one."""
         return self.search.throughput_fps
 
     @property
@@ -81,7 +81,7 @@ class Throughput:
 
     @property
     def deviations(self) -> list[Deviation]:
-        """From the RFCs, each once."""
+        """Deviations from the RFCs, each once."""
         found = search_deviations(self.search, self.profile)
         return (
             found
@@ -110,8 +110,8 @@ def measure_throughput(
 
     Args:
         goal: With `max_fps` UP_TO_LINE_RATE it begins at the maximum theoretical frame rate (MLR-13).
-        name: Of the search in the run file.
-        role: And `repetition`: see `SearchHead`.
+        name: The name of the search in the run file.
+        role: See `SearchHead`; also for `repetition`.
 
     Raises:
         RequestError: The ports do not know their line rate and the goal has no maximum, or one above the line
@@ -174,7 +174,8 @@ def too_few(repetitions: int, values: int | None = None) -> list[Deviation]:
 
 
 def search_deviations(result: SearchResult, profile: Profile) -> list[Deviation]:
-    """Of the trials and conditions, of the goals (RFC 9971), and what was tried again until it passed."""
+    """Deviations of the trials and conditions, of the goals (RFC 9971), and what was tried again until it
+    passed."""
     own = (
         result.goal.deviations
         if isinstance(result, MlrResult)

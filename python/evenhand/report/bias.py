@@ -36,7 +36,7 @@ class BiasCase:
     prediction: Prediction
     result: ThroughputResult
     counters: dict[str, Any]
-    """Of the router; recorded, never judged by (SEED-07)."""
+    """Counters of the router; recorded, never used for a verdict (SEED-07)."""
     given_up: ThroughputResult | None = None
     """A search with longer trials before this one, which ended at the tester's limit."""
 
@@ -78,7 +78,7 @@ class BiasCase:
         return self.result.highest_passed_fps if self.found_fps is None else None
 
     def shown_found(self, show: Callable[[float], str]) -> str:
-        """For a cell: what was found, or what it is at least."""
+        """Text for a cell: what was found, or what it is at least."""
         if self.found_fps is not None:
             return show(self.found_fps)
         return "-" if self.passed_fps is None else AT_LEAST + show(self.passed_fps)
@@ -100,7 +100,7 @@ class BiasCase:
 
     @property
     def elements_at_work(self) -> int:
-        """That served at least one frame."""
+        """Number of elements that served at least one frame."""
         return sum(element["served_frames"] > 0 for element in self.counters["elements"])
 
 
@@ -179,7 +179,7 @@ def _at_work(elements: int, of: int) -> str:
 
 
 def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
-    """The verdict, and what a reader must know besides."""
+    """The verdict, and what else a reader must know."""
     first = cases[0]
     model = first.prediction.model
     lines = ["", *bias_verdict(cases), ""]
@@ -233,7 +233,7 @@ def bias_entries(cases: Sequence[BiasCase]) -> list[SuiteEntry]:
 
 
 def bias_document(cases: Sequence[BiasCase]) -> dict[str, Any]:
-    """For programs."""
+    """The document for programs."""
     return {
         "searches": [
             {

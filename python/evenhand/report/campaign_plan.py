@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evenhand.run.campaign.outline import Outline, OutlineRow
 
 A_LONG_TIME_S = 600.0
-"""From here on nobody wants to know the seconds."""
+"""From this time on, in s, seconds are not shown."""
 
 
 def campaign_plan_report(outline: Outline) -> list[RenderableType]:
@@ -30,7 +30,7 @@ def campaign_plan_report(outline: Outline) -> list[RenderableType]:
 
 
 def campaign_plan_lines(outline: Outline) -> list[str]:
-    """What stands below the tables."""
+    """The lines below the tables."""
     points, repetitions = len(outline.rows), outline.repetitions
     order = (
         "in turn" if outline.plan.order == "in-turn" else "shuffled by the seed, single address pairs first"
@@ -69,7 +69,8 @@ def _time(expected_s: float) -> str:
 
 
 def _table(rows: list[OutlineRow]) -> FittedTable:
-    """Columns in which all rows are alike but for what tells them apart: place, point, repetitions, time."""
+    """Columns in which all rows are alike except for what distinguishes them: place, point, repetitions,
+    time."""
     table = FittedTable()
     has_hash = any(row.point.hash_type for row in rows)
     for name in (

@@ -143,8 +143,8 @@ def _loss_ratio(direction: str) -> Callable[[Place], Value]:
 
 
 def _under(get: Callable[[Point | SearchConditions], Value]) -> Callable[[Place], Value]:
-    """Of the point, or, where there is none, of the search. A file whose search does not tell has no
-    value."""
+    """The value of the point, or, where there is none, of the search. A file whose search does not state it
+    has no value."""
 
     def of(place: Place) -> Value:
         if place.record is not None:

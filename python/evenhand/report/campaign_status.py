@@ -170,11 +170,11 @@ def _has_ended(status: CampaignStatus) -> bool:
 
 
 def _why(point: PointStatus, *, with_bounds: bool) -> list[str]:
-    """Why it has no number, or fewer values than repetitions that have ended: a column of values alone tells
-    neither. And what else its numbers do not tell.
+    """Why it has no number, or fewer values than repetitions that have ended: a column of values alone shows
+    neither. It also says what else its numbers do not show.
 
     Args:
-        with_bounds: Also which values are lower bounds.
+        with_bounds: Say which values are lower bounds too.
     """
     reasons = list(point.remarks)
     if not with_bounds:

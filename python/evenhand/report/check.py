@@ -65,7 +65,7 @@ def parts_table(survey: HostSurvey) -> Table:
 
 
 def advice_lines(survey: HostSurvey) -> Iterator[str]:
-    """What to do about each finding that is weak or missing; commands stand alone on their lines, to be
+    """What to do about each finding that is weak or missing; commands are alone on their lines, to be
     copied."""
     for finding in survey.with_advice:
         needed = (
@@ -108,7 +108,7 @@ def nics_table(survey: HostSurvey) -> Table | None:
 
 
 def nic_lines(survey: HostSurvey) -> Iterator[str]:
-    """The commands that give each NIC to DPDK and take it back, and which must stay; commands stand alone on
+    """The commands that give each NIC to DPDK and take it back, and which must stay; commands are alone on
     their lines, to be copied."""
     nics = _nics(survey)
     packages = sorted(
@@ -139,7 +139,7 @@ def _nics(survey: HostSurvey) -> list[dict[str, Any]]:
 
 
 STAMPS = {"none": "not on this port", "unused": "on this port, not used"}
-"""Of arriving frames, by what the engine says."""
+"""Stamps of arriving frames, by what the engine says."""
 
 
 FLOW_CONTROL = {
@@ -208,7 +208,7 @@ def _node(port: PortFacts) -> str:
 
 
 def _answers(port: PortFacts) -> str:
-    """Only ports of NICs may have a queue for them; what it allows is told with it."""
+    """Only ports of NICs may have a queue for them; what it allows is shown with it."""
     queue = "by a queue of their own" if port.control_queue == "own" else "by the first queue"
     return queue + (", so that buffers are freed at once" if port.fast_free else "")
 
@@ -217,7 +217,7 @@ def cable_table(test: CableTest, *, engine: str = "") -> Table:
     """A row for each thing that was looked at.
 
     Args:
-        engine: Of several, whose ports they are.
+        engine: With several engines, the one whose ports they are.
     """
     table = _table(f"The ports{engine and ' of engine '}{engine}, joined by a cable")
     table.add_column("check", overflow="fold")
@@ -240,7 +240,7 @@ def dut_line(unresolved: HostError | None, ports: Sequence[PortFacts]) -> str:
 
 
 def unreached_line(unreached: HostError) -> str:
-    """Why the DUT is not looked into, though the testbed file tells how: every verb that measures ends with
+    """Why the DUT is not looked into, though the testbed file says how: every verb that measures ends with
     this error."""
     return f"The DUT cannot be reached over SSH: {unreached}. {unreached.next_step}"
 

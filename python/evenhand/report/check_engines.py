@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: what `evenhand check` tells of several engines, each by its name."""
+"""Station 10: what `evenhand check` reports of several engines, each by its name."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def clock_lines(clocks: Mapping[str, ComparedClock], limit_us: float) -> Iterato
     """How far each engine's clock is from this host's, and whether trials can start together.
 
     Args:
-        clocks: By the engine's name.
-        limit_us: Of a valid trial, for the offset's uncertainty: the offset itself is corrected.
+        clocks: Clocks by the engine's name.
+        limit_us: Limit of a valid trial for the offset's uncertainty, in us: the offset itself is corrected.
     """
     for name, clock in clocks.items():
         line = (

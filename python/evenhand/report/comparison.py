@@ -25,7 +25,8 @@ from evenhand.procedure.descriptor import Figure, show_number
 from evenhand.run.campaign_record import AT_LEAST
 
 BOUNDS = {"none": "", "at_least": AT_LEAST, "at_most": "<= ", "unknown": "? "}
-"""What stands before a ratio. `?`: both medians are lower bounds, and nothing is known of what lies above."""
+"""What is written before a ratio. `?`: both medians are lower bounds, and nothing is known of what lies
+above."""
 BRACKETS = (
     "`a .. b`: the medians of the highest load that passed and of the lowest that failed at the end of"
     " the searches. The limit lies between them, and the intervals are wide enough to cover that."
@@ -41,8 +42,8 @@ TITLE_OF_DIFFERENCES = "Differences between the set-ups"
 def comparison_document(
     comparison: Comparison, *, fail_below: float | None = None, fail_by: FailBy = "interval"
 ) -> dict[str, Any]:
-    """For programs, and for a page: `runs`, `points`, `unlike`, `differences`, `method`, and what is below
-    the limit.
+    """The document for programs, and for a page: `runs`, `points`, `unlike`, `differences`, `method`, and
+    what is below the limit.
 
     Args:
         fail_below: The lowest ratio that is good enough; None: nothing is judged.
@@ -71,7 +72,7 @@ def differences_table(comparison: Comparison) -> FittedTable | None:
     for name in ("", *(letter_of(i) for i in range(len(comparison.runs)))):
         table.add_column(name)
     for difference in comparison.differences:
-        # What a run file says is shown as it stands, also if it looks like a colour to Rich.
+        # What a run file says is shown unchanged, even if it looks like a colour to Rich.
         table.add_row(
             Text(difference.what), *(Text("-" if value is None else value) for value in difference.values)
         )
@@ -114,7 +115,7 @@ def comparison_lines(
 
 
 def gate_lines(comparison: Comparison, fail_by: FailBy) -> list[str]:
-    """By what a limit is judged, and what could not be judged so."""
+    """What a limit is judged by, and what could not be judged so."""
     if fail_by == "median":
         return ["Judged by the point estimates alone: noise may put some of them below the limit."]
     lines = [
@@ -192,7 +193,7 @@ def show_ratio_of(value: ComparedValue) -> str:
 
 
 def show_median(of: PointComparison | ComparedValue, figure: Figure) -> str:
-    """With the bracket of the searches and how many repetitions, or why there is none."""
+    """The median, with the bracket of the searches and how many repetitions, or why there is none."""
     if of.statistics is None:
         return of.reason or "-"
     bound = AT_LEAST if of.is_at_least else ""

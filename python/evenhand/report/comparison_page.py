@@ -38,7 +38,7 @@ def write_comparison_page(
     """Write the page, or replace the one that is there.
 
     Raises:
-        RequestError: There is a file of this name, and it is no page of Evenhand.
+        RequestError: There is a file of this name, and it is not a page of Evenhand.
         HostError: The file cannot be written.
     """
     replace_own(
@@ -203,5 +203,5 @@ def _differences_table(comparison: Comparison) -> Table | None:
 
 
 def _short(text: str, longest: int) -> str:
-    """The end of a key tells points apart."""
+    """The end of a key distinguishes points."""
     return text if len(text) <= longest else f"...{text[-longest + 3 :]}"

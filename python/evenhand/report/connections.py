@@ -26,8 +26,8 @@ CAPACITY_OUTCOMES = {
 
 
 def rate_lines(found: ConnectionRate) -> list[str]:
-    """Of a maximum connection establishment rate. A frame opens a connection, so that fps are connections
-    per second."""
+    """The lines of a maximum connection establishment rate. A frame opens a connection, so that fps are
+    connections per second."""
     trials = [trial.result for trial in found.trials]
     return [
         f"Outcome: {describe_outcome(found.search)}. Each frame opens one of"
@@ -37,7 +37,7 @@ def rate_lines(found: ConnectionRate) -> list[str]:
 
 
 def capacity_lines(found: Capacity) -> list[str]:
-    """Of the capacity of a connection table."""
+    """The lines of the capacity of a connection table."""
     held, not_held = ("none" if n is None else format_count(n) for n in (found.held, found.not_held))
     trials = [trial.result for trial in found.trials]
     is_decided = found.outcome is not CapacityOutcome.TESTER_LIMIT
@@ -48,7 +48,7 @@ def capacity_lines(found: Capacity) -> list[str]:
 
 
 def tear_down_lines(found: TearDown) -> list[str]:
-    """Of a tear-down rate: the table has the median."""
+    """The lines of a tear-down rate: the table has the median."""
     rates = ", ".join(
         "too fast to be measured" if removal.per_second is None else f"{format_count(removal.per_second)}/s"
         for removal in found.removals

@@ -57,7 +57,7 @@ def draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, lab
     if points:
         statistics = [found for point in points if (found := point.statistics) is not None]
         medians = [found.median / factor for found in statistics]
-        # From one lower bound to another is no spread of the DUT.
+        # From one lower bound to another is not a spread of the DUT.
         bars = [
             (0.0, 0.0)
             if point.is_at_least
@@ -88,7 +88,7 @@ def draw_curve(axes: Axes, curve: DrawnCurve, number: int, factor: float, *, lab
             zorder=4,
             label=curve.label if labelled else "median",
         )
-        # Beside the bar, or it would hide them; the same places each time, so that a page does not change.
+        # Next to the bar, or it would hide them; the same places each time, so that a page does not change.
         dots = [
             (_beside(axes, point.x, index, len(point.values)), value / factor)
             for point in points
@@ -178,7 +178,7 @@ def median_places(curve: DrawnCurve, factor: float) -> list[tuple[float, float |
 
 
 def _arrow() -> Path:
-    """Up from a bar at the value. A marker is scaled so that its longest reach is half its size."""
+    """An arrow up from a bar at the value. A marker is scaled so that its longest reach is half its size."""
     from matplotlib.path import Path
 
     move, line = Path.MOVETO, Path.LINETO

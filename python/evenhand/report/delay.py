@@ -84,7 +84,7 @@ def delay_lines(result: DelayResult) -> list[str]:
 
 
 def _percentile_lines(result: DelayResult) -> list[str]:
-    """Of fewer than a thousand values the 99.9th percentile is the highest (RFC 2330, 11.3)."""
+    """With fewer than a thousand values, the 99.9th percentile is the highest (RFC 2330, 11.3)."""
     tags = result.goal.tags
     if not result.goal.is_worst_case_maximum:
         return []

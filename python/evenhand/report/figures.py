@@ -3,8 +3,8 @@
 as an SVG or PNG file.
 
 Colours have names. In a page they are CSS variables, so that a picture follows the page into dark mode; in a
-file they are plain colours. Lines differ in colour, lightness, dash and marker: none of them is told apart by
-its hue alone.
+file they are plain colours. Lines differ in colour, lightness, dash and marker: none of them is distinguished
+by its hue alone.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ LIGHT = {
     "good": "#237a4e",
     "bad": "#b9402b",
 }
-"""By name; the contrast of each against paper is above 4.5. No two are equal, since each stands for its name
-in an SVG."""
+"""Colours by name; the contrast of each against paper is above 4.5. No two are equal, since each represents
+its name in an SVG."""
 DARK = {
     "ink": "#e7ebf1",
     "soft": "#a3aebd",
@@ -80,7 +80,7 @@ class Picture:
     caption: str
     draw: Callable[[Axes, Shape], None]
     rows: int | None = None
-    """Of bars; None for a picture whose height does not depend on what it shows."""
+    """Number of rows of bars; None for a picture whose height does not depend on what it shows."""
     inches: float | None = None
     """The height itself, in any shape."""
 
@@ -157,7 +157,7 @@ def put_title(axes: Axes, text: str) -> None:
 
 
 def put_legend(axes: Axes, shape: Shape) -> None:
-    """Below the picture, where it hides nothing. None for one curve without anything beside it."""
+    """Put the legend below the picture, where it hides nothing. No legend for one curve alone."""
     handles, _ = axes.get_legend_handles_labels()
     if len(handles) < 2:
         return
@@ -174,10 +174,10 @@ def put_legend(axes: Axes, shape: Shape) -> None:
 
 def put_ticks_of_counts(axes: Axes, shape: Shape, counts: Sequence[float], *, leftmost: float = 1.0) -> None:
     """Powers of two, far enough from each other for the labels; the largest IPv4 plans end just below 64k,
-    which stands for them.
+    which represents them.
 
     Args:
-        leftmost: Where the first point is drawn, which may be beside its count.
+        leftmost: Where the first point is drawn, which may be next to its count.
     """
     from matplotlib.ticker import FuncFormatter, NullLocator
 
@@ -212,7 +212,7 @@ def _draw(picture: Picture, shape: Shape) -> Figure:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    # A dollar in a name is one, and no formula.
+    # A dollar in a name is a dollar, and not a formula.
     with rc_context({"font.size": 9, "font.family": "sans-serif", "text.parse_math": False}):
         figure = Figure(figsize=picture.size(shape), layout="constrained")
         figure.set_dpi(72)
@@ -227,7 +227,7 @@ def _svg(picture: Picture, shape: Shape, *, in_page: bool, prefix: str) -> str:
     """
     Args:
         in_page: Colours are CSS variables of whatever is around the element.
-        prefix: Of every id: two pictures of a page must not share one.
+        prefix: Prefix of every id: two pictures of a page must not share one.
     """
     from matplotlib import rc_context
 
@@ -266,7 +266,7 @@ def _svg(picture: Picture, shape: Shape, *, in_page: bool, prefix: str) -> str:
 
 
 def _with_ids(text: str, prefix: str) -> str:
-    """Only ids that something refers to, numbered under the prefix."""
+    """The text with only those ids that something refers to, numbered under the prefix."""
     used = set(re.findall(r'xlink:href="#([^"]+)"', text)) | set(re.findall(r"url\(#([^)]+)\)", text))
     numbers = count(1)
     names: dict[str, str] = {}
@@ -283,7 +283,7 @@ def _with_ids(text: str, prefix: str) -> str:
 def _shorter(text: str) -> str:
     """The same picture in fewer octets: a page has dozens, each twice."""
     text = re.sub(r"\s*<defs>\s*<style type=\"text/css\">.*?</style>\s*</defs>", "", text, flags=re.DOTALL)
-    # In tags alone: between them stand labels.
+    # In tags alone: between them are labels.
     text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d{2})\d+", r"\1", tag[0]), text)
     return re.sub(r">\s+<", "><", text).strip()
 

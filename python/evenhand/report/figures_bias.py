@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: the demo's picture: what was found with one address pair and with many, beside what was
+"""Station 10: the demo's picture: what was found with one address pair and with many, next to what was
 predicted."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Bar:
     passed_fps: float | None = None
     """Without a number: the highest load that passed."""
     share: float | None
-    """Of the plateau, as the table has it."""
+    """Share of the plateau, as the table has it."""
     predicted_fps: float
     is_even: bool
     """About all that the router does."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: pictures of what a witness saw inside the DUT: its CPUs over a series, and its queues beside
+"""Station 10: pictures of what a witness saw inside the DUT: its CPUs over a series, and its queues next to
 what was predicted of them."""
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ UNEVEN = 1.1
 FULL = 0.9
 """How solid the colour of a busy CPU is."""
 PALEST = 0.05
-"""That an idle CPU is seen to be there."""
+"""Makes an idle CPU visible."""
 FEWEST_COLUMNS = 8
-"""A cell is no wider than if there were so many."""
+"""A cell is at most as wide as with this number of columns."""
 DARK_FROM = 0.62
-"""From this share on a figure stands in the colour of the paper."""
+"""From this share on, a figure has the colour of the paper."""
 MOST_NUMBERS = {"wide": 20, "narrow": 7}
 """Columns whose cells have room for a figure."""
 MOST_LABELS = {"wide": 20, "narrow": 6}
@@ -151,7 +151,7 @@ def heat_picture(name: str, title: str, columns: Sequence[HeatColumn], *, over: 
 
 
 def queues_picture(name: str, title: str, queues: Sequence[SeenQueues]) -> Picture:
-    """Predicted beside counted, for each queue of each interface."""
+    """Predicted next to counted, for each queue of each interface."""
 
     def draw(axes: Axes, shape: Shape) -> None:
         start, ticks, labels = 0, [], []

@@ -22,7 +22,7 @@ class LossCurve:
     repetitions: tuple[tuple[tuple[float, float], ...], ...]
 
     def medians(self) -> list[tuple[float, float]]:
-        """By load, in ascending order."""
+        """Medians by load, in ascending order."""
         losses: dict[float, list[float]] = {}
         for repetition in self.repetitions:
             for load, loss in repetition:

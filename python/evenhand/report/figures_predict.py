@@ -48,7 +48,7 @@ def draw_series(series: Sequence[Prediction], smallest_even: int | None, path: P
 
 
 def series_picture(series: Sequence[Prediction], smallest_even: int | None) -> Picture:
-    """In the style of all pictures."""
+    """The picture, in the style of all pictures."""
     plan, model = series[-1].plan, series[-1].model
     directions = (
         "both directions" if len(series[-1].directions) == 2 else f"{series[-1].directions[0]} direction"

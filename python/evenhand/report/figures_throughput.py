@@ -127,7 +127,7 @@ def _share_places(curves: Sequence[DrawnCurve]) -> bool:
 
 
 def _aside(curves: Sequence[DrawnCurve], number: int, shape: Shape) -> float:
-    """By what this curve's places are multiplied: some four points of paper from one curve to the next, the
+    """The factor for this curve's places: some four points of paper from one curve to the next, the
     middle at 1."""
     if not _share_places(curves):
         return 1.0
@@ -164,7 +164,7 @@ def _unit(curves: Sequence[DrawnCurve], extra: Sequence[float] = ()) -> tuple[st
 
 
 def _spaced(values: Sequence[float], least: float) -> list[float]:
-    """Those that are at least so far from each other, from the largest down: small sizes stand close
+    """Those that are at least so far from each other, from the largest down: small sizes are close
     together."""
     kept: list[float] = []
     for value in reversed(values):

@@ -25,7 +25,7 @@ class DelayCurve:
 
     label: str
     buckets: tuple[tuple[float, int], ...]
-    """In ascending order."""
+    """Buckets in ascending order."""
 
     def percentiles(self) -> list[tuple[float, float]]:
         """Share of the frames that were faster or as fast, from 0 to below 1, and the delay in ns; a pair for
@@ -93,8 +93,8 @@ def samples_picture(name: str, title: str, samples: Sequence[Samples], *, what: 
             statistics = Statistics.of(sample.values)
             assert statistics is not None
             look = style(row)
-            # Dots that would cover each other stand beside each other: the same order each time, so that a
-            # page does not change.
+            # Dots that would cover each other are placed next to each other: the same order each time, so
+            # that a page does not change.
             jitter = [((7 * index) % 11 - 5) / 22 for index in range(len(sample.values))]
             axes.scatter(
                 [value / factor for value in sample.values],

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 HEIGHT_INCHES = 2.7
 LEAST_SPAN = 0.06
-"""Of the y axis, as a share of the largest number: noise of a few parts in a thousand must not look like a
-mountain range."""
+"""Least span of the y axis, as a share of the largest number: noise of a few parts in a thousand must not
+look like a mountain range."""
 MOST_LABELS = {"wide": 7, "narrow": 3}
 LONGEST_LABEL = {"wide": 20, "narrow": 14}
 SCALES = (("M", 1e6), ("k", 1e3))
@@ -87,7 +87,7 @@ MOST_DIFFERENCES = 3
 
 
 def _places(trend: Trend) -> list[float]:
-    """Of the runs on the x axis: days, or one after the other."""
+    """Places of the runs on the x axis: days, or one after the other."""
     if trend.over == "version":
         return [float(place) for place in range(len(trend.runs))]
     return [moment_of(run).timestamp() / 86_400 for run in trend.runs]

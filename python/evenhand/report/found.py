@@ -27,7 +27,7 @@ from evenhand.report.table import loss_sizes_table, table_lines, throughput_size
 
 @singledispatch
 def found_table(result: Any, procedure: Procedure) -> FittedTable:
-    """Of a result of any other type: how it ended, and its one number."""
+    """The table of a result of any other type: how it ended, and its one number."""
     value = procedure.value_of(result.to_document())
     table = FittedTable(procedure.name)
     table.add_column("outcome")
@@ -40,7 +40,7 @@ def found_table(result: Any, procedure: Procedure) -> FittedTable:
 
 @singledispatch
 def found_lines(result: Any, procedure: Procedure) -> Sequence[str]:
-    """Of a result of any other type: from what it deviates."""
+    """The lines of a result of any other type: what it deviates from."""
     deviations = getattr(result, "deviations", [])
     return [each.line for each in deviations]
 

@@ -58,15 +58,15 @@ if TYPE_CHECKING:
 REFRESH_S = 10
 """After so long a browser asks again for the page of a campaign that goes on."""
 MOST_SENTENCES = 6
-"""Of a group of findings that is not folded."""
+"""Most sentences of a group of findings that is not folded."""
 MARK = re.compile(
     rb'<!DOCTYPE html>.{0,500}<meta name="generator" content="Evenhand '
     rb'|<\?xml version="1\.0" encoding="utf-8"\?>\n<svg [^>]*><!-- Evenhand: '
     rb"|\x89PNG\r\n.{0,500}Software\0Evenhand",
     re.DOTALL,
 )
-"""So begins every file that this module writes, page or picture: such a file may be replaced, any other may
-not, also one that speaks of Evenhand."""
+"""The beginning of every file that this module writes, page or picture: such a file may be replaced, any
+other may not, even one that mentions Evenhand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +93,11 @@ def write_page(record: CampaignRecord, path: Path, *, refresh_s: int | None = RE
     one, whole.
 
     Args:
-        refresh_s: Of a campaign that has not finished: after so long a browser asks for the page again; None:
-            it does not.
+        refresh_s: For a campaign that has not finished: after so long, a browser asks for the page again;
+            None: it does not.
 
     Raises:
-        RequestError: There is a file of this name, and it is no page of Evenhand.
+        RequestError: There is a file of this name, and it is not a page of Evenhand.
         HostError: The file cannot be written.
     """
     write_rendered(render_page(record, analyse(record), refresh_s=refresh_s), path)
@@ -240,7 +240,7 @@ def _how_many_bounds(bounds: int, measured: int) -> str:
 
 
 def _progress(record: CampaignRecord, refresh_s: int | None) -> Mapping[str, Any] | None:
-    """None once it is finished."""
+    """The progress; None once the campaign is finished."""
     if record.finished_at is not None:
         return None
     done = sum(found.state in (PointState.MEASURED, PointState.NO_NUMBER) for found in record.points)
@@ -293,7 +293,7 @@ def _findings(record: CampaignRecord, analysis: Analysis) -> list[Mapping[str, A
 
 
 def _methods(analysis: Analysis) -> list[str]:
-    """How rises and falls were told from noise, each way once."""
+    """How rises and falls were distinguished from noise, each way once."""
     methods = dict.fromkeys(curve.shape.method for curve in analysis.curves if curve.shape is not None)
     return [*methods, *([] if analysis.testbeds is None else [analysis.testbeds.method])]
 

@@ -51,7 +51,7 @@ KINDS = {
     "linux": "the kernel's router in a namespace, on this host",
 }
 LAB_DUTS = {"linux namespace": KINDS["linux"], "virtual machine": "a virtual machine, on this host"}
-"""By what a lab tells of its DUT."""
+"""DUTs of labs, by what a lab says of its DUT."""
 HOST_FACTS = {
     "cpu model": "CPU",
     "cpus": "CPUs",
@@ -88,11 +88,11 @@ def shown_testbeds(record: CampaignRecord) -> list[ShownBed]:
 
 
 def _shown_bed(name: str, bed: Mapping[str, Any], *, has_own_host: bool) -> ShownBed:
-    """`has_own_host`: it may be on another machine than the one that the page tells of as the host."""
+    """`has_own_host`: it may be on another machine than the one that the page describes as the host."""
     dut = bed.get("dut") or {}
     own = isinstance(dut, Mapping) and "kind" in dut
     if own:
-        # Our own DUTs tell what they are; what of Figure 6 is the host's stands below.
+        # Our own DUTs say what they are; the facts of Figure 6 that are the host's are below.
         facts = [
             ("kind", KINDS.get(str(dut["kind"]), str(dut["kind"]))),
             *_without_tables({key: v for key, v in dut.items() if key != "kind"}),
@@ -128,7 +128,7 @@ def _shown_bed(name: str, bed: Mapping[str, Any], *, has_own_host: bool) -> Show
 
 
 def _without_tables(document: Mapping[str, Any]) -> list[tuple[str, str | None]]:
-    """Facts of a configuration; an RSS table of 128 entries is told in its first."""
+    """Facts of a configuration; an RSS table of 128 entries is shown by its first entry."""
     facts: list[tuple[str, str | None]] = []
     for name, value in flatten(document):
         if value is None:
@@ -140,7 +140,7 @@ def _without_tables(document: Mapping[str, Any]) -> list[tuple[str, str | None]]
 
 
 def host_facts(record: CampaignRecord) -> tuple[list[tuple[str, str | None]], list[tuple[str, str | None]]]:
-    """Of the tester's machine, as it was read; and the mitigations of its CPU."""
+    """Facts of the tester's machine, as they were read; and the mitigations of its CPU."""
     host = dict(record.host)
     mitigations = host.pop("mitigations", None) or {}
     facts: list[tuple[str, str | None]] = [
@@ -181,7 +181,7 @@ def traffic_table(record: CampaignRecord) -> Table:
 
 
 def _first_search(found: PointRecord) -> Iterator[StoredSearch]:
-    """Of the point, with its traffic in it; nothing if it has not begun."""
+    """The first search of the point, with its traffic in it; nothing if it has not begun."""
     for repetition in found.repetitions:
         for search in repetition.searches:
             if search.setup.get("traffic"):
@@ -244,7 +244,7 @@ def _span(first: Any, last: Any) -> str:
 
 
 def shown_deviations(record: CampaignRecord) -> list[ShownDeviation]:
-    """Of all results, each once, with the suites that have it."""
+    """Deviations of all results, each once, with the suites that have it."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     pairs = {
         (one.point.suite, one.point.frame_size)
@@ -262,7 +262,7 @@ def shown_deviations(record: CampaignRecord) -> list[ShownDeviation]:
     everywhere = len({one.point.suite for one in record.points if one.repetitions})
     alike: dict[tuple[str, str], list[str]] = {}
     for requirement, text in sorted(found):
-        # Those that differ in their numbers alone, such as hosts of each point of a series, are told once.
+        # Those that differ in their numbers alone, such as hosts of each point of a series, are listed once.
         alike.setdefault((requirement, re.sub(r"\d[\d,.]*", "#", text)), []).append(text)
     shown = []
     for (requirement, _), texts in alike.items():
@@ -276,7 +276,7 @@ def shown_deviations(record: CampaignRecord) -> list[ShownDeviation]:
 
 
 def _deviations(repetition: Repetition) -> Iterator[tuple[str, str]]:
-    """As the result tells them; of one that was cut short those of its trials."""
+    """Deviations as the result states them; if it was cut short, those of its trials."""
     told = None if repetition.result is None else repetition.result.get("deviations")
     if isinstance(told, list):
         for deviation in told:
@@ -292,7 +292,7 @@ def _deviations(repetition: Repetition) -> Iterator[tuple[str, str]]:
 
 
 def repeat_facts(record: CampaignRecord) -> list[tuple[str, str | None]]:
-    """Seeds and versions beside the command."""
+    """Seeds and versions, in addition to the command."""
     seeds = sorted({repetition.seed for found in record.points for repetition in found.repetitions})
     own = record.spec.get("seed")
     shown = (

@@ -46,7 +46,7 @@ DELAY_FIGURES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pictures:
-    """By the sections of a page."""
+    """Pictures by the sections of a page."""
 
     throughput: tuple[Picture, ...]
     sizes: tuple[Picture, ...]
@@ -210,7 +210,7 @@ def _place(found: PointRecord) -> str:
 
 
 def _nearest_loss(found: Sequence[PointRecord]) -> tuple[PointRecord, StoredTrial] | None:
-    """Of the last point with such a trial: the series' end is where a DUT has most to do."""
+    """The trial of the last point that has one: the series' end is where a DUT has most to do."""
     for one in reversed(found):
         failed = [
             t

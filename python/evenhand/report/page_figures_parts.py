@@ -14,8 +14,8 @@ from evenhand.run.campaign_record import CampaignRecord, PointRecord
 
 T = TypeVar("T")
 MOST_CURVES = 4
-"""In one picture: as many as there are colours, markers and dashes. What is more goes into the next
-picture."""
+"""Most curves in one picture: as many as there are colours, markers and dashes. What is more goes into the
+next picture."""
 
 
 def suites_with(
@@ -33,7 +33,7 @@ def suites_with(
 
 
 def point_label(found: PointRecord, among: Sequence[PointRecord]) -> str:
-    """What tells the point from the others of its suite."""
+    """What distinguishes the point from the others of its suite."""
     points = [one.point for one in among]
     parts = [show_size(found.point)]
     if len({(p.hosts, p.networks) for p in points}) > 1:
@@ -46,18 +46,18 @@ def point_label(found: PointRecord, among: Sequence[PointRecord]) -> str:
 
 
 def results_of(found: PointRecord) -> list[Mapping[str, Any]]:
-    """Of the repetitions that have ended."""
+    """Results of the repetitions that have ended."""
     return [one.result for one in found.repetitions if one.finished_at is not None and one.result is not None]
 
 
 def trials_of_point(found: PointRecord) -> Iterator[StoredTrial]:
-    """Of all its repetitions."""
+    """Trials of all its repetitions."""
     for repetition in found.repetitions:
         yield from trials_of(repetition)
 
 
 def theoretical_fps_of(found: PointRecord) -> float | None:
-    """Per direction, as the results of the point tell it."""
+    """Per direction, as the results of the point state it."""
     return next(
         (
             fps
@@ -69,13 +69,13 @@ def theoretical_fps_of(found: PointRecord) -> float | None:
 
 
 def in_parts(items: Sequence[T], most: int = MOST_CURVES) -> Iterator[Sequence[T]]:
-    """As few as can be, and about equal: not four curves and one alone."""
+    """As few parts as possible, and about equal: not four curves and one alone."""
     parts = -(-len(items) // most)
     for part in range(parts):
         yield items[part * len(items) // parts : (part + 1) * len(items) // parts]
 
 
 def name_of(*parts: str | int) -> str:
-    """Of a file and of ids; a first part of several has no number."""
+    """The name of a file and of ids; the first of several parts has no number."""
     words = [str(part) for part in parts if part != 1]
     return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: what stands first on a page: the DUT in one line, the results in a few, and the summary
+"""Station 10: what comes first on a page: the DUT in one line, the results in a few, and the summary
 table."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from evenhand.run.figures import sustainable_of
 
 HASHES = {"type1": "addresses only (type 1)", "type2": "addresses and ports (type 2)"}
 MOST_SIGNS = 90
-"""Of one fact in the line; the whole stands under Conditions."""
+"""Most characters of one fact in the line; the whole is under Conditions."""
 MOST_BEDS = 3
 FOLDED = ("suite", "metric", "IP version", "hash", "frame size")
 """Columns of the summary that leave it for its caption where all rows have the same in them, so that it needs
@@ -82,7 +82,7 @@ def _of_bed(bed: Mapping[str, Any], host: Mapping[str, Any], points: Sequence[Po
 
 
 def _of_lab(own: Any) -> Iterator[str]:
-    """That the DUT of a lab is no box of its own."""
+    """The fact that the DUT of a lab is not a box of its own."""
     what = LAB_DUTS.get(str(own.get("dut"))) if isinstance(own, Mapping) else None
     if what is not None:
         emulated = ", emulated without KVM" if own.get("accelerator") == "tcg" else ""
@@ -168,7 +168,7 @@ def _headline(version: str, found: PointRecord) -> str:
 
 
 def _allowed_loss(found: PointRecord) -> float:
-    """Of a search that counts trials with some loss as passed; 0 if it does not tell."""
+    """Loss ratio of a search that counts trials with some loss as passed; 0 if it does not state it."""
     goals = [each.result.get("goal") for each in found.repetitions if isinstance(each.result, Mapping)]
     ratios = [goal.get("loss_ratio") for goal in goals if isinstance(goal, Mapping)]
     return max((ratio for ratio in ratios if isinstance(ratio, float) and 0 < ratio < 1), default=0.0)

@@ -23,10 +23,10 @@ from evenhand.report.page_words import (
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 
 FEWEST_POINTS = 3
-"""Of a suite that has pictures of its own; with fewer the table tells all, unless there is no larger
-suite."""
+"""Fewest points of a suite that has pictures of its own; with fewer, the table shows everything, unless
+there is no larger suite."""
 MOST_INTERFACES = 16
-"""In one table."""
+"""Most interfaces in one table."""
 FACTS_OF_INTERFACES = {
     "driver": "driver",
     "driver_version": "version",
@@ -54,7 +54,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsidePictures:
-    """Of the section; both empty if there was no witness."""
+    """Pictures of the section; both empty if there was no witness."""
 
     pictures: tuple[Picture, ...]
     tables: tuple[Table, ...]
@@ -116,7 +116,8 @@ def _pictures(suite: str, seen: Sequence[Seen], number: int) -> Iterator[Picture
 
 
 def _least_even(seen: Sequence[Seen]) -> Seen | None:
-    """Of the points with several pairs, if there are such: one pair is in one queue, and needs no picture."""
+    """The least even of the points with several pairs, if there are any: one pair is in one queue, and needs
+    no picture."""
     known = [one for one in seen if one.seen.queues]
     several = [one for one in known if not one.found.point.is_single_pair] or known
     return max(
@@ -125,7 +126,7 @@ def _least_even(seen: Sequence[Seen]) -> Seen | None:
 
 
 def queue_facts(found: PointRecord) -> list[tuple[str, str | None]]:
-    """Of one point: what each queue got, beside what was predicted."""
+    """Facts of one point: what each queue got, and what was predicted."""
     seen = seen_at(found)
     facts: list[tuple[str, str | None]] = []
     for queues in () if seen is None else seen.queues:
@@ -140,7 +141,7 @@ def _percent(shares: Sequence[float]) -> str:
 
 
 def _labels(seen: Sequence[Seen]) -> tuple[list[str], str]:
-    """By what the points of the suite differ."""
+    """What the points of the suite differ by."""
     points = [one.found.point for one in seen]
     if len({(point.hosts, point.networks) for point in points}) == len(points) and all(
         point.addresses.left == point.addresses.right for point in points

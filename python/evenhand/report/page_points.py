@@ -46,7 +46,8 @@ from evenhand.spec.point import Point
 from evenhand.trial import Verdict, join_directions
 
 MOST_TRIALS = 8000
-"""On a page. A browser opens some megabytes at once, and a campaign has its trials in its file as well."""
+"""Most trials on a page. A browser opens some megabytes at once, and a campaign has its trials in its file as
+well."""
 SPARK_BARS = 40
 HOOKS = {
     "before_point": "Before the point",
@@ -67,7 +68,7 @@ class ShownHook:
 
 @dataclass(frozen=True, slots=True)
 class ShownTrials:
-    """Of one repetition."""
+    """Trials of one repetition."""
 
     title: str
     table: Table
@@ -119,8 +120,8 @@ CEILING = "ceiling"
 
 
 def count_trials(record: CampaignRecord) -> Counter[str]:
-    """Of all points, by their verdicts; those that looked for the tester's own ceiling, which go up until
-    they are INVALID, are counted as `CEILING`."""
+    """Trials of all points, by their verdicts; those that looked for the tester's own ceiling, which go up
+    until they are INVALID, are counted as `CEILING`."""
     return Counter(
         CEILING if search.role is Role.CEILING else str(trial.result.verdict)
         for found in record.points
@@ -142,7 +143,7 @@ def trials_left_out(record: CampaignRecord) -> str:
 
 
 def shown_hooks(hooks: Sequence[HookRun]) -> list[ShownHook]:
-    """With what they printed, and how they ended."""
+    """The hooks, with what they printed, and how they ended."""
     shown = []
     for hook in hooks:
         ended = "did not end in time" if hook.exit_code is None else f"exit code {hook.exit_code}"
@@ -358,7 +359,7 @@ def _shown_trials(repetition: Repetition) -> ShownTrials:
 
 def _spark(trial: StoredTrial) -> Markup | str:
     """Loss over the time of the trial, as bars as high as a line of text; empty if nothing was lost, or
-    nobody knows when."""
+    it is not known when."""
     longest = max((len(direction.lost_by_tenth) for direction in trial.result.directions.values()), default=0)
     lost = [
         sum(d.lost_by_tenth[tenth] for d in trial.result.directions.values() if tenth < len(d.lost_by_tenth))

@@ -247,7 +247,7 @@ def figures_table(record: CampaignRecord, procedures: tuple[str, ...]) -> Table 
 
 
 def published_table(analysis: Analysis) -> Table | None:
-    """Beside the draft's Figure 7 (SEED-66)."""
+    """A comparison with the draft's Figure 7 (SEED-66)."""
     rows = []
     for comparison in analysis.published:
         predicted = (_up_to(comparison.predicted_rise_end), _above(comparison.predicted_falls_above))

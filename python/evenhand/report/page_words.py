@@ -20,7 +20,7 @@ DASH = "\N{EN DASH}"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Of a table; its title stands before each value where the page is narrow."""
+    """A column of a table; its title is shown before each value where the page is narrow."""
 
     title: str
     is_number: bool = False
@@ -88,13 +88,13 @@ def show_value(value: float | None, unit: str) -> str:
 
 
 def show_time(text: str) -> str:
-    """`2026-03-02 08:00:00 UTC`; what is no time in UTC stays as it is."""
+    """`2026-03-02 08:00:00 UTC`; what is not a time in UTC stays as it is."""
     found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z", text)
     return f"{found[1]} {found[2]} UTC" if found else text
 
 
 def show_ns(value: float | None) -> str:
-    """A delay; None stands for that of a lost frame, which never comes (R8219-16)."""
+    """A delay; None means that of a lost frame, which never comes (R8219-16)."""
     return "infinite" if value is None else format_duration(value / 1e9)
 
 
@@ -125,7 +125,7 @@ def median_of(record: PointRecord) -> float | None:
 
 
 def addresses_of(point: Point) -> int:
-    """On a side; the larger number, if the sides differ."""
+    """Addresses on a side; the larger number, if the sides differ."""
     return max(point.addresses)
 
 
@@ -200,7 +200,7 @@ def flatten(document: Mapping[str, Any], *, prefix: str = "") -> list[tuple[str,
 
 
 def show_fact(value: Any) -> str | None:
-    """None stays None: nobody has said it."""
+    """None stays None: the fact is not known."""
     match value:
         case None:
             return None

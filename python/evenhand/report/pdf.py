@@ -83,8 +83,8 @@ def _without_variables(page: str) -> str:
 
 
 def _of_chromium(program: str, folder: Path, source: Path, target: Path) -> list[str]:
-    """With a profile of its own that goes away; no name is resolved, so that nothing is fetched whatever the
-    page says."""
+    """The command, with a profile of its own that goes away; no name is resolved, so that nothing is fetched
+    whatever the page says."""
     return [
         program,
         "--headless",

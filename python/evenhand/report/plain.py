@@ -10,10 +10,10 @@ _SHOWN = ("L", "M", "N", "P", "S", "Zs")
 
 
 def visible(text: str) -> str:
-    """The text with what is no character for people (line ends, escape sequences of terminals, marks that
+    """The text with what is not a readable character (line ends, escape sequences of terminals, marks that
     turn the order) as `\\x1b`.
 
-    Rich's markup is no matter of this: show it as `rich.text.Text`, or with `markup=False`.
+    Rich's markup is not handled here: show it as `rich.text.Text`, or with `markup=False`.
     """
     if text.isprintable():
         return text

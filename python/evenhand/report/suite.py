@@ -22,7 +22,7 @@ from evenhand.trial import USUAL_OVERDUE_AFTER_US, Deviation, Limits, Verdict, d
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteEntry:
-    """One search of a suite, and what was seen of the DUT besides (recorded, never judged: SEED-07)."""
+    """One search of a suite, and what was also seen of the DUT (recorded, never judged: SEED-07)."""
 
     profile: Profile
     result: ThroughputResult
@@ -107,12 +107,12 @@ def closing_lines(
     limits: Sequence[Limits],
     lab: Mapping[str, Any],
 ) -> list[str]:
-    """What stands below the table of a suite in a Linux lab; first of all whether the limit of its router was
+    """The lines below the table of a suite in a Linux lab; first of all whether the limit of its router was
     reached.
 
     Args:
-        ceilings: By the name of the plan: the load that the tester itself keeps.
-        limits: By which the trials were judged.
+        ceilings: The load that the tester itself keeps, by the name of the plan.
+        limits: Limits by which the trials were judged.
         lab: Its facts.
     """
     host = read_host_facts()
@@ -142,7 +142,7 @@ def sent_lines(profile: Profile) -> list[str]:
 
 
 def suite_deviations(entries: Sequence[SuiteEntry]) -> list[Deviation]:
-    """Of all searches, each once."""
+    """Deviations of all searches, each once."""
     found = {
         (d.requirement, d.text): d
         for entry in entries

@@ -47,7 +47,7 @@ _MARKDOWN = "\\`*_{}[]<>()#+!|~&$"
 
 @dataclass(frozen=True, slots=True)
 class SummaryColumn:
-    """Of the table, in all its forms."""
+    """A column of the table, in all its forms."""
 
     title: str
     is_number: bool = False
@@ -69,8 +69,8 @@ COLUMNS = (
 
 
 def summary_rows(record: CampaignRecord) -> list[tuple[str, ...]]:
-    """In the order of the campaign, texts in the order of `COLUMNS`; also points without a number, which say
-    so. Not escaped."""
+    """Rows in the order of the campaign, texts in the order of `COLUMNS`; also points without a number, which
+    say so. Not escaped."""
     return [_row(found) for found in record.points]
 
 

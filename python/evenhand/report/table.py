@@ -72,7 +72,7 @@ def loss_sizes_table(table: LossTable) -> Table:
 
 
 def describe_row(size: FrameSize) -> str:
-    """What stands below "octets"."""
+    """The cell below "octets"."""
     return f"{float(size.mean):.6g} ({size})" if isinstance(size, Imix) else str(size)
 
 
@@ -180,7 +180,7 @@ def show_percentiles(statistics: Statistics, show: Callable[[float], str]) -> li
 
 
 def _cells(statistics: Statistics | None, show: Callable[[float], str]) -> list[str]:
-    """What stands below FIGURES."""
+    """The cells below FIGURES."""
     if statistics is None:
         return ["-"] * len(FIGURES)
     middle = [show(value) for value in (statistics.median, statistics.minimum, statistics.maximum)]

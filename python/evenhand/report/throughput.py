@@ -78,7 +78,7 @@ def filling_lines(result: ThroughputResult) -> list[str]:
 
 
 def last_invalid_line(trials: Sequence[TrialResult]) -> str:
-    """Of a test that ended since the tester could not keep its load."""
+    """The last line of a test that ended because the tester could not keep its load."""
     reasons = "; ".join(reason.text for reason in join_directions(trials[-1].reasons))
     return (
         f"The last trial was INVALID: {reasons}. This tester cannot keep this load,"
@@ -105,7 +105,7 @@ def trials_lines(
 
 
 def dut_lines(profile: Profile) -> list[str]:
-    """What the testbed file tells of the DUT, what was read there, and what neither tells (SEED-81,
+    """What the testbed file states of the DUT, what was read there, and what neither states (SEED-81,
     SEED-84)."""
     if profile.dut is None:
         return []

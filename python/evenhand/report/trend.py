@@ -46,7 +46,7 @@ GAPS = "A gap is a run that has no number at that point."
 
 
 def trend_document(trend: Trend) -> dict[str, Any]:
-    """For programs, as docs/reference/trend.md describes it."""
+    """The document for programs, as docs/reference/trend.md describes it."""
     titles = titles_of(trend)
     document = trend.to_document()
     for point, title in zip(document["points"], titles, strict=True):
@@ -61,12 +61,12 @@ def trend_document(trend: Trend) -> dict[str, Any]:
 
 
 def titles_of(trend: Trend) -> list[str]:
-    """`gateway-v6, 84 octets, 65,536 addresses a side`: of each point, with what else it takes to tell it
-    from the others."""
+    """`gateway-v6, 84 octets, 65,536 addresses a side`: the title of each point, with what else it takes to
+    distinguish it from the others."""
     points = [point.point for point in trend.points]
     parts = [_parts(point) for point in points]
     is_shown = [len({of_point[i] for of_point in parts}) > 1 for i in range(len(parts[0]))]
-    # Plan, size and addresses are always told.
+    # Plan, size and addresses are always shown.
     always = (True, True, True, False, False, False)
     titles = [
         ", ".join(
@@ -158,7 +158,7 @@ BACK = 0.005
 
 
 def direction_of(point: PointTrend) -> str:
-    """Of a point with changes: where it has come to, all of them together."""
+    """Direction of a point with changes: where it has come to, all of them together."""
     if point.performance is None or point.performance > 1 + BACK:
         return "better"
     return "worse" if point.performance < 1 - BACK else "back"
@@ -230,7 +230,7 @@ def show_begun(run: TrendRun) -> str:
 
 
 def show_latest(point: PointTrend) -> str:
-    """Of the last run that has a number; with its place if later ones have none."""
+    """The value of the last run that has a number; with its place if later ones have none."""
     last: TrendValue | None = point.measured[-1] if point.measured else None
     if last is None or last.median is None:
         return point.values[-1].reason or "-"

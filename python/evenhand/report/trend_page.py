@@ -34,7 +34,7 @@ def write_trend_page(trend: Trend, path: Path) -> None:
     """Write the page, or replace the one that is there.
 
     Raises:
-        RequestError: There is a file of this name, and it is no page of Evenhand.
+        RequestError: There is a file of this name, and it is not a page of Evenhand.
         HostError: The file cannot be written.
     """
     replace_own(path, render_trend(trend).encode(), mark=MARK, where=str(path))

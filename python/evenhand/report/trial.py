@@ -143,7 +143,7 @@ def describe_clock_offsets(offsets: Sequence[ClockOffset]) -> str:
 
 
 def _has_one_flow(profile: Profile | None) -> bool:
-    """In each direction: then the count is that of its order. Unknown is no."""
+    """Whether each direction has one flow: then the count is that of its order. False if it is not known."""
     if profile is None or not profile.traffic.is_single_pair:
         return False
     return profile.plan.other is None and all(
@@ -169,7 +169,7 @@ def allowed_loss(result: TrialResult) -> str:
 
 
 def _classes_table(result: TrialResult) -> Table:
-    """Of a mix: a row for each IP version and size of each direction."""
+    """Table of a mix: a row for each IP version and size of each direction."""
     table = FittedTable()
     table.add_column("")
     for title in ("octets", "offered frames", "received frames", "lost frames"):

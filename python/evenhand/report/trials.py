@@ -27,7 +27,7 @@ def describe_sending(result: TrialResult) -> str:
 
 VERDICT_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.INVALID: "yellow"}
 SHOWN_NOTES = ("mistranslated", "queue_filling")
-"""Codes of the notes that tell why frames were lost, though they are no reasons of the verdict."""
+"""Codes of the notes that say why frames were lost, though they are not reasons of the verdict."""
 
 
 def trials_table(trials: Sequence[SearchTrial | StoredTrial], *, title: str | None = "Trials") -> Table:

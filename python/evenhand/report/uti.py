@@ -20,7 +20,7 @@ from evenhand.run import CampaignRecord, PointRecord, Repetition
 
 MODEL = "1.4.0"
 TEST_TYPES: Mapping[str, str] = {THROUGHPUT.name: "ndrpdr", LOSS.name: "mrr"}
-"""Of ours by procedure. The others have no place in the model."""
+"""Test types of the model, by procedure. The other procedures have no place in the model."""
 PDR_LOSS_RATIO = 0.005
 _UNKNOWN = "unknown"
 _TELEMETRY: Mapping[str, str] = {
@@ -30,7 +30,8 @@ _TELEMETRY: Mapping[str, str] = {
 
 
 def uti_documents(record: CampaignRecord) -> Iterator[dict[str, Any]]:
-    """Of each repetition that has ended, in order. ValueError if one has no times that can be read."""
+    """A document of each repetition that has ended, in order. ValueError if one has no times that can be
+    read."""
     for measured in record.points:
         if measured.point.procedure in TEST_TYPES:
             yield from (
@@ -85,8 +86,8 @@ def _document(record: CampaignRecord, measured: PointRecord, repetition: Repetit
 
 
 def _ndrpdr(measured: PointRecord, repetition: Repetition) -> dict[str, Any] | None:
-    """Only of a search that had both goals, and found both bounds of both: the model has no place for one
-    alone."""
+    """The result, only of a search that had both goals, and found both bounds of both: the model has no place
+    for one alone."""
     goals = (repetition.result or {}).get("goals")
     found: dict[float, dict[str, Any]] = {}
     for goal in goals if isinstance(goals, list) else []:
@@ -103,7 +104,7 @@ def _ndrpdr(measured: PointRecord, repetition: Repetition) -> dict[str, Any] | N
 
 
 def _mrr(measured: PointRecord, repetition: Repetition) -> dict[str, Any] | None:
-    """Of the valid trials at the highest load that was tried."""
+    """The result of the valid trials at the highest load that was tried."""
     trials = [
         trial.result for search in repetition.searches for trial in search.trials if trial.result.is_valid
     ]
@@ -120,7 +121,7 @@ def _mrr(measured: PointRecord, repetition: Repetition) -> dict[str, Any] | None
 
 
 def _rate(measured: PointRecord, fps_per_direction: float) -> dict[str, Any]:
-    """Of all directions together; with the bandwidth on the wire where all frames have one size."""
+    """The rate of all directions together; with the bandwidth on the wire where all frames have one size."""
     point = measured.point
     rate = fps_per_direction * len(point.directions)
     document: dict[str, Any] = {"rate": {"value": rate, "unit": "pps"}}

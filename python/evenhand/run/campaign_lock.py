@@ -28,7 +28,7 @@ def campaign_resource(path: Path) -> Resource:
 
 @contextmanager
 def campaign_locked(path: Path) -> Iterator[None]:
-    """Nobody else writes this file until the block ends. HostError names who does."""
+    """No other process writes this file until the block ends. HostError names who does."""
     next_step = f"Wait until it ends, or stop it; to see its progress: evenhand status {path}"
     with holding([campaign_resource(path)], where=str(path), next_step=next_step):
         yield

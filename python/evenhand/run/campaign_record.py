@@ -62,7 +62,7 @@ class HookRun:
     ended_at: str = ""
     """Empty: just now."""
     suite: str | None = None
-    """Of a hook of a suite."""
+    """The suite of a hook of a suite."""
     session: int = 0
     """Its place in `CampaignRecord.sessions`."""
 
@@ -78,7 +78,7 @@ AT_LEAST = ">= "
 
 
 def is_lower_bound(outcome: str | None, result: Mapping[str, Any] | None) -> bool:
-    """Whether the figure of a procedure that ended so is one. Of back-to-back it is the average of several
+    """Whether the figure of a procedure that ended so is one. For back-to-back it is the average of several
     bursts: of any such burst."""
     is_at_least = (result or {}).get("is_at_least")
     if isinstance(is_at_least, bool):
@@ -93,7 +93,7 @@ def is_lower_bound(outcome: str | None, result: Mapping[str, Any] | None) -> boo
 
 
 def failed_at(result: Mapping[str, Any] | None) -> float | None:
-    """The lowest load at which a search failed, per direction; None if its result does not tell."""
+    """The lowest load at which a search failed, per direction; None if its result does not state it."""
     upper = (result or {}).get("upper_fps_per_direction")
     is_number = isinstance(upper, int | float) and not isinstance(upper, bool) and math.isfinite(upper)
     return float(upper) if is_number and upper is not None else None
@@ -106,7 +106,8 @@ def is_median_at_least(values: Sequence[float], are_bounds: Sequence[bool]) -> b
 
 
 def bounds_of(values: Sequence[float], are_bounds: Sequence[bool]) -> tuple[str, str, str]:
-    """What stands before median, minimum and maximum of these values: `>= ` where that is a lower bound."""
+    """What is written before median, minimum and maximum of these values: `>= ` where that is a lower
+    bound."""
     if not values:
         return "", "", ""
     highest = _as_high_as_may_be(values, are_bounds)
@@ -123,16 +124,16 @@ class Repetition:
     """One complete execution of a point's procedure."""
 
     number: int
-    """From 1."""
+    """Number of the repetition, from 1."""
     seed: int
     """Its own, derived from the campaign's."""
     testbed: str
-    """By whose name in `CampaignRecord.testbeds` it was measured."""
+    """Name of the testbed in `CampaignRecord.testbeds` that it was measured on."""
     started_at: str
     finished_at: str | None
-    """None: it goes on, or was cut short, and is no result."""
+    """None: it goes on, or was cut short, and is not a result."""
     outcome: str | None
-    """Of the procedure, such as `found` or `tester_limit`; None while it goes on."""
+    """Outcome of the procedure, such as `found` or `tester_limit`; None while it goes on."""
     value: float | None
     """The figure of the procedure (see `Procedure.figure`), if it ended with one."""
     result: Mapping[str, Any] | None
@@ -142,9 +143,9 @@ class Repetition:
     reason: str | None = None
     """Why it has no value, if it ended without one."""
     measured_s: float = 0.0
-    """What its trials took; 0 if the file does not tell."""
+    """What its trials took; 0 if the file does not state it."""
     session: int = 0
-    """In which it was begun: its place in `CampaignRecord.sessions`."""
+    """The session in which it was begun: its place in `CampaignRecord.sessions`."""
 
     @property
     def is_at_least(self) -> bool:
@@ -162,7 +163,7 @@ class Repetition:
         """The lowest load that failed, if its value is the highest that a search found to pass: the truth
         lies between both.
 
-        None: the value is no end of a search, or a lower bound, or the file does not tell."""
+        None: the value is not an end of a search, or is a lower bound, or the file does not state it."""
         upper = None if self.is_at_least else failed_at(self.result)
         return None if self.value is None or upper is None or upper < self.value else upper
 
@@ -177,7 +178,7 @@ class PointRecord:
     """Why it has no number; None if it has one, or is not finished."""
     hooks: tuple[HookRun, ...]
     repetitions: tuple[Repetition, ...]
-    """In order; those that were cut short included."""
+    """Repetitions in order; those that were cut short included."""
     stopped_early: str | None = None
     """Why there are fewer repetitions than asked for, although it has a number; None if there are not."""
 
@@ -191,8 +192,8 @@ class PointRecord:
         """The upper end of each value's bracket, in the same order (`Repetition.upper`); the value itself
         where there is none.
 
-        Of a lower bound it is infinite, as long as the median is none: where it is one, it stands for all of
-        them."""
+        For a lower bound it is infinite, unless the median is a lower bound too: then it is the value
+        itself."""
         bound = math.nan if self.is_at_least else math.inf
         ends = ((value, bound if r.is_at_least else r.upper) for value, r in self._valued())
         return tuple(value if upper is None or math.isnan(upper) else upper for value, upper in ends)
@@ -214,7 +215,7 @@ class PointRecord:
 
     @property
     def statistics(self) -> Statistics | None:
-        """Of the values; None without one."""
+        """Statistics of the values; None without one."""
         return Statistics.of(self.values, self.uppers, lower_bounds=self.lower_bounds)
 
     @property
@@ -260,7 +261,7 @@ class Session:
     command: tuple[str, ...]
     versions: Mapping[str, str]
     host: Mapping[str, Any]
-    """Of who started it."""
+    """Host of who started it."""
     notes: tuple[str, ...] = ()
 
 
@@ -276,7 +277,7 @@ class CampaignRecord:
     finished_at: str | None
     """None: it goes on, or was cut short."""
     commands: tuple[tuple[str, ...], ...]
-    """That began it and that resumed it."""
+    """Commands that began it and that resumed it."""
     versions: Mapping[str, str]
     host: Mapping[str, Any]
     spec: Mapping[str, Any]
@@ -284,22 +285,22 @@ class CampaignRecord:
     source: str = ""
     """Name of that file; empty for a run."""
     seed: int = 0
-    """Of the campaign, from which those of its repetitions are derived; 0 for a run."""
+    """Seed of the campaign, from which those of its repetitions are derived; 0 for a run."""
     testbeds: Mapping[str, Mapping[str, Any]]
-    """By name: what is known of tester and DUT (the draft's Figure 6); None where nobody has said."""
+    """By name: what is known of tester and DUT (the draft's Figure 6); None where it is not known."""
     points: tuple[PointRecord, ...]
-    """In the order of the file: suite by suite."""
+    """Points in the order of the file, suite by suite."""
     hooks: tuple[HookRun, ...] = field(default=())
-    """Of suites."""
+    """Hooks of suites."""
     notes: tuple[str, ...] = field(default=())
     """What else a reader should know, such as another engine since it was resumed."""
 
     other_searches: tuple[StoredSearch, ...] = field(default=())
-    """That belong to no point, such as a single trial, or a search for the tester's own ceiling."""
+    """Searches that belong to no point, such as a single trial, or a search for the tester's own ceiling."""
     merged_from: tuple[str, ...] = field(default=())
     """Names of the files that were joined to this one; empty if it was measured as a whole."""
     sessions: tuple[Session, ...] = field(default=())
-    """That measured it, in their order."""
+    """Sessions that measured it, in their order."""
 
     @property
     def suites(self) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ class PointStatus:
     ended_early: bool
     """It got no more repetitions, for `reason`."""
     values: tuple[float, ...]
-    """In the unit of the procedure's figure."""
+    """Values in the unit of the procedure's figure."""
     lower_bounds: tuple[bool, ...]
     """Which of the values are lower bounds: the highest load that was tried passed, or the tester could not
     keep a higher one."""
@@ -53,7 +53,7 @@ class PointStatus:
 
     @property
     def statistics(self) -> Statistics | None:
-        """Of the values; None without one."""
+        """Statistics of the values; None without one."""
         return Statistics.of(self.values, lower_bounds=self.lower_bounds)
 
     @property
@@ -77,7 +77,7 @@ class PointStatus:
 
     @property
     def rounds_done(self) -> int:
-        """In which it has all of its repetitions."""
+        """Number of rounds in which it has all of its repetitions."""
         return max(
             n
             for n in range(self.point.rounds + 1)
@@ -91,7 +91,7 @@ class RoundStatus:
 
     suite: str
     round: int
-    """From 1."""
+    """Number of the round, from 1."""
     rounds: int
     points_done: int
     points: int
@@ -106,7 +106,7 @@ class CampaignStatus:
     source: str
     """Name of the campaign file."""
     spec: Mapping[str, Any]
-    """That file as it was understood when the campaign began."""
+    """The campaign file as it was understood when the campaign began."""
     created_at: str
     finished_at: str | None
     worker: str | None
@@ -114,7 +114,7 @@ class CampaignStatus:
     running: RunningTrial | None
     """The trial that this process makes now; None also if it measures on other hosts."""
     points: tuple[PointStatus, ...]
-    """In the order of the file."""
+    """Points in the order of the file."""
     verdicts: Mapping[str, int]
     """Trials by their verdicts, those of repetitions that were cut short included."""
     notes: tuple[str, ...]
@@ -202,7 +202,7 @@ def read_status(path: Path | str) -> CampaignStatus:
 
 
 def _count_trials(tables: RunTables, repetitions: list[Row]) -> tuple[Counter[str], Counter[int]]:
-    """By verdict, and by the id of the point."""
+    """Trials by verdict, and by the id of the point."""
     points = {row["id"]: row["point_id"] for row in repetitions}
     searches = {
         row["id"]: points.get(row["repetition_id"], 0)

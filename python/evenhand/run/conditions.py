@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: under which conditions a search was made, as its row tells, be it of a point or of none."""
+"""Station 9: under which conditions a search was made, as its row states, whether or not it belongs to a
+point."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class SearchConditions:
 
 
 def conditions_of(search: StoredSearch) -> SearchConditions:
-    """ValueError if its row does not tell them: a run file may come from anybody."""
+    """ValueError if its row does not state them: a run file may come from anyone."""
     try:
         read = _read(search)
     except (AttributeError, KeyError, TypeError, ValueError, RequestError) as error:
@@ -79,6 +80,6 @@ def _read(search: StoredSearch) -> SearchConditions:
 
 
 def _count(hosts: Mapping[str, Any], name: str) -> int:
-    """Of a range's part; 1 where the plan has none."""
+    """Count of a range's part; 1 where the plan has none."""
     part = hosts.get(name)
     return 1 if part is None else int(part["count"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: what documents of results say beside their one number."""
+"""Station 9: what documents of results say in addition to their one number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DIRECTIONS = ("forward", "reverse")
 
 def losses_of(result: Mapping[str, Any] | None) -> Mapping[str, float]:
     """What each direction lost at the throughput, as a share of what was offered in it. Empty if the file
-    does not tell, or not soundly."""
+    does not state it, or not soundly."""
     stored = (result or {}).get("loss_by_direction")
     found = (
         {name: of.get("loss_ratio") for name, of in stored.items() if isinstance(of, Mapping)}
@@ -34,7 +34,7 @@ def losses_of(result: Mapping[str, Any] | None) -> Mapping[str, float]:
 
 def sustainable_of(result: Mapping[str, Any] | None) -> float | None:
     """Per direction: what the DUT would sustain, if a queue of it was filling in what the throughput rests
-    on. None if the file does not tell, or not soundly."""
+    on. None if the file does not state it, or not soundly."""
     told = (result or {}).get("sustainable_fps_per_direction")
     if isinstance(told, bool) or not isinstance(told, int | float):
         return None

@@ -37,12 +37,12 @@ class Limits:
     days: int | None = None
     """A run that was begun longer ago goes."""
     octets: int | None = None
-    """Of all its runs and their pages; the oldest go until it is no more."""
+    """Size of all its runs and their pages; the oldest go until it is not exceeded."""
     least: int = 1
-    """So many of the latest runs stay, however old or large they are."""
+    """Number of the latest runs that stay, however old or large they are."""
     is_unfinished_kept: bool = True
-    """A run that was cut short stays: a campaign can be resumed, and nothing tells one from another that is
-    being measured but its process."""
+    """A run that was cut short stays: a campaign can be resumed, and nothing distinguishes one from another
+    that is being measured but its process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Pruned:
 
     path: Path
     octets: int
-    """With its page; of a file that is no run, 0."""
+    """Size with its page; 0 for a file that is not a run."""
     reason: str
     """Why it goes; or why it stays, although a limit wants it to go."""
     page: Path | None = None
@@ -64,13 +64,13 @@ class Pruning:
 
     gone: list[Pruned] = field(default_factory=list)
     held: list[Pruned] = field(default_factory=list)
-    """That a limit wants to go, and that stay."""
+    """Runs that a limit wants to go, and that stay."""
     not_runs: list[Pruned] = field(default_factory=list)
     """Files with the name of a run that are none, or cannot be read: they are never touched."""
     runs: int = 0
-    """That are left."""
+    """Number of runs that are left."""
     octets: int = 0
-    """Of these, with their pages."""
+    """Size of these, with their pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ def prune(
 ) -> Pruning:
     """Delete the runs of a folder that a limit wants to go, each with the page beside it.
 
-    Only finished runs of ours go, that nobody has locked, that no process has open, and that have no journal
+    Only finished runs of ours go, that are not locked, that no process has open, and that have no journal
     beside them. Whatever else is in the folder stays.
 
     Args:
@@ -257,7 +257,7 @@ def _delete(each: _Candidate) -> str | None:
 
 
 def newest(paths: Sequence[Path], count: int) -> list[Path]:
-    """The runs among them that were begun last; what is no run is not among them."""
+    """The runs among them that were begun last; what is not a run is not among them."""
     heads = []
     for path in paths:
         try:

@@ -28,7 +28,7 @@ from evenhand.spec.point import Point
 _COMPARED = ("procedure", "plan", "hosts", "networks", "frame_size", "directions", "hash_type")
 _BY_KEY = ("plan_options", "goal")
 _NO_OTHER_QUESTION = ("known_fps",)
-"""Of a goal: where a search began, if an earlier one guided it."""
+"""Keys of a goal that make no other question: where a search began, if an earlier one guided it."""
 _LONGEST = 60
 
 
@@ -77,11 +77,11 @@ class _Joined:
 
     point: Point
     parts: dict[int, PointRecord]
-    """By the place of the run."""
+    """Parts by the place of the run."""
 
 
 def _names_of(paths: Sequence[Path]) -> list[str]:
-    """Without folders, and no two alike."""
+    """Names without folders, and no two alike."""
     names = [path.name for path in paths]
     return [
         name if names.count(name) == 1 else f"{name} (file {number})"
@@ -155,14 +155,14 @@ def _measurements_of(record: CampaignRecord) -> Iterator[tuple[str, str]]:
 
 
 def _fingerprint(measured: Repetition | StoredSearch) -> str:
-    """Counts and delays of its first trial tell machines apart that began in the same millisecond."""
+    """Counts and delays of its first trial distinguish machines that began in the same millisecond."""
     searches = measured.searches if isinstance(measured, Repetition) else (measured,)
     first = next((trial.result.raw for search in searches for trial in search.trials), None)
     return json.dumps([measured.seed, measured.started_at, first], sort_keys=True)
 
 
 def _join(runs: Sequence[_Run]) -> list[_Joined]:
-    """In the order of the first run that has each, suite by suite."""
+    """Points in the order of the first run that has each, suite by suite."""
     found: dict[str, _Joined] = {}
     for place, run in enumerate(runs):
         for measured in run.record.points:
@@ -182,7 +182,8 @@ def _join(runs: Sequence[_Run]) -> list[_Joined]:
 
 
 def _in_no_file(run: _Run, point: Point) -> Point:
-    """Whose suite is its file, because no command names a verb, is of the merged file afterwards."""
+    """A point whose suite is its file, because no command names a verb, belongs to the merged file
+    afterwards."""
     is_named = run.record.is_campaign or any(
         suite_of(session.command) == point.suite for session in run.record.sessions
     )
@@ -199,7 +200,7 @@ def _check_alike(first: _Run, before: PointRecord, run: _Run, measured: PointRec
     """RequestError if the point is another question in the other run."""
     one, other = _conditions_of(before), _conditions_of(measured)
     differing = [name for name in {**one, **other} if one.get(name) != other.get(name)]
-    # What was sent is told in full by the plan of a search; counts of hosts say the same in short.
+    # What was sent is stated in full by the plan of a search; counts of hosts say the same in short.
     named = [name for name in differing if not name.startswith("sent ")] or differing
     if named:
         shown = "; ".join(
@@ -217,7 +218,7 @@ def _check_alike(first: _Run, before: PointRecord, run: _Run, measured: PointRec
 
 
 def _conditions_of(measured: PointRecord) -> dict[str, Any]:
-    """By names for people; what is not known, because nothing was sent, is left out."""
+    """Conditions by names for people; what is not known, because nothing was sent, is left out."""
     point = measured.point
     found = {name.replace("_", " "): getattr(point, name) for name in _COMPARED}
     for name in _BY_KEY:
@@ -230,7 +231,7 @@ def _conditions_of(measured: PointRecord) -> dict[str, Any]:
 
 
 def _sent_of(measured: PointRecord) -> dict[str, Any]:
-    """What a verb was asked for beside the named plan, such as ports, is only in what it sent."""
+    """What a verb was asked for in addition to the named plan, such as ports, is only in what it sent."""
     for repetition in measured.repetitions:
         for search in repetition.searches:
             if search.is_measurement:
@@ -248,7 +249,7 @@ class _Merging:
     """Writes what was joined."""
 
     names: Sequence[str]
-    """Of the files, for people."""
+    """Names of the files, for people."""
     command: list[str]
     host_name: bool
     _notes: list[str] = field(default_factory=list)
@@ -312,7 +313,7 @@ class _Merging:
             insert(connection, "campaign", {**head, "spec": to_json(dict(first.spec))})
 
     def _write_testbeds(self, connection: sqlite3.Connection, runs: Sequence[_Run]) -> list[dict[str, str]]:
-        """For each run the names that its testbeds have now."""
+        """For each run, the names that its testbeds have now."""
         known: dict[str, str] = {}
         renamed: list[dict[str, str]] = []
         for file, run in zip(self.names, runs, strict=True):

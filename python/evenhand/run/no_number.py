@@ -13,5 +13,5 @@ _WITHOUT_NUMBER = {
 
 
 def why_no_number(outcome: str | None) -> str:
-    """For people."""
+    """Why there is no number, for people."""
     return _WITHOUT_NUMBER.get(str(outcome), str(outcome).replace("_", " "))

@@ -27,8 +27,8 @@ _THROUGHPUT: str = "throughput"
 
 
 def points_of_run(suite: str, searches: Sequence[StoredSearch]) -> tuple[PointRecord, ...]:
-    """Of a file of version 1, in the order in which they were begun; searches for the tester's own ceiling
-    and single trials are no points.
+    """Points of a file of version 1, in the order in which they were begun; searches for the tester's own
+    ceiling and single trials are not points.
 
     ValueError if a file has made one of what cannot be a point.
     """
@@ -47,7 +47,7 @@ def points_of_run(suite: str, searches: Sequence[StoredSearch]) -> tuple[PointRe
 
 
 def procedure_of(search: StoredSearch) -> str | None:
-    """None if it is no point's."""
+    """The procedure of its point; None if it belongs to no point."""
     kind = "latency" if search.kind == _LATENCY_RFC2544 else search.kind
     return next((name for name in PROCEDURES if name == kind), None)
 
@@ -94,7 +94,8 @@ def _repetition(number: int, search: StoredSearch, procedure: str) -> Repetition
 
 
 def in_its_role(search: StoredSearch, point: Point) -> StoredSearch:
-    """Of a campaign of version 2: a throughput in a point of another procedure is what that one needs."""
+    """The search of a campaign of version 2, in its role: a throughput in a point of another procedure is
+    what that one needs."""
     return replace(search, role=_role_within(search.kind, point.procedure))
 
 
@@ -124,7 +125,8 @@ def bring_up_to_date(connection: sqlite3.Connection) -> None:
 
 
 def _search_columns(connection: sqlite3.Connection) -> list[tuple[int, dict[str, Any]]]:
-    """By the ids of searches: role, number of its role within the repetition, sequence of frame sizes."""
+    """Columns by the ids of searches: role, number of its role within the repetition, sequence of frame
+    sizes."""
     numbers: Counter[tuple[int | None, Role]] = Counter()
     found = []
     for row_id, repetition_id, kind, setup, procedure in connection.execute(
@@ -140,7 +142,7 @@ def _search_columns(connection: sqlite3.Connection) -> list[tuple[int, dict[str,
 
 
 def _role_within(kind: str, procedure: str | None) -> Role:
-    """Of a search of version 2, in a point of this procedure."""
+    """The role of a search of version 2, in a point of this procedure."""
     is_for_another = kind == _THROUGHPUT and procedure not in (None, _THROUGHPUT)
     return Role.THROUGHPUT_FOR if is_for_another else role_of_kind(kind)
 

@@ -22,11 +22,11 @@ _PAIRS: Mapping[str, Callable[[Any], tuple[Any, ...]]] = {
 }
 """What JSON has as lists."""
 _COLUMNS = ("key", "suite", "procedure", "frame_size", "repetitions")
-"""Of the table, beside the document."""
+"""Columns of the table, in addition to the document."""
 
 
 def point_columns(point: Point) -> dict[str, Any]:
-    """Of the table `points`."""
+    """Columns of the table `points`."""
     document = {
         field.name: _plain(getattr(point, field.name))
         for field in fields(point)

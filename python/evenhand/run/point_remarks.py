@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: what is said of a point beside its figure, in the same words wherever it is shown: why
+"""Station 9: what is said of a point in addition to its figure, in the same words wherever it is shown: why
 repetitions have no value, and that repetitions contradict each other."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Ended:
 
     @property
     def failed_at(self) -> float | None:
-        """The lowest load at which it lost more than it may; None: it found none, or does not tell."""
+        """The lowest load at which it lost more than it may; None: it found none, or does not state it."""
         return failed_at(self.result)
 
 
@@ -79,8 +79,8 @@ def _without_value(count: int, of: int) -> str:
 
 
 def disagreement(ended: Sequence[Ended], procedure: str) -> str | None:
-    """That one repetition failed at a load that another one passed without finding its limit: a median of
-    both is neither's. None if no lower bound is contradicted; of searches that all ended the range says as
+    """A remark if one repetition failed at a load that another one passed without finding its limit: a median
+    of both is neither's. None if no lower bound is contradicted; of searches that all ended the range says as
     much."""
     passed = max((each.value for each in ended if each.value is not None and each.is_at_least), default=None)
     if passed is None:
@@ -99,7 +99,7 @@ def disagreement(ended: Sequence[Ended], procedure: str) -> str | None:
 
 
 def undecided_loads(ended: Sequence[Ended], procedure: str) -> str | None:
-    """Between which loads the limit lies, where all values are lower bounds but a higher load failed."""
+    """The loads between which the limit lies, where all values are lower bounds but a higher load failed."""
     values = [each.value for each in ended if each.value is not None]
     failed = [at for each in ended if (at := each.failed_at) is not None]
     if not values or not failed or not all(each.is_at_least for each in ended if each.value is not None):

@@ -25,7 +25,7 @@ from evenhand.trial import TrialResult
 MAX_SEED = 2**64 - 1
 _STEPS_PER_CALL = 1000
 _STEPS_PER_OCTET = 4
-"""Of SQLite's machine, for a whole file: far more than a sound one takes."""
+"""Steps of SQLite's machine per octet, for a whole file: far more than a sound one takes."""
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: MAX_TEXT,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
@@ -50,11 +50,11 @@ class RunTables:
     def __init__(self, connection: sqlite3.Connection, version: int) -> None:
         self._connection = connection
         self.version = version
-        """Of the schema."""
+        """Version of the schema."""
 
     @property
     def names(self) -> frozenset[str]:
-        """Of the tables that this version has."""
+        """Names of the tables that this version has."""
         return frozenset(name for kind, name, _ in _objects_of(SCHEMAS[self.version]) if kind == "table")
 
     def rows(self, table: str, *wanted: str) -> list[Row]:
@@ -92,7 +92,8 @@ def open_to_read(path: Path) -> Iterator[RunTables]:
     missing key, a wrong type.
 
     Raises:
-        RequestError: There is no such file, it is no run, it is damaged, or it has an unknown schema version.
+        RequestError: There is no such file, it is not a run, it is damaged, or it has an unknown schema
+            version.
         HostError: It cannot be read.
     """
     with closing(copy_to_memory(path)) as connection:
@@ -171,7 +172,7 @@ def _restrain(connection: sqlite3.Connection) -> None:
 def _authorize(
     action: int, first: str | None, second: str | None, database: str | None, trigger: str | None
 ) -> int:
-    """Reading tables, and nothing that a schema could bring in besides: no function, no virtual table, no
+    """Allows reading tables, and nothing else that a schema could bring in: no function, no virtual table, no
     writing, no other file."""
     if trigger is not None:
         return sqlite3.SQLITE_DENY
@@ -183,8 +184,8 @@ def _authorize(
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> int:
-    """The version of the schema. The file has exactly its tables, so a SELECT is no more than that; and they
-    are sound."""
+    """The version of the schema. The file has exactly its tables, so a SELECT is nothing more than that; and
+    they are sound."""
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     if application_id != APPLICATION_ID:
         raise RequestError(
@@ -330,7 +331,7 @@ def read_run(path: Path | str) -> StoredRun:
 
 
 def as_versions(text: str) -> dict[str, str]:
-    """Of programs, by name. ValueError if they are no texts."""
+    """Versions of programs, by name. ValueError if they are not texts."""
     versions = as_mapping(text, "versions")
     if not all(isinstance(version, str) for version in versions.values()):
         raise ValueError("versions are not texts")
@@ -338,7 +339,8 @@ def as_versions(text: str) -> dict[str, str]:
 
 
 def read_searches(tables: RunTables, *, with_trials: bool = True) -> Mapping[int, StoredSearch]:
-    """By their ids, in order, each with its trials if they are wanted. ValueError if one is no search."""
+    """Searches by their ids, in order, each with its trials if they are wanted. ValueError if one is not a
+    search."""
     trials: dict[int, list[StoredTrial]] = {}
     for row in tables.rows("trials") if with_trials else ():
         trials.setdefault(row["search_id"], []).append(_trial(row))
@@ -371,14 +373,14 @@ def _search(row: Row, trials: list[StoredTrial]) -> StoredSearch:
 
 
 def role_of_kind(kind: str) -> Role:
-    """As far as files of versions 1 and 2 tell it."""
+    """The role, as far as files of versions 1 and 2 state it."""
     roles = {"ceiling": Role.CEILING, "own-loop": Role.OWN_LOOP, "trial": Role.TRIAL}
     return roles.get(kind, Role.MEASUREMENT)
 
 
 def imix_of_setup(setup: Mapping[str, Any]) -> str | None:
-    """The sequence of frame sizes, as set-ups of all versions have it. None also if it is none: then the
-    search does not tell its conditions."""
+    """The sequence of frame sizes, as set-ups of all versions have it. None also if the text is not one: then
+    the search does not state its conditions."""
     mix = setup.get("mix") or {}
     text = mix.get("imix") if isinstance(mix, Mapping) else None
     try:

@@ -129,7 +129,7 @@ def _record(
 
 
 def _read_sessions(tables: RunTables) -> dict[int, Session]:
-    """By their ids, in order."""
+    """Sessions by their ids, in order."""
     return {
         row["id"]: Session(
             started_at=row["started_at"],
@@ -149,8 +149,8 @@ def _read_repetitions(
     searches: Mapping[int | None, Sequence[StoredSearch]],
     sessions: Mapping[int, int],
 ) -> dict[int, list[Repetition]]:
-    """By the ids of their points; in order, those that were cut short before those that were made in their
-    place.
+    """Repetitions by the ids of their points; in order, those that were cut short before those that were made
+    in their place.
 
     Args:
         searches: By the ids of their repetitions.

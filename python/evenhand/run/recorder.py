@@ -22,7 +22,7 @@ from evenhand.trial import Load, TrialResult, was_offered
 
 STOPPED = "stopped"
 _CONDITIONS = ("waits", "host_macs", "directions", "mix")
-"""Of a set-up, what must be the same for a search to go on; the testbed and the DUT besides."""
+"""Keys of a set-up that must be the same for a search to go on; also the testbed and the DUT."""
 
 
 class CannotContinueError(Exception):
@@ -32,17 +32,17 @@ class CannotContinueError(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class MeasuredSearch:
-    """What one search has measured so far, stored or not: nobody should lose an hour of trials to a disk that
+    """What one search has measured so far, stored or not: no one should lose an hour of trials to a disk that
     is full."""
 
     name: str
     kind: str
     goal: Goal | None
-    """None if it is no throughput search."""
+    """None if it is not a throughput search."""
     trials: list[SearchTrial] = field(default_factory=list)
-    """Of a throughput search."""
+    """Trials of a throughput search."""
     results: list[TrialResult] = field(default_factory=list)
-    """Of any other."""
+    """Trials of any other."""
     end: SearchResult | None = None
 
 
@@ -53,7 +53,7 @@ class _Begun:
     search_id: int
     conditions: dict[str, Any]
     trials: list[dict[str, Any]] = field(default_factory=list)
-    """As documents, in order."""
+    """Trials as documents, in order."""
 
 
 class OpenRunFile(Protocol):
@@ -77,7 +77,7 @@ class OpenRunFile(Protocol):
 class RunRecorder:
     """`procedure.Recorder` and `trial.Replay` in one, of one repetition; made by `RunStore.begin`.
 
-    Of a repetition that goes on, what it stored before stands, and is not stored twice.
+    What a repetition that goes on has stored before is kept, and is not stored twice.
     """
 
     def __init__(self, store: OpenRunFile, repetition_id: int | None, *, is_resumed: bool = False) -> None:
@@ -98,7 +98,7 @@ class RunRecorder:
 
     @property
     def stored_trials(self) -> int:
-        """That it had when it was cut short."""
+        """Number of trials that it had when it was cut short."""
         return sum(len(begun.trials) for begun in self._begun.values())
 
     def lap_s(self) -> float:
@@ -129,7 +129,7 @@ class RunRecorder:
     def search(self, head: SearchHead) -> Iterator[SearchWriter]:
         """See `Recorder`. CannotContinueError if the search that goes on was made under other conditions.
 
-        Of what is no repetition of a campaign Ctrl-C or SIGTERM inside is stored as outcome `stopped`.
+        If it is not a repetition of a campaign, Ctrl-C or SIGTERM inside is stored as outcome `stopped`.
         """
         measured = MeasuredSearch(name=head.name, kind=head.kind, goal=head.throughput_goal)
         self._store.measured.append(measured)
@@ -171,7 +171,7 @@ class RunRecorder:
         )
 
     def _read_versions(self) -> dict[str, str]:
-        """With which it was begun."""
+        """Versions with which it was begun."""
         (row,) = self._store.rows(
             "SELECT versions FROM sessions JOIN repetitions ON sessions.id = session_id WHERE repetitions.id"
             " = ?",
@@ -181,7 +181,7 @@ class RunRecorder:
         return versions
 
     def _read_begun(self) -> dict[tuple[Role, int], _Begun]:
-        """By role and number."""
+        """What was begun, by role and number."""
         found = {}
         for row in self._store.rows(
             "SELECT * FROM searches WHERE repetition_id = ? ORDER BY id", self.repetition_id
@@ -215,8 +215,8 @@ class SearchWriter:
         """
         Args:
             stored: Trials that it has.
-            is_ordered: It belongs to a repetition that may go on later: what was stopped by hand is no trial
-                and no end then, and is made anew.
+            is_ordered: It belongs to a repetition that may go on later: what was stopped by hand counts
+                neither as a trial nor as an end then, and is made anew.
             procedure: Its repetition ends with it, and has the figure of this procedure.
         """
         self._store = store

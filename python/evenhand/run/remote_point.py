@@ -33,7 +33,7 @@ class RemotePoint:
     facts: Mapping[str, Any] | None
     """What is known of it (`CampaignRecord.testbeds`); None: it came to nothing before that was read."""
     versions: Mapping[str, str]
-    """Of what measured there."""
+    """Versions of what measured there."""
     hooks: tuple[HookRun, ...]
     repetitions: tuple[Repetition, ...]
     """One without `finished_at` did not end."""
@@ -45,7 +45,7 @@ def check_remote_point(remote: Any, point: Point, numbers: Collection[int]) -> R
     """What was ordered, if that is it: it comes from another machine, whose Evenhand may be damaged, or none.
 
     Args:
-        numbers: Of the repetitions that were ordered.
+        numbers: Numbers of the repetitions that were ordered.
 
     Raises:
         ValueError: It is of another point or repetition, has one twice, or holds what no tester writes.
@@ -108,7 +108,7 @@ def store_remote_point(store: RunStore, remote: RemotePoint) -> None:
 
 
 def _note_versions(store: RunStore, testbed: str, versions: Mapping[str, str]) -> None:
-    """The file has those of the first testbed; what another one has besides stands in a note."""
+    """The file has those of the first testbed; other versions of another one are written to a note."""
     (row,) = store.rows("SELECT versions FROM run")
     known: dict[str, str] = json.loads(row["versions"])
     new = {name: version for name, version in versions.items() if name not in known}
@@ -121,8 +121,8 @@ def _note_versions(store: RunStore, testbed: str, versions: Mapping[str, str]) -
 
 
 def _next_attempt(connection: sqlite3.Connection, point_id: int, number: int) -> int | None:
-    """None if the repetition has ended already. What was begun before, here or on a worker that was lost, has
-    other trials, and stays as cut short."""
+    """Number of the next attempt; None if the repetition has ended already. What was begun before, here or on
+    a worker that was lost, has other trials, and stays as cut short."""
     attempts = connection.execute(
         "SELECT id, attempt, finished_at FROM repetitions WHERE point_id = ? AND number = ?",
         (point_id, number),

@@ -56,10 +56,10 @@ def resume_command(path: Path, source: Path | None = None, *, on_page: bool = Fa
 
     Args:
         path: What the campaign is stored in.
-        source: The campaign file, or its name alone; None: it is where `find_source` finds it, or nobody
-            knows.
+        source: The campaign file, or its name alone; None: it is where `find_source` finds it, or it is
+            not known.
         on_page: It is read elsewhere, and by others: no folder of this machine is named, and who measures as
-            root may be read by somebody who is not.
+            root may be read by users who are not.
     """
     if source is None or find_source(path, source.name) is not None:
         return f"{_sudo(path, on_page)}evenhand run --resume {_shown(path, on_page)}"
@@ -79,7 +79,7 @@ def _shown(path: Path, on_page: bool) -> str:
 
 def _sudo(path: Path, on_page: bool) -> str:
     """A campaign that root has begun is root's to go on with. A command for root's own terminal gets its sudo
-    there, if it was typed before; on a page all others read it, but not where nobody has sudo."""
+    there, if it was typed before; on a page all others read it, but not where there is no sudo."""
     if not path.is_file():
         return ""
     if not os.access(path, os.W_OK):

@@ -29,7 +29,7 @@ def insert(connection: sqlite3.Connection, table: str, columns: Mapping[str, Any
 
 
 def search_columns(head: SearchHead) -> dict[str, Any]:
-    """Of a search that begins now."""
+    """Columns of a search that begins now."""
     size = head.frame_size
     return {
         "name": head.name,

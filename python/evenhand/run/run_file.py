@@ -19,7 +19,8 @@ from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.run.schema import APPLICATION_ID, SCHEMAS, VERSION
 
 LOCK_TIMEOUT_S = 60.0
-"""So long a writer waits for a reader: whoever copies a large campaign while it goes on takes seconds."""
+"""Time for which a writer waits for a reader: whoever copies a large campaign while it goes on takes
+seconds."""
 
 
 class StorageError(HostError):
@@ -135,10 +136,10 @@ def is_full(error: BaseException | None) -> bool:
 
 
 def to_json(value: Any) -> str:
-    """As all documents in the file are written."""
+    """JSON as all documents in the file are written."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def now() -> str:
-    """As all times in the file are written: UTC, to the millisecond."""
+    """The time, as all times in the file are written: UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

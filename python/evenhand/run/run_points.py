@@ -25,7 +25,7 @@ class RunPoints:
 
     suite: str
     _keys: dict[str, str] = field(default_factory=dict)
-    """Of points, by their conditions."""
+    """Keys of points, by their conditions."""
     _labels: dict[str, int] = field(default_factory=dict)
     """How many points have each."""
 
@@ -135,8 +135,8 @@ def testbed_document(setup: Mapping[str, Any], host: Mapping[str, Any]) -> dict[
 
 
 def suite_of(command: Sequence[str]) -> str:
-    """What the points of a verb's run are a suite of: the verb; empty if the command does not tell. Then they
-    are one of their file, see `in_suite`."""
+    """What the points of a verb's run are a suite of: the verb; empty if the command does not state it. Then
+    they are one of their file, see `in_suite`."""
     return next((word for word in command[1:] if not word.startswith("-")), "")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 9: the trial that a campaign is making just now, in a small file beside the campaign's own.
 
-It is no part of what is measured: it is rewritten once a second without waiting for the disk, and removed at
+It is not part of what is measured: it is rewritten once a second without waiting for the disk, and removed at
 the end. After `kill -9` it stays, and says nothing, since the process that wrote it does not hold the
 campaign any more.
 """
@@ -25,16 +25,16 @@ class RunningTrial:
     """Where a campaign is."""
 
     process: int
-    """That makes it."""
+    """Id of the process that makes it."""
     point: str
     """Its key."""
     repetition: int
     trial: int | None = None
-    """Within the repetition, where its trials are numbered."""
+    """Number of the trial within the repetition, where its trials are numbered."""
     phase: str = ""
     elapsed_s: float = 0.0
     total_s: float = 0.0
-    """Of the whole trial; 0 between trials."""
+    """Length of the whole trial; 0 between trials."""
     written_at: float = 0.0
     """Seconds since 1970."""
 
@@ -45,7 +45,7 @@ class RunningTrial:
 
     @property
     def left_s(self) -> float:
-        """Of the trial."""
+        """Time left of the trial."""
         return max(0.0, self.total_s - self.elapsed_s)
 
     @property
@@ -60,8 +60,8 @@ def running_path(run: Path) -> Path:
 
 
 def write_running(run: Path, running: RunningTrial) -> None:
-    """At once or not at all; a disk that is full, or a folder that cannot be written, keeps no campaign from
-    going on."""
+    """Write at once or not at all; a disk that is full, or a folder that cannot be written, keeps no campaign
+    from going on."""
     path = running_path(run)
     part = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(OSError):
@@ -78,14 +78,14 @@ def write_running(run: Path, running: RunningTrial) -> None:
 
 
 def remove_running(run: Path) -> None:
-    """There is no trial any more."""
+    """Remove the file: there is no trial any more."""
     with suppress(OSError):
         running_path(run).unlink(missing_ok=True)
 
 
 def read_running(run: Path, worker: str | None) -> RunningTrial | None:
-    """Of the process that measures the campaign now; None if it is none, or has not said anything yet. The
-    file is untrusted.
+    """The trial of the process that measures the campaign now; None if there is none, or has not said
+    anything yet. The file is untrusted.
 
     Args:
         worker: As `holder_of` names it.

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 APPLICATION_ID = 0x45564E48
-"""`EVNH` in the SQLite header: `file` and other programs can tell a run from other databases."""
+"""`EVNH` in the SQLite header: `file` and other programs can distinguish a run from other databases."""
 VERSION = 3
 """What is written, of single verbs and campaigns alike. All of `SCHEMAS` are read."""
 SUFFIX = ".evenhand"

@@ -24,7 +24,7 @@ from evenhand.base.temporary_folder import temporary_folder
 from evenhand.run.schema import SUFFIX
 
 MAX_FILE_BYTES = 2**30
-"""Of a file and of its journal: some 35,000 trials."""
+"""Largest size of a file and of its journal: some 35,000 trials."""
 _NEXT = f"Name a run file (*{SUFFIX})."
 _MAGIC = b"SQLite format 3\0"
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
@@ -51,7 +51,7 @@ def copy_to_memory(path: Path) -> sqlite3.Connection:
     its lock would be lost.
 
     Raises:
-        RequestError: There is no such file, or it is no database that Evenhand can have written.
+        RequestError: There is no such file, or it is not a database that Evenhand can have written.
         HostError: It cannot be read, or it is being written for longer than a reader waits.
     """
     try:
@@ -86,7 +86,7 @@ def copy_to_memory(path: Path) -> sqlite3.Connection:
 
 
 def _find(path: Path) -> Path:
-    """The file itself, where the name is a link. Refused is what is no ordinary file: a FIFO would never
+    """The file itself, where the name is a link. What is not an ordinary file is refused: a FIFO would never
     end."""
     try:
         found = path.resolve(strict=True)

@@ -45,11 +45,11 @@ class CampaignHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepetitionEnd:
-    """How one repetition end."""
+    """How one repetition ends."""
 
     outcome: str
     value: float | None
-    """In the unit of its procedure's figure; None: it ended without a number."""
+    """Value in the unit of its procedure's figure; None: it ended without a number."""
     result: Mapping[str, Any]
     """The procedure's document without its trials."""
     reason: str | None
@@ -62,7 +62,7 @@ class RunStore(StoredSoFar):
     StorageError.
 
     A run that ended before its first trial did leaves no file. Files are stored by their names, without
-    folders. While a campaign is open nobody else can write the file. It can be read at any time.
+    folders. While a campaign is open no other process can write the file. It can be read at any time.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class RunStore(StoredSoFar):
         self._is_campaign = is_campaign
         self._is_new = is_new
         self.notes: list[str] = []
-        """Of this session."""
+        """Notes of this session."""
         self._engine: dict[str, str] | None = None
         self._host = read_host_facts(host_name=host_name)
         self._points = RunPoints(suite_of(without_folders(command)))
@@ -112,7 +112,7 @@ class RunStore(StoredSoFar):
         """A new file.
 
         Args:
-            head: Of a campaign, all of whose points are pending. None: the run of a verb.
+            head: The head of a campaign, all of whose points are pending. None: the run of a verb.
             host_name: Store the host's name too.
 
         Raises:
@@ -150,7 +150,7 @@ class RunStore(StoredSoFar):
         """A campaign's file that is there, whole or cut short.
 
         Raises:
-            RequestError: It is no campaign, or several that were merged.
+            RequestError: It is not a campaign, or several that were merged.
             HostError: Another process writes it; or it cannot be written.
         """
         with ExitStack() as stack:
@@ -190,7 +190,7 @@ class RunStore(StoredSoFar):
                         self.finish()
                     self._end_session()
                     return
-                with suppress(HostError):  # the first error is the one to be told
+                with suppress(HostError):  # the first error is the one that is reported
                     self._end_session()
             finally:
                 self.stop_counting()
@@ -199,7 +199,7 @@ class RunStore(StoredSoFar):
 
     @property
     def session_id(self) -> int:
-        """Of the writing that goes on now, in `sessions`."""
+        """Id of the session that writes now, in `sessions`."""
         return self._session_id
 
     def _end_session(self) -> None:
@@ -226,8 +226,8 @@ class RunStore(StoredSoFar):
             return self._points.place(connection, head, columns, session_id=self._session_id, host=self._host)
 
     def abandon_search(self, why: str) -> None:
-        """The last search of a verb's run is no result, since another one takes its place: its trials stay,
-        but it belongs to no point.
+        """The last search of a verb's run is not a result, since another one takes its place: its trials
+        stay, but it belongs to no point.
 
         Args:
             why: For those who read the file, as a note.
@@ -269,8 +269,8 @@ class RunStore(StoredSoFar):
                 self.add_note(f"{name} was {before[name]}, and is {version} since {now()}")
 
     def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
-        """What is known of a testbed. The name by which its results know it: another one, if it is no longer
-        what it was."""
+        """Store what is known of a testbed. Returns the name by which its results know it: another one, if it
+        is no longer what it was."""
         name, document = without_folders(name), without_folders(document)
         text = to_json(document)
         known = dict(self._connection.execute("SELECT name, document FROM testbeds ORDER BY id"))
@@ -379,7 +379,7 @@ class RunStore(StoredSoFar):
 
 
 def _check_resumable(path: Path) -> None:
-    """RequestError if the file is no campaign that can go on."""
+    """RequestError if the file is not a campaign that can go on."""
     record = read_record(path)
     if not record.is_campaign:
         raise RequestError(

@@ -23,7 +23,7 @@ class StoredSoFar(RunFile):
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         super().__init__(path, connection)
         self.measured: list[MeasuredSearch] = []
-        """Of a campaign those of the present repetition, stored or not."""
+        """Searches measured so far; of a campaign, those of the present repetition, stored or not."""
         self._counted: int | None = None
 
     @property
@@ -50,7 +50,7 @@ class StoredSoFar(RunFile):
         return frozenset(row["key"] for row in self.rows("SELECT key FROM points WHERE reason IS NOT NULL"))
 
     def finished_repetitions(self) -> frozenset[tuple[str, int]]:
-        """By point and number. They stand, with a value or without."""
+        """Those that have finished, by point and number, with a value or without."""
         found = self.rows(
             "SELECT key, number FROM repetitions JOIN points ON points.id = point_id WHERE finished_at IS"
             " NOT NULL"
@@ -58,7 +58,7 @@ class StoredSoFar(RunFile):
         return frozenset((row["key"], row["number"]) for row in found)
 
     def values_of(self, key: str, numbers: Container[int]) -> tuple[float, ...]:
-        """Of a point's repetitions with these numbers, in order."""
+        """Values of a point's repetitions with these numbers, in order."""
         found = self.rows(
             "SELECT number, value FROM repetitions JOIN points ON points.id = point_id"
             " WHERE key = ? AND finished_at IS NOT NULL AND value IS NOT NULL ORDER BY number",
@@ -96,5 +96,5 @@ class StoredSoFar(RunFile):
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def point_id(self, point: Point) -> int:
-        """Of its row."""
+        """Id of its row."""
         return int(self.rows("SELECT id FROM points WHERE key = ?", point.key)[0]["id"])

@@ -48,7 +48,7 @@ class Uncharged:
     load_fps: float
     """What the search reports, per direction."""
     attempt: int
-    """Of the trial that confirmed it; the first is 1."""
+    """Attempt of the trial that confirmed it; the first is 1."""
     attempts_allowed: int
     at_load: int
     """How many of the attempts before lost frames."""

@@ -12,13 +12,13 @@ from evenhand.search.search_trial import SearchTrial
 from evenhand.trial import DirectionResult, TrialResult, Verdict
 
 SMALLEST_QUEUE_SHARE = 1 / 512
-"""Of a direction's frames: with fewer missing, no queue of a DUT stands still. One of 256 queues that does
+"""Share of a direction's frames: with fewer missing, no queue of a DUT is stopped. One of 256 queues that is
 keeps back twice as many of those that were sent since. Less would leave a doubt at loads that are 0.1 % too
 high, where as many are lost."""
 LOOKED_AT_FRAMES = 16384
-"""At the end of a trial, or half a second if that is more."""
+"""Frames at the end of a trial, or those of half a second if that is more."""
 PARTS = 5
-"""Parts into which these frames are divided. A queue that stands still keeps back its share of each, while
+"""Parts into which these frames are divided. A queue that is stopped keeps back its share of each, while
 frames that are lost come in lumps, so the part with the median share decides. For one queue among 256 that is
 more than the smallest share with a probability of 0.9998."""
 LOOKED_AT_S = 0.5
@@ -29,7 +29,7 @@ def leaves_doubt(result: TrialResult) -> bool:
     """Whether a FAIL that was stopped early may be patience that was taken for loss.
 
     The engine counts what was overtaken by later frames of the same direction. Those may have taken another
-    queue of the DUT, while one queue stood still. That queue then keeps back its share of everything up to
+    queue of the DUT, while one queue was stopped. That queue then keeps back its share of everything up to
     the last frame; so if all that was sent last came back, what is missing before it was lost.
     """
     if result.verdict is not Verdict.FAIL or result.stopped_early_s is None:

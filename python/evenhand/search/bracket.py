@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 WHOLE_FPS_FROM = 1000.0
 """Loads from here on are whole frames per second: shorter to read, and far below any precision in use."""
 STEP_DOWN = 0.8
-"""To the next load while the tester has kept none. Coarse on purpose: it is where a search begins, not a
-result."""
+"""Factor to the next load while the tester has kept none. Coarse on purpose: it is where a search begins, not
+a result."""
 
 
 def whole_load(load_fps: float) -> float:
@@ -115,7 +115,7 @@ class LoadBracket:
         self.doubted = {load for load in self.doubted if load < load_fps}
 
     def take_back_fail(self, load_fps: float, *, failed: Iterable[float], is_full_length: bool) -> None:
-        """A load that failed passed to the end of its trial. `failed`: the loads that have failed besides."""
+        """A load that failed passed to the end of its trial. `failed`: the other loads that have failed."""
         self.upper_fps = min((load for load in failed if load > load_fps), default=None)
         self.note_pass(load_fps, is_full_length=is_full_length)
 

@@ -11,14 +11,15 @@ from evenhand.search.bracket import STEP_DOWN, whole_load
 from evenhand.trial import Measurer, Reason, TrialResult, join_directions
 
 STEP_UP = 2.0
-"""To the next load while the tester has kept all of them."""
+"""Factor to the next load while the tester has kept all of them."""
 LOSSES_THAT_END_THE_WAY_UP = 2
 """One may be a stall of the host."""
 AWAY_CODES = frozenset({"sender_overdue", "overdue_may_explain_loss", "offered_load"})
 """Reasons that a CPU which was taken away can bring about by itself."""
 DISTURBED_SHARE = 2.0
 DEFAULT_PRECISION = 0.05
-"""Of the ceiling. It moves by more than that from one minute to the next where a host does other work too."""
+"""Precision of the ceiling. It moves by more than that from one minute to the next where a host does other
+work too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,7 @@ class TesterCeiling:
     """The highest load that the tester kept, and what happened at the load above. Loads are per direction."""
 
     rate_fps: float | None
-    """None if it kept none down to the minimum."""
+    """Highest load that it kept; None if it kept none down to the minimum."""
     above_fps: float | None
     """The lowest load above it that the tester did not keep; None if it kept the maximum."""
     max_fps: float

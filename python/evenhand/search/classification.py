@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 
 class LoadClass(StrEnum):
-    """Of one load for one goal."""
+    """The class of one load for one goal."""
 
     LOWER = "lower bound"
     UPPER = "upper bound"

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from evenhand.search.bracket import LoadBracket, whole_load
 
 STEP_GROWTH = 4.0
-"""Of the distance from one load to the next, while all of them have the same verdict."""
+"""Growth of the distance from one load to the next, while all of them have the same verdict."""
 ABOVE = 0.4
-"""Of a final bracket, from the limit to a load that will fail; to one that will pass it is half a bracket."""
+"""Part of a final bracket, from the limit to a load that will fail; to one that will pass it is half a
+bracket."""
 LONGEST_STEP = 0.5
-"""As a share of the load."""
+"""Longest step, as a share of the load."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,7 +24,7 @@ class Guide:
     around the limit.
 
     The first step is as wide as the bracket may be in the end: where the guess is right, two trials enclose
-    the limit. Two loads that failed tell how the loss grows with the load, and so about where it begins.
+    the limit. Two loads that failed show how the loss grows with the load, and so about where it begins.
     """
 
     center_fps: float
@@ -35,11 +36,11 @@ class Guide:
     """A queue of the device hides what a short trial loses so close to the limit."""
     precision: float
     loss_ratio: float = 0.0
-    """Of the goal."""
+    """Loss ratio of the goal."""
     _step: float = 1.0
-    """In widths of the final bracket."""
+    """The step, in widths of the final bracket."""
     _is_upward: bool | None = None
-    """None before the load itself was tried."""
+    """Direction of the steps; None before the load itself was tried."""
     _losses: list[tuple[float, float]] = field(default_factory=list)
     """Loads that failed one after the other, and the rate of the frames that were too many; both in frames
     per second."""
@@ -69,7 +70,7 @@ class Guide:
             failed_fps: A load that failed, or is in doubt. If it is almost at the limit already, no other is
                 tried above it.
         """
-        # Half a width lower: what a queue held at the end was forwarded too, and is no rate.
+        # Half a width lower: what a queue held at the end was forwarded too, and is not a rate.
         center_fps = whole_load(min(limit_fps * (1 - precision / 2), failed_fps * (1 - precision)))
         above_fps = whole_load(limit_fps * (1 + ABOVE * precision))
         return cls(
@@ -88,8 +89,8 @@ class Guide:
         return self.is_queue_deep or (self._is_agreed and self._is_upward is None)
 
     def next_load(self, bracket: LoadBracket) -> float | None:
-        """None once it has nothing more to say: the limit is enclosed, or the next load would lie outside the
-        bracket."""
+        """The next load; None once there is nothing more to try: the limit is enclosed, or the next load
+        would lie outside the bracket."""
         if self._is_done:
             return None
         load_fps = self._choose(bracket)
@@ -154,7 +155,7 @@ class Guide:
         self._is_begin_guessed = begin_fps is not None and begin_fps < nearest_fps
         if begin_fps is not None and self._is_begin_guessed:
             return whole_load(max(begin_fps * (1 - self.precision / 2), bracket.below_fps * LONGEST_STEP))
-        # A loss tells how far the limit is at least.
+        # A loss shows how far the limit is at least.
         lost_fps = self._losses[-1][1] if self._losses else 0.0
         return whole_load(
             max(min(nearest_fps, bracket.below_fps - lost_fps), bracket.below_fps * LONGEST_STEP)

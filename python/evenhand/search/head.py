@@ -29,7 +29,7 @@ class Role(StrEnum):
     OWN_LOOP = "own_loop"
     """What the tester itself adds to each delay."""
     TRIAL = "trial"
-    """A single trial, which is no procedure."""
+    """A single trial, which is not a procedure."""
 
     @property
     def is_of_the_dut(self) -> bool:
@@ -44,16 +44,16 @@ class SearchHead:
     label: str
     """What is measured, for people: `throughput, 64 octets`."""
     kind: str
-    """Of its goal and result, such as `latency-rfc2544`."""
+    """Kind of its goal and result, such as `latency-rfc2544`."""
     plan: Mapping[str, Any]
-    """As the engine reads it."""
+    """The plan as the engine reads it."""
     frame_size: FrameSize
     seed: int
     setup: Mapping[str, Any]
     goal: Goal | Mapping[str, Any]
     role: Role = Role.MEASUREMENT
     procedure: str = ""
-    """That it belongs to, if that is not named like its kind."""
+    """The procedure that it belongs to, if that is not named like its kind."""
     repetition: int | None = None
     """Its number, from 1, where a procedure makes it several times."""
 
@@ -64,10 +64,10 @@ class SearchHead:
 
     @property
     def throughput_goal(self) -> Goal | None:
-        """None if it is no throughput search."""
+        """None if it is not a throughput search."""
         return self.goal if isinstance(self.goal, ThroughputGoal | MlrGoals) else None
 
     @property
     def goal_document(self) -> Mapping[str, Any]:
-        """For JSON."""
+        """The goal for JSON."""
         return self.goal if isinstance(self.goal, Mapping) else self.goal.to_document()

@@ -23,7 +23,7 @@ class DirectionLoss:
 
     @property
     def loss_ratio(self) -> float:
-        """Of what was offered in this direction."""
+        """Share of what was offered in this direction."""
         return self.lost_frames / self.offered_frames if self.offered_frames else 0.0
 
     def to_document(self) -> dict[str, Any]:
@@ -35,7 +35,7 @@ class DirectionLoss:
 
 
 def losses_in(trials: Iterable[TrialResult]) -> dict[str, DirectionLoss]:
-    """By direction, summed over these trials; empty without any."""
+    """Losses by direction, summed over these trials; empty without any."""
     return sum_of_losses(
         {
             name: DirectionLoss(lost_frames=d.lost_frames, offered_frames=d.offered_frames)
@@ -46,7 +46,7 @@ def losses_in(trials: Iterable[TrialResult]) -> dict[str, DirectionLoss]:
 
 
 def sum_of_losses(several: Iterable[Mapping[str, DirectionLoss]]) -> dict[str, DirectionLoss]:
-    """By direction, over several results."""
+    """Sum of the losses by direction, over several results."""
     total: dict[str, DirectionLoss] = {}
     for losses in several:
         for name, loss in losses.items():
@@ -59,5 +59,5 @@ def sum_of_losses(several: Iterable[Mapping[str, DirectionLoss]]) -> dict[str, D
 
 
 def losses_document(losses: Mapping[str, DirectionLoss]) -> dict[str, Any] | None:
-    """For JSON and storage; None where there is no result."""
+    """The document for JSON and storage; None where there is no result."""
     return {name: loss.to_document() for name, loss in losses.items()} or None

@@ -2,7 +2,7 @@
 """Station 8: MLRsearch (RFC 9971). The package `MLRsearch` chooses the trials; what they say about a load is
 judged here.
 
-The package knows no trial that says nothing. It is told a loss where a load stayed INVALID, so that it goes
+The package knows no trial that says nothing. It gets a loss where a load stayed INVALID, so that it goes
 on below, and none of what it concludes from that is used: bounds come from `classification.py`, over the
 valid trials alone.
 """
@@ -38,7 +38,7 @@ else:
     MLRsearch = lazy_import("MLRsearch")
 
 LOADS_GIVEN_UP_IN_A_ROW = 5
-"""As in the binary search: a tester that keeps none of them will not keep the next one either."""
+"""The same as in the binary search: a tester that keeps none of them will not keep the next one either."""
 
 
 def find_goals(
@@ -58,7 +58,7 @@ def find_goals(
     Args:
         on_progress: Gets an event before and after each trial; the trial's event comes before the next trial
             begins.
-        overhead_s: Time that a trial takes besides sending; for the estimate of the time left only.
+        overhead_s: Time that a trial takes in addition to sending; for the estimate of the time left only.
 
     Raises:
         EvenhandError: The measurer could not run at all.
@@ -78,7 +78,7 @@ class _MlrSearch:
     overhead_s: float
     trials: list[SearchTrial] = field(default_factory=list)
     observations: dict[float, list[Observation]] = field(default_factory=lambda: defaultdict(list))
-    """Of the valid trials, by load."""
+    """Observations of the valid trials, by load."""
     given_up: dict[float, float] = field(default_factory=dict)
     """Loads that stayed INVALID, and what was offered there at best."""
     given_up_in_a_row: int = 0

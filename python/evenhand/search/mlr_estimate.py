@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 8: how much of an MLRsearch is to come. For people who wait: no load and no bound depends on it.
 
-Short trials prove nothing, so the bounds stand still for most of a search. What they suggest moves with every
+Short trials prove nothing, so the bounds do not move for most of a search. What they suggest moves with every
 trial: where the bounds will be, how far apart they still are, and how much full-length time the loads there
 still need.
 """
@@ -46,13 +46,14 @@ def estimate(
     trials_per_load: float,
     overhead_s: float,
 ) -> Remaining:
-    """Of a search for these goals, of which none has its bounds yet; rather too long than too short.
+    """What remains of a search for these goals, of which none has its bounds yet; rather too long than too
+    short.
 
     Args:
-        observations: Of the valid trials, by load.
+        observations: Observations of the valid trials, by load.
         tester_limit_fps: The lowest load that the tester did not keep: the search goes on below it.
         trials_per_load: How often a trial was made until it was valid.
-        overhead_s: Time that a trial takes besides sending.
+        overhead_s: Time that a trial takes in addition to sending.
     """
     narrowing: dict[_Guess, list[float]] = {}
     counts: dict[tuple[str | float | None, str], int] = {}
@@ -91,7 +92,7 @@ def _guess(
 
 
 def _loses_too_much(goal: MlrGoal, trials: Sequence[Observation]) -> bool:
-    """As it is proven, else as most of the time suggests."""
+    """Whether it is proven to, else whether most of the time suggests it."""
     known = classify(goal, trials)
     if known is not LoadClass.UNDECIDED:
         return known is LoadClass.UPPER
@@ -120,7 +121,7 @@ def _full_length(
     lowest_fps: float,
     tester_limit_fps: float | None,
 ) -> Iterator[tuple[str, float | None, int]]:
-    """Of each bound: the side, the load, and how many full-length trials it still needs."""
+    """For each bound: the side, the load, and how many full-length trials it still needs."""
     if guess.upper_fps is None or guess.upper_fps > lowest_fps:
         trials = observations.get(guess.lower_fps or 0.0, ())
         low_s = sum(

@@ -164,7 +164,7 @@ class MlrGoals:
 
     @property
     def longest_trial_s(self) -> float:
-        """Of the sending phase."""
+        """Length of the sending phase."""
         return max(goal.final_duration_s for goal in self.goals)
 
     @property
@@ -178,8 +178,8 @@ class MlrGoals:
 
     @property
     def loss_ratio(self) -> float:
-        """The smallest of the goals: by it the measurer tells PASS from FAIL. What a goal makes of a trial
-        depends on the loss alone."""
+        """The smallest of the goals: by it the measurer distinguishes PASS from FAIL. What a goal makes of a
+        trial depends on the loss alone."""
         return min(goal.loss_ratio for goal in self.goals)
 
     @property

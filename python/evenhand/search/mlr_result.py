@@ -86,7 +86,7 @@ class MlrResult:
 
     @property
     def throughput_fps(self) -> float | None:
-        """Of the strictest goal, per direction."""
+        """Throughput of the strictest goal, per direction."""
         return self.strictest.throughput_fps
 
     @property
@@ -127,7 +127,7 @@ class MlrResult:
     def sustainable_fps_of(self, found: GoalResult) -> float | None:
         """Where a queue of the DUT was filling in more than half of those trials: the load it would sustain,
         their median. Longer trials would refute the lower bound; what RFC 9971 makes of the trials that were
-        made stands."""
+        made remains valid."""
         trials = self._at_lower_bound(found)
         filling = [t.sustainable_fps for t in trials if t.sustainable_fps is not None]
         if found.lower_fps is None or 2 * len(filling) <= len(trials):
@@ -146,7 +146,7 @@ class MlrResult:
 
     @property
     def losses(self) -> dict[str, DirectionLoss]:
-        """Of the strictest goal."""
+        """Losses of the strictest goal."""
         return self.losses_of(self.strictest) if self.throughput_fps is not None else {}
 
     def count(self, verdict: Verdict) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 8: what a throughput search is asked for, what it tells on the way, and what it found."""
+"""Station 8: what a throughput search is asked for, what it reports on the way, and what it found."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Outcome(StrEnum):
 
 
 def outcome_at_maximum(*, is_max_testers: bool) -> Outcome:
-    """Of a search whose maximum passed."""
+    """Outcome of a search whose maximum passed."""
     return Outcome.TESTER_LIMIT if is_max_testers else Outcome.AT_OR_ABOVE_MAXIMUM
 
 
@@ -92,9 +92,9 @@ class ThroughputGoal:
     precision: float = 0.005
     """Stop when the bracket is no wider than this share of its upper bound; 0 < x < 1."""
     duration_s: float = 5.0
-    """Of the trials of the search."""
+    """Length of the trials of the search."""
     final_duration_s: float = FULL_LENGTH_S
-    """Of the trial that confirms the result (R2544-20)."""
+    """Length of the trial that confirms the result (R2544-20)."""
     loss_ratio: float = 0.0
     """Largest loss ratio that passes; the measurer judges by the same. Named in the result if it is not 0."""
     loss_verifications: int = 0
@@ -179,7 +179,7 @@ class ThroughputGoal:
 
     @property
     def longest_trial_s(self) -> float:
-        """Of the sending phase."""
+        """Length of the sending phase."""
         return self.final_duration_s
 
     @property
@@ -312,7 +312,8 @@ class ThroughputResult:
     @property
     def sustainable_fps(self) -> float | None:
         """Where a queue of the DUT was filling in the trial that confirmed the throughput: the load it would
-        sustain. A longer trial would refute the throughput; the verdict of the trial that was made stands."""
+        sustain. A longer trial would refute the throughput; the verdict of the trial that was made remains
+        valid."""
         final = self.final_trial
         if final is None or final.sustainable_fps is None or self.throughput_fps is None:
             return None

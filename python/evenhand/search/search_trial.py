@@ -18,10 +18,10 @@ class Purpose(StrEnum):
     SEARCH = "search"
     CONFIRMATION = "confirmation"
     KNOWN = "known"
-    """At a load that is known from before, full-length: it is to be proven anew."""
+    """A trial at a load that is known from before, full-length: it is to be proven anew."""
     BOUND = "bound"
-    """At the lowest load that failed, to the end: the trial that failed there was stopped early, and a queue
-    may have stood still."""
+    """A trial at the lowest load that failed, to the end: the trial that failed there was stopped early, and
+    a queue may have stood still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class SearchTrial:
     """One trial within a search."""
 
     number: int
-    """From 1, in the order in which they were made."""
+    """Number from 1, in the order in which they were made."""
     purpose: Purpose
     attempt: int
     """1, or 2 and more after INVALID trials at the same load, or lossy ones that are verified."""
@@ -48,5 +48,5 @@ class SearchTrial:
 
 
 def numbered_documents(trials: Iterable[SearchTrial]) -> list[dict[str, Any]]:
-    """Of the trials of several searches, which are counted anew from 1."""
+    """Documents of the trials of several searches, which are counted anew from 1."""
     return [replace(trial, number=number).to_document() for number, trial in enumerate(trials, start=1)]

@@ -27,7 +27,7 @@ from evenhand.search.throughput_estimate import estimate_left
 from evenhand.trial import EarlyStopper, Measurer, TrialResult, Verdict
 
 LOADS_GIVEN_UP_IN_A_ROW = 5
-"""So many loads, each lower than the one before, that the tester could not keep: it will not keep the next
+"""Number of loads, each lower than the one before, that the tester could not keep: it will not keep the next
 one either."""
 
 
@@ -61,7 +61,7 @@ def find_throughput(
     Args:
         on_progress: Gets an event before and after each trial; the trial's event comes before the next trial
             begins.
-        overhead_s: Time that a trial takes besides sending; for the estimate of the time left only.
+        overhead_s: Time that a trial takes in addition to sending; for the estimate of the time left only.
 
     Raises:
         EvenhandError: The measurer could not run at all.
@@ -175,7 +175,7 @@ class _Search:
             load_fps, Purpose.BOUND, is_full_length=any(t.is_full_length for t in at_bound)
         )
         if trial is not None and trial.result.is_pass:
-            self.guide = None  # it has learned from losses that were none
+            self.guide = None  # it has learned from losses that were not real
         return trial
 
     def _choose_load(self) -> tuple[float, Purpose, bool]:
@@ -219,7 +219,7 @@ class _Search:
         return is_first_step and not self.bracket.is_confirmed
 
     def _steer(self, load_fps: float, result: TrialResult, purpose: Purpose) -> None:
-        """Tell the guide what became of a load. The first loss makes a guide, and so does one in the
+        """Report to the guide what became of a load. The first loss makes a guide, and so does one in the
         confirmation, which knows better."""
         sustainable_fps = doubted_sustainable_fps(self.goal, load_fps, result)
         if sustainable_fps is not None and self._is_queue_found(load_fps):
@@ -238,7 +238,7 @@ class _Search:
     def _is_queue_found(self, load_fps: float) -> bool:
         """Whether a trial in which a queue was filling is the first of them that says where to look. Its
         delays know the limit better than the losses do, of which the queue hides a part. A load that passed
-        in full length is no question any more."""
+        in full length is not in question any more."""
         bracket = self.bracket
         if bracket.passed.get(load_fps, False):
             return False

@@ -24,8 +24,8 @@ def estimate_left(
     holds.
 
     Args:
-        trials: That were made.
-        overhead_s: Time that a trial takes besides sending.
+        trials: Trials that were made.
+        overhead_s: Time that a trial takes in addition to sending.
     """
     if bracket.is_below_minimum or (bracket.is_confirmed and (bracket.is_narrow or bracket.is_at_maximum)):
         return 0, 0.0

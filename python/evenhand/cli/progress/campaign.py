@@ -41,12 +41,12 @@ from evenhand.trial import TrialResult
 
 class CampaignDisplay(ProgressDisplay):
     """Shows how far a campaign is. A context manager; without a terminal it prints plain lines only. Trials
-    stand in the file."""
+    are in the file."""
 
     def __init__(self, console: Console, read: Callable[[], CampaignStatus]) -> None:
         """
         Args:
-            read: Gives what the file tells, as `evenhand status` reads it. It is called when a repetition has
+            read: Gives what the file says, as `evenhand status` reads it. It is called when a repetition has
                 ended, never during a trial.
         """
         super().__init__(console)
@@ -65,7 +65,7 @@ class CampaignDisplay(ProgressDisplay):
         self._has_told_loads = True  # trials get no lines here
 
     def on_campaign_event(self, event: CampaignEvent | ProcedureEvent) -> None:
-        """What a campaign tells, or one of its procedures."""
+        """Takes an event of a campaign, or of one of its procedures."""
         match event:
             case PointBegan(point=point, place=place):
                 is_host = point.goal.get("limits") == OF_HOST
@@ -124,7 +124,7 @@ class CampaignDisplay(ProgressDisplay):
         )
 
     def _take_point(self, event: PointArrived) -> None:
-        """Of a point that somebody else has measured."""
+        """Show a point that another worker has measured."""
         point = event.point
         self._places = max(1, event.places)
         self._look()
@@ -138,10 +138,10 @@ class CampaignDisplay(ProgressDisplay):
         )
 
     def _look(self) -> None:
-        """Into the file, whenever something has ended: what the log says is then what `evenhand status`
+        """Look into the file whenever something has ended: what the log says is then what `evenhand status`
         says."""
         self._replayed, self._under_way = 0, None
-        with suppress(EvenhandError):  # who has removed the file is told of it by whoever writes it
+        with suppress(EvenhandError):  # a removed file is reported by whoever writes it
             self._found = self._read()
             self._verdicts = Counter(self._found.verdicts)
 

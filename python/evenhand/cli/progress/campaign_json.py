@@ -17,11 +17,11 @@ from evenhand.run.campaign.events import (
 
 
 class JsonCampaignProgress(JsonProgress):
-    """Lines for points and repetitions beside those of their trials; docs/reference/progress.md has their
-    keys."""
+    """Lines for points and repetitions in addition to those of their trials; docs/reference/progress.md has
+    their keys."""
 
     def on_campaign_event(self, event: CampaignEvent | ProcedureEvent) -> None:
-        """What a campaign tells, or one of its procedures."""
+        """Takes an event of a campaign, or of one of its procedures."""
         match event:
             case PointBegan(point=point, place=place):
                 in_round = {} if place is None else {"round": place.round, "rounds": place.rounds}

@@ -23,10 +23,10 @@ class InvalidTrials:
 
     show: Callable[[Text], None]
     _series: str | None = None
-    """Of what the last trial was one, if it was INVALID."""
+    """Series that the last trial belongs to, if it was INVALID."""
     _held: list[tuple[str, TrialResult]] = field(default_factory=list)
     _line: Text = field(default_factory=Text)
-    """Of the last one by itself."""
+    """Line of the last one by itself."""
     _tail: str = ""
     _shown_s: float = 0.0
 

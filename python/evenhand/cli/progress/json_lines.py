@@ -38,7 +38,7 @@ class JsonProgress(ProgressDisplay):
         self.write("expected", seconds=expected.seconds, parts=expected.parts)
 
     def on_event(self, event: ProcedureEvent) -> None:
-        """What a procedure tells."""
+        """Takes an event of a procedure."""
         match event:
             case TrialStarted():
                 self._deadline_s = time.monotonic() + event.remaining_s + self.later_s

@@ -23,7 +23,7 @@ from evenhand.search import SearchEvent, TrialFinished, TrialStarted
 from evenhand.trial import LearningProgress, Load, TrialResult, describe_reasons
 
 OF_A_CEILING = "tester"
-"""So begins what trials of the tester's own ceiling are called."""
+"""Beginning of the names of trials of the tester's own ceiling."""
 INVALID_IN_A_ROW = 10
 """Trials after which it is said what helps."""
 
@@ -50,8 +50,8 @@ class ProgressDisplay:
         self._has_told_remedy = False
         self._invalid = InvalidTrials(self._show)
         self.remedy: str | None = "--limits host"
-        """How this command is told to take the limits that this host can keep; None: it cannot be, or has
-        been."""
+        """The option with which this command takes the limits that this host can keep; None: it cannot be, or
+        has been."""
         self.later_s = 0.0
         """Expected time of what comes after the present search."""
 
@@ -80,7 +80,7 @@ class ProgressDisplay:
         self.say(expected.line)
 
     def on_event(self, event: ProcedureEvent) -> None:
-        """What a procedure tells."""
+        """Takes an event of a procedure."""
         match event:
             case TrialStarted() | TrialFinished():
                 self._on_search_event(event)
@@ -128,7 +128,7 @@ class ProgressDisplay:
             self._show_finished(event)
 
     def _heed_verdict(self, result: TrialResult) -> None:
-        """After many INVALID trials in a row somebody should know that it is not going to end well, and what
+        """After many INVALID trials in a row the user should know that it is not going to end well, and what
         helps."""
         self._invalid_in_a_row = 0 if result.is_valid else self._invalid_in_a_row + 1
         if self._invalid_in_a_row == INVALID_IN_A_ROW and not self._has_told_remedy:
@@ -204,8 +204,8 @@ class ProgressDisplay:
         self._live.update(self._line(f"{format_duration(left_s)} left" if left_s else ""))
 
     def _line(self, left: str) -> Text:
-        """As much of it as one line of this terminal has room for: what is measured comes before what trial
-        it is."""
+        """As much of the status as one line of this terminal has room for: what is measured comes before what
+        trial it is."""
         long, short, shorter, shortest = direction_texts(self._rates)
         if long:
             choices = [

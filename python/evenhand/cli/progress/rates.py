@@ -27,7 +27,7 @@ class Rate:
 
 @dataclass(slots=True)
 class Rates:
-    """Of one trial, while it is made."""
+    """Rates of one trial, while it is made."""
 
     directions: dict[Direction, Rate] = field(default_factory=dict)
     """Empty as long as nothing was sent for about a second."""
@@ -115,7 +115,7 @@ def _three_digits(value: float) -> float:
 
 
 def _loss(rate: Rate) -> str:
-    """Of what has settled: the residual wait has to pass before anything is known to be lost."""
+    """Loss of what has settled: the residual wait has to pass before anything is known to be lost."""
     ratio = rate.so_far.loss_ratio
     return "?" if ratio is None else format_ratio(_three_digits(ratio))
 

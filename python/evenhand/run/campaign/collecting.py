@@ -71,7 +71,7 @@ class CollectedSearch:
 
     @property
     def search(self) -> StoredSearch:
-        """As it is so far."""
+        """The search as it is so far."""
         return replace(self._begun, trials=tuple(self._trials))
 
 
@@ -93,7 +93,7 @@ class CollectedRepetition:
 
     @property
     def stored_trials(self) -> int:
-        """None from before."""
+        """0: nothing is stored from before."""
         return 0
 
     def add_versions(self, versions: Mapping[str, str]) -> None:
@@ -120,7 +120,7 @@ class CollectedRepetition:
 
     @property
     def repetition(self) -> Repetition:
-        """As it is so far."""
+        """The repetition as it is so far."""
         end = self._end
         return Repetition(
             number=self.number,

@@ -24,11 +24,11 @@ class SchedulerPlace(NamedTuple):
     """Where a scheduler is."""
 
     address: str
-    """As the user wrote it."""
+    """The address as the user wrote it."""
     host: str
     port: int
     connection_args: dict[str, Any]
-    """As dask is configured here for the role that asked: certificates, and whether encryption is
+    """Arguments as dask is configured here for the role that asked: certificates, and whether encryption is
     required."""
 
 
@@ -44,7 +44,7 @@ def import_distributed() -> ModuleType:
             next_step="Install it here, on each worker and on the scheduler's machine: pip install"
             " 'evenhand[distributed]'",
         ) from error
-    # It tells of every connection; what concerns a user is told here. Its client has a level of its own.
+    # It logs every connection; what concerns a user is reported here. Its client has a level of its own.
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
@@ -58,7 +58,7 @@ def scheduler_place(address: str, *, where: str, role: Role) -> SchedulerPlace:
         role: Whose certificate dask's configuration must name for `tls://`.
 
     Raises:
-        RequestError: It is no address, or not of the kind that dask's configuration demands.
+        RequestError: It is not an address, or not of the kind that dask's configuration demands.
         HostError: dask.distributed is not installed; the certificates for `tls://` cannot be used.
     """
     distributed = import_distributed()
@@ -107,7 +107,7 @@ async def ask_scheduler(scheduler: SchedulerPlace, wait_s: float) -> None:
             told = await asyncio.wait_for(found.identity(), wait_s)
         if told["type"] != "Scheduler":
             raise TypeError(told["type"])
-    except Exception as error:  # of dask, of TLS, or of what somebody else's answer does to dask
+    except Exception as error:  # errors of dask, of TLS, or caused by an unexpected answer
         raise no_scheduler(scheduler.address) from error
 
 
@@ -129,7 +129,7 @@ def own_address(scheduler: SchedulerPlace) -> str:
 
 
 def no_scheduler(address: str) -> HostError:
-    """What is said where nobody answers."""
+    """The error where no scheduler answers."""
     way = (
         "with a certificate of the same authority"
         if address.startswith("tls:")

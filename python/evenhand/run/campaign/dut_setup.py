@@ -56,8 +56,8 @@ def set_up_for(
 
 
 def put_dut_back(dut: ReachableDut, keeper: HookKeeper, on_event: OnCampaignEvent, *, run: str) -> None:
-    """As it was before this run, if this run has set it up. HostError if that does not work; what to do is
-    told with it."""
+    """Put the DUT back as it was before this run, if this run has set it up. HostError if that does not work;
+    what to do is part of the error."""
     put_back(
         dut,
         run=run,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: what it tells while it goes on, besides what its procedures tell."""
+"""Campaign: what it reports while it runs, in addition to what its procedures report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RepetitionBegan:
 
     job: Job
     stored_trials: int
-    """That it has from before it was cut short; they are not made again."""
+    """Trials that it has from before it was cut short; they are not made again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +69,9 @@ class PointArrived:
     reason: str | None
     """Why it gets no more repetitions."""
     durations_s: tuple[float, ...]
-    """Of its repetitions."""
+    """Durations of its repetitions, in s."""
     verdicts: Mapping[str, int]
-    """Of its trials."""
+    """Numbers of its trials by verdict."""
     places: int
     """Testbeds that measure at the same time."""
 
@@ -81,4 +81,4 @@ OnCampaignEvent = Callable[[CampaignEvent | ProcedureEvent], None]
 
 
 def ignore(event: CampaignEvent | ProcedureEvent) -> None:
-    """Nobody wants to know."""
+    """Ignore the event."""

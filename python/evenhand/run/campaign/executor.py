@@ -30,9 +30,8 @@ class Executor(Protocol):
         """Gives each point when all of it is kept.
 
         Args:
-            orders: None of them takes anything from another. Is asked for the next one only when there is a
-                place for it.
-            lab: That the testbed of this process is; it is set up for each order.
+            orders: Independent of each other. The next one is requested only when there is a place for it.
+            lab: The lab that is the testbed of this process; it is set up for each order.
         """
         ...
 

@@ -76,8 +76,8 @@ def sets_up_its_dut(testbed: str | None) -> bool:
 
 
 def check_testbed(testbed: str) -> None:
-    """What is wrong with a testbed whatever the campaign: it is so for every point, and is told before the
-    first.
+    """What is wrong with a testbed whatever the campaign: it is so for every point, and is reported before
+    the first.
 
     Raises:
         RequestError, HostError: As `check_fit`.

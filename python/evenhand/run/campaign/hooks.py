@@ -31,7 +31,7 @@ def run_hook(command: str, *, when: str, timeout_s: float, environment: Mapping[
 
 
 def why_failed(hook: HookRun, timeout_s: float) -> str | None:
-    """For people; None if it ended with 0."""
+    """Why it failed, for people; None if it ended with 0."""
     if hook.exit_code == 0:
         return None
     name = hook.when.replace("_", "-")
@@ -47,8 +47,8 @@ def why_failed(hook: HookRun, timeout_s: float) -> str | None:
 
 
 def _what_it_said(output: str) -> str:
-    """From the first line that begins with "Error" on, since what to do next stands behind it; without one
-    the last line."""
+    """Its output from the first line that begins with "Error" on, since the next step follows it; without
+    one, the last line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     begin = next((number for number, line in enumerate(lines) if _ERROR.match(line)), len(lines) - 1)
     text = " ".join(lines[max(begin, 0) :])
@@ -56,8 +56,8 @@ def _what_it_said(output: str) -> str:
 
 
 def environment_of_suite(points: Sequence[Point]) -> dict[str, str]:
-    """What a hook is told of a suite: its name, its plan, and the hash type that all its points have; empty
-    where they have several, or the file does not say."""
+    """What a hook gets to know of a suite: its name, its plan, and the hash type that all its points have;
+    empty where they have several, or the file does not say."""
     hash_types = {point.hash_type for point in points}
     return {
         "EVENHAND_SUITE": points[0].suite,
@@ -67,7 +67,7 @@ def environment_of_suite(points: Sequence[Point]) -> dict[str, str]:
 
 
 def environment_of(point: Point) -> dict[str, str]:
-    """What a hook is told of its point."""
+    """What a hook gets to know of its point."""
     return {
         "EVENHAND_SUITE": point.suite,
         "EVENHAND_POINT": point.key,

@@ -23,7 +23,7 @@ class Place:
     """Where in a campaign something is measured."""
 
     round: int
-    """From 1."""
+    """Number of the round, from 1."""
     rounds: int
     point: int
     """Its place among the points of the round, from 1."""
@@ -35,7 +35,7 @@ class Place:
 
 
 WHOLE = Place(round=1, rounds=1, point=1, points=1)
-"""Of what is measured without rounds."""
+"""The place of what is measured without rounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Job:
 
     point: Point
     repetition: int
-    """From 1."""
+    """Number of the repetition, from 1."""
     seed: int
     """Its own."""
     place: Place = WHOLE
@@ -97,7 +97,8 @@ def seed_of(seed: int, key: str, repetition: int) -> int:
 
 def difference(old_spec: Mapping[str, Any], new_spec: Mapping[str, Any]) -> list[str]:
     """What a reader must know who resumes a campaign whose file was changed: a line for each value; empty if
-    nothing was. An option that an earlier version did not have, and that nobody has set, is no change."""
+    nothing was. An option that an earlier version did not have, and that has not been set, is not a
+    change."""
     old, new = (dict(_values_in(spec)) for spec in (old_spec, new_spec))
     lines = []
     for place in dict.fromkeys([*old, *new]):

@@ -50,7 +50,7 @@ class PointOrder:
 
     point: Point
     jobs: tuple[Job, ...]
-    """In the order of their numbers."""
+    """Jobs in the order of their numbers."""
     hooks: Hooks
     testbed: str
     """A testbed file, `lab:linux`, or `reference`. For workers elsewhere the name of one of them; empty: any
@@ -61,7 +61,7 @@ class PointOrder:
     single_pair: SinglePair | None = None
     """What the suite found with one address pair under the same conditions (SEED-02)."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """For its hooks, besides what they are told of the point."""
+    """Variables for its hooks, in addition to what they get to know of the point."""
     run: str = ""
     """Which run this is, for a DUT that it sets up (see `dut_setup.name_of_run`)."""
     lab_wish: LabWish
@@ -75,7 +75,7 @@ class RepetitionRecorder(Recorder, Replay, Protocol):
 
     @property
     def stored_trials(self) -> int:
-        """That it had."""
+        """Number of trials that it had."""
 
 
 R = TypeVar("R", bound=RepetitionRecorder)
@@ -83,10 +83,10 @@ R = TypeVar("R", bound=RepetitionRecorder)
 
 class PointRecorder(Protocol[R]):
     """Where a point's trials are kept as they are made: `RunStore` in a file, `CollectingRecorder` for
-    somebody elsewhere."""
+    a campaign elsewhere."""
 
     def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
-        """What is known of a testbed; gives the name for `begin`."""
+        """Keep what is known of a testbed; returns the name for `begin`."""
 
     def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
         """A command that has ended."""
@@ -113,10 +113,11 @@ def measure_point(
     on_event: OnCampaignEvent,
     lab: LeasedLab | None = None,
 ) -> None:
-    """All jobs of the order. A point that cannot be measured is kept with the reason, and that is no error.
+    """All jobs of the order. A point that cannot be measured is kept with the reason, and that is not an
+    error.
 
     Args:
-        lab: That the testbed is, to be set up for the order first.
+        lab: The lab that is the testbed, to be set up for the order first.
 
     Raises:
         StorageError: Nothing can be kept any longer.
@@ -140,7 +141,7 @@ def measure_point(
     except _HookFailedError as failure:
         reason = str(failure)
     finally:
-        with suppress(_HookFailedError):  # what was measured stands
+        with suppress(_HookFailedError):  # what was measured is kept
             _run_hook("after_point", order, keeper, on_event)
     if reason is not None:
         keeper.end_point(point, reason)
@@ -235,7 +236,7 @@ def _measure(
 
 
 def _beside(found: Throughput, single_pair: SinglePair | None, *, is_ours: bool) -> Throughput:
-    """The result that stands beside that with one pair, if it is the same DUT's (SEED-02). A router of ours
+    """The result next to that with one pair, if it is the same DUT's (SEED-02). A router of ours
     has other MACs each time."""
     macs = {side: of.dut for side, of in (found.profile.macs or {}).items()}
     if single_pair is None or (dict(single_pair.dut_macs) != macs and not is_ours):

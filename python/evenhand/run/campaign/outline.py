@@ -25,13 +25,13 @@ class OutlineRow:
 
     point: Point
     place: int
-    """In the order of measuring, from 1."""
+    """Place in the order of measuring, from 1."""
     traffic: Traffic
     """Addresses and UDP ports that are sent."""
     goal: str
-    """In words."""
+    """The goal in words."""
     expected_s: float
-    """Of all its repetitions."""
+    """Expected time of all its repetitions."""
 
     @property
     def hosts(self) -> str:
@@ -73,9 +73,9 @@ class Outline:
 
     plan: CampaignPlan
     rows: tuple[OutlineRow, ...]
-    """In the order of the file."""
+    """Rows in the order of the file."""
     deviations: tuple[Deviation, ...]
-    """That the file itself asks for."""
+    """Deviations that the file itself asks for."""
     notes: tuple[str, ...]
     """What may spoil results, or has to be done by hand."""
 
@@ -85,7 +85,7 @@ class Outline:
 
     @property
     def repetitions(self) -> int:
-        """Of all points."""
+        """Number of repetitions of all points."""
         return sum(row.point.repetitions for row in self.rows)
 
     def to_document(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def describe(
 
 
 def deviations_of(plan: CampaignPlan) -> list[Deviation]:
-    """Of the suites that have no point with a single address pair (SEED-02, SEED-85)."""
+    """Deviations of the suites that have no point with a single address pair (SEED-02, SEED-85)."""
     suites = dict.fromkeys(point.suite for point in plan.points)
     with_one = {point.suite for point in plan.points if point.is_single_pair}
     return [

@@ -70,8 +70,8 @@ class CampaignRunner:
 
     @contextmanager
     def _dut_as_before(self) -> Iterator[None]:
-        """Whatever happens inside, a DUT that this run has set up is put back. The first error is the one to
-        be told."""
+        """Whatever happens inside, a DUT that this run has set up is put back. The first error is the one
+        that is reported."""
         try:
             yield
         except BaseException as error:
@@ -98,7 +98,7 @@ class CampaignRunner:
             put_dut_back(dut, self.store, self.on_event, run=name_of_run(self.store.path))
 
     def _left(self) -> Iterator[tuple[Job, ...]]:
-        """In the order of measuring: jobs without a result, those of a point together that follow each
+        """Jobs without a result, in the order of measuring: those of a point together that follow each
         other."""
         finished, ended = self.store.finished_repetitions(), self.store.ended_points()
         left = [
@@ -173,8 +173,8 @@ class CampaignRunner:
                     )
 
     def _numbers(self, key: str, testbed: str) -> range:
-        """Of the repetitions of another point that are this testbed's: what it takes from that one is its
-        own."""
+        """Numbers of the repetitions of another point that are this testbed's: what it takes from that one is
+        its own."""
         return self.plan.numbers_on(next(point for point in self.plan.points if point.key == key), testbed)
 
     def _alike(self, point: Point) -> list[Point]:
@@ -243,7 +243,7 @@ def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
         )
     rig = rig_of(chosen)
     if plan.reference is not None and not rig.takes_reference:
-        rig.check_host()  # a file that is not there is the first to be told
+        rig.check_host()  # a missing file is reported first
         raise RequestError(
             f"[reference] sets up a reference router, but the testbed is {without_folders(chosen)!r}",
             code="run.reference-not-here",

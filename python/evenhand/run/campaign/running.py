@@ -25,7 +25,7 @@ class RunningFile:
     _written_s: float = float("-inf")
 
     def on_event(self, event: CampaignEvent | ProcedureEvent) -> None:
-        """What a campaign tells, or one of its procedures."""
+        """Takes an event of a campaign, or of one of its procedures."""
         match event:
             case RepetitionBegan(job=job):
                 self._write(RunningTrial(process=os.getpid(), point=job.point.key, repetition=job.repetition))

@@ -39,7 +39,7 @@ HOST_NOTE = (
     " testers' hosts are recorded with their testbeds"
 )
 LOOK_S = 1.0
-"""Between two looks at which workers there are."""
+"""Time between two looks at which workers there are."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class ScheduledExecutor:
 
     address: str
     client: Any
-    """Of dask."""
+    """The client of dask."""
     _topic: str
     _told: queue.SimpleQueue[str]
     """Lines of workers, which come in a thread of dask's."""
@@ -67,8 +67,8 @@ class ScheduledExecutor:
         }
 
     def _workers(self) -> dict[str, Any]:
-        """By their addresses. Not `Client.scheduler_info`: where the scheduler does not answer, that gives
-        what it knew before, at first that there are none."""
+        """Workers by their addresses. Not `Client.scheduler_info`: where the scheduler does not answer, that
+        gives what it knew before, at first that there are none."""
         for is_last in (False, True):
             try:
                 told = self.client.sync(self.client.scheduler.identity, n_workers=-1)
@@ -146,7 +146,7 @@ class ScheduledExecutor:
                     ahead = None
                     waiting[self._hand_over(order)] = order
                 if not waiting:
-                    # Where no worker is left, nobody waits for one unless there is something to measure.
+                    # Where no worker is left, the run waits for one only if there is something to measure.
                     ahead = ahead or next(left, None)
                     if failure is not None or ahead is None:
                         break
@@ -157,7 +157,7 @@ class ScheduledExecutor:
                     if error is None:
                         yield order.point
         finally:
-            # Who does not wait any longer for a point takes it back: its worker stops sending.
+            # A point that is not waited for any longer is taken back: its worker stops sending.
             with suppress(Exception):
                 self.client.cancel(list(waiting))
         if failure is not None:
@@ -189,7 +189,7 @@ class ScheduledExecutor:
     def _keep(
         self, future: Any, order: PointOrder, keeper: RunStore, on_event: OnCampaignEvent, places: int
     ) -> EvenhandError | None:
-        """In the file, all at once. What went wrong that concerns more than this point."""
+        """Keep the point in the file, all at once. Returns the error if it concerns more than this point."""
         distributed = import_distributed()
         self._tell(on_event)
         try:
@@ -300,7 +300,7 @@ def connected(address: str, *, check_left: Callable[[], None] = lambda: None) ->
 
     Raises:
         HostError: dask.distributed is not installed or has no certificates; no scheduler answers.
-        RequestError: That is no address.
+        RequestError: That is not an address.
     """
     distributed = import_distributed()
     asyncio.run(ask_scheduler(scheduler_place(address, where="--scheduler", role="client"), CONNECT_S))

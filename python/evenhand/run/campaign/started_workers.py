@@ -3,7 +3,7 @@
 
 Scheduler and workers listen on 127.0.0.1 only. To a worker elsewhere its SSH connection carries both ways:
 there, a port leads to the scheduler; here, the port at which the worker listens there. So each address is the
-same at both ends, no firewall is opened, and nobody on the network can reach a scheduler, which can make its
+same at both ends, no firewall is opened, and no one on the network can reach a scheduler, which can make its
 workers run any program. All of it ends with this process, however that ends: a worker whose scheduler has
 gone ends itself.
 """
@@ -31,13 +31,13 @@ from evenhand.spec.worker_hosts import DEFAULT_COMMAND, WorkerHost
 
 HERE = "127.0.0.1"
 START_S = 90.0
-"""Until all workers have come: Python and dask load slowly on a busy machine."""
+"""Time until all workers have come: Python and dask load slowly on a busy machine."""
 END_S = 10.0
-"""That workers have to end by themselves once their scheduler has gone."""
+"""Time that workers have to end by themselves once their scheduler has gone."""
 LOOK_S = 0.1
 LINES_KEPT = 20
 LINES_SHOWN = 3
-"""Of what a worker, or ssh, said last."""
+"""Lines shown of what a worker, or ssh, said last."""
 _FORWARDING = ("ExitOnForwardFailure=yes", "ControlMaster=no", "ControlPath=none", "GatewayPorts=no")
 
 
@@ -53,7 +53,7 @@ class StartedWorker:
 
     @property
     def place(self) -> str:
-        """For errors: `worker munich, root@192.0.2.11`."""
+        """The name of the worker for errors: `worker munich, root@192.0.2.11`."""
         return f"worker {self.host.name}" + (f", {self.host.ssh}" if self.host.ssh else "")
 
     def listen(self) -> None:
@@ -106,7 +106,7 @@ def started(
     distributed = import_distributed()
     import dask
 
-    # A dashboard would be a port that nobody asked for.
+    # A dashboard would be a port that was not asked for.
     with dask.config.set({"distributed.scheduler.http.routes": []}):
         cluster = distributed.LocalCluster(
             n_workers=0, host=HERE, scheduler_port=0, dashboard_address=None, silence_logs=False

@@ -22,7 +22,7 @@ class TimeLeft:
     """Measured and expected seconds of what has ended."""
 
     def learn(self, point: Point, measured_s: float, repetitions: int = 1) -> None:
-        """So many repetitions of the point took so long in all."""
+        """Record how long so many repetitions of the point took in all."""
         if repetitions > 0:
             measured, expected = self._sums.get(point.procedure, (0.0, 0.0))
             self._sums[point.procedure] = (
@@ -33,7 +33,7 @@ class TimeLeft:
     def left_s(
         self, left: Iterable[tuple[Point, int]], *, under_way: Iterable[tuple[Point, float]] = ()
     ) -> float:
-        """For these points, so many repetitions of each.
+        """Time left for these points, so many repetitions of each.
 
         Args:
             under_way: Points with a repetition that has begun, and is among those that are left, and what it
@@ -48,7 +48,7 @@ class TimeLeft:
         return max(0.0, whole_s - sum(min(elapsed_s, paced._one_s(point)) for point, elapsed_s in begun))
 
     def _one_s(self, point: Point) -> float:
-        """Of one repetition, as it was learnt."""
+        """Time of one repetition, as it was learnt."""
         return self._of_one(point) * self._factor(point.procedure)
 
     def _of_one(self, point: Point) -> float:
@@ -65,8 +65,8 @@ class TimeLeft:
 
 
 def _expected_s(point: Point) -> float:
-    """Of one repetition; 0 for a point of a file that somebody else, or another version, has written, and
-    that cannot be measured here."""
+    """Time of one repetition; 0 for a point of a file that another user, or another version, has written,
+    and that cannot be measured here."""
     try:
         return time_of(point) / point.repetitions
     except (EvenhandError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
@@ -74,7 +74,7 @@ def _expected_s(point: Point) -> float:
 
 
 def _learnt_from(points: Iterable[PointStatus]) -> TimeLeft:
-    """From what a file tells."""
+    """Made from what a file says."""
     learnt = TimeLeft()
     for point in points:
         learnt.learn(point.point, point.measured_s, point.finished)
@@ -82,7 +82,8 @@ def _learnt_from(points: Iterable[PointStatus]) -> TimeLeft:
 
 
 def time_left_s(points: Iterable[PointStatus], *, places: int = 1) -> float:
-    """Of a campaign as its file tells; what the repetition under way has taken already is not left.
+    """The time left of a campaign according to its file; what the repetition under way has taken already is
+    not left.
 
     Args:
         places: Testbeds that measure at the same time.

@@ -35,9 +35,9 @@ from evenhand.spec.file import Reference
 from evenhand.spec.point import Point
 
 CLOSE_S = 10.0
-"""That a worker waits for its scheduler to let it go."""
+"""Time that a worker waits for its scheduler to let it go."""
 CONNECT_S = 30.0
-"""That a worker tries to reach its scheduler."""
+"""Time for which a worker tries to reach its scheduler."""
 STILL_S = 5.0
 """After so long, and again, it says that it still tries."""
 P = ParamSpec("P")
@@ -61,7 +61,7 @@ class Answer:
 
     point: RemotePoint
     error: EvenhandError | None
-    """Why nobody should hand it another one."""
+    """Why it should not get another one."""
 
 
 def resources_for(name: str = "") -> dict[str, float]:
@@ -161,7 +161,7 @@ class WorkerProcess:
         import dask
 
         distributed = import_distributed()
-        # A worker's own looking into its threads takes CPU time from the tester, and nobody asks for it.
+        # A worker's own looking into its threads takes CPU time from the tester, and is not needed.
         dask.config.set(
             {"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.interval": "10s"}
         )
@@ -232,8 +232,8 @@ class WorkerProcess:
         return Answer(point=keeper.collected(order.point), error=error)
 
     def _put_dut_back(self, order: PointOrder, keeper: CollectingRecorder) -> EvenhandError | None:
-        """A DUT that was set up over SSH for this point: nobody knows whether another one will come. Why it
-        could not be done."""
+        """Put back a DUT that was set up over SSH for this point: it is not known whether another point will
+        come. Returns why this could not be done."""
         try:
             dut = dut_over_ssh(order.testbed)
             if dut is not None:
@@ -244,14 +244,14 @@ class WorkerProcess:
         return None
 
     def _is_wanted(self, task: str) -> bool:
-        """False when who ordered the point has stopped, or gone, or the scheduler has: nobody will take
+        """False when who ordered the point has stopped, or gone, or the scheduler has: no one will take
         it."""
         known = self._dask.state.tasks.get(task)
         return known is not None and known.state != "cancelled" and self._dask.status.name == "running"
 
 
 def _tell_while(starting: Future[T], address: str, say: Callable[[str], object]) -> T:
-    """Its result. HostError if there is none in the end: nobody should look at a silent terminal and
+    """Its result. HostError if there is none in the end: no one should look at a silent terminal and
     wonder."""
     waited_s = 0.0
     while True:
@@ -278,7 +278,7 @@ def measure_here(order: PointOrder, task: str, topic: str) -> Answer:
 
     Args:
         task: Its key; who ordered it may take it back.
-        topic: Under which dask tells whoever ordered it how it goes on.
+        topic: Topic under which dask reports its progress to whoever ordered it.
     """
     assert _here is not None, "only a worker with a testbed has the resource that this task needs"
     return _here.measure(order, task, topic)
