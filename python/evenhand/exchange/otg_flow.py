@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.exchange.foreign import shown
 from evenhand.exchange.otg_write import HOP_LIMIT
-from evenhand.exchange.outcome import Became, Row
+from evenhand.exchange.outcome import Became, ImportedKey
 from evenhand.exchange.siitperf_plan import Version
 from evenhand.exchange.testbed_text import PortFacts
 from evenhand.plan import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, Direction, Mode, SideName
@@ -53,11 +53,11 @@ class OtgReader:
 
     def __init__(self, path: Path, document: dict[str, Any]) -> None:
         self.path, self.document = path, document
-        self.rows: list[Row] = []
+        self.rows: list[ImportedKey] = []
         self.is_sendable = True
 
     def row(self, key: str, value: object, became: Became, text: str) -> None:
-        self.rows.append(Row(key=shown(key)[1:-1], value=shown(str(value))[1:-1], became=became, text=text))
+        self.rows.append(ImportedKey(key=shown(key)[1:-1], value=shown(str(value))[1:-1], became=became, text=text))
 
     def refuse(self, key: str, value: object, text: str) -> None:
         """A part without which there is no command."""

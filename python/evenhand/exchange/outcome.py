@@ -22,7 +22,7 @@ class Became(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ImportedKey:
     """A key, its value, and what became of it."""
 
     key: str
@@ -60,7 +60,7 @@ class Imported:
 
     kind: str
     """Of the file: "siitperf" or "otg"."""
-    rows: tuple[Row, ...]
+    rows: tuple[ImportedKey, ...]
     testbed: str
     """The testbed file, as TOML."""
     commands: tuple[Command, ...]

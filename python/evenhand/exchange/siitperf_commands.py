@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from evenhand.base.errors import RequestError
-from evenhand.exchange.outcome import Became, Command, Row
+from evenhand.exchange.outcome import Became, Command, ImportedKey
 from evenhand.exchange.siitperf_command import STATEFUL, SiitperfCommand
 from evenhand.exchange.siitperf_connections import NOT_YET, argument_row, order_of
 from evenhand.exchange.siitperf_file import SiitperfFile
@@ -17,8 +17,8 @@ from evenhand.exchange.siitperf_traffic import Traffic
 from evenhand.procedure.registry import CAPACITY, CONNECTIONS, LATENCY, PDV, THROUGHPUT
 
 
-def command_rows(typed: SiitperfCommand, traffic: Traffic) -> list[Row]:
-    rows: list[Row] = []
+def command_rows(typed: SiitperfCommand, traffic: Traffic) -> list[ImportedKey]:
+    rows: list[ImportedKey] = []
     arguments = typed.arguments
     for key, value in arguments.items():
         became, text = Became.MAPPED, ""
@@ -64,7 +64,7 @@ def command_rows(typed: SiitperfCommand, traffic: Traffic) -> list[Row]:
             )
         else:
             text = "0: packet delay variation, evenhand pdv"
-        rows.append(Row(key=f"<{key}>", value=str(value), became=became, text=text))
+        rows.append(ImportedKey(key=f"<{key}>", value=str(value), became=became, text=text))
     return rows
 
 

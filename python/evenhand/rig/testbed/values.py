@@ -137,7 +137,7 @@ CountPair = Annotated[
 RingFrames = Annotated[int, Field(ge=64, le=16384)]
 
 
-class Table(BaseModel):
+class TomlTable(BaseModel):
     """Of the file: no keys but these, and none of another type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
