@@ -14,7 +14,7 @@ from evenhand.exchange.foreign import shown
 from evenhand.exchange.otg_write import HOP_LIMIT
 from evenhand.exchange.outcome import Became, ImportedKey
 from evenhand.exchange.siitperf_plan import Version
-from evenhand.exchange.testbed_text import PortFacts
+from evenhand.exchange.testbed_text import ImportedPort
 from evenhand.plan import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, Direction, Mode, SideName
 
 _ORDER: Mapping[str, Mode] = {
@@ -81,7 +81,7 @@ class OtgFlow:
         self.options: dict[str, str] = {}
         self.addresses: dict[str, Pattern] = {}
         self.version: Version | None = None
-        self.macs = PortFacts()
+        self.macs = ImportedPort()
         self.direction: Direction = self._read_direction(flow, left)
         self._read_packet(flow.get("packet"))
         self._take("--frame-size", "size", flow, "fixed")
@@ -157,9 +157,9 @@ class OtgFlow:
             return
         mac, key = ":".join(octets), "mac" if name == "src" else "dut_mac"
         self.macs = (
-            PortFacts(mac=(mac, name), dut_mac=self.macs.dut_mac)
+            ImportedPort(mac=(mac, name), dut_mac=self.macs.dut_mac)
             if name == "src"
-            else PortFacts(mac=self.macs.mac, dut_mac=(mac, name))
+            else ImportedPort(mac=self.macs.mac, dut_mac=(mac, name))
         )
         self._reader.row(at, mac, Became.MAPPED, f"{self.sender}.{key}")
 

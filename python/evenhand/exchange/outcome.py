@@ -44,7 +44,7 @@ class ImportedKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class ImportedCommand:
     """A command here that does what one of the other tester did."""
 
     instead_of: str
@@ -63,7 +63,7 @@ class Imported:
     rows: tuple[ImportedKey, ...]
     testbed: str
     """The testbed file, as TOML."""
-    commands: tuple[Command, ...]
+    commands: tuple[ImportedCommand, ...]
     """None if all the traffic is refused."""
     gaps: tuple[str, ...] = ()
     """What the testbed file still needs, by sentences."""

@@ -11,8 +11,8 @@ from evenhand.exchange.siitperf_connections import NOT_YET, key_row
 from evenhand.exchange.siitperf_file import KEYS, SiitperfFile
 from evenhand.exchange.siitperf_ports import FoundPorts
 from evenhand.exchange.siitperf_tester import cpu_keys, cpus_of, direction_option, is_own_mac
-from evenhand.exchange.siitperf_traffic import Traffic
-from evenhand.exchange.testbed_text import Given
+from evenhand.exchange.siitperf_traffic import ImportedTraffic
+from evenhand.exchange.testbed_text import GivenHardware
 from evenhand.plan import HostRange, SideName
 
 _SHOWN_DEFAULTS = (
@@ -29,7 +29,7 @@ _SHOWN_DEFAULTS = (
 class KeyRows:
     """A row for each key of the file, and for those that are missing where the default decides."""
 
-    def __init__(self, file: SiitperfFile, given: Given, traffic: Traffic, ports: FoundPorts) -> None:
+    def __init__(self, file: SiitperfFile, given: GivenHardware, traffic: ImportedTraffic, ports: FoundPorts) -> None:
         self._file, self._given, self._traffic, self._ports = file, given, traffic, ports
 
     def all(self) -> list[ImportedKey]:

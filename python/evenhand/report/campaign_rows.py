@@ -28,7 +28,7 @@ _DIRECTIONS = ("forward", "reverse")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RowPlace:
     """What a row is about; None where there is nothing of that kind, as with a single trial, which belongs to
     no point."""
 
@@ -45,7 +45,7 @@ class ExportColumn:
     name: str
     """With its unit."""
     kind: Kind
-    of: Callable[[Place], Value]
+    of: Callable[[RowPlace], Value]
 
 
 def rows_of(record: CampaignRecord, table: TableName) -> Iterator[dict[str, Value]]:
@@ -69,42 +69,42 @@ def trials_of(record: PointRecord) -> list[StoredTrial]:
     ]
 
 
-def _places(record: CampaignRecord, table: TableName) -> Iterator[Place]:
+def _places(record: CampaignRecord, table: TableName) -> Iterator[RowPlace]:
     for point in record.points:
         if table == "points":
-            yield Place(record=point)
+            yield RowPlace(record=point)
             continue
         for repetition in point.repetitions:
             if table == "repetitions":
-                yield Place(record=point, repetition=repetition)
+                yield RowPlace(record=point, repetition=repetition)
                 continue
             for search in repetition.searches:
                 yield from (
-                    Place(record=point, repetition=repetition, search=search, trial=trial)
+                    RowPlace(record=point, repetition=repetition, search=search, trial=trial)
                     for trial in search.trials
                 )
     if table == "trials":
         for search in record.other_searches:
-            yield from (Place(search=search, trial=trial) for trial in search.trials)
+            yield from (RowPlace(search=search, trial=trial) for trial in search.trials)
 
 
-def _point(get: Callable[[PointRecord], Value]) -> Callable[[Place], Value]:
+def _point(get: Callable[[PointRecord], Value]) -> Callable[[RowPlace], Value]:
     return lambda place: None if place.record is None else get(place.record)
 
 
-def _repetition(get: Callable[[Repetition], Value]) -> Callable[[Place], Value]:
+def _repetition(get: Callable[[Repetition], Value]) -> Callable[[RowPlace], Value]:
     return lambda place: None if place.repetition is None else get(place.repetition)
 
 
-def _search(get: Callable[[StoredSearch], Value]) -> Callable[[Place], Value]:
+def _search(get: Callable[[StoredSearch], Value]) -> Callable[[RowPlace], Value]:
     return lambda place: None if place.search is None else get(place.search)
 
 
-def _trial(get: Callable[[StoredTrial], Value]) -> Callable[[Place], Value]:
+def _trial(get: Callable[[StoredTrial], Value]) -> Callable[[RowPlace], Value]:
     return lambda place: None if place.trial is None else get(place.trial)
 
 
-def _statistic(get: Callable[[Statistics], float]) -> Callable[[Place], Value]:
+def _statistic(get: Callable[[Statistics], float]) -> Callable[[RowPlace], Value]:
     def of(record: PointRecord) -> Value:
         statistics = record.statistics
         return None if statistics is None else get(statistics)
@@ -112,8 +112,8 @@ def _statistic(get: Callable[[Statistics], float]) -> Callable[[Place], Value]:
     return _point(of)
 
 
-def _count(verdict: Verdict) -> Callable[[Place], Value]:
-    def of(place: Place) -> Value:
+def _count(verdict: Verdict) -> Callable[[RowPlace], Value]:
+    def of(place: RowPlace) -> Value:
         if place.repetition is not None:
             return verdicts_of(trial for search in place.repetition.searches for trial in search.trials)[
                 verdict
@@ -123,7 +123,7 @@ def _count(verdict: Verdict) -> Callable[[Place], Value]:
     return of
 
 
-def _direction(name: str, get: Callable[[DirectionResult], Value]) -> Callable[[Place], Value]:
+def _direction(name: str, get: Callable[[DirectionResult], Value]) -> Callable[[RowPlace], Value]:
     def of(trial: StoredTrial) -> Value:
         direction = next((result for key, result in trial.result.directions.items() if key == name), None)
         return None if direction is None else get(direction)
@@ -138,15 +138,15 @@ def _is_worst_case_maximum(repetition: Repetition) -> Value:
     return is_worst_the_maximum(repetition.result) if is_latency else None
 
 
-def _loss_ratio(direction: str) -> Callable[[Place], Value]:
+def _loss_ratio(direction: str) -> Callable[[RowPlace], Value]:
     return _repetition(lambda repetition: losses_of(repetition.result).get(direction))
 
 
-def _under(get: Callable[[Point | SearchConditions], Value]) -> Callable[[Place], Value]:
+def _under(get: Callable[[Point | SearchConditions], Value]) -> Callable[[RowPlace], Value]:
     """Of the point, or, where there is none, of the search. A file whose search does not tell has no
     value."""
 
-    def of(place: Place) -> Value:
+    def of(place: RowPlace) -> Value:
         if place.record is not None:
             return get(place.record.point)
         try:
@@ -183,12 +183,12 @@ _OF_REPETITION = (
 )
 
 
-def _seed(place: Place) -> Value:
+def _seed(place: RowPlace) -> Value:
     source = place.repetition or place.search
     return None if source is None else str(source.seed)
 
 
-def _testbed(place: Place) -> Value:
+def _testbed(place: RowPlace) -> Value:
     if place.repetition is not None:
         return place.repetition.testbed
     return None if place.search is None else place.search.setup.get("name")
@@ -241,7 +241,7 @@ _OF_DIRECTIONS = tuple(
 )
 
 
-def _seen(get: Callable[[SeenTrial], Value]) -> Callable[[Place], Value]:
+def _seen(get: Callable[[SeenTrial], Value]) -> Callable[[RowPlace], Value]:
     def of(trial: StoredTrial) -> Value:
         seen = seen_trial(trial)
         return None if seen is None else get(seen)
