@@ -267,8 +267,8 @@ def test_an_option_is_declared_once(soak: Procedure) -> None:
 def test_an_option_of_one_declaration_is_everywhere(
     warm_soak: Procedure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In the help of the verb, among the keys of a campaign file, and with its value in what is shown and what is
-    exported of a run."""
+    """The help of the verb has it, and a campaign file as a key; `show` and the export of a run have its
+    value."""
     assert main([str(warm_soak.verb), "--help"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "--warm-up" in shown
