@@ -63,7 +63,7 @@ OTHER_WORDS = {
     ("rig/dut/witness.py", "connections"): "a key of the contract",
     ("rig/connections.py", "connections"): "a key of trial documents",
     ("rig/lab/nat.py", "connections"): "a count of the kernel",
-    ("spec/reference.py", "capacity"): "a key of the router's configuration",
+    ("spec/router.py", "capacity"): "a key of the router's configuration",
 }
 """Where a word that names a procedure means something else."""
 
