@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Specification: options of the reference router. `evenhand router` has them, and so has the table `[reference]`
-of a campaign file (`file.Reference`)."""
+"""Specification: options of the reference router, which `evenhand router` and the table `[reference]` of a
+campaign file have (`file.Reference`)."""
 
 from __future__ import annotations
 
