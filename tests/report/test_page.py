@@ -454,7 +454,10 @@ def test_the_axes_of_a_loss_graph_go_from_0_to_100_percent() -> None:
         [LossCurve(label="64", repetitions=(((50.0, 0.0), (60.0, 3.0)),))],
         of="theoretical maximum",
     )
-    for shape in (PictureShape(name="wide", width=8, height=4), PictureShape(name="narrow", width=4, height=4)):
+    for shape in (
+        PictureShape(name="wide", width=8, height=4),
+        PictureShape(name="narrow", width=4, height=4),
+    ):
         axes = Figure().add_subplot()
         picture.draw(axes, shape)
         assert (axes.get_xlim(), axes.get_ylim()) == ((0, 100), (0, 100))

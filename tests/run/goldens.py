@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.cli.export import Format, ExportTable, _content
+from evenhand.cli.export import ExportTable, Format, _content
 from evenhand.report.campaign_document import summary_document
 from evenhand.run import CampaignRecord, read_record
 

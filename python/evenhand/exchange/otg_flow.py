@@ -57,7 +57,9 @@ class OtgReader:
         self.is_sendable = True
 
     def row(self, key: str, value: object, became: Became, text: str) -> None:
-        self.rows.append(ImportedKey(key=shown(key)[1:-1], value=shown(str(value))[1:-1], became=became, text=text))
+        self.rows.append(
+            ImportedKey(key=shown(key)[1:-1], value=shown(str(value))[1:-1], became=became, text=text)
+        )
 
     def refuse(self, key: str, value: object, text: str) -> None:
         """A part without which there is no command."""

@@ -11,7 +11,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.validation.hostile_json import read_json
 from evenhand.exchange.foreign import read_foreign
 from evenhand.exchange.otg_flow import OtgFlow, OtgReader, Pattern
-from evenhand.exchange.outcome import Became, ImportedCommand, Imported
+from evenhand.exchange.outcome import Became, Imported, ImportedCommand
 from evenhand.exchange.siitperf_file import PARTS, Part
 from evenhand.exchange.siitperf_plan import FoundPlan, Version, WantedSide, nearest_plan
 from evenhand.exchange.testbed_text import GivenHardware, ImportedPort, write_testbed

@@ -103,7 +103,11 @@ def _frame_size(typed: SiitperfCommand, traffic: ImportedTraffic) -> int:
 
 
 def commands_of(
-    file: SiitperfFile, typed: SiitperfCommand | None, traffic: ImportedTraffic, ports: FoundPorts, testbed: Path
+    file: SiitperfFile,
+    typed: SiitperfCommand | None,
+    traffic: ImportedTraffic,
+    ports: FoundPorts,
+    testbed: Path,
 ) -> list[ImportedCommand]:
     options: list[str] = ["--plan", "+".join(found.name for found in traffic.plans)]
     if traffic.share is not None:
@@ -119,7 +123,11 @@ def commands_of(
         return [*opening, *after]
     options += direction_option(file)
     if typed is None:
-        return [ImportedCommand(instead_of="binary-rate-alg.sh", words=("evenhand", THROUGHPUT.name, name, *options))]
+        return [
+            ImportedCommand(
+                instead_of="binary-rate-alg.sh", words=("evenhand", THROUGHPUT.name, name, *options)
+            )
+        ]
     return _load_commands(typed, traffic, options, name)
 
 
@@ -145,7 +153,9 @@ def _size_and_wait(typed: SiitperfCommand, traffic: ImportedTraffic) -> list[str
     return ["--frame-size", str(_frame_size(typed, traffic)), *wait]
 
 
-def _load_commands(typed: SiitperfCommand, traffic: ImportedTraffic, options: list[str], name: str) -> list[ImportedCommand]:
+def _load_commands(
+    typed: SiitperfCommand, traffic: ImportedTraffic, options: list[str], name: str
+) -> list[ImportedCommand]:
     """What offers a load."""
     arguments = typed.arguments
     load = ["--rate", str(arguments["rate"]), "--duration", f"{arguments['duration']}s"]
@@ -161,7 +171,9 @@ def _load_commands(typed: SiitperfCommand, traffic: ImportedTraffic, options: li
             "1",
         ]
         return [
-            ImportedCommand(instead_of="siitperf-lat", words=("evenhand", LATENCY.name, name, *load, *more, *common))
+            ImportedCommand(
+                instead_of="siitperf-lat", words=("evenhand", LATENCY.name, name, *load, *more, *common)
+            )
         ]
     if typed.program == "siitperf-pdv" and not arguments["frame timeout"]:
         return [

@@ -29,7 +29,9 @@ _SHOWN_DEFAULTS = (
 class KeyRows:
     """A row for each key of the file, and for those that are missing where the default decides."""
 
-    def __init__(self, file: SiitperfFile, given: GivenHardware, traffic: ImportedTraffic, ports: FoundPorts) -> None:
+    def __init__(
+        self, file: SiitperfFile, given: GivenHardware, traffic: ImportedTraffic, ports: FoundPorts
+    ) -> None:
         self._file, self._given, self._traffic, self._ports = file, given, traffic, ports
 
     def all(self) -> list[ImportedKey]:

@@ -170,7 +170,9 @@ _CONDITIONS = (
     ExportColumn("directions", "text", _under(lambda c: " ".join(c.directions))),
     ExportColumn("hash_type", "text", _under(lambda c: c.hash_type)),
 )
-_VERDICTS = tuple(ExportColumn(f"trials_{verdict.lower()}", "integer", _count(verdict)) for verdict in Verdict)
+_VERDICTS = tuple(
+    ExportColumn(f"trials_{verdict.lower()}", "integer", _count(verdict)) for verdict in Verdict
+)
 _FIGURE = (
     ExportColumn("figure", "text", _point(lambda p: PROCEDURES[p.point.procedure].figure.name)),
     ExportColumn("unit", "text", _point(lambda p: PROCEDURES[p.point.procedure].figure.unit)),

@@ -172,7 +172,9 @@ def put_legend(axes: Axes, shape: PictureShape) -> None:
     )
 
 
-def put_ticks_of_counts(axes: Axes, shape: PictureShape, counts: Sequence[float], *, leftmost: float = 1.0) -> None:
+def put_ticks_of_counts(
+    axes: Axes, shape: PictureShape, counts: Sequence[float], *, leftmost: float = 1.0
+) -> None:
     """Powers of two, far enough from each other for the labels; the largest IPv4 plans end just below 64k,
     which stands for them.
 

@@ -13,7 +13,15 @@ from evenhand.base.new_file import unwritable
 from evenhand.base.units import format_count
 from evenhand.predict.loads import Prediction
 from evenhand.predict.text import describe_model, hosts_title
-from evenhand.report.figures import LIGHT, Picture, PictureShape, put_ticks_of_counts, put_title, save_picture, style
+from evenhand.report.figures import (
+    LIGHT,
+    Picture,
+    PictureShape,
+    put_ticks_of_counts,
+    put_title,
+    save_picture,
+    style,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

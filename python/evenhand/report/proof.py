@@ -11,7 +11,7 @@ from rich.table import Table
 
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count
-from evenhand.trial.proof import FieldProof, ProofFigure, Generator, PairProof, StreamProof, title
+from evenhand.trial.proof import FieldProof, Generator, PairProof, ProofFigure, StreamProof, title
 
 ALARM = 1e-4
 """How often a perfect generator may be called suspicious, all figures of a proof together."""

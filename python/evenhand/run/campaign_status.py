@@ -16,7 +16,7 @@ from evenhand.run.campaign_lock import campaign_resource
 from evenhand.run.campaign_record import TESTER_LIMIT, PointState, is_lower_bound, state_of
 from evenhand.run.point_document import read_point
 from evenhand.run.point_remarks import Ended, remarks_of
-from evenhand.run.reading import StoredRow, RunTables, as_mapping, as_texts, open_to_read
+from evenhand.run.reading import RunTables, StoredRow, as_mapping, as_texts, open_to_read
 from evenhand.run.running_trial import RunningTrial, read_running
 from evenhand.spec.point import Point
 

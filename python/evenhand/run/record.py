@@ -10,8 +10,8 @@ from evenhand.run.campaign_record import CampaignRecord, HookRun, PointRecord, R
 from evenhand.run.old_files import in_its_role, points_of_run, procedure_of
 from evenhand.run.point_document import read_point
 from evenhand.run.reading import (
-    StoredRow,
     RunTables,
+    StoredRow,
     StoredSearch,
     as_mapping,
     as_seed,

@@ -144,10 +144,7 @@ def _key(each: OptionField, *, has_default: bool) -> tuple[Any, Any]:
 _OF_FILE: Mapping[str, tuple[Any, Any]] = {
     "elements": (Count | None, None),
     "table-size": (Count | None, None),
-    "table": (
-        Annotated[tuple[int, ...] | None, Field(strict=False), BeforeValidator(_numbers)],
-        None,
-    ),
+    "table": (Annotated[tuple[int, ...] | None, Field(strict=False), BeforeValidator(_numbers)], None),
     "defect": (Texts, ()),
     "largest-frame": (Count | None, None),
 }
