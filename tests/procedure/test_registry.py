@@ -191,11 +191,16 @@ def warm_soak() -> Iterator[Procedure]:
         yield WARM_SOAK
 
 
+def unframed(text: str) -> str:
+    """In one line, without the frames of its tables."""
+    return " ".join(text.replace("\N{BOX DRAWINGS LIGHT VERTICAL}", " ").split())
+
+
 def test_a_procedure_of_one_file_is_a_verb(soak: Procedure, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     assert "soak" in capsys.readouterr().out
     assert main(["soak", "--help"]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    shown = unframed(capsys.readouterr().out)
     assert "--soak" in shown
     assert "The only trial takes this long." in shown
     assert "evenhand soak lab.toml --rate 1Mfps" in shown
@@ -270,7 +275,7 @@ def test_an_option_of_one_declaration_is_everywhere(
     """The help of the verb has it, and a campaign file as a key; `show` and the export of a run have its
     value."""
     assert main([str(warm_soak.verb), "--help"]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    shown = unframed(capsys.readouterr().out)
     assert "--warm-up" in shown
     assert "The device is warmed up this long." in shown
 
