@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from evenhand.base.errors import RequestError
 from evenhand.cli.main import main
 from evenhand.exchange.otg_read import import_otg
-from evenhand.exchange.testbed_text import Given
+from evenhand.exchange.testbed_text import GivenHardware
 from tests.cli.running import Ended
 
 Run = Callable[..., Ended]
@@ -229,7 +229,7 @@ def test_whatever_stands_in_a_place_ends_in_rows_or_a_refusal(tmp_path: Path, pa
     changed = tmp_path / "changed.json"
     changed.write_text(json.dumps(document))
     try:
-        assert import_otg(changed, Given(), plan=None, testbed=Path("a.toml")).rows
+        assert import_otg(changed, GivenHardware(), plan=None, testbed=Path("a.toml")).rows
     except RequestError as error:
         told = (error.where, error.next_step)
         assert all(told)

@@ -8,7 +8,8 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,9 +25,10 @@ from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.found import found_lines, found_table
 from evenhand.run import read_record
 from evenhand.run.campaign.outline import describe
-from evenhand.spec.file import make_campaign
+from evenhand.spec.file import make_campaign, read_campaign
 from evenhand.spec.points import expand
 from evenhand.spec.request import point_defaults, read_point
+from tests.errors import raises
 from tests.run.campaign.small_campaign import write_campaign
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "evenhand"
@@ -61,7 +63,7 @@ OTHER_WORDS = {
     ("rig/dut/witness.py", "connections"): "a key of the contract",
     ("rig/connections.py", "connections"): "a key of trial documents",
     ("rig/lab/nat.py", "connections"): "a count of the kernel",
-    ("spec/reference.py", "capacity"): "a key of the router's configuration",
+    ("spec/router.py", "capacity"): "a key of the router's configuration",
 }
 """Where a word that names a procedure means something else."""
 
@@ -84,10 +86,19 @@ def test_no_procedure_is_named_outside_its_room() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoakOptions:
-    """At which load, for how long."""
+    """The load of the only trial, and how long it takes."""
 
     rate: Annotated[str | None, Option(grammar=RATE, sets="rate_fps", help="Load per direction.")] = None
-    soak: Annotated[str, Option(grammar=DURATION, sets="duration_s", help="Of the only trial.")] = "1h"
+    soak: Annotated[
+        str, Option(grammar=DURATION, sets="duration_s", help="The only trial takes this long.")
+    ] = "1h"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmSoakOptions(SoakOptions):
+    """The same with one option more, which is declared here and nowhere else."""
+
+    warm_up: Annotated[str, Option(grammar=DURATION, help="The device is warmed up this long.")] = "0s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +120,11 @@ class SoakResult:
 
 def _goal(options: SoakOptions, retries: Retries, known: KnownThroughput | None) -> SoakGoal:
     given = values_of(options)
-    return SoakGoal(**{"rate_fps": known.fps if known else 0.0, **given}, retries=retries)
+    return SoakGoal(
+        rate_fps=given.get("rate_fps", known.fps if known else 0.0),
+        duration_s=given["duration_s"],
+        retries=retries,
+    )
 
 
 def _value(result: Mapping[str, Any]) -> float | None:
@@ -152,24 +167,42 @@ SOAK = Procedure(
     load="rate_fps",
     throughput=ThroughputUse(option="rate"),
 )
+WARM_SOAK = replace(SOAK, name="warm-soak", verb="warm-soak", options=WarmSoakOptions)
+
+
+@contextmanager
+def added(procedure: Procedure) -> Iterator[Procedure]:
+    PROCEDURES.add(procedure)
+    app_of.cache_clear()
+    yield procedure
+    PROCEDURES.remove(procedure)
+    app_of.cache_clear()
 
 
 @pytest.fixture
 def soak() -> Iterator[Procedure]:
-    PROCEDURES.add(SOAK)
-    app_of.cache_clear()
-    yield SOAK
-    PROCEDURES.remove(SOAK)
-    app_of.cache_clear()
+    with added(SOAK):
+        yield SOAK
+
+
+@pytest.fixture
+def warm_soak() -> Iterator[Procedure]:
+    with added(WARM_SOAK):
+        yield WARM_SOAK
+
+
+def unframed(text: str) -> str:
+    """In one line, without the frames of its tables."""
+    return " ".join(text.replace("\N{BOX DRAWINGS LIGHT VERTICAL}", " ").split())
 
 
 def test_a_procedure_of_one_file_is_a_verb(soak: Procedure, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     assert "soak" in capsys.readouterr().out
     assert main(["soak", "--help"]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    shown = unframed(capsys.readouterr().out)
     assert "--soak" in shown
-    assert "Of the only trial." in shown
+    assert "The only trial takes this long." in shown
     assert "evenhand soak lab.toml --rate 1Mfps" in shown
 
 
@@ -234,6 +267,39 @@ def test_an_option_is_declared_once(soak: Procedure) -> None:
         "duration_s": 2.0,
     }
     assert rate.read(None) is None
+
+
+def test_an_option_of_one_declaration_is_everywhere(
+    warm_soak: Procedure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The help of the verb has it, and a campaign file as a key; `show` and the export of a run have its
+    value."""
+    assert main([str(warm_soak.verb), "--help"]) == 0
+    shown = unframed(capsys.readouterr().out)
+    assert "--warm-up" in shown
+    assert "The device is warmed up this long." in shown
+
+    suite = (
+        'name = "c"\ntestbed = "testbed.toml"\n[[suite]]\nname = "s"\nprocedure = "warm-soak"\nhosts = [4]\n'
+        'repetitions = 1\nrate = "1kfps"\nsoak = "1s"\nwaits = "short"\nsingle-pair-first = false\n'
+    )
+    for value, code in (("5", "base.not-a-text"), ('"5 parsec"', "base.not-a-quantity")):
+        wrong = write_campaign(tmp_path, f"{suite}warm-up = {value}\n", name="wrong.toml")
+        with raises(code) as error:
+            expand(read_campaign(wrong))
+        assert error.value.where == f"{wrong}: suite 's': warm-up"
+
+    campaign = write_campaign(tmp_path, f'{suite}warm-up = "3s"\n')
+    monkeypatch.setenv("EVENHAND_ENGINE", str(tmp_path / "engine"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", str(campaign), "--run", "a.evenhand"]) == 0
+    capsys.readouterr()
+    assert main(["show", "a.evenhand", "--point", "1"]) == 0
+    assert "  warm-up: 3s\n" in capsys.readouterr().out
+    assert main(["export", "a.evenhand", "--format", "json"]) == 0
+    exported = json.loads(capsys.readouterr().out)
+    assert exported["points"][0]["goal"]["warm-up"] == "3s"
+    assert exported["spec"]["suite"][0]["options"][warm_soak.name]["warm-up"] == "3s"
 
 
 def test_two_procedures_of_one_name_are_refused(soak: Procedure) -> None:

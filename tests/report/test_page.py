@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from evenhand.analysis import analyse
 from evenhand.report import page as page_module
-from evenhand.report.figures import Shape
+from evenhand.report.figures import PictureShape
 from evenhand.report.figures_loss import LossCurve, loss_picture
 from evenhand.report.page import render_page, write_page, write_pictures
 from evenhand.report.page_facts import DUT_FACTS, traffic_table
@@ -454,7 +454,10 @@ def test_the_axes_of_a_loss_graph_go_from_0_to_100_percent() -> None:
         [LossCurve(label="64", repetitions=(((50.0, 0.0), (60.0, 3.0)),))],
         of="theoretical maximum",
     )
-    for shape in (Shape(name="wide", width=8, height=4), Shape(name="narrow", width=4, height=4)):
+    for shape in (
+        PictureShape(name="wide", width=8, height=4),
+        PictureShape(name="narrow", width=4, height=4),
+    ):
         axes = Figure().add_subplot()
         picture.draw(axes, shape)
         assert (axes.get_xlim(), axes.get_ylim()) == ((0, 100), (0, 100))

@@ -14,18 +14,18 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.cli.export import Format, Table, _content
+from evenhand.cli.export import ExportTable, Format, _content
 from evenhand.report.campaign_document import summary_document
 from evenhand.run import CampaignRecord, read_record
 
 FILES = Path(__file__).parent / "files"
 GOLDENS = Path(__file__).parent / "goldens.json"
-_EXPORTS: tuple[tuple[Format, Table | None], ...] = (
+_EXPORTS: tuple[tuple[Format, ExportTable | None], ...] = (
     (Format.JSON, None),
-    (Format.CSV, Table.POINTS),
-    (Format.CSV, Table.REPETITIONS),
-    (Format.CSV, Table.TRIALS),
-    (Format.CSV, Table.SUMMARY),
+    (Format.CSV, ExportTable.POINTS),
+    (Format.CSV, ExportTable.REPETITIONS),
+    (Format.CSV, ExportTable.TRIALS),
+    (Format.CSV, ExportTable.SUMMARY),
     (Format.LATEX, None),
     (Format.MARKDOWN, None),
 )

@@ -17,7 +17,7 @@ import pytest
 
 from evenhand.report.page import MARK
 from evenhand.run.campaign_lock import campaign_locked
-from evenhand.run.folder import Limits, Pruning, newest, prune, runs_in
+from evenhand.run.folder import FolderLimits, Pruning, newest, prune, runs_in
 from tests.errors import raises
 
 FILES = Path(__file__).parent / "files"
@@ -46,7 +46,7 @@ def add(tmp_path: Path) -> Add:
     return put
 
 
-def pruned(folder: Path, limits: Limits, *, is_dry: bool = False) -> Pruning:
+def pruned(folder: Path, limits: FolderLimits, *, is_dry: bool = False) -> Pruning:
     return prune(folder, limits, page_mark=MARK, now=NOW, is_dry=is_dry)
 
 
@@ -58,10 +58,10 @@ def left(folder: Path) -> list[str]:
 def test_runs_that_are_too_old_go_with_their_pages(tmp_path: Path, add: Add, version: int) -> None:
     old = add(100, version=version, has_page=True)
     young = add(2, version=version, has_page=True)
-    dry = pruned(tmp_path, Limits(days=90), is_dry=True)
+    dry = pruned(tmp_path, FolderLimits(days=90), is_dry=True)
     assert [each.path for each in dry.gone] == [old]
     assert len(left(tmp_path)) == 4
-    done = pruned(tmp_path, Limits(days=90))
+    done = pruned(tmp_path, FolderLimits(days=90))
     assert [(each.path, each.page) for each in done.gone] == [(old, old.with_suffix(".html"))]
     assert left(tmp_path) == [young.with_suffix(".evenhand").name, young.with_suffix(".html").name]
     assert (done.runs, done.octets) == (1, sum(path.stat().st_size for path in tmp_path.iterdir()))
@@ -70,7 +70,7 @@ def test_runs_that_are_too_old_go_with_their_pages(tmp_path: Path, add: Add, ver
 def test_the_oldest_go_until_the_folder_is_small_enough(tmp_path: Path, add: Add) -> None:
     paths = [add(days) for days in (4, 3, 2, 1)]
     size = paths[0].stat().st_size
-    done = pruned(tmp_path, Limits(octets=2 * size))
+    done = pruned(tmp_path, FolderLimits(octets=2 * size))
     assert [each.path for each in done.gone] == paths[:2]
     assert done.octets <= 2 * size
 
@@ -78,10 +78,10 @@ def test_the_oldest_go_until_the_folder_is_small_enough(tmp_path: Path, add: Add
 def test_the_latest_runs_stay_whatever_the_limits_are(tmp_path: Path, add: Add) -> None:
     """Whoever did not measure for months has not lost everything."""
     paths = [add(days) for days in (400, 300, 200)]
-    pruned(tmp_path, Limits(days=1, octets=1))
+    pruned(tmp_path, FolderLimits(days=1, octets=1))
     assert left(tmp_path) == [paths[2].name]
     more = [add(days) for days in (400, 300)]
-    pruned(tmp_path, Limits(days=1, least=2))
+    pruned(tmp_path, FolderLimits(days=1, least=2))
     assert left(tmp_path) == sorted([paths[2].name, more[1].name])
 
 
@@ -107,7 +107,7 @@ def test_what_is_not_a_run_of_ours_is_never_touched(tmp_path: Path, add: Add) ->
     shutil.copy(FILES / SOURCES[4], outside)
     (tmp_path / "link.evenhand").symlink_to(outside)
     before = left(tmp_path)
-    done = pruned(tmp_path, Limits(days=1, octets=1))
+    done = pruned(tmp_path, FolderLimits(days=1, octets=1))
     assert done.gone == []
     assert sorted(each.path.name for each in done.not_runs) == [
         "empty.evenhand",
@@ -123,7 +123,7 @@ def test_a_page_that_somebody_else_wrote_stays(tmp_path: Path, add: Add) -> None
     old = add(100)
     add(1)
     old.with_suffix(".html").write_text("<!DOCTYPE html> my own notes on that night")
-    pruned(tmp_path, Limits(days=90))
+    pruned(tmp_path, FolderLimits(days=90))
     assert not old.exists()
     assert old.with_suffix(".html").exists()
 
@@ -132,10 +132,10 @@ def test_a_run_that_has_not_finished_stays_unless_asked_for(tmp_path: Path, add:
     """It may be one that is being measured, or is to be resumed."""
     old = add(100, is_finished=False)
     add(1)
-    done = pruned(tmp_path, Limits(days=90))
+    done = pruned(tmp_path, FolderLimits(days=90))
     assert [(each.path, each.reason) for each in done.held] == [(old, "it has not finished")]
     assert old.exists()
-    pruned(tmp_path, Limits(days=90, is_unfinished_kept=False))
+    pruned(tmp_path, FolderLimits(days=90, is_unfinished_kept=False))
     assert not old.exists()
 
 
@@ -143,7 +143,7 @@ def test_a_run_that_is_locked_stays(tmp_path: Path, add: Add) -> None:
     old = add(100, is_finished=False)
     add(1)
     with campaign_locked(old):
-        done = pruned(tmp_path, Limits(days=90, is_unfinished_kept=False))
+        done = pruned(tmp_path, FolderLimits(days=90, is_unfinished_kept=False))
     assert done.held[0].reason == f"it is in use by process {os.getpid()}"
     assert old.exists()
 
@@ -162,11 +162,11 @@ def test_a_run_that_a_process_has_open_stays(tmp_path: Path, add: Add) -> None:
         assert writer.stdout is not None
         assert writer.stdin is not None
         assert writer.stdout.readline() == "open\n"
-        done = pruned(tmp_path, Limits(days=90, is_unfinished_kept=False))
+        done = pruned(tmp_path, FolderLimits(days=90, is_unfinished_kept=False))
         assert done.held[0].reason == f"process {writer.pid} has it open"
         assert old.exists()
         writer.stdin.close()
-    pruned(tmp_path, Limits(days=90, is_unfinished_kept=False))
+    pruned(tmp_path, FolderLimits(days=90, is_unfinished_kept=False))
     assert not old.exists()
 
 
@@ -176,7 +176,7 @@ def test_a_run_with_a_journal_beside_it_stays(tmp_path: Path, add: Add) -> None:
     add(1)
     journal = old.with_name(f"{old.name}-journal")
     journal.write_bytes(b"")
-    done = pruned(tmp_path, Limits(days=90))
+    done = pruned(tmp_path, FolderLimits(days=90))
     assert [each.path for each in done.held] == [old]
     assert old.exists()
     assert journal.exists()
@@ -184,7 +184,7 @@ def test_a_run_with_a_journal_beside_it_stays(tmp_path: Path, add: Add) -> None:
 
 def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
     with raises("run.no-such-folder"):
-        pruned(tmp_path / "nowhere", Limits(days=1))
+        pruned(tmp_path / "nowhere", FolderLimits(days=1))
     with raises("run.folder-not-readable"):
         runs_in(tmp_path / "nowhere")
 

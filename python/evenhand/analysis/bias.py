@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from evenhand.analysis.curve_model import Curve, CurvePoint
 from evenhand.analysis.device import KnownDevice, known_device
 from evenhand.analysis.drift import drift_of, heed_in_verdict
-from evenhand.analysis.medians import Measured, MedianRatio, Pool, median_ratio
+from evenhand.analysis.medians import MeasuredValues, MedianRatio, Pool, median_ratio
 from evenhand.analysis.model import BiasVerdict
 from evenhand.analysis.plans import ip_version, is_direct, plan_of, sent_plan
 from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
@@ -183,7 +183,7 @@ def _many_of(curve: Curve) -> _Many | None:
     )
 
 
-def _compare(one: Measured, other: Measured, *, fewest: int, comparisons: int) -> _Finding:
+def _compare(one: MeasuredValues, other: MeasuredValues, *, fewest: int, comparisons: int) -> _Finding:
     """Whether the first are lower than the second, higher, or the same within 5 percent.
 
     A lower bound can be lower or the same only as far as it seems so: that is "unknown".
@@ -279,7 +279,7 @@ def _unknown(ratio: MedianRatio, why: str, certainty: str = "", p_value: float |
     return _Finding(kind="unknown", ratio=ratio, p_value=p_value, certainty=certainty, why=why)
 
 
-def _capped(*found: Measured) -> str:
+def _capped(*found: MeasuredValues) -> str:
     if any(measured.is_testers for measured in found):
         return "a result is only a lower bound, because on this host no higher load could be decided"
     return (

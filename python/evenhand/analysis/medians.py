@@ -22,7 +22,7 @@ LEAST_LEVEL = RATIO_LEVEL
 0.971, three have 0.9."""
 
 
-class Measured(Protocol):
+class MeasuredValues(Protocol):
     """Repetitions of which a ratio can be made: a point, or several."""
 
     @property
@@ -64,7 +64,7 @@ class Pool:
         return Statistics.of(self.values, lower_bounds=self.lower_bounds)
 
     @classmethod
-    def of(cls, points: Iterable[Measured]) -> Self:
+    def of(cls, points: Iterable[MeasuredValues]) -> Self:
         """A lower bound as soon as the median of one of the points is.
 
         That point may be higher than the others by any amount. Then they are not of one level, and how many
@@ -133,7 +133,7 @@ class MedianRatio:
         }
 
 
-def median_ratio(above: Measured, below: Measured) -> MedianRatio:
+def median_ratio(above: MeasuredValues, below: MeasuredValues) -> MedianRatio:
     """The ratio of the medians of two sets of independent repetitions, neither of which may be empty. The
     interval holds whatever the true limits are within the brackets of their searches."""
     upper, lower = (Statistics.of(of.values, lower_bounds=of.lower_bounds) for of in (above, below))
@@ -170,7 +170,7 @@ def _with(ratio: float | None, interval: Interval | None) -> Interval | None:
     return Interval(low=min(interval.low, ratio), high=max(interval.high, ratio), level=interval.level)
 
 
-def search_width(measured: Measured) -> float:
+def search_width(measured: MeasuredValues) -> float:
     """How wide the brackets of the searches are, as a share of their upper ends: the median; 0 of exact
     values."""
     ends = zip(measured.values, measured.uppers, strict=False)

@@ -36,7 +36,7 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
 
 
-class Table(StrEnum):
+class ExportTable(StrEnum):
     """What each row is about."""
 
     POINTS = "points"
@@ -55,7 +55,7 @@ FormatOption = Annotated[
     ),
 ]
 TableOption = Annotated[
-    Table | None,
+    ExportTable | None,
     typer.Option(
         "--table",
         metavar="points|repetitions|trials|summary",
@@ -71,16 +71,16 @@ OutputOption = Annotated[
         help="Write to this file, which must not exist. Default: stdout; parquet needs a file.",
     ),
 ]
-_TABLES: dict[Table, TableName] = {
-    Table.POINTS: "points",
-    Table.REPETITIONS: "repetitions",
-    Table.TRIALS: "trials",
+_TABLES: dict[ExportTable, TableName] = {
+    ExportTable.POINTS: "points",
+    ExportTable.REPETITIONS: "repetitions",
+    ExportTable.TRIALS: "trials",
 }
 _TABLES_OF = {
-    Format.CSV: tuple(Table),
+    Format.CSV: tuple(ExportTable),
     Format.PARQUET: tuple(_TABLES),
-    Format.LATEX: (Table.SUMMARY,),
-    Format.MARKDOWN: (Table.SUMMARY,),
+    Format.LATEX: (ExportTable.SUMMARY,),
+    Format.MARKDOWN: (ExportTable.SUMMARY,),
 }
 
 
@@ -114,7 +114,7 @@ def export(
     sys.stdout.flush()
 
 
-def _check_table(format: Format, table: Table | None) -> None:  # noqa: A002
+def _check_table(format: Format, table: ExportTable | None) -> None:  # noqa: A002
     """RequestError if the format does not have the table."""
     if table is None:
         return
@@ -135,16 +135,16 @@ def _check_table(format: Format, table: Table | None) -> None:  # noqa: A002
         )
 
 
-def _content(record: CampaignRecord, format: Format, table: Table | None) -> bytes:  # noqa: A002
+def _content(record: CampaignRecord, format: Format, table: ExportTable | None) -> bytes:  # noqa: A002
     match format:
         case Format.JSON:
             return f"{json.dumps(export_document(record), allow_nan=False)}\n".encode()
-        case Format.CSV if table is Table.SUMMARY:
+        case Format.CSV if table is ExportTable.SUMMARY:
             return to_summary_csv(record).encode()
         case Format.CSV:
-            return to_csv(record, _TABLES[table or Table.TRIALS]).encode()
+            return to_csv(record, _TABLES[table or ExportTable.TRIALS]).encode()
         case Format.PARQUET:
-            return to_parquet(record, _TABLES[table or Table.TRIALS])
+            return to_parquet(record, _TABLES[table or ExportTable.TRIALS])
         case Format.UTI:
             return _uti(record)
         case Format.LATEX:

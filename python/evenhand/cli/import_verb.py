@@ -19,7 +19,7 @@ from evenhand.cli.common import JsonOption, out, write_json
 from evenhand.exchange.otg_read import import_otg
 from evenhand.exchange.outcome import Became, Imported
 from evenhand.exchange.siitperf_import import import_siitperf
-from evenhand.exchange.testbed_text import Given
+from evenhand.exchange.testbed_text import GivenHardware
 from evenhand.plan import SideName
 
 EXAMPLE = (
@@ -103,7 +103,7 @@ def import_file(
     devices: dict[SideName, str] = {} if left is None else {"left": left}
     if right is not None:
         devices["right"] = right
-    given = Given(devices=devices, is_isolated=isolated, cpus=_read_cpus(cpus))
+    given = GivenHardware(devices=devices, is_isolated=isolated, cpus=_read_cpus(cpus))
     if file.suffix.lower() == ".json":
         if command is not None:
             raise RequestError(

@@ -13,7 +13,7 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import JsonOption, err, out, write_json
-from evenhand.cli.nat_options import NatPortsWish, TranslatorProgram, read_nat_ports, read_translator
+from evenhand.cli.nat_options import NatPortsOption, TranslatorProgram, read_nat_ports, read_translator
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.plan import plan_title
@@ -84,14 +84,7 @@ def up(
             help="Debian release of the virtual machine: bookworm or trixie. Default: that of this host.",
         ),
     ] = "",
-    nat_ports: Annotated[
-        NatPortsWish | None,
-        typer.Option(
-            "--nat-ports",
-            help="With nat44, nat64 or nat66: what the NAT does with a host's port. It is kept unless it is"
-            " taken (default), or replaced by a random one.",
-        ),
-    ] = None,
+    nat_ports: NatPortsOption = None,
     translator: Annotated[
         TranslatorProgram | None,
         typer.Option(

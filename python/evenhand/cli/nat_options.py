@@ -63,19 +63,22 @@ def read_nat_ports(wish: NatPortsWish | None) -> NatPorts:
     return _PORTS[wish]
 
 
+NatPortsOption = Annotated[
+    NatPortsWish | None,
+    typer.Option(
+        "--nat-ports",
+        metavar="kept|random",
+        help="With nat44, nat64 or nat66: what the NAT does with a host's port. It is kept unless it is"
+        " taken (default), or replaced by a random one.",
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NatOptions:
     """What the user may choose of a NAT that is set up over SSH or by a script."""
 
-    nat_ports: Annotated[
-        NatPortsWish | None,
-        typer.Option(
-            "--nat-ports",
-            metavar="kept|random",
-            help="With nat44, nat64 or nat66: what the NAT does with a host's port. It is kept unless it is"
-            " taken (default), or replaced by a random one.",
-        ),
-    ] = None
+    nat_ports: NatPortsOption = None
     nat_addresses: Annotated[
         NatAddressesWish | None,
         typer.Option(

@@ -14,7 +14,7 @@ from evenhand.base.units import format_count, parse_files
 from evenhand.cli.common import JsonOption, out, write_json
 from evenhand.report.plain import visible
 from evenhand.run import SUFFIX
-from evenhand.run.folder import Limits, Pruned, Pruning
+from evenhand.run.folder import FolderLimits, Pruned, Pruning
 from evenhand.run.folder import prune as prune_folder
 
 EXAMPLE = "Example: evenhand prune runs --days 90 --size 20GB"
@@ -69,7 +69,7 @@ def prune(
         )
     from evenhand.report.page import MARK
 
-    limits = Limits(
+    limits = FolderLimits(
         days=days,
         octets=None if size is None else parse_files(size, where="--size"),
         least=keep,

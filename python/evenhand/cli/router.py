@@ -28,7 +28,7 @@ from evenhand.rig.reference.config import MAX_ROUTER_PAIRS
 from evenhand.rig.reference.cpus import RouterCpus
 from evenhand.rig.reference.testbed_file import DEFAULT_NAME, check_place, written_testbed
 from evenhand.spec.plan import CountOptions, parse_counts, vars_of
-from evenhand.spec.reference import ReferenceOptions
+from evenhand.spec.router import ReferenceOptions
 
 A_QUARTER_ABOVE = 1.25
 """A maximum that the search will see fail."""

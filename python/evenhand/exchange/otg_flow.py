@@ -12,9 +12,9 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.exchange.foreign import shown
 from evenhand.exchange.otg_write import HOP_LIMIT
-from evenhand.exchange.outcome import Became, Row
+from evenhand.exchange.outcome import Became, ImportedKey
 from evenhand.exchange.siitperf_plan import Version
-from evenhand.exchange.testbed_text import PortFacts
+from evenhand.exchange.testbed_text import ImportedPort
 from evenhand.plan import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, Direction, Mode, SideName
 
 _ORDER: Mapping[str, Mode] = {
@@ -53,11 +53,13 @@ class OtgReader:
 
     def __init__(self, path: Path, document: dict[str, Any]) -> None:
         self.path, self.document = path, document
-        self.rows: list[Row] = []
+        self.rows: list[ImportedKey] = []
         self.is_sendable = True
 
     def row(self, key: str, value: object, became: Became, text: str) -> None:
-        self.rows.append(Row(key=shown(key)[1:-1], value=shown(str(value))[1:-1], became=became, text=text))
+        self.rows.append(
+            ImportedKey(key=shown(key)[1:-1], value=shown(str(value))[1:-1], became=became, text=text)
+        )
 
     def refuse(self, key: str, value: object, text: str) -> None:
         """Keep a row for a part without which there is no command."""
@@ -81,7 +83,7 @@ class OtgFlow:
         self.options: dict[str, str] = {}
         self.addresses: dict[str, Pattern] = {}
         self.version: Version | None = None
-        self.macs = PortFacts()
+        self.macs = ImportedPort()
         self.direction: Direction = self._read_direction(flow, left)
         self._read_packet(flow.get("packet"))
         self._take("--frame-size", "size", flow, "fixed")
@@ -157,9 +159,9 @@ class OtgFlow:
             return
         mac, key = ":".join(octets), "mac" if name == "src" else "dut_mac"
         self.macs = (
-            PortFacts(mac=(mac, name), dut_mac=self.macs.dut_mac)
+            ImportedPort(mac=(mac, name), dut_mac=self.macs.dut_mac)
             if name == "src"
-            else PortFacts(mac=self.macs.mac, dut_mac=(mac, name))
+            else ImportedPort(mac=self.macs.mac, dut_mac=(mac, name))
         )
         self._reader.row(at, mac, Became.MAPPED, f"{self.sender}.{key}")
 

@@ -11,17 +11,17 @@ from evenhand.base.errors import RequestError
 from evenhand.base.validation.hostile_json import read_json
 from evenhand.exchange.foreign import read_foreign
 from evenhand.exchange.otg_flow import OtgFlow, OtgReader, Pattern
-from evenhand.exchange.outcome import Became, Command, Imported
+from evenhand.exchange.outcome import Became, Imported, ImportedCommand
 from evenhand.exchange.siitperf_file import PARTS, Part
 from evenhand.exchange.siitperf_plan import FoundPlan, Version, WantedSide, nearest_plan
-from evenhand.exchange.testbed_text import Given, PortFacts, write_testbed
+from evenhand.exchange.testbed_text import GivenHardware, ImportedPort, write_testbed
 from evenhand.plan import SIDES, SideName
 
 MOST_OCTETS = 4 * 1024 * 1024
 MOST_FLOWS = 2
 
 
-def import_otg(path: Path, given: Given, *, plan: str | None, testbed: Path) -> Imported:
+def import_otg(path: Path, given: GivenHardware, *, plan: str | None, testbed: Path) -> Imported:
     """Read the configuration, and write down what it is here. It names no device, and nothing of it is run.
 
     Raises:
@@ -63,7 +63,7 @@ def import_otg(path: Path, given: Given, *, plan: str | None, testbed: Path) -> 
     if len(read) == MOST_FLOWS:
         _check_alike(reader, *read)
     found = _find(reader, read, plan) if reader.is_sendable else None
-    facts: dict[SideName, PortFacts] = {each.sender: each.macs for each in reversed(read)}
+    facts: dict[SideName, ImportedPort] = {each.sender: each.macs for each in reversed(read)}
     written = write_testbed(
         "a configuration of the Open Traffic Generator API",
         given,
@@ -168,10 +168,10 @@ def _wanted(reader: OtgReader, part: Part, at: str, pattern: Pattern, version: V
     return WantedSide(part, real, pattern.mode, octets - 2 - behind, number, number + pattern.count - 1, 1)
 
 
-def _command(flows: list[OtgFlow], found: FoundPlan, testbed: Path) -> Command:
+def _command(flows: list[OtgFlow], found: FoundPlan, testbed: Path) -> ImportedCommand:
     flow = flows[0]
     name = str(testbed) if not str(testbed).startswith("-") else f"./{testbed}"
     options = [word for pair in flow.options.items() for word in pair]
     direction = [] if len(flows) == MOST_FLOWS else ["--direction", flow.direction]
     words = ("evenhand", "trial", name, "--plan", found.name, *found.options, *options, *direction)
-    return Command(instead_of="the flows", words=words)
+    return ImportedCommand(instead_of="the flows", words=words)

@@ -22,7 +22,7 @@ class Became(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ImportedKey:
     """A key, its value, and what became of it."""
 
     key: str
@@ -44,7 +44,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class ImportedCommand:
     """A command here that does what one of the other tester did."""
 
     instead_of: str
@@ -60,10 +60,10 @@ class Imported:
 
     kind: str
     """Format of the file: "siitperf" or "otg"."""
-    rows: tuple[Row, ...]
+    rows: tuple[ImportedKey, ...]
     testbed: str
     """The testbed file, as TOML."""
-    commands: tuple[Command, ...]
+    commands: tuple[ImportedCommand, ...]
     """None if all the traffic is refused."""
     gaps: tuple[str, ...] = ()
     """What the testbed file still needs, by sentences."""

@@ -7,18 +7,18 @@ from fractions import Fraction
 from pathlib import Path
 
 from evenhand.base.errors import RequestError
-from evenhand.exchange.outcome import Became, Command, Row
+from evenhand.exchange.outcome import Became, ImportedCommand, ImportedKey
 from evenhand.exchange.siitperf_command import STATEFUL, SiitperfCommand
 from evenhand.exchange.siitperf_connections import NOT_YET, argument_row, order_of
 from evenhand.exchange.siitperf_file import SiitperfFile
 from evenhand.exchange.siitperf_ports import FoundPorts
 from evenhand.exchange.siitperf_tester import direction_option
-from evenhand.exchange.siitperf_traffic import Traffic
+from evenhand.exchange.siitperf_traffic import ImportedTraffic
 from evenhand.procedure.registry import CAPACITY, CONNECTIONS, LATENCY, PDV, THROUGHPUT
 
 
-def command_rows(typed: SiitperfCommand, traffic: Traffic) -> list[Row]:
-    rows: list[Row] = []
+def command_rows(typed: SiitperfCommand, traffic: ImportedTraffic) -> list[ImportedKey]:
+    rows: list[ImportedKey] = []
     arguments = typed.arguments
     for key, value in arguments.items():
         became, text = Became.MAPPED, ""
@@ -64,11 +64,11 @@ def command_rows(typed: SiitperfCommand, traffic: Traffic) -> list[Row]:
             )
         else:
             text = "0: packet delay variation, evenhand pdv"
-        rows.append(Row(key=f"<{key}>", value=str(value), became=became, text=text))
+        rows.append(ImportedKey(key=f"<{key}>", value=str(value), became=became, text=text))
     return rows
 
 
-def _share_row(n: int, m: int, traffic: Traffic) -> tuple[Became, str]:
+def _share_row(n: int, m: int, traffic: ImportedTraffic) -> tuple[Became, str]:
     if traffic.has_state and m < n:
         return Became.REFUSED, "there is no background traffic beside connections: all frames are of them"
     if traffic.share is None:
@@ -82,7 +82,7 @@ def _share_row(n: int, m: int, traffic: Traffic) -> tuple[Became, str]:
     return (Became.MAPPED, text) if is_exact else (Became.DIFFERS, f"{text}, the closest share")
 
 
-def _frame_size(typed: SiitperfCommand, traffic: Traffic) -> int:
+def _frame_size(typed: SiitperfCommand, traffic: ImportedTraffic) -> int:
     """Octets with FCS. RequestError if siitperf would refuse it."""
     size = typed.arguments["IPv6 frame size"]
     if traffic.versions == (4,):
@@ -103,8 +103,12 @@ def _frame_size(typed: SiitperfCommand, traffic: Traffic) -> int:
 
 
 def commands_of(
-    file: SiitperfFile, typed: SiitperfCommand | None, traffic: Traffic, ports: FoundPorts, testbed: Path
-) -> list[Command]:
+    file: SiitperfFile,
+    typed: SiitperfCommand | None,
+    traffic: ImportedTraffic,
+    ports: FoundPorts,
+    testbed: Path,
+) -> list[ImportedCommand]:
     options: list[str] = ["--plan", "+".join(found.name for found in traffic.plans)]
     if traffic.share is not None:
         options += ["--mix", f"{traffic.share[0]}/{traffic.share[1]}"]
@@ -119,33 +123,39 @@ def commands_of(
         return [*opening, *after]
     options += direction_option(file)
     if typed is None:
-        return [Command(instead_of="binary-rate-alg.sh", words=("evenhand", THROUGHPUT.name, name, *options))]
+        return [
+            ImportedCommand(
+                instead_of="binary-rate-alg.sh", words=("evenhand", THROUGHPUT.name, name, *options)
+            )
+        ]
     return _load_commands(typed, traffic, options, name)
 
 
 def _opening_commands(
-    file: SiitperfFile, typed: SiitperfCommand | None, traffic: Traffic, options: list[str], name: str
-) -> list[Command]:
+    file: SiitperfFile, typed: SiitperfCommand | None, traffic: ImportedTraffic, options: list[str], name: str
+) -> list[ImportedCommand]:
     """What opens connections, and validates them."""
     common = [*options] if typed is None else [*options, *_size_and_wait(typed, traffic)]
     number = [] if typed is None else ["--connections", str(typed.arguments["N"])]
     order = [] if order_of(file) == "pseudorandom" else ["--order", order_of(file)]
     return [
-        Command(
+        ImportedCommand(
             instead_of="binary-rate-alg.sh-R",
             words=("evenhand", CONNECTIONS.name, name, *number, *order, *common),
         ),
-        Command(instead_of="cttc.sh", words=("evenhand", CAPACITY.name, name, *common)),
+        ImportedCommand(instead_of="cttc.sh", words=("evenhand", CAPACITY.name, name, *common)),
     ]
 
 
-def _size_and_wait(typed: SiitperfCommand, traffic: Traffic) -> list[str]:
+def _size_and_wait(typed: SiitperfCommand, traffic: ImportedTraffic) -> list[str]:
     timeout_ms = typed.arguments["global timeout"]
     wait = [] if timeout_ms == 2000 else ["--wait-residual", f"{timeout_ms}ms"]
     return ["--frame-size", str(_frame_size(typed, traffic)), *wait]
 
 
-def _load_commands(typed: SiitperfCommand, traffic: Traffic, options: list[str], name: str) -> list[Command]:
+def _load_commands(
+    typed: SiitperfCommand, traffic: ImportedTraffic, options: list[str], name: str
+) -> list[ImportedCommand]:
     """What offers a load."""
     arguments = typed.arguments
     load = ["--rate", str(arguments["rate"]), "--duration", f"{arguments['duration']}s"]
@@ -161,17 +171,19 @@ def _load_commands(typed: SiitperfCommand, traffic: Traffic, options: list[str],
             "1",
         ]
         return [
-            Command(instead_of="siitperf-lat", words=("evenhand", LATENCY.name, name, *load, *more, *common))
+            ImportedCommand(
+                instead_of="siitperf-lat", words=("evenhand", LATENCY.name, name, *load, *more, *common)
+            )
         ]
     if typed.program == "siitperf-pdv" and not arguments["frame timeout"]:
         return [
-            Command(
+            ImportedCommand(
                 instead_of="siitperf-pdv",
                 words=("evenhand", PDV.name, name, *load, "--repetitions", "1", *common),
             )
         ]
     search = ("--final-duration", f"{arguments['duration']}s")
     return [
-        Command(instead_of=typed.program, words=("evenhand", "trial", name, *load, *common)),
-        Command(instead_of=search_of, words=("evenhand", THROUGHPUT.name, name, *search, *common)),
+        ImportedCommand(instead_of=typed.program, words=("evenhand", "trial", name, *load, *common)),
+        ImportedCommand(instead_of=search_of, words=("evenhand", THROUGHPUT.name, name, *search, *common)),
     ]

@@ -42,7 +42,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class KeyKind:
     """The values of a key."""
 
     read: Callable[[str], Any]
@@ -50,7 +50,7 @@ class Kind:
     says: str
 
 
-def _whole(least: int, most: int, *, or_hexadecimal: bool = False) -> Kind:
+def _whole(least: int, most: int, *, or_hexadecimal: bool = False) -> KeyKind:
     says = f"a whole number from {least} to {most}" + (
         ", or hexadecimal from 0x on" if or_hexadecimal else ""
     )
@@ -63,7 +63,7 @@ def _whole(least: int, most: int, *, or_hexadecimal: bool = False) -> Kind:
             raise ValueError
         return number
 
-    return Kind(read, says)
+    return KeyKind(read, says)
 
 
 def _read_mac(text: str) -> str:
@@ -79,16 +79,16 @@ def _read_v6(text: str) -> ipaddress.IPv6Address:
     return address
 
 
-_VERSION = Kind({"4": 4, "6": 6}.__getitem__, "4 or 6")
-_V4 = Kind(ipaddress.IPv4Address, "an IPv4 address")
-_V6 = Kind(_read_v6, "an IPv6 address")
-_MAC_KIND = Kind(_read_mac, "a MAC like 02:00:00:00:00:01")
+_VERSION = KeyKind({"4": 4, "6": 6}.__getitem__, "4 or 6")
+_V4 = KeyKind(ipaddress.IPv4Address, "an IPv4 address")
+_V6 = KeyKind(_read_v6, "an IPv6 address")
+_MAC_KIND = KeyKind(_read_mac, "a MAC like 02:00:00:00:00:01")
 _SWITCH = _whole(0, 2**31 - 1)
 _MODE = _whole(0, 3)
 _PORT = _whole(0, 65535)
 _NUMBER_16 = _whole(0, 0xFFFF, or_hexadecimal=True)
 
-KEYS: Mapping[str, Kind] = {
+KEYS: Mapping[str, KeyKind] = {
     **{f"IP-{part}-Vers": _VERSION for part in PARTS},
     **{f"IPv6-{part}-{what}": _V6 for part in PARTS for what in ("Real", "Virt")},
     **{f"IPv4-{part}-{what}": _V4 for part in PARTS for what in ("Real", "Virt")},

@@ -21,12 +21,12 @@ from evenhand.exchange.siitperf_keys import KeyRows
 from evenhand.exchange.siitperf_plan import SIDE
 from evenhand.exchange.siitperf_ports import find_ports
 from evenhand.exchange.siitperf_tester import cpu_keys, cpus_of, port_facts
-from evenhand.exchange.siitperf_traffic import Traffic, traffic_of
-from evenhand.exchange.testbed_text import Given, write_testbed
+from evenhand.exchange.siitperf_traffic import ImportedTraffic, traffic_of
+from evenhand.exchange.testbed_text import GivenHardware, write_testbed
 
 
 def import_siitperf(
-    path: Path, given: Given, *, command: str | None, plan: str | None, testbed: Path
+    path: Path, given: GivenHardware, *, command: str | None, plan: str | None, testbed: Path
 ) -> Imported:
     """Read the file, and write down what it is here. Nothing of it names a device, is run, or reaches DPDK as
     an option.
@@ -71,7 +71,7 @@ def import_siitperf(
     )
 
 
-def _notes(file: SiitperfFile, traffic: Traffic, typed: SiitperfCommand | None) -> list[str]:
+def _notes(file: SiitperfFile, traffic: ImportedTraffic, typed: SiitperfCommand | None) -> list[str]:
     notes = []
     if file.is_mirrored:
         notes.append(

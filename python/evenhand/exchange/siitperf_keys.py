@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from evenhand.exchange.outcome import Became, Row
+from evenhand.exchange.outcome import Became, ImportedKey
 from evenhand.exchange.siitperf_connections import NOT_YET, key_row
 from evenhand.exchange.siitperf_file import KEYS, SiitperfFile
 from evenhand.exchange.siitperf_ports import FoundPorts
 from evenhand.exchange.siitperf_tester import cpu_keys, cpus_of, direction_option, is_own_mac
-from evenhand.exchange.siitperf_traffic import Traffic
-from evenhand.exchange.testbed_text import Given
+from evenhand.exchange.siitperf_traffic import ImportedTraffic
+from evenhand.exchange.testbed_text import GivenHardware
 from evenhand.plan import HostRange, SideName
 
 _SHOWN_DEFAULTS = (
@@ -29,10 +29,12 @@ _SHOWN_DEFAULTS = (
 class KeyRows:
     """A row for each key of the file, and for those that are missing where the default decides."""
 
-    def __init__(self, file: SiitperfFile, given: Given, traffic: Traffic, ports: FoundPorts) -> None:
+    def __init__(
+        self, file: SiitperfFile, given: GivenHardware, traffic: ImportedTraffic, ports: FoundPorts
+    ) -> None:
         self._file, self._given, self._traffic, self._ports = file, given, traffic, ports
 
-    def all(self) -> list[Row]:
+    def all(self) -> list[ImportedKey]:
         rows = [
             self._row(setting.key, setting.text, setting.line) for setting in self._file.settings.values()
         ]
@@ -43,14 +45,14 @@ class KeyRows:
         ]
         return rows
 
-    def _row(self, written: str, value: str, line: int | None) -> Row:
+    def _row(self, written: str, value: str, line: int | None) -> ImportedKey:
         key = self._file.as_written(written)
         became, text = self._became(key)
         different = self._traffic.differences.get(key) or self._ports.differences.get(key)
         if became is not Became.REFUSED and different is not None:
             became, text = Became.DIFFERS, different
         text = self._file.as_written(text)
-        return Row(
+        return ImportedKey(
             key=written,
             value=value,
             line=line,

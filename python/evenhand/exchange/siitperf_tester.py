@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from evenhand.exchange.siitperf_file import Part, SiitperfFile
-from evenhand.exchange.testbed_text import PortFacts
+from evenhand.exchange.testbed_text import ImportedPort
 
 
 def mac_of(file: SiitperfFile, key: str) -> tuple[str, str] | None:
@@ -18,8 +18,8 @@ def is_own_mac(mac: str) -> bool:
     return not int(mac[:2], 16) & 1 and bool(int(mac.replace(":", ""), 16))
 
 
-def port_facts(file: SiitperfFile, part: Part) -> PortFacts:
-    return PortFacts(mac=mac_of(file, f"MAC-{part}-Tester"), dut_mac=mac_of(file, f"MAC-{part}-DUT"))
+def port_facts(file: SiitperfFile, part: Part) -> ImportedPort:
+    return ImportedPort(mac=mac_of(file, f"MAC-{part}-Tester"), dut_mac=mac_of(file, f"MAC-{part}-DUT"))
 
 
 def cpu_keys(file: SiitperfFile) -> list[str]:

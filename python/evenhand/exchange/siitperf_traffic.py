@@ -16,7 +16,7 @@ _MOST_SHARE = 999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
+class ImportedTraffic:
     """What of the file's traffic can be sent here."""
 
     plans: tuple[FoundPlan, ...]
@@ -49,7 +49,7 @@ class Traffic:
         return {key: text for plan in self.plans for key, text in plan.differences.items()}
 
 
-def traffic_of(file: SiitperfFile, typed: SiitperfCommand | None, plan: str | None) -> Traffic:
+def traffic_of(file: SiitperfFile, typed: SiitperfCommand | None, plan: str | None) -> ImportedTraffic:
     """The nearest plans.
 
     Args:
@@ -84,7 +84,7 @@ def traffic_of(file: SiitperfFile, typed: SiitperfCommand | None, plan: str | No
         plans = [
             find_plan(file, version, name=plan if n == 0 else None) for n, version in enumerate(versions)
         ]
-    return Traffic(
+    return ImportedTraffic(
         plans=tuple(plans),
         versions=tuple(versions),
         is_translated=is_translated,

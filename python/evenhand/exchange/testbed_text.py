@@ -14,7 +14,7 @@ from evenhand.rig.testbed.drivers import FILL_IN, PCI
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class GivenHardware:
     """What the user has said in addition to the file: nothing of it is taken from a stranger's text."""
 
     devices: Mapping[SideName, str] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PortFacts:
+class ImportedPort:
     """Keys of the testbed file for one port, with their values and where each comes from."""
 
     mac: tuple[str, str] | None = None
@@ -42,9 +42,9 @@ class TestbedText:
 
 def write_testbed(
     origin: str,
-    given: Given,
+    given: GivenHardware,
     *,
-    ports: Mapping[SideName, PortFacts],
+    ports: Mapping[SideName, ImportedPort],
     cpus: Sequence[int],
     cpus_from: str,
     plan: str | None,
@@ -71,7 +71,7 @@ def write_testbed(
         )
         gaps.append("isolated_test_environment: write true if no frame can leave your lab (RFC 6815).")
     for side in SIDES:
-        lines += ["", f"[{side}]", *_port_lines(side, given, ports.get(side, PortFacts()), gaps)]
+        lines += ["", f"[{side}]", *_port_lines(side, given, ports.get(side, ImportedPort()), gaps)]
     chosen = list(given.cpus or cpus)
     lines += ["", "[tester]", f"cpus = {chosen} # {'--cpus' if given.cpus else cpus_from}"]
     if not chosen:
@@ -89,7 +89,7 @@ def write_testbed(
     return TestbedText(text=text, gaps=tuple(gaps))
 
 
-def _port_lines(side: SideName, given: Given, facts: PortFacts, gaps: list[str]) -> list[str]:
+def _port_lines(side: SideName, given: GivenHardware, facts: ImportedPort, gaps: list[str]) -> list[str]:
     device = given.devices.get(side)
     if device is None:
         wanted = f"the PCI address of the NIC on the {side}, such as 0000:01:00.{SIDES.index(side)}"

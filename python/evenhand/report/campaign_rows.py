@@ -28,7 +28,7 @@ _DIRECTIONS = ("forward", "reverse")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RowPlace:
     """What a row is about; None where there is nothing of that kind, as with a single trial, which belongs to
     no point."""
 
@@ -39,13 +39,13 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ExportColumn:
     """One value of each row."""
 
     name: str
     """With its unit."""
     kind: Kind
-    of: Callable[[Place], Value]
+    of: Callable[[RowPlace], Value]
 
 
 def rows_of(record: CampaignRecord, table: TableName) -> Iterator[dict[str, Value]]:
@@ -69,42 +69,42 @@ def trials_of(record: PointRecord) -> list[StoredTrial]:
     ]
 
 
-def _places(record: CampaignRecord, table: TableName) -> Iterator[Place]:
+def _places(record: CampaignRecord, table: TableName) -> Iterator[RowPlace]:
     for point in record.points:
         if table == "points":
-            yield Place(record=point)
+            yield RowPlace(record=point)
             continue
         for repetition in point.repetitions:
             if table == "repetitions":
-                yield Place(record=point, repetition=repetition)
+                yield RowPlace(record=point, repetition=repetition)
                 continue
             for search in repetition.searches:
                 yield from (
-                    Place(record=point, repetition=repetition, search=search, trial=trial)
+                    RowPlace(record=point, repetition=repetition, search=search, trial=trial)
                     for trial in search.trials
                 )
     if table == "trials":
         for search in record.other_searches:
-            yield from (Place(search=search, trial=trial) for trial in search.trials)
+            yield from (RowPlace(search=search, trial=trial) for trial in search.trials)
 
 
-def _point(get: Callable[[PointRecord], Value]) -> Callable[[Place], Value]:
+def _point(get: Callable[[PointRecord], Value]) -> Callable[[RowPlace], Value]:
     return lambda place: None if place.record is None else get(place.record)
 
 
-def _repetition(get: Callable[[Repetition], Value]) -> Callable[[Place], Value]:
+def _repetition(get: Callable[[Repetition], Value]) -> Callable[[RowPlace], Value]:
     return lambda place: None if place.repetition is None else get(place.repetition)
 
 
-def _search(get: Callable[[StoredSearch], Value]) -> Callable[[Place], Value]:
+def _search(get: Callable[[StoredSearch], Value]) -> Callable[[RowPlace], Value]:
     return lambda place: None if place.search is None else get(place.search)
 
 
-def _trial(get: Callable[[StoredTrial], Value]) -> Callable[[Place], Value]:
+def _trial(get: Callable[[StoredTrial], Value]) -> Callable[[RowPlace], Value]:
     return lambda place: None if place.trial is None else get(place.trial)
 
 
-def _statistic(get: Callable[[Statistics], float]) -> Callable[[Place], Value]:
+def _statistic(get: Callable[[Statistics], float]) -> Callable[[RowPlace], Value]:
     def of(record: PointRecord) -> Value:
         statistics = record.statistics
         return None if statistics is None else get(statistics)
@@ -112,8 +112,8 @@ def _statistic(get: Callable[[Statistics], float]) -> Callable[[Place], Value]:
     return _point(of)
 
 
-def _count(verdict: Verdict) -> Callable[[Place], Value]:
-    def of(place: Place) -> Value:
+def _count(verdict: Verdict) -> Callable[[RowPlace], Value]:
+    def of(place: RowPlace) -> Value:
         if place.repetition is not None:
             return verdicts_of(trial for search in place.repetition.searches for trial in search.trials)[
                 verdict
@@ -123,7 +123,7 @@ def _count(verdict: Verdict) -> Callable[[Place], Value]:
     return of
 
 
-def _direction(name: str, get: Callable[[DirectionResult], Value]) -> Callable[[Place], Value]:
+def _direction(name: str, get: Callable[[DirectionResult], Value]) -> Callable[[RowPlace], Value]:
     def of(trial: StoredTrial) -> Value:
         direction = next((result for key, result in trial.result.directions.items() if key == name), None)
         return None if direction is None else get(direction)
@@ -138,15 +138,15 @@ def _is_worst_case_maximum(repetition: Repetition) -> Value:
     return is_worst_the_maximum(repetition.result) if is_latency else None
 
 
-def _loss_ratio(direction: str) -> Callable[[Place], Value]:
+def _loss_ratio(direction: str) -> Callable[[RowPlace], Value]:
     return _repetition(lambda repetition: losses_of(repetition.result).get(direction))
 
 
-def _under(get: Callable[[Point | SearchConditions], Value]) -> Callable[[Place], Value]:
+def _under(get: Callable[[Point | SearchConditions], Value]) -> Callable[[RowPlace], Value]:
     """The value of the point, or, where there is none, of the search. A file whose search does not state it
     has no value."""
 
-    def of(place: Place) -> Value:
+    def of(place: RowPlace) -> Value:
         if place.record is not None:
             return get(place.record.point)
         try:
@@ -158,37 +158,39 @@ def _under(get: Callable[[Point | SearchConditions], Value]) -> Callable[[Place]
 
 
 _CONDITIONS = (
-    Column("point", "text", _point(lambda p: p.point.key)),
-    Column("suite", "text", _point(lambda p: p.point.suite)),
-    Column("procedure", "text", _point(lambda p: p.point.procedure)),
-    Column("plan", "text", _under(lambda c: c.plan)),
-    Column("hosts_left", "integer", _under(lambda c: c.hosts.left)),
-    Column("hosts_right", "integer", _under(lambda c: c.hosts.right)),
-    Column("networks_left", "integer", _under(lambda c: c.networks.left)),
-    Column("networks_right", "integer", _under(lambda c: c.networks.right)),
-    Column("frame_size", "text", _under(lambda c: str(c.frame_size))),
-    Column("directions", "text", _under(lambda c: " ".join(c.directions))),
-    Column("hash_type", "text", _under(lambda c: c.hash_type)),
+    ExportColumn("point", "text", _point(lambda p: p.point.key)),
+    ExportColumn("suite", "text", _point(lambda p: p.point.suite)),
+    ExportColumn("procedure", "text", _point(lambda p: p.point.procedure)),
+    ExportColumn("plan", "text", _under(lambda c: c.plan)),
+    ExportColumn("hosts_left", "integer", _under(lambda c: c.hosts.left)),
+    ExportColumn("hosts_right", "integer", _under(lambda c: c.hosts.right)),
+    ExportColumn("networks_left", "integer", _under(lambda c: c.networks.left)),
+    ExportColumn("networks_right", "integer", _under(lambda c: c.networks.right)),
+    ExportColumn("frame_size", "text", _under(lambda c: str(c.frame_size))),
+    ExportColumn("directions", "text", _under(lambda c: " ".join(c.directions))),
+    ExportColumn("hash_type", "text", _under(lambda c: c.hash_type)),
 )
-_VERDICTS = tuple(Column(f"trials_{verdict.lower()}", "integer", _count(verdict)) for verdict in Verdict)
+_VERDICTS = tuple(
+    ExportColumn(f"trials_{verdict.lower()}", "integer", _count(verdict)) for verdict in Verdict
+)
 _FIGURE = (
-    Column("figure", "text", _point(lambda p: PROCEDURES[p.point.procedure].figure.name)),
-    Column("unit", "text", _point(lambda p: PROCEDURES[p.point.procedure].figure.unit)),
+    ExportColumn("figure", "text", _point(lambda p: PROCEDURES[p.point.procedure].figure.name)),
+    ExportColumn("unit", "text", _point(lambda p: PROCEDURES[p.point.procedure].figure.unit)),
 )
 _OF_REPETITION = (
-    Column("repetition", "integer", _repetition(lambda r: r.number)),
+    ExportColumn("repetition", "integer", _repetition(lambda r: r.number)),
     # As text: it has 64 bits without a sign, and many readers make a float of it.
-    Column("seed", "text", lambda place: _seed(place)),
-    Column("testbed", "text", lambda place: _testbed(place)),
+    ExportColumn("seed", "text", lambda place: _seed(place)),
+    ExportColumn("testbed", "text", lambda place: _testbed(place)),
 )
 
 
-def _seed(place: Place) -> Value:
+def _seed(place: RowPlace) -> Value:
     source = place.repetition or place.search
     return None if source is None else str(source.seed)
 
 
-def _testbed(place: Place) -> Value:
+def _testbed(place: RowPlace) -> Value:
     if place.repetition is not None:
         return place.repetition.testbed
     return None if place.search is None else place.search.setup.get("name")
@@ -235,13 +237,13 @@ _OF_DIRECTIONS = tuple(
     column
     for name in _DIRECTIONS
     for column in (
-        *(Column(f"{name}_{key}", "integer", _direction(name, get)) for key, get in _COUNTS.items()),
-        *(Column(f"{name}_{key}", "real", _direction(name, get)) for key, get in _MEASURES.items()),
+        *(ExportColumn(f"{name}_{key}", "integer", _direction(name, get)) for key, get in _COUNTS.items()),
+        *(ExportColumn(f"{name}_{key}", "real", _direction(name, get)) for key, get in _MEASURES.items()),
     )
 )
 
 
-def _seen(get: Callable[[SeenTrial], Value]) -> Callable[[Place], Value]:
+def _seen(get: Callable[[SeenTrial], Value]) -> Callable[[RowPlace], Value]:
     def of(trial: StoredTrial) -> Value:
         seen = seen_trial(trial)
         return None if seen is None else get(seen)
@@ -250,72 +252,72 @@ def _seen(get: Callable[[SeenTrial], Value]) -> Callable[[Place], Value]:
 
 
 _INSIDE = (
-    Column("dut_busiest_cpu", "integer", _seen(lambda s: s.busiest.cpu)),
-    Column("dut_busiest_cpu_share", "real", _seen(lambda s: s.busiest.busy)),
-    Column("dut_busiest_cpu_softirq_share", "real", _seen(lambda s: s.busiest.softirq)),
-    Column("dut_mean_cpu_share", "real", _seen(lambda s: s.mean_busy)),
-    Column("dut_dropped_packets", "integer", _seen(lambda s: s.dropped_packets)),
+    ExportColumn("dut_busiest_cpu", "integer", _seen(lambda s: s.busiest.cpu)),
+    ExportColumn("dut_busiest_cpu_share", "real", _seen(lambda s: s.busiest.busy)),
+    ExportColumn("dut_busiest_cpu_softirq_share", "real", _seen(lambda s: s.busiest.softirq)),
+    ExportColumn("dut_mean_cpu_share", "real", _seen(lambda s: s.mean_busy)),
+    ExportColumn("dut_dropped_packets", "integer", _seen(lambda s: s.dropped_packets)),
 )
 
-COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
+COLUMNS: Mapping[TableName, tuple[ExportColumn, ...]] = {
     "points": (
         *_CONDITIONS,
-        Column("state", "text", _point(lambda p: str(p.state))),
-        Column("reason", "text", _point(lambda p: p.reason or p.stopped_early)),
-        Column("repetitions_asked", "integer", _point(lambda p: p.point.repetitions)),
-        Column(
+        ExportColumn("state", "text", _point(lambda p: str(p.state))),
+        ExportColumn("reason", "text", _point(lambda p: p.reason or p.stopped_early)),
+        ExportColumn("repetitions_asked", "integer", _point(lambda p: p.point.repetitions)),
+        ExportColumn(
             "repetitions_finished",
             "integer",
             _point(lambda p: sum(r.finished_at is not None for r in p.repetitions)),
         ),
         *_FIGURE,
-        Column("values", "integer", _point(lambda p: len(p.values))),
-        Column("at_maximum", "integer", _point(lambda p: p.at_maximum)),
-        Column("at_tester_limit", "integer", _point(lambda p: p.at_tester_limit)),
-        Column("median", "real", _statistic(lambda s: s.median)),
-        Column("median_upper", "real", _point(lambda p: p.median_upper)),
-        Column("minimum", "real", _statistic(lambda s: s.minimum)),
-        Column("maximum", "real", _statistic(lambda s: s.maximum)),
+        ExportColumn("values", "integer", _point(lambda p: len(p.values))),
+        ExportColumn("at_maximum", "integer", _point(lambda p: p.at_maximum)),
+        ExportColumn("at_tester_limit", "integer", _point(lambda p: p.at_tester_limit)),
+        ExportColumn("median", "real", _statistic(lambda s: s.median)),
+        ExportColumn("median_upper", "real", _point(lambda p: p.median_upper)),
+        ExportColumn("minimum", "real", _statistic(lambda s: s.minimum)),
+        ExportColumn("maximum", "real", _statistic(lambda s: s.maximum)),
         *_VERDICTS,
     ),
     "repetitions": (
         *_CONDITIONS,
         *_OF_REPETITION,
-        Column("started_at", "text", _repetition(lambda r: r.started_at)),
-        Column("finished_at", "text", _repetition(lambda r: r.finished_at)),
-        Column("outcome", "text", _repetition(lambda r: r.outcome)),
-        Column("reason", "text", _repetition(lambda r: r.reason)),
+        ExportColumn("started_at", "text", _repetition(lambda r: r.started_at)),
+        ExportColumn("finished_at", "text", _repetition(lambda r: r.finished_at)),
+        ExportColumn("outcome", "text", _repetition(lambda r: r.outcome)),
+        ExportColumn("reason", "text", _repetition(lambda r: r.reason)),
         *_FIGURE,
-        Column("value", "real", _repetition(lambda r: r.value)),
-        Column("is_at_least", "flag", _repetition(lambda r: r.is_at_least)),
-        Column("upper", "real", _repetition(lambda r: r.upper)),
-        Column("is_worst_case_maximum", "flag", _repetition(_is_worst_case_maximum)),
-        *(Column(f"{name}_loss_ratio", "real", _loss_ratio(name)) for name in _DIRECTIONS),
-        Column("uncharged_attempts", "integer", _repetition(_uncharged)),
+        ExportColumn("value", "real", _repetition(lambda r: r.value)),
+        ExportColumn("is_at_least", "flag", _repetition(lambda r: r.is_at_least)),
+        ExportColumn("upper", "real", _repetition(lambda r: r.upper)),
+        ExportColumn("is_worst_case_maximum", "flag", _repetition(_is_worst_case_maximum)),
+        *(ExportColumn(f"{name}_loss_ratio", "real", _loss_ratio(name)) for name in _DIRECTIONS),
+        ExportColumn("uncharged_attempts", "integer", _repetition(_uncharged)),
         *_VERDICTS,
     ),
     "trials": (
         *_CONDITIONS,
         *_OF_REPETITION,
-        Column("search", "text", _search(lambda s: s.name)),
-        Column("kind", "text", _search(lambda s: s.kind)),
-        Column("trial", "integer", _trial(lambda t: t.number)),
-        Column("purpose", "text", _trial(lambda t: t.purpose)),
-        Column("attempt", "integer", _trial(lambda t: t.attempt)),
-        Column("is_full_length", "flag", _trial(lambda t: t.is_full_length)),
-        Column("verdict", "text", _trial(lambda t: str(t.result.verdict))),
-        Column(
+        ExportColumn("search", "text", _search(lambda s: s.name)),
+        ExportColumn("kind", "text", _search(lambda s: s.kind)),
+        ExportColumn("trial", "integer", _trial(lambda t: t.number)),
+        ExportColumn("purpose", "text", _trial(lambda t: t.purpose)),
+        ExportColumn("attempt", "integer", _trial(lambda t: t.attempt)),
+        ExportColumn("is_full_length", "flag", _trial(lambda t: t.is_full_length)),
+        ExportColumn("verdict", "text", _trial(lambda t: str(t.result.verdict))),
+        ExportColumn(
             "reasons",
             "text",
             _trial(lambda t: " ".join(dict.fromkeys(reason.code for reason in t.result.reasons))),
         ),
-        Column("sustainable_fps", "real", _trial(lambda t: t.result.sustainable_fps)),
-        Column("started_at", "text", _trial(lambda t: t.result.started_at)),
-        Column("intended_fps", "real", _trial(lambda t: t.result.intended_fps)),
-        Column("intended_duration_s", "real", _trial(lambda t: t.result.intended_duration_s)),
-        Column("stopped_early_s", "real", _trial(lambda t: t.result.stopped_early_s)),
-        Column("loss_ratio_limit", "real", _trial(lambda t: t.result.loss_ratio_limit)),
-        Column("loss_ratio", "real", _trial(lambda t: t.result.loss_ratio)),
+        ExportColumn("sustainable_fps", "real", _trial(lambda t: t.result.sustainable_fps)),
+        ExportColumn("started_at", "text", _trial(lambda t: t.result.started_at)),
+        ExportColumn("intended_fps", "real", _trial(lambda t: t.result.intended_fps)),
+        ExportColumn("intended_duration_s", "real", _trial(lambda t: t.result.intended_duration_s)),
+        ExportColumn("stopped_early_s", "real", _trial(lambda t: t.result.stopped_early_s)),
+        ExportColumn("loss_ratio_limit", "real", _trial(lambda t: t.result.loss_ratio_limit)),
+        ExportColumn("loss_ratio", "real", _trial(lambda t: t.result.loss_ratio)),
         *_OF_DIRECTIONS,
         *_INSIDE,
     ),

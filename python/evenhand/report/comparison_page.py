@@ -20,7 +20,7 @@ from evenhand.report.comparison import (
     show_ratio_of,
     summary,
 )
-from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, style
+from evenhand.report.figures import LIGHT, Picture, PictureShape, put_legend, style
 from evenhand.report.page import MARK, render, show_picture
 from evenhand.report.page_words import Cell, Table, make_table
 
@@ -77,7 +77,7 @@ def render_comparison(
 def ratios_picture(comparison: Comparison, fail_below: float | None = None) -> Picture:
     """Performance of each run against the first, a row for each point, with its interval."""
 
-    def draw(axes: Axes, shape: Shape) -> None:
+    def draw(axes: Axes, shape: PictureShape) -> None:
         places = range(len(comparison.points))
         axes.axvline(1, color=LIGHT["ink"], linewidth=1, zorder=1)
         if fail_below is not None:

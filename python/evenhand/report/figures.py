@@ -52,7 +52,7 @@ DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (6, 2, 1.5, 2)), (0, (2, 1.5)))
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class PictureShape:
     """How large a picture is, and whether it has the room of a desk or of a phone."""
 
     name: str
@@ -65,8 +65,8 @@ class Shape:
         return self.name == "narrow"
 
 
-WIDE = Shape("wide", 8.6, 4.3)
-NARROW = Shape("narrow", 4.1, 3.9)
+WIDE = PictureShape("wide", 8.6, 4.3)
+NARROW = PictureShape("narrow", 4.1, 3.9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +78,13 @@ class Picture:
     title: str
     alt: str
     caption: str
-    draw: Callable[[Axes, Shape], None]
+    draw: Callable[[Axes, PictureShape], None]
     rows: int | None = None
     """Number of rows of bars; None for a picture whose height does not depend on what it shows."""
     inches: float | None = None
     """The height itself, in any shape."""
 
-    def size(self, shape: Shape) -> tuple[float, float]:
+    def size(self, shape: PictureShape) -> tuple[float, float]:
         if self.inches is not None:
             return (shape.width, self.inches + (0.3 if shape.is_narrow else 0.0))
         return (
@@ -156,7 +156,7 @@ def put_title(axes: Axes, text: str) -> None:
     axes.set_title(text, loc="left", fontsize=9, color=LIGHT["ink"], pad=8)
 
 
-def put_legend(axes: Axes, shape: Shape) -> None:
+def put_legend(axes: Axes, shape: PictureShape) -> None:
     """Put the legend below the picture, where it hides nothing. No legend for one curve alone."""
     handles, _ = axes.get_legend_handles_labels()
     if len(handles) < 2:
@@ -172,7 +172,9 @@ def put_legend(axes: Axes, shape: Shape) -> None:
     )
 
 
-def put_ticks_of_counts(axes: Axes, shape: Shape, counts: Sequence[float], *, leftmost: float = 1.0) -> None:
+def put_ticks_of_counts(
+    axes: Axes, shape: PictureShape, counts: Sequence[float], *, leftmost: float = 1.0
+) -> None:
     """Powers of two, far enough from each other for the labels; the largest IPv4 plans end just below 64k,
     which represents them.
 
@@ -206,7 +208,7 @@ def save_picture(picture: Picture, path: Path) -> None:
             _draw(picture, WIDE).savefig(path, facecolor=LIGHT["paper"])
 
 
-def _draw(picture: Picture, shape: Shape) -> Figure:
+def _draw(picture: Picture, shape: PictureShape) -> Figure:
     # matplotlib takes most of a second to import: only who wants a picture waits for it. Without pyplot
     # nothing looks for a display.
     from matplotlib import rc_context
@@ -223,7 +225,7 @@ def _draw(picture: Picture, shape: Shape) -> Figure:
     return figure
 
 
-def _svg(picture: Picture, shape: Shape, *, in_page: bool, prefix: str) -> str:
+def _svg(picture: Picture, shape: PictureShape, *, in_page: bool, prefix: str) -> str:
     """
     Args:
         in_page: Colours are CSS variables of whatever is around the element.

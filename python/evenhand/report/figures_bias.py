@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.analysis.words import show_percent
 from evenhand.base.units import format_rate
-from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, put_title
+from evenhand.report.figures import LIGHT, Picture, PictureShape, put_legend, put_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def bars_picture(bars: Sequence[Bar], plateau_fps: float) -> Picture:
     """A bar for each search, full length where all elements of the router are fully at work."""
     title = "One router, three results"
 
-    def draw(axes: Axes, shape: Shape) -> None:
+    def draw(axes: Axes, shape: PictureShape) -> None:
         for row, bar in enumerate(bars):
             found = (bar.found_fps or 0) / 1e3
             # Not by the hue alone: a biased result is hatched too.

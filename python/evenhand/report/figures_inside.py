@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenhand.analysis.inside import SeenCpu, SeenQueues
-from evenhand.report.figures import LIGHT, Picture, Shape, put_title
+from evenhand.report.figures import LIGHT, Picture, PictureShape, put_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ def heat_picture(name: str, title: str, columns: Sequence[HeatColumn], *, over: 
     """
     rows = _rows(columns)
 
-    def draw(axes: Axes, shape: Shape) -> None:
+    def draw(axes: Axes, shape: PictureShape) -> None:
         from matplotlib.patches import Patch, Rectangle
 
         axes.grid(visible=False)
@@ -153,7 +153,7 @@ def heat_picture(name: str, title: str, columns: Sequence[HeatColumn], *, over: 
 def queues_picture(name: str, title: str, queues: Sequence[SeenQueues]) -> Picture:
     """Predicted next to counted, for each queue of each interface."""
 
-    def draw(axes: Axes, shape: Shape) -> None:
+    def draw(axes: Axes, shape: PictureShape) -> None:
         start, ticks, labels = 0, [], []
         for number, seen in enumerate(queues):
             places = [start + queue for queue in range(len(seen.counted))]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenhand.procedure.statistics import Statistics
-from evenhand.report.figures import Picture, Shape, put_legend, put_title, style
+from evenhand.report.figures import Picture, PictureShape, put_legend, put_title, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ def loss_picture(name: str, title: str, curves: Sequence[LossCurve], *, of: str)
         of: What 100 % of the load is, such as `theoretical maximum`.
     """
 
-    def draw(axes: Axes, shape: Shape) -> None:
+    def draw(axes: Axes, shape: PictureShape) -> None:
         for number, curve in enumerate(curves):
             look = style(number)
             for repetition in curve.repetitions:

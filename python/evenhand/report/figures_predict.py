@@ -13,7 +13,15 @@ from evenhand.base.new_file import unwritable
 from evenhand.base.units import format_count
 from evenhand.predict.loads import Prediction
 from evenhand.predict.text import describe_model, hosts_title
-from evenhand.report.figures import LIGHT, Picture, Shape, put_ticks_of_counts, put_title, save_picture, style
+from evenhand.report.figures import (
+    LIGHT,
+    Picture,
+    PictureShape,
+    put_ticks_of_counts,
+    put_title,
+    save_picture,
+    style,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +62,7 @@ def series_picture(series: Sequence[Prediction], smallest_even: int | None) -> P
         "both directions" if len(series[-1].directions) == 2 else f"{series[-1].directions[0]} direction"
     )
 
-    def draw(axes: Axes, shape: Shape) -> None:
+    def draw(axes: Axes, shape: PictureShape) -> None:
         hosts = [point.plan.left.hosts.count for point in series]
         axes.set_xscale("log", base=2)
         axes.plot(

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from evenhand.base.units import format_count, format_rate
-from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, put_ticks_of_counts, put_title
+from evenhand.report.figures import LIGHT, Picture, PictureShape, put_legend, put_ticks_of_counts, put_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ def addresses_picture(
     """Throughput over the number of addresses on a side (SEED-72): medians, range, each repetition, plateau,
     prediction."""
 
-    def draw(axes: Axes, shape: Shape) -> None:
+    def draw(axes: Axes, shape: PictureShape) -> None:
         unit, factor = _unit(curves)
         axes.set_xscale("log", base=2)
         moved = [_moved(curve, _aside(curves, number, shape)) for number, curve in enumerate(curves)]
@@ -84,7 +84,7 @@ def sizes_picture(
         theoretical: Frame size and maximum theoretical frame rate; empty if the ports know no line rate.
     """
 
-    def draw(axes: Axes, shape: Shape) -> None:
+    def draw(axes: Axes, shape: PictureShape) -> None:
         unit, factor = _unit(curves, extra=[rate for _, rate in theoretical])
         if theoretical:
             axes.plot(
@@ -126,7 +126,7 @@ def _share_places(curves: Sequence[DrawnCurve]) -> bool:
     return len(set(places)) < len(places)
 
 
-def _aside(curves: Sequence[DrawnCurve], number: int, shape: Shape) -> float:
+def _aside(curves: Sequence[DrawnCurve], number: int, shape: PictureShape) -> float:
     """The factor for this curve's places: some four points of paper from one curve to the next, the
     middle at 1."""
     if not _share_places(curves):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.base.units import format_duration
 from evenhand.procedure.statistics import Statistics
-from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, put_title, style
+from evenhand.report.figures import LIGHT, Picture, PictureShape, put_legend, put_title, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ class DelayCurve:
 def delays_picture(name: str, title: str, curves: Sequence[DelayCurve]) -> Picture:
     """The distribution with its tail: delay over the percentile, in nines."""
 
-    def draw(axes: Axes, shape: Shape) -> None:
+    def draw(axes: Axes, shape: PictureShape) -> None:
         unit, factor = _unit(max(curve.buckets[-1][0] for curve in curves))
         axes.set_xscale("log")
         end = 1.0
@@ -87,7 +87,7 @@ class Samples:
 def samples_picture(name: str, title: str, samples: Sequence[Samples], *, what: str) -> Picture:
     """Every repetition as a dot and the median as a bar, so that a reader sees the spread and its shape."""
 
-    def draw(axes: Axes, shape: Shape) -> None:
+    def draw(axes: Axes, shape: PictureShape) -> None:
         unit, factor = _unit(max(max(sample.values) for sample in samples))
         for row, sample in enumerate(samples):
             statistics = Statistics.of(sample.values)
@@ -161,7 +161,7 @@ def history_picture(
         falls_at_s: When the load was lowered, in a recovery test.
     """
 
-    def draw(axes: Axes, shape: Shape) -> None:
+    def draw(axes: Axes, shape: PictureShape) -> None:
         for number, history in enumerate(histories):
             look = style(number)
             times, rates = history.steps()

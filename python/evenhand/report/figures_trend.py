@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.analysis.trend import moment_of
 from evenhand.analysis.trend_model import PointTrend, Trend, TrendValue
-from evenhand.report.figures import LIGHT, Picture, Shape, put_legend, put_title
+from evenhand.report.figures import LIGHT, Picture, PictureShape, put_legend, put_title
 from evenhand.report.plain import visible
 from evenhand.report.trend import show_begun, show_change, show_latest, span_of
 
@@ -30,7 +30,7 @@ SCALES = (("M", 1e6), ("k", 1e3))
 def trend_picture(trend: Trend, point: PointTrend, *, name: str, title: str) -> Picture:
     """A dot for each run; what the picture shows in words is its `alt`."""
 
-    def draw(axes: Axes, shape: Shape) -> None:
+    def draw(axes: Axes, shape: PictureShape) -> None:
         places = _places(trend)
         unit, factor = _scale(point)
         _draw_levels(axes, point, places, factor)
@@ -225,7 +225,7 @@ def _draw_gaps(axes: Axes, point: PointTrend, places: Sequence[float]) -> None:
         )
 
 
-def _label_runs(axes: Axes, trend: Trend, places: Sequence[float], shape: Shape) -> None:
+def _label_runs(axes: Axes, trend: Trend, places: Sequence[float], shape: PictureShape) -> None:
     """Ticks where a version of the DUT comes first, with it; in the order of time with the date above."""
     first_places = [
         next(group)[0] for _, group in groupby(enumerate(trend.runs), lambda each: each[1].version)

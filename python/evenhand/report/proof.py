@@ -11,7 +11,7 @@ from rich.table import Table
 
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count
-from evenhand.trial.proof import FieldProof, Figure, Generator, PairProof, StreamProof, title
+from evenhand.trial.proof import FieldProof, Generator, PairProof, ProofFigure, StreamProof, title
 
 ALARM = 1e-4
 """How often a perfect generator may be called suspicious, all figures of a proof together."""
@@ -28,8 +28,8 @@ class ProofJudgement:
     """Whether any figure is more extreme than chance allows."""
 
     figures: int
-    suspicious: tuple[Figure, ...]
-    most_extreme: Figure | None
+    suspicious: tuple[ProofFigure, ...]
+    most_extreme: ProofFigure | None
     unproven: int
     """Fields and pairs without chi-square, for want of frames."""
     frames_wanted: int

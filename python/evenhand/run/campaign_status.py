@@ -16,7 +16,7 @@ from evenhand.run.campaign_lock import campaign_resource
 from evenhand.run.campaign_record import TESTER_LIMIT, PointState, is_lower_bound, state_of
 from evenhand.run.point_document import read_point
 from evenhand.run.point_remarks import Ended, remarks_of
-from evenhand.run.reading import Row, RunTables, as_mapping, as_texts, open_to_read
+from evenhand.run.reading import RunTables, StoredRow, as_mapping, as_texts, open_to_read
 from evenhand.run.running_trial import RunningTrial, read_running
 from evenhand.spec.point import Point
 
@@ -174,7 +174,7 @@ def read_status(path: Path | str) -> CampaignStatus:
         (run,) = tables.rows("run")
         rows = tables.rows("repetitions")
         verdicts, trials = _count_trials(tables, rows)
-        repetitions: dict[int, list[Row]] = {}
+        repetitions: dict[int, list[StoredRow]] = {}
         for row in rows:
             repetitions.setdefault(row["point_id"], []).append(row)
         worker = holder_of(campaign_resource(path))
@@ -201,7 +201,7 @@ def read_status(path: Path | str) -> CampaignStatus:
         )
 
 
-def _count_trials(tables: RunTables, repetitions: list[Row]) -> tuple[Counter[str], Counter[int]]:
+def _count_trials(tables: RunTables, repetitions: list[StoredRow]) -> tuple[Counter[str], Counter[int]]:
     """Trials by verdict, and by the id of the point."""
     points = {row["id"]: row["point_id"] for row in repetitions}
     searches = {
@@ -212,7 +212,7 @@ def _count_trials(tables: RunTables, repetitions: list[Row]) -> tuple[Counter[st
     return Counter(row["verdict"] for row in found), Counter(searches[row["search_id"]] for row in found)
 
 
-def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
+def _point_status(row: StoredRow, repetitions: list[StoredRow], trials: int) -> PointStatus:
     point = read_point(row)
     finished = [repetition for repetition in repetitions if repetition["finished_at"] is not None]
     valued = [repetition for repetition in finished if repetition["value"] is not None]
@@ -254,10 +254,10 @@ def _point_status(row: Row, repetitions: list[Row], trials: int) -> PointStatus:
     )
 
 
-def _is_lower_bound(repetition: Row) -> bool:
+def _is_lower_bound(repetition: StoredRow) -> bool:
     return is_lower_bound(repetition["outcome"], _result_of(repetition))
 
 
-def _result_of(repetition: Row) -> Mapping[str, Any] | None:
+def _result_of(repetition: StoredRow) -> Mapping[str, Any] | None:
     found = repetition["result"]
     return None if found is None else as_mapping(found, "repetitions.result")

@@ -31,7 +31,7 @@ class RunHead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class FolderLimits:
     """What a folder of runs may hold. None: as much as there is."""
 
     days: int | None = None
@@ -123,7 +123,7 @@ def read_head(path: Path) -> RunHead:
 
 
 def prune(
-    folder: Path, limits: Limits, *, page_mark: re.Pattern[bytes], now: datetime, is_dry: bool = False
+    folder: Path, limits: FolderLimits, *, page_mark: re.Pattern[bytes], now: datetime, is_dry: bool = False
 ) -> Pruning:
     """Delete the runs of a folder that a limit wants to go, each with the page beside it.
 
@@ -193,7 +193,7 @@ def _pruned(each: _Candidate, reason: str) -> Pruned:
     return Pruned(path=each.path, octets=each.octets, reason=reason, page=each.page)
 
 
-def _wish(each: _Candidate, limits: Limits, total: int, now: datetime) -> str | None:
+def _wish(each: _Candidate, limits: FolderLimits, total: int, now: datetime) -> str | None:
     """Which limit wants it to go."""
     days = (now - each.head.created_at).total_seconds() / DAY_S
     if limits.days is not None and days > limits.days:
@@ -203,7 +203,7 @@ def _wish(each: _Candidate, limits: Limits, total: int, now: datetime) -> str | 
     return None
 
 
-def _hold(each: _Candidate, limits: Limits) -> str | None:
+def _hold(each: _Candidate, limits: FolderLimits) -> str | None:
     """Why it must stay."""
     if os.path.lexists(each.path.with_name(f"{each.path.name}-journal")):
         return "it is being written, or was when its process was killed"

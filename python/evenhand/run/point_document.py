@@ -11,7 +11,7 @@ from evenhand.base.errors import RequestError
 from evenhand.plan import SideCounts, parse_imix, whole_octets
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.run.conditions import are_sound
-from evenhand.run.reading import Row, as_mapping
+from evenhand.run.reading import StoredRow, as_mapping
 from evenhand.run.run_file import to_json
 from evenhand.spec.point import Point
 
@@ -44,7 +44,7 @@ def point_columns(point: Point) -> dict[str, Any]:
     }
 
 
-def read_point(row: Row) -> Point:
+def read_point(row: StoredRow) -> Point:
     """The same point, of a row of any version. ValueError, TypeError or KeyError if it is none."""
     document = as_mapping(row["document"], "points.document")
     if "procedure" in row:

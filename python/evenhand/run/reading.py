@@ -41,7 +41,7 @@ _PRAGMAS = frozenset(
     {"application_id", "user_version", "page_count", "page_size", "quick_check", "table_info"}
 )
 _TYPES = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int)}
-Row = dict[str, Any]
+StoredRow = dict[str, Any]
 
 
 class RunTables:
@@ -57,7 +57,7 @@ class RunTables:
         """Names of the tables that this version has."""
         return frozenset(name for kind, name, _ in _objects_of(SCHEMAS[self.version]) if kind == "table")
 
-    def rows(self, table: str, *wanted: str) -> list[Row]:
+    def rows(self, table: str, *wanted: str) -> list[StoredRow]:
         """All rows in the order of their ids, each value of its column's type; None only where the schema
         allows it.
 
@@ -301,7 +301,7 @@ class StoredRun:
     searches: tuple[StoredSearch, ...]
 
 
-def run_row(tables: RunTables, path: Path) -> Row:
+def run_row(tables: RunTables, path: Path) -> StoredRow:
     """What a file has of its run. RequestError if that was interrupted before it began."""
     runs = tables.rows("run")
     if not runs:
@@ -349,7 +349,7 @@ def read_searches(tables: RunTables, *, with_trials: bool = True) -> Mapping[int
     )
 
 
-def _search(row: Row, trials: list[StoredTrial]) -> StoredSearch:
+def _search(row: StoredRow, trials: list[StoredTrial]) -> StoredSearch:
     setup = as_mapping(row["setup"], "searches.setup")
     if not isinstance(setup.get("name", ""), str):
         raise ValueError("the testbed's name in searches.setup is not text")
@@ -389,7 +389,7 @@ def imix_of_setup(setup: Mapping[str, Any]) -> str | None:
         return None
 
 
-def _trial(row: Row) -> StoredTrial:
+def _trial(row: StoredRow) -> StoredTrial:
     return StoredTrial(
         number=row["number"],
         purpose=row["purpose"],

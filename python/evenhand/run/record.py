@@ -10,8 +10,8 @@ from evenhand.run.campaign_record import CampaignRecord, HookRun, PointRecord, R
 from evenhand.run.old_files import in_its_role, points_of_run, procedure_of
 from evenhand.run.point_document import read_point
 from evenhand.run.reading import (
-    Row,
     RunTables,
+    StoredRow,
     StoredSearch,
     as_mapping,
     as_seed,
@@ -49,7 +49,7 @@ def read_record(path: Path | str, *, with_trials: bool = True) -> CampaignRecord
         return _record(path, run, campaigns[0] if campaigns else None, tables, with_trials)
 
 
-def _record_of_old_run(path: Path, run: Row, searches: list[StoredSearch]) -> CampaignRecord:
+def _record_of_old_run(path: Path, run: StoredRow, searches: list[StoredSearch]) -> CampaignRecord:
     command = as_texts(run["command"], "run.command")
     host = as_mapping(run["host"], "run.host")
     return CampaignRecord(
@@ -82,7 +82,7 @@ def _record_of_old_run(path: Path, run: Row, searches: list[StoredSearch]) -> Ca
 
 
 def _record(
-    path: Path, run: Row, campaign: Row | None, tables: RunTables, with_trials: bool
+    path: Path, run: StoredRow, campaign: StoredRow | None, tables: RunTables, with_trials: bool
 ) -> CampaignRecord:
     points = {row["id"]: in_suite(read_point(row), path.stem) for row in tables.rows("points")}
     searches: dict[int | None, list[StoredSearch]] = {}

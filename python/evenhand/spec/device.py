@@ -140,10 +140,10 @@ class DeviceOptions:
         """The table as it would be written."""
         return self.table if isinstance(self.table, str) else ",".join(map(str, self.table or ()))
 
-    def _given_table(self) -> Table:
+    def _given_table(self) -> GivenTable:
         if self.table is None:
-            return Table()
-        return read_table(self.table) if isinstance(self.table, str) else Table(entries=self.table)
+            return GivenTable()
+        return read_table(self.table) if isinstance(self.table, str) else GivenTable(entries=self.table)
 
     def _contradiction(self, elements: int, named: int, rings: int | None) -> RequestError:
         """What is predicted would be of neither device."""
@@ -172,7 +172,7 @@ class DeviceOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class GivenTable:
     """What `--table` brings."""
 
     entries: tuple[int, ...] = ()
@@ -213,7 +213,7 @@ def read_key(text: str) -> bytes:
         ) from error
 
 
-def read_table(text: str) -> Table:
+def read_table(text: str) -> GivenTable:
     """A list with commas, a file with numbers, or what `ethtool -x` printed. RequestError for anything
     else."""
     where, found = "--table", None
@@ -241,8 +241,8 @@ def read_table(text: str) -> Table:
         )
     entries = tuple(int(word) for word in words)
     if found is None:
-        return Table(entries=entries)
-    return Table(
+        return GivenTable(entries=entries)
+    return GivenTable(
         entries=entries,
         key=found.key,
         why_no_key="" if found.key is not None else found.why_no_key,

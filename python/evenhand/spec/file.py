@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import OptionField
+from evenhand.base.option import OptionField, options_of
 from evenhand.base.units import DURATION, parse_duration
 from evenhand.base.validation.checked_file import (
     FileKind,
@@ -41,6 +41,7 @@ from evenhand.spec.plan import DIRECTION, PLAN_OPTIONS
 from evenhand.spec.point import HashType
 from evenhand.spec.presets import EVERY_SUITE, PRESET_PREFIX, apply_preset, preset_names, unheeded
 from evenhand.spec.request import point_options_of
+from evenhand.spec.router import ReferenceOptions
 
 DEFAULT_REPETITIONS = 10
 """SEED-72."""
@@ -119,33 +120,51 @@ def _numbers(value: Any) -> Any:
     return [int(word) for word in words]
 
 
-class Reference(_Table):
+def _key(each: OptionField, *, has_default: bool) -> tuple[Any, Any]:
+    """Type and default of an option in a file.
+
+    Args:
+        has_default: The file has the option's default; else None is that of the file.
+    """
+    kinds = get_args(each.kind) or (each.kind,)
+    found: Any = Text
+    if each.choices is not None:
+        found = Literal[tuple(str(choice) for choice in each.choices)]
+    elif get_origin(each.kind) is Literal:
+        found = each.kind
+    elif bool in kinds:
+        found = bool
+    elif int in kinds:
+        found = int if each.option.least is None else Annotated[int, Field(ge=each.option.least)]
+    elif any(get_origin(kind) is list for kind in (each.kind, *kinds)):
+        found = Texts
+    return (found, each.default) if has_default and each.default is not None else (found | None, None)
+
+
+_OF_FILE: Mapping[str, tuple[Any, Any]] = {
+    "elements": (Count | None, None),
+    "table-size": (Count | None, None),
+    "table": (Annotated[tuple[int, ...] | None, Field(strict=False), BeforeValidator(_numbers)], None),
+    "defect": (Texts, ()),
+    "largest-frame": (Count | None, None),
+}
+"""Type and default of those keys of `[reference]` that a file does not write as the shell does: whole numbers
+are checked with the file; one defect needs no list; and the indirection table itself stands there, as `[0, 1,
+2, 0]` or `"0,1,2,0"`, and no other file, so that a campaign can be repeated from its own."""
+
+
+def _reference_keys() -> dict[str, Any]:
+    """The options of the router, with their defaults."""
+    options = {each.name: each for each in options_of(ReferenceOptions)}
+    names = dict.fromkeys(("elements", "rate", "queue-frames", *options))
+    return {
+        name.replace("-", "_"): _OF_FILE.get(name) or _key(options[name], has_default=True) for name in names
+    }
+
+
+class Reference(create_model("ReferenceKeys", __base__=_Table, **_reference_keys())):  # type: ignore[misc]
     """The reference router that is the DUT, by the options of `evenhand router`. Only for testbed =
     "reference"."""
-
-    elements: Count | None = None
-    """None: as fast as it can."""
-    rate: Text | None = None
-    """What one element forwards: `"50kfps"`."""
-    queue_frames: Count = 512
-    """Frames that wait before an element."""
-    hash: HashType = "type1"
-    """Hash of points whose suite has no hash-types."""
-    symmetric: bool = False
-    key: Text | None = None
-    table_size: Count | None = None
-    table: Annotated[tuple[int, ...] | None, Field(strict=False), BeforeValidator(_numbers)] = None
-    """The indirection table itself: the number of an element for each entry. In the file: `[0, 1, 2, 0]` or
-    `"0,1,2,0"`, and no other file, so that a campaign can be repeated from its own."""
-    delay: Text = "0s"
-    neighbor_cost: Text | None = None
-    defect: Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(_one_or_more)] = ()
-    table_capacity: Count | None = None
-    """Connections that it has room for as a NAT; `entry_cost` and `connection_timeout` likewise."""
-    entry_cost: Text | None = None
-    connection_timeout: Text | None = None
-    largest_frame: Count | None = None
-    vlan: Text | None = None
 
 
 def _facts(value: Any) -> Any:
@@ -294,30 +313,15 @@ def _model_of(procedures: tuple[str, ...]) -> type[CampaignFile]:
     for each in options:
         name = each.name.replace("-", "_")
         if name != "repetitions":  # those within one execution are `inner-repetitions`
-            keys.setdefault(f"{name}_" if iskeyword(name) else name, _key(each))
+            # What a procedure's options are by default is left to them.
+            is_of_plan = each is DIRECTION or PLAN_OPTIONS.get(each.field) is each
+            key = _key(each, has_default=is_of_plan)
+            keys.setdefault(f"{name}_" if iskeyword(name) else name, key)
     names = Annotated[tuple[Literal[procedures], ...], BeforeValidator(_one_or_more)]  # type: ignore[valid-type]
     procedure = (names, Field(default=(THROUGHPUT.name,), strict=False))
     suite = create_model("Suite", __base__=Suite, procedure=procedure, **keys)
     suites = Annotated[tuple[suite, ...], Field(strict=False)]  # type: ignore[valid-type]
     return create_model("CampaignFile", __base__=CampaignFile, suite=(suites, ...))
-
-
-def _key(each: OptionField) -> tuple[Any, Any]:
-    """Type and default of an option in a file: what a procedure's options are by default is left to them."""
-    kinds = get_args(each.kind) or (each.kind,)
-    found: Any = Text
-    if each.choices is not None:
-        found = Literal[tuple(str(choice) for choice in each.choices)]
-    elif get_origin(each.kind) is Literal:
-        found = each.kind
-    elif bool in kinds:
-        found = bool
-    elif int in kinds:
-        found = int if each.option.least is None else Annotated[int, Field(ge=each.option.least)]
-    elif any(get_origin(kind) is list for kind in (each.kind, *kinds)):
-        found = Texts
-    is_of_plan = each is DIRECTION or PLAN_OPTIONS.get(each.field) is each
-    return (found, each.default) if is_of_plan and each.default is not None else (found | None, None)
 
 
 def read_campaign(path: Path) -> CampaignFile:

@@ -23,7 +23,7 @@ _TOO_EVEN_FROM = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class ProofFigure:
     """One statistic, as the probability that a perfect generator gives one as extreme."""
 
     where: str
@@ -76,13 +76,13 @@ class PairProof:
     chi_square: ChiSquare | None
     correlation: Correlation | None
 
-    def figures(self, where: str, prefix: str = "") -> Iterator[Figure]:
+    def figures(self, where: str, prefix: str = "") -> Iterator[ProofFigure]:
         if self.coverage is not None:
-            yield Figure(where=where, what=f"{prefix}coverage of pairs", extreme_p=self.coverage.p)
+            yield ProofFigure(where=where, what=f"{prefix}coverage of pairs", extreme_p=self.coverage.p)
         if self.chi_square is not None:
-            yield Figure(where=where, what=f"{prefix}independence", extreme_p=self.chi_square.extreme_p)
+            yield ProofFigure(where=where, what=f"{prefix}independence", extreme_p=self.chi_square.extreme_p)
         if self.correlation is not None:
-            yield Figure(where=where, what=f"{prefix}correlation", extreme_p=self.correlation.p)
+            yield ProofFigure(where=where, what=f"{prefix}correlation", extreme_p=self.correlation.p)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +106,12 @@ class FieldProof:
         """The least number of frames of which chi-square can be judged."""
         return LEAST_EXPECTED * self.values if self.is_proven else 0
 
-    def figures(self, where: str) -> Iterator[Figure]:
+    def figures(self, where: str) -> Iterator[ProofFigure]:
         if not self.is_proven:
             return
-        yield Figure(where=where, what="coverage", extreme_p=self.coverage.p)
+        yield ProofFigure(where=where, what="coverage", extreme_p=self.coverage.p)
         if self.chi_square is not None:
-            yield Figure(where=where, what="chi-square", extreme_p=self.chi_square.extreme_p)
+            yield ProofFigure(where=where, what="chi-square", extreme_p=self.chi_square.extreme_p)
         if self.serial is not None:
             yield from self.serial.figures(where, "serial ")
 
@@ -166,7 +166,7 @@ class StreamProof:
             else f"{self.direction}, stream {self.stream} of {self.streams}"
         )
 
-    def figures(self) -> Iterator[Figure]:
+    def figures(self) -> Iterator[ProofFigure]:
         """Everything that can be judged."""
         for one in self.fields:
             yield from one.figures(f"{self.name}: {title(one.name)}")

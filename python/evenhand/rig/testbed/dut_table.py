@@ -19,11 +19,11 @@ from evenhand.rig.testbed.values import (
     Fact,
     PlanName,
     SshDestination,
-    Table,
+    TomlTable,
 )
 
 
-class DutFacts(Table):
+class DutFacts(TomlTable):
     """What a report says of the DUT, in the user's words; nothing is read from it, and no verdict uses it
     (SEED-07, SEED-81, SEED-84)."""
 
@@ -59,7 +59,7 @@ class DutFacts(Table):
         return [name for name in type(self).model_fields if getattr(self, name) is None]
 
 
-class TestbedDut(Table):
+class TestbedDut(TomlTable):
     """What is known of the DUT before it is tested. Nothing here says how it works (SEED-07).
 
     CPUs are for a DUT on this host, so that the host's doings can be distinguished from its own.

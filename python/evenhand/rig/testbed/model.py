@@ -33,14 +33,14 @@ from evenhand.rig.testbed.engines import check_engines
 from evenhand.rig.testbed.memory import LEAST_MEMORY_MB, needed_memory_mb
 from evenhand.rig.testbed.resources import resources_of
 from evenhand.rig.testbed.tester_tables import TestbedEngine, TestbedPort, Tester
-from evenhand.rig.testbed.values import Duration, Ratio, Table
+from evenhand.rig.testbed.values import Duration, Ratio, TomlTable
 from evenhand.rig.testbed.vlan import tag_octets
 from evenhand.rig.testbed.workers import lay_out_workers
 
 CONFIRMATION = "isolated_test_environment"
 
 
-class TestbedLimits(Table):
+class TestbedLimits(TomlTable):
     """What a trial may show of the tester and still be valid, where this testbed justifies other limits than
     the defaults.
 
@@ -73,7 +73,7 @@ def _limit_set(value: Any) -> Any:
     return {"set": value} if isinstance(value, str) else value
 
 
-class Testbed(Table):
+class Testbed(TomlTable):
     """A whole set-up: two ports, and what the tester may use. Only made for a confirmed isolated environment
     (SEED-80)."""
 

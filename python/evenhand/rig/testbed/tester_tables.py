@@ -18,13 +18,13 @@ from evenhand.rig.testbed.values import (
     Memory,
     RingFrames,
     SshDestination,
-    Table,
+    TomlTable,
 )
 from evenhand.rig.testbed.vlan import LARGEST_VLAN, MOST_TAGS, as_vlans
 from evenhand.rig.testbed.workers import lay_out_workers
 
 
-class TestbedPort(Table):
+class TestbedPort(TomlTable):
     """One port of the tester."""
 
     device: DeviceName
@@ -61,7 +61,7 @@ class TestbedPort(Table):
         return {key: value for key, value in port.items() if value is not None}
 
 
-class Tester(Table):
+class Tester(TomlTable):
     """What the tester may use of its host."""
 
     cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1, strict=False)]

@@ -138,7 +138,7 @@ CountPair = Annotated[
 RingFrames = Annotated[int, Field(ge=64, le=16384)]
 
 
-class Table(BaseModel):
+class TomlTable(BaseModel):
     """A table of the file: no keys but these, and none of another type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -27,7 +27,7 @@ from evenhand.run.campaign.dask_address import (
 )
 from evenhand.run.campaign.events import OnCampaignEvent, PointArrived
 from evenhand.run.campaign.measure import PointOrder
-from evenhand.run.campaign.worker import Answer, measure_here, resources_for, why_not_here
+from evenhand.run.campaign.worker import PointAnswer, measure_here, resources_for, why_not_here
 from evenhand.run.remote_point import check_remote_point, store_remote_point
 from evenhand.run.resume_command import resume_command
 from evenhand.spec.file import Reference
@@ -207,7 +207,7 @@ class ScheduledExecutor:
             return None
         except (distributed.CancelledError, OSError):
             return self._gone()
-        if isinstance(answer, Answer) and isinstance(answer.error, EvenhandError):
+        if isinstance(answer, PointAnswer) and isinstance(answer.error, EvenhandError):
             return answer.error
         try:
             arrived = check_remote_point(

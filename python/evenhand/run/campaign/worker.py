@@ -56,7 +56,7 @@ class Bed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class PointAnswer:
     """What a worker made of an order."""
 
     point: RemotePoint
@@ -201,7 +201,7 @@ class WorkerProcess:
         await self._dask.finished()
         self._calls.shutdown()
 
-    def measure(self, order: PointOrder, task: str, topic: str) -> Answer:
+    def measure(self, order: PointOrder, task: str, topic: str) -> PointAnswer:
         """One point, on this worker's testbed, whatever the order says of one."""
         keeper = CollectingRecorder(self.bed.name)
         mine = replace(
@@ -229,7 +229,7 @@ class WorkerProcess:
         finally:
             not_put_back = self._put_dut_back(mine, keeper)
         error = error or not_put_back
-        return Answer(point=keeper.collected(order.point), error=error)
+        return PointAnswer(point=keeper.collected(order.point), error=error)
 
     def _put_dut_back(self, order: PointOrder, keeper: CollectingRecorder) -> EvenhandError | None:
         """Put back a DUT that was set up over SSH for this point: it is not known whether another point will
@@ -273,7 +273,7 @@ def _tell_while(starting: Future[T], address: str, say: Callable[[str], object])
 _here: WorkerProcess | None = None
 
 
-def measure_here(order: PointOrder, task: str, topic: str) -> Answer:
+def measure_here(order: PointOrder, task: str, topic: str) -> PointAnswer:
     """The task that a scheduler hands to a worker.
 
     Args:
