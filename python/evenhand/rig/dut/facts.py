@@ -196,11 +196,11 @@ def _facts(
     }
 
 
-def told_facts(facts: Mapping[str, Any]) -> dict[str, str]:
-    """The facts that a report has of a DUT, by the keys of the testbed file's `[dut.facts]` (`DutFacts`);
-    only what was told.
+def reported_facts(facts: Mapping[str, Any]) -> dict[str, str]:
+    """The facts of a DUT that a report shows, by the keys of the testbed file's `[dut.facts]` (`DutFacts`);
+    only those that the DUT reported.
 
-    `policing` is not among them: what of a router may drop, only its owner knows.
+    `policing` is not among them: only its owner knows what in a router may drop frames.
     """
     clock, governors = facts["clock_mhz"], ", ".join(facts["governors"])
     low_high = (
@@ -232,8 +232,8 @@ def told_facts(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def with_facts(written: Mapping[str, str | None], facts: Mapping[str, Any]) -> dict[str, str | None]:
-    """What the testbed file tells, and where it tells nothing what was read, with its source."""
-    read = told_facts(facts)
+    """The facts that the testbed file states; for others what was read on the DUT, with its source."""
+    read = reported_facts(facts)
     return {
         name: value if value is not None or name not in read else read[name] + READ_THERE
         for name, value in written.items()
