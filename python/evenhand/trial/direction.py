@@ -31,8 +31,8 @@ class ReceiverTally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """Of the frames received in time, and of copies that came to another CPU than the first; None where there is
-    no such frame."""
+    """Latency of the frames received in time, and of copies that came to another CPU than the first; None
+    where there is no such frame."""
 
     count: int
     min_ns: float | None
