@@ -248,7 +248,7 @@ class EngineGroup:
                     asked.stop()
                 if now > give_up:
                     for name in asked.waiting:
-                        lost.setdefault(name, "it did not stop when it was told to")
+                        lost.setdefault(name, "it did not stop on request")
                     break
                 end_s = stop.end_s()
                 for member in self.members:
