@@ -54,8 +54,7 @@ KindArgument = Annotated[
     ),
 ]
 ForceOption = Annotated[
-    bool,
-    typer.Option("--force", help="Proceed even if a tester is using the lab; this spoils its trial."),
+    bool, typer.Option("--force", help="Proceed even if a tester is using the lab; this spoils its trial.")
 ]
 
 

@@ -144,7 +144,7 @@ class OpenTester:
         if self.established is None:
             raise RequestError(
                 f"the frames of {self.profile.plan.title} belong to connections, but none are to be"
-            " established",
+                " established",
                 code="procedure.no-connections",
                 where="plan",
                 next_step="Say how many, and at which rate they are opened: --established 100k"

@@ -27,10 +27,11 @@ from tests.rig.dut.test_over_ssh import PLANS, document, done, refused, run
 pytestmark = [pytest.mark.root, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
 TAKEN = (("left.100", "END"), ("dev", "via"), ("up", "all."), ("a--help", "default-"))
 """Left and right: a letter, then letters, digits and '._-'. No kernel takes a colon."""
-REFUSED = r"""
+WORDS = r"""
 a;b $(id) `x` 'q' "q" * -x --help ..x a\b é a%b a@b 0 a&b a|b
 a>b a#b #a ~ {a,b} a!b a=b [a] a? $HOME a+b a,b ^a . _a
-""".split()
+"""
+REFUSED = tuple(WORDS.split())
 OTHERS = (*(name for name in REFUSED if name not in ("a%b", ".")), "x..", "..y", ".z", "a\u2028b", "\x85")
 """Of interfaces that are nobody's business."""
 
