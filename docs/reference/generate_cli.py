@@ -37,12 +37,12 @@ Every verb has `--help` with an example. Results go to stdout, progress and note
 | 3 | host not ready: no permission, no device, no engine, no answer from the DUT, hosts that it does not reach, what `--require` asks for |
 | 4 | bug |
 | 5 | what was found cannot be written to stdout: a full disk, a closed descriptor; what is stored in files is stored |
-| 141 | the reader of stdout has gone (`\| head`), as if SIGPIPE had ended the program; nothing is said |
+| 141 | the reader of stdout has closed the pipe (`\| head`), as if SIGPIPE had ended the program; no message is written |
 | 130, 143 | interrupted by Ctrl-C, by SIGTERM |
 
 An error is three lines on stderr: what is wrong, where, what to do next. `--debug` adds the trace.
 
-With `--json` the same is on stdout, under `error` ([contract/error.schema.json](../../contract/error.schema.json)): `what`, `where` and `next`; `code`, the exit code; and `id`, which tells errors apart in a script, such as `plan.unknown-name`. An `id` stays when the words of its message change.
+With `--json` the same is on stdout, under `error` ([contract/error.schema.json](../../contract/error.schema.json)): `what`, `where` and `next`; `code`, the exit code; and `id`, which identifies the error in a script, such as `plan.unknown-name`. An `id` stays when the words of its message change.
 """  # noqa: E501  (Markdown)
 
 

@@ -152,7 +152,8 @@ const std::vector<Case> cases{
     {"PAUSE is all ones behind", [](auto& s) { s.after().pause_frames = ones_64; s.lose(4); }, Verdict::fail, dut},
     // backwards and forwards again
     {"reset, and past the first reading again",
-     [](auto& s) { s.before().received_frames = 40; s.after().received_frames = 40 + frames; s.lose(3); }, Verdict::fail, dut},
+     [](auto& s) { s.before().received_frames = 40; s.after().received_frames = 40 + frames; s.lose(3); },
+     Verdict::fail, dut},
     {"reset to zero", [](auto& s) { s.lose(4); s.after().received_frames = 0; }, Verdict::invalid, counters},
     {"one back", [](auto& s) { s.before().missed_frames = 5; s.after().missed_frames = 4; }, Verdict::invalid,
      counters},
@@ -179,7 +180,8 @@ const std::vector<Case> cases{
      Verdict::fail, dut},
     // two names of one drop
     {"two extended statistics of the same drop",
-     [](auto& s) { s.hide("rx_discards_phy", 0, 4); s.hide("rx_out_of_buffer", 9, 13); s.lose(8); }, Verdict::fail, dut},
+     [](auto& s) { s.hide("rx_discards_phy", 0, 4); s.hide("rx_out_of_buffer", 9, 13); s.lose(8); },
+     Verdict::fail, dut},
     {"two extended statistics of the same drop explain it once",
      [](auto& s) { s.hide("rx_discards_phy", 0, 4); s.hide("rx_out_of_buffer", 9, 13); s.lose(4); }, Verdict::invalid,
      missed},

@@ -432,9 +432,9 @@ def test_a_timeout_for_each_frame_is_refused(evenhand: Run, tmp_path: Path) -> N
     [
         ("siitperf-tp 84 100000 60 2000 2", "5 arguments; siitperf-tp has 6"),
         ("siitperf-tp 84 100000 60 2000 2 2 1000 500 100 2000 5000", "11 arguments"),
-        ("siitperf-tp 60 100000 60 2000 2 2", "'60' is no IPv6 frame size"),
-        ("siitperf-tp 84 0 60 2000 2 2", "'0' is no rate"),
-        ("siitperf-tp 84 100000 x 2000 2 2", "'x' is no duration"),
+        ("siitperf-tp 60 100000 60 2000 2 2", "'60' is not a valid IPv6 frame size"),
+        ("siitperf-tp 84 0 60 2000 2 2", "'0' is not a valid rate"),
+        ("siitperf-tp 84 100000 x 2000 2 2", "'x' is not a valid duration"),
         ("siitperf-tp 84 100000 60 2000 2 2; reboot", "arguments"),
         ("siitperf-lat 84 1000 60 2000 2 2 60 500", "a delay of 60 s in a trial of 60 s"),
         ("siitperf-pdv 84 1000 60 2000 2 2 62000", "longer than the trial"),

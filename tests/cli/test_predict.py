@@ -17,11 +17,11 @@ from tests.cli.running import Ended
 
 Run = Callable[..., Ended]
 
-ETHTOOL = """RX flow hash indirection table for eth0 with 4 RX ring(s):
+ETHTOOL = f"""RX flow hash indirection table for eth0 with 4 RX ring(s):
     0:      0     1     2     3     0     1     2     3
     8:      3     2     1     0     3     2     1     0
 RSS hash key:
-be:ac:01:fa:be:ac:01:fa:be:ac:01:fa:be:ac:01:fa:be:ac:01:fa:be:ac:01:fa:be:ac:01:fa:be:ac:01:fa:be:ac:01:fa:be:ac:01:fa:be:ac:01:fa:be:ac:01:fa:be:ac:01:fa
+{":".join(["be:ac:01:fa"] * 13)}
 RSS hash function:
     toeplitz: on
 """

@@ -41,7 +41,7 @@ def test_nothing_is_fetched_and_nothing_is_run() -> None:
     page = render_comparison(compare([one, one]))
     assert "<script" not in page
     assert re.findall(r'(?:src|href)="(?!#)[^"]*"', page) == []
-    assert "Nothing differs in what is known of them." in page
+    assert "No differences between the set-ups are known." in page
 
 
 def test_what_a_file_says_is_escaped() -> None:

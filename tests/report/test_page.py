@@ -204,10 +204,11 @@ def test_what_nobody_said_of_the_dut_is_named() -> None:
     than one unknown."""
     shown = Page(text_of(4)).shown
     assert (
-        "Not stated of the DUT: kernel parameters that limit it, possible policing of the traffic." in shown
+        "Not stated about the DUT: kernel parameters that limit it, possible policing of the traffic."
+        in shown
     )
     unknown = page_of(small(testbeds={"lab one": {"dut": None}})).shown
-    assert f"Not stated of the DUT: {', '.join(DUT_FACTS.values())}." in unknown
+    assert f"Not stated about the DUT: {', '.join(DUT_FACTS.values())}." in unknown
 
 
 def test_deviations_are_told_once_and_the_single_pair_of_the_campaign_counts() -> None:

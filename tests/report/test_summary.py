@@ -261,8 +261,8 @@ def test_curves_at_the_same_places_are_drawn_beside_each_other() -> None:
         for label in "ab"
     ]
     together, alone = addresses_picture("p", "t", curves), addresses_picture("p", "t", curves[:1])
-    assert "drawn slightly beside each other" in together.caption
-    assert "beside" not in alone.caption
+    assert "drawn slightly apart" in together.caption
+    assert "apart" not in alone.caption
 
 
 def test_loss_over_time_names_point_load_and_direction() -> None:

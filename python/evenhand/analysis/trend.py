@@ -111,14 +111,14 @@ def _in_order(records: Sequence[CampaignRecord], over: Over) -> list[CampaignRec
             moment = moment_of(record)
         except ValueError:
             raise RequestError(
-                f"this run has no time at which it was begun: {record.created_at[:40]!r}",
+                f"this run has no start time: {record.created_at[:40]!r}",
                 code="analysis.run-without-time",
                 where=record.path.name,
                 next_step="Leave this file out.",
             ) from None
         if moment in moments:
             raise RequestError(
-                f"{moments[moment].path.name} and {record.path.name} were begun in the same millisecond,"
+                f"{moments[moment].path.name} and {record.path.name} were started in the same millisecond,"
                 f" {record.created_at}: they are one run",
                 code="analysis.run-twice",
                 where=record.path.name,
@@ -132,7 +132,7 @@ def _in_order(records: Sequence[CampaignRecord], over: Over) -> list[CampaignRec
     untold = [record for record, version in zip(ordered, versions, strict=True) if version is None]
     if untold:
         raise RequestError(
-            f"{len(untold)} of {len(ordered)} runs do not tell the version of their DUT",
+            f"{len(untold)} of {len(ordered)} runs do not state the version of their DUT",
             code="analysis.run-without-version",
             where=_named(untold),
             next_step="State system or kernel in [dut.facts] of the testbed file before you measure, or use"

@@ -16,7 +16,7 @@ def suggestion(word: str, known: Iterable[str], *, cutoff: float = USUAL_CUTOFF)
     """None if none is near.
 
     Args:
-        cutoff: The least likeness that counts, from 0 to 1.
+        cutoff: The least similarity that counts, from 0 to 1.
     """
     by_letters = {name.casefold(): name for name in known}
     # `ios` is not a misspelling of `cisco-ios`, but a part of it.
@@ -26,9 +26,8 @@ def suggestion(word: str, known: Iterable[str], *, cutoff: float = USUAL_CUTOFF)
     near = get_close_matches(word.casefold(), by_letters, n=len(by_letters) or 1, cutoff=cutoff)
     if not near:
         return None
-    # Among names that are equally like it, prefer the one that begins as it does: `nat45` is nat44 rather
-    # than nat64.
-    best = max(near, key=lambda name: (_likeness(word, name), _common_beginning(word.casefold(), name)))
+    # Of names that are equally like it, the one that begins as it does: `nat45` is nat44 rather than nat64.
+    best = max(near, key=lambda name: (_similarity(word, name), _common_beginning(word.casefold(), name)))
     return by_letters[best]
 
 
@@ -36,5 +35,5 @@ def _common_beginning(a: str, b: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
 
-def _likeness(word: str, name: str) -> float:
+def _similarity(word: str, name: str) -> float:
     return SequenceMatcher(None, name, word.casefold()).ratio()

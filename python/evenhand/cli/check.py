@@ -17,7 +17,7 @@ from evenhand.base.units import parse_duration
 from evenhand.cli.ceiling import read_ceiling_goal
 from evenhand.cli.check_run import CheckRun
 from evenhand.cli.common import DEFAULT_SEED, EngineOption, JsonOption, SeedOption, warn_about, write_json
-from evenhand.cli.error_output import error_part, told
+from evenhand.cli.error_output import error_part, reported
 from evenhand.cli.options import with_options
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.plan import AddressPlan
@@ -76,7 +76,7 @@ def check(
         typer.Option(
             "--pull",
             metavar="TIME",
-            help="With --cable: for so long you may pull the cable and plug it in again.",
+            help="With --cable: time in which you may pull the cable and plug it in again.",
         ),
     ] = None,
     ports_only: Annotated[
@@ -117,9 +117,11 @@ def check(
         ),
     ] = None,
     duration: Annotated[
-        str, typer.Option("--duration", metavar="TIME", help="Of the ceiling's trials.")
+        str, typer.Option("--duration", metavar="TIME", help="Duration of the ceiling's trials.")
     ] = "1s",
-    precision: Annotated[str, typer.Option("--precision", metavar="RATIO", help="Of the ceiling.")] = "5%",
+    precision: Annotated[
+        str, typer.Option("--precision", metavar="RATIO", help="Precision at which the ceiling search stops.")
+    ] = "5%",
     limits: LimitOptions,
     seed: SeedOption = DEFAULT_SEED,
     engine: EngineOption = None,
@@ -190,7 +192,7 @@ def check(
     if json_output:
         write_json({**run.to_document(), "error": error_part(error)})
     if error is not None:
-        raise told(error)
+        raise reported(error)
 
 
 def _check_options(testbed: str | None, *, ports_only: bool, required: list[Requirement]) -> None:
@@ -232,7 +234,7 @@ def _read_cable(testbed: str | None, cable: Path | None, pull: str | None, *, ex
         )
     if excluded:
         raise RequestError(
-            "the ports are joined by a cable: there is no DUT, and no other check of them",
+            "a cable joins the ports, so there is no DUT: --cable cannot be combined with other checks",
             code="cli.cable-excludes",
             where="--cable",
             next_step="Leave out --looped, --ports-only and --require.",

@@ -232,9 +232,9 @@ class CheckRun:
             checks = sum(len(test.checks) for test in tests.values())
             bad = sum(len(test.bad) for test in tests.values())
             console.print(
-                f"{checks} checks, {bad} bad. All of it is in {file}: counts of frames and of the"
-                " ports, names of drivers, versions, and this host's system and CPU; no addresses of this"
-                " host, no names of its users or programs. You may send it to Evenhand's maintainers.",
+                f"{checks} checks, {bad} bad. The results are in {file}: frame and port counters, driver"
+                " names, versions, and this host's system and CPU. The file contains no addresses of this"
+                " host and no names of its users or programs. You may send it to Evenhand's maintainers.",
                 markup=False,
             )
 

@@ -59,7 +59,7 @@ def demo(
             "--html",
             metavar="FILE",
             help=(
-                "Where to write the reference router's page. Default: beside the run file, with the"
+                "Write the reference router's page to this file. Default: next to the run file, with the"
                 " same name."
             ),
         ),

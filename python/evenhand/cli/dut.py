@@ -74,7 +74,9 @@ class Hash(StrEnum):
 def setup(
     name: NameArgument,
     *,
-    system: Annotated[System, typer.Option("--os", metavar="|".join(System), help="Of the DUT.")],
+    system: Annotated[
+        System, typer.Option("--os", metavar="|".join(System), help="Operating system of the DUT.")
+    ],
     left: Annotated[
         str | None,
         typer.Option(
@@ -97,8 +99,7 @@ def setup(
         typer.Option(
             "--hash",
             metavar="type1|type2",
-            help="Hash of the DUT's NICs: addresses, or addresses and UDP ports (Linux). Default: left as it"
-            " is.",
+            help="Hash of the DUT's NICs: addresses, or addresses and UDP ports (Linux). Default: unchanged.",
         ),
     ] = None,
     static_neighbors: Annotated[

@@ -92,7 +92,7 @@ def apply_setup(
         typer.Option(
             "--static-neighbors",
             metavar="MAC,MAC",
-            help="MACs of the tester's ports, for a DUT that must not resolve them; of several engines one"
+            help="MACs of the tester's ports, for a DUT that must not resolve them; with several engines, one"
             " pair after the other.",
         ),
     ] = None,
@@ -179,11 +179,13 @@ def status(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
         write_json({"command": "dut status", **_dut(on), "held": None if held is None else _held(held)})
     elif held is not None:
         _say(f"{on.destination} is set up for {held.plan}: {_changes(held)}.")
-        ended = {True: "It still runs.", False: "That process has ended.", None: ""}[held.holder.lives()]
-        _say(f"By {held.holder.name}. {ended if held.holder.kind == 'run' else ''}".rstrip())
+        ended = {True: "That process is still running.", False: "That process has ended.", None: ""}[
+            held.holder.lives()
+        ]
+        _say(f"It was set up by {held.holder.name}. {ended if held.holder.kind == 'run' else ''}".rstrip())
         _say(f"Restore it with: evenhand dut undo {testbed}")
     elif is_new:
-        _say(f"Somebody has begun to set up {on.destination}, but has not changed anything yet.")
+        _say(f"A set-up of {on.destination} has begun, but nothing has been changed yet.")
     elif here is not None:
         _say(
             f"{on.destination} has no record of a set-up, but this host has one for"

@@ -13,12 +13,12 @@ from evenhand.cli.common import err, write_json
 from evenhand.report.plain import visible
 
 E = TypeVar("E", bound=EvenhandError)
-_TOLD = "the document contains the error"
+_REPORTED = "the document contains the error"
 
 
 def error_part(error: EvenhandError | None) -> dict[str, Any] | None:
-    """What is written under `error` in a document: `id` is which error it is, `code` the exit code. None for
-    none."""
+    """The value of `error` in a document: `id` names the error, `code` is the exit code; None if there is no
+    error."""
     if error is None:
         return None
     return {
@@ -30,20 +30,20 @@ def error_part(error: EvenhandError | None) -> dict[str, Any] | None:
     }
 
 
-def told(error: E) -> E:
-    """Mark an error that a verb's own document has under `error`, beside what it found: there is one
-    document, not two."""
-    error.add_note(_TOLD)
+def reported(error: E) -> E:
+    """Mark an error that a verb's own document already contains under `error`, next to what the verb found,
+    so that no second document is written."""
+    error.add_note(_REPORTED)
     return error
 
 
-def tell(error: EvenhandError, command: str | None, *, is_json: bool, is_debug: bool) -> int:
-    """Report it; returns the exit code.
+def report_error(error: EvenhandError, command: str | None, *, is_json: bool, is_debug: bool) -> int:
+    """Write the error to stderr, and with --json a document to stdout; returns the exit code.
 
     Args:
         command: The verb; None if it is not known.
     """
-    if is_json and _TOLD not in getattr(error, "__notes__", ()):
+    if is_json and _REPORTED not in getattr(error, "__notes__", ()):
         write_json({"command": command, "error": error_part(error)})
     if is_debug:
         traceback.print_exception(error, file=sys.stderr)

@@ -54,7 +54,7 @@ KindArgument = Annotated[
     ),
 ]
 ForceOption = Annotated[
-    bool, typer.Option("--force", help="Also if a tester is using the existing lab; this spoils its trial.")
+    bool, typer.Option("--force", help="Proceed even if a tester is using the lab; this spoils its trial.")
 ]
 
 
@@ -114,7 +114,7 @@ def up(
     lab: Lab
     if nat_ports is not None and address_plan.nat is None:
         raise RequestError(
-            f"the DUT of the lab {kind} with {address_plan.title} is no NAT",
+            f"the DUT of the lab {kind} with {address_plan.title} is not a NAT",
             code="cli.option-not-here",
             where="--nat-ports",
             next_step=f"Omit it, or use: evenhand lab up {kind} --plan nat44",

@@ -20,7 +20,7 @@ from evenhand.cli.common import (
     warn_about,
     write_json,
 )
-from evenhand.cli.error_output import error_part, told
+from evenhand.cli.error_output import error_part, reported
 from evenhand.cli.options import with_options
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.procedure import check_reachable, open_tester
@@ -115,7 +115,7 @@ def learn_hosts(
                 result, next_step="Check the DUT's routes, its neighbour table, and the limits of that table."
             )
         except HostError as error:
-            unreachable = told(error)
+            unreachable = reported(error)
     if json_output:
         document = {
             "command": "learn",

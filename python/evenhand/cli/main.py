@@ -17,7 +17,7 @@ from evenhand.base.lazy_import import lazy_import
 from evenhand.base.new_file import is_disk_full
 from evenhand.base.version import VERSION
 from evenhand.cli import streams
-from evenhand.cli.error_output import tell
+from evenhand.cli.error_output import report_error
 from evenhand.cli.registry import GROUPS, register, verb_names
 from evenhand.cli.verbs import Verbs
 
@@ -36,7 +36,7 @@ def app_of(names: tuple[str, ...] = ()) -> Verbs:
     app = Verbs(
         help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can trust.",
         epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 5 the output"
-        " cannot be written, 130 interrupted, 141 nobody reads the output."
+        " cannot be written, 130 interrupted, 141 output pipe closed."
         " Try: evenhand plan show gateway-v4",
         no_args_is_help=True,
         rich_markup_mode="rich",
@@ -51,7 +51,7 @@ def app_of(names: tuple[str, ...] = ()) -> Verbs:
 def app_for(arguments: Sequence[str]) -> Verbs:
     """The command with the one verb that this command line names, or with all if its first word is none."""
     first = arguments[0] if arguments else ""
-    if first == "--version":  # is handled before a verb is looked at, and all verbs take a second to load
+    if first == "--version":  # is printed without looking at a verb, and all verbs take a second to load
         return app_of(("status",))
     return app_of((first,) if first in verb_names() else ())
 
@@ -80,11 +80,11 @@ def main(arguments: list[str]) -> int:
     is_debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
 
-    def told(error: EvenhandError) -> int:
-        return tell(error, _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
+    def report(error: EvenhandError) -> int:
+        return report_error(error, _command_of(arguments), is_json="--json" in arguments, is_debug=is_debug)
 
-    def told_as_typed(error: EvenhandError) -> int:
-        return told(usage.as_typed(error, arguments, _options_of(arguments)))
+    def report_as_typed(error: EvenhandError) -> int:
+        return report(usage.as_typed(error, arguments, _options_of(arguments)))
 
     try:
         code = app_for(arguments).built(arguments, standalone_mode=False, prog_name="evenhand")
@@ -93,17 +93,19 @@ def main(arguments: list[str]) -> int:
         streams.drop()
         if error.is_closed_pipe:
             return streams.BROKEN_PIPE
-        return told_as_typed(error)
+        return report_as_typed(error)
     except EvenhandError as error:
-        return told_as_typed(error)
+        return report_as_typed(error)
     except typer.TyperException as error:
         return (
-            RequestError.exit_code if usage.is_plain_help(error) else told_as_typed(usage.usage_error(error))
+            RequestError.exit_code
+            if usage.is_plain_help(error)
+            else report_as_typed(usage.usage_error(error))
         )
     except (OSError, MemoryError) as error:
-        return told(_of_the_host(error))
+        return report(_of_the_host(error))
     except Exception as error:
-        return told(_bug(error))
+        return report(_bug(error))
     if code == INTERRUPTED:
         print("Interrupted.", file=sys.stderr)
     return code if isinstance(code, int) else 0

@@ -84,8 +84,8 @@ class NatOptions:
         typer.Option(
             "--nat-addresses",
             metavar="paired|one",
-            help="Each host has an address of the pool for itself (default), or all have the pool's first, as"
-            " with masquerading.",
+            help="Addresses that the NAT gives to hosts: each its own address of the pool (default), or all"
+            " of them the pool's first, as with masquerading.",
         ),
     ] = None
     nat_table: Annotated[
@@ -95,8 +95,8 @@ class NatOptions:
             metavar="N",
             min=1,
             max=2**31 - 2**14,
-            help="Connections that the table of the NAT takes at most, with a bucket for each. Default: as"
-            " the DUT has it.",
+            help="Maximum number of connections in the NAT's table, which has a bucket for each. Default: the"
+            " DUT's own setting.",
         ),
     ] = None
 

@@ -90,7 +90,7 @@ OTHER_NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "-6": _IPV6,
     "--ipv4": _IPV4,
     "-4": _IPV4,
-    "--version": ((_ANY, "`evenhand --version` tells it."),),
+    "--version": ((_ANY, "Run `evenhand --version`."),),
 }
 """By name, or by verb and name: what is said after an option or an argument that the verb must have.
 The first that fits is."""

@@ -35,7 +35,7 @@ def export_plan(
     name: NameArgument,
     *,
     rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="Load per direction.")],
-    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Of the sending.")] = "60s",
+    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Duration of sending.")] = "60s",
     frame_size: FrameSizeOption = None,
     direction: DirectionOption = DirectionName.BOTH,
     shape: ShapeOptions,

@@ -26,7 +26,7 @@ def prune(
     ],
     days: Annotated[
         int | None,
-        typer.Option("--days", metavar="N", min=1, help="Delete runs that were begun more than N days ago."),
+        typer.Option("--days", metavar="N", min=1, help="Delete runs started more than N days ago."),
     ] = None,
     size: Annotated[
         str | None,

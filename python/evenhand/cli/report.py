@@ -26,7 +26,7 @@ def report(
             "--html",
             metavar="FILE",
             help=(
-                "The page to write. Default: beside the run file, with the same name; for a run of evenhand"
+                "The page to write. Default: next to the run file, with the same name; for a run of evenhand"
                 " demo, which has a page of its own, the name ends in -report. An older page is replaced."
             ),
         ),

@@ -39,7 +39,7 @@ def stored_and_source(file: Path, run: Path | None, *, is_resumed: bool) -> tupl
         found = find_source(file, source)
         if found is None:
             raise RequestError(
-                f"it was made from {source}, which is neither beside it, nor in the current"
+                f"it was made from {source}, which is neither next to it, nor in the current"
                 " folder, nor at its original place",
                 code="cli.campaign-file-not-found",
                 where=str(file),

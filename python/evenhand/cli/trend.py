@@ -30,14 +30,14 @@ def trend(
         Over,
         typer.Option(
             "--over",
-            help="The order of the runs: when they were begun, or the version of their DUT (its kernel or"
-            " system, as the testbed tells it).",
+            help="The order of the runs: when they were started, or the version of their DUT (its kernel or"
+            " system, as stated in the testbed file).",
         ),
     ] = "time",
     last: Annotated[
         int | None,
         typer.Option(
-            "--last", metavar="N", min=1, help="Only the N runs that were begun last. Default: all."
+            "--last", metavar="N", min=1, help="Only the N runs that were started last. Default: all."
         ),
     ] = None,
     anyway: Annotated[

@@ -68,7 +68,7 @@ class OtgReader:
 
     def wrong(self, key: str, value: object, wanted: str) -> RequestError:
         return RequestError(
-            f"{shown(str(value))} is no {wanted}",
+            f"{shown(str(value))} is not {wanted}",
             code="exchange.wrong-value",
             where=f"{self.path}: {key}",
             next_step="Correct it there, following OTG's models.",
@@ -125,7 +125,7 @@ class OtgFlow:
         for header, kind in zip(headers, kinds, strict=True):
             fields = header.get(kind, {})
             if not isinstance(fields, dict):
-                raise self._reader.wrong(f"{self._at}.{kind}", fields, "header")
+                raise self._reader.wrong(f"{self._at}.{kind}", fields, "a header")
             for name, field in fields.items():
                 self._read_field(f"{self._at}.{kind}.{name}", str(kind), name, field)
             wanted = {"ethernet": (), "udp": ("src_port", "dst_port")}.get(str(kind), ("src", "dst"))
@@ -173,16 +173,16 @@ class OtgFlow:
         if choice == "value":
             return Pattern(mode="fixed", first=self._number(at, inner, is_address), step=1, count=1)
         if not isinstance(inner, dict):
-            raise self._reader.wrong(at, inner, f"pattern of {choice}")
+            raise self._reader.wrong(at, inner, f"a pattern of {choice}")
         if choice == "random":
             first, last = (self._number(at, inner.get(end), is_address) for end in ("min", "max"))
             if first > last:
-                raise self._reader.wrong(at, inner.get("min"), "minimum")
+                raise self._reader.wrong(at, inner.get("min"), "a minimum")
             return Pattern(mode="pseudorandom", first=first, step=1, count=last - first + 1)
         start, step = (self._number(at, inner.get(key), is_address) for key in ("start", "step"))
         count = inner.get("count")
         if type(count) is not int or count < 1:
-            raise self._reader.wrong(at, count, "count")
+            raise self._reader.wrong(at, count, "a count")
         lowest = start if choice == "increment" else start - (count - 1) * step
         top = 2 ** (16 if not is_address else 32 if self.version == 4 else 128)
         if not 0 <= lowest <= lowest + (count - 1) * step < top:
@@ -194,12 +194,12 @@ class OtgFlow:
     def _number(self, at: str, value: object, is_address: bool) -> int:
         if not is_address:
             if type(value) is not int or not 0 <= value <= 65535:
-                raise self._reader.wrong(at, value, "number of 16 bits")
+                raise self._reader.wrong(at, value, "a number of 16 bits")
             return value
         try:
             return int(ipaddress.IPv4Address(value) if self.version == 4 else ipaddress.IPv6Address(value))
         except (ValueError, TypeError):
-            raise self._reader.wrong(at, value, f"IPv{self.version} address") from None
+            raise self._reader.wrong(at, value, f"an IPv{self.version} address") from None
 
     def _read_udp(self, at: str, name: str, pattern: Pattern) -> None:
         _, option, default = next(entry for entry in _PORT_FIELDS if entry[0] == name)

@@ -84,7 +84,7 @@ def _read_ports(reader: OtgReader) -> str | None:
     if not isinstance(ports, list) or not all(
         isinstance(port, dict) and isinstance(port.get("name"), str) for port in ports
     ):
-        raise reader.wrong("ports", ports, "list of ports with names")
+        raise reader.wrong("ports", ports, "a list of ports with names")
     for number, (side, port) in enumerate(zip(SIDES, ports, strict=False)):
         reader.row(f"ports[{number}].name", port["name"], Became.MAPPED, side)
         others = sorted(port.keys() - {"name"})

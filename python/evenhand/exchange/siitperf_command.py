@@ -97,7 +97,7 @@ def read_command(text: str, *, is_stateful: bool) -> SiitperfCommand:
 def _read(key: str, word: str, least: int, most: int) -> int:
     if not _NUMBER.fullmatch(word) or not least <= int(word) <= most:
         raise RequestError(
-            f"{shown(word)} is no {key}",
+            f"{shown(word)} is not a valid {key}",
             code="exchange.wrong-value",
             where=WHERE,
             next_step=f"Write a whole number from {least} to {most}, as siitperf requires.",

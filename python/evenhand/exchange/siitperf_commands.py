@@ -70,7 +70,7 @@ def command_rows(typed: SiitperfCommand, traffic: ImportedTraffic) -> list[Impor
 
 def _share_row(n: int, m: int, traffic: ImportedTraffic) -> tuple[Became, str]:
     if traffic.has_state and m < n:
-        return Became.REFUSED, "there is no background traffic beside connections: all frames are of them"
+        return Became.REFUSED, "there is no background traffic: all frames belong to connections"
     if traffic.share is None:
         return (
             Became.MAPPED,

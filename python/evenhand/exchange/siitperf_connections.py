@@ -18,7 +18,7 @@ from evenhand.exchange.siitperf_prefix import host_behind, plan_behind, prefixes
 from evenhand.plan import make_plan
 from evenhand.plan.translation import PREFIX_LENGTHS
 
-NOT_YET = "there is no plan whose connections go from IPv4 to IPv6, or beside which there is other traffic"
+NOT_YET = "no plan has connections from IPv4 to IPv6, or other traffic in addition to connections"
 STATEFUL_KEYS = ("Stateful", "Enumerate-ports", "Enumerate-ips", "Responder-tuples", "Responder-ports")
 INITIATOR_ON_THE_RIGHT = 2
 """Value of `Stateful`."""
@@ -152,7 +152,7 @@ def connection_notes(typed: SiitperfCommand | None) -> list[str]:
     ]
     if typed is None:
         notes.append(
-            "How many connections there are, and how fast they are opened, stands on siitperf's command line"
-            " (N and R): with --command the commands have both."
+            "The number of connections and the rate at which they are opened are given on siitperf's command"
+            " line (N and R): with --command, the commands contain both."
         )
     return notes

@@ -109,7 +109,7 @@ def _check_unlike_hosts(translated: AddressPlan, other: AddressPlan) -> None:
                 f" addresses that {translated.title} gives to translated ones",
                 code="plan.networks-overlap",
                 where="first, second",
-                next_step="Name a plan of the other IP version beside it, such as gateway-v6.",
+                next_step="Combine it with a plan of the other IP version, such as gateway-v6.",
             )
 
 

@@ -67,7 +67,8 @@ class HostRange:
             )
         if (not is_v6 or self.networks is not None) and (self.offset % 2 or self.gap):
             raise PlanError(
-                f"a host number at octets {self.offset} and {self._low_octet}, in IPv4 or beside networks",
+                f"a host number at octets {self.offset} and {self._low_octet}, in IPv4 or together with"
+                " networks",
                 code="plan.wrong-octets",
                 where="hosts",
                 next_step="Use an even octet and the next one.",

@@ -195,7 +195,7 @@ def _counter_checks(
         after = result.raw["ports"][side]["after"]
         name = f"{what}, {side}: counters"
         if not after["is_read"]:
-            yield CableCheck(name=name, state=CableState.ABSENT, found="the driver does not tell them")
+            yield CableCheck(name=name, state=CableState.ABSENT, found="the driver does not report them")
             continue
         lost = {
             key: change[side][key]

@@ -311,7 +311,7 @@ def _run(
     name = conditions.pop("name", None) or "connections"
     if conditions.get("established") is not None:
         raise RequestError(
-            "connections that are established before: this test opens its own",
+            "connections cannot be established beforehand: this test opens its own",
             code="procedure.opens-its-own",
             where="--established",
             next_step="Omit it; --connections says how many each trial opens.",

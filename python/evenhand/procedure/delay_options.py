@@ -54,7 +54,7 @@ class DelayOptions:
             help="Exclude frames that are due before this time. Default: as in the RFC.",
         ),
     ] = None
-    repetitions: Annotated[int, Option(metavar="N", help="Trials that count.")] = REPETITIONS
+    repetitions: Annotated[int, Option(metavar="N", help="Number of valid trials.")] = REPETITIONS
     own_loop: Annotated[
         bool,
         Option(

@@ -83,7 +83,7 @@ def _not_started(name: str, ssh: str | None, error: EvenhandError) -> EvenhandEr
     where = f"engine {name}" if ssh is None else f"engine {name}, {ssh}"
     if ssh is not None and isinstance(error, EngineError):
         return HostError(
-            f"engine {name} is not reached: {error.what}",
+            f"engine {name} cannot be reached: {error.what}",
             code="procedure.engine-not-reached",
             where=where,
             next_step=f"Try it by hand: ssh {ssh} evenhand-engine --about",

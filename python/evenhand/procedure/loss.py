@@ -301,7 +301,9 @@ class LossOptions:
     step: Annotated[
         str, Option(grammar=RATIO, help="Step between loads, as a share of the maximum; at most 10%.")
     ] = "10%"
-    duration: Annotated[str, Option(grammar=DURATION, sets="duration_s", help="Of each trial.")] = "60s"
+    duration: Annotated[str, Option(grammar=DURATION, sets="duration_s", help="Duration of each trial.")] = (
+        "60s"
+    )
 
 
 def _goal(options: LossOptions, retries: Retries, known: KnownThroughput | None) -> LossGoal:

@@ -105,16 +105,18 @@ class RecoveryOptions:
         ),
     ] = None
     after: AfterOption = None
-    duration: Annotated[str, Option(grammar=DURATION, sets="duration_s", help="Of the overload.")] = "60s"
+    duration: Annotated[
+        str, Option(grammar=DURATION, sets="duration_s", help="Duration of the overload.")
+    ] = "60s"
     observe: Annotated[
         str,
         Option(
             grammar=DURATION,
             sets="observe_s",
-            help="Duration of the load that follows, half of the overload.",
+            help="Duration of the load that follows, which is half the overload.",
         ),
     ] = "60s"
-    repetitions: Annotated[int, Option(metavar="N", help="Trials that count.")] = REPETITIONS
+    repetitions: Annotated[int, Option(metavar="N", help="Number of valid trials.")] = REPETITIONS
 
 
 def _goal(options: RecoveryOptions, retries: Retries, known: KnownThroughput | None) -> RecoveryGoal:

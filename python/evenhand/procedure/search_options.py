@@ -58,8 +58,8 @@ class SearchOptions:
         Option(
             sets="known_fps",
             metavar="auto|RATE",
-            help="Where binary and tst009 look first: at a rate that is already known, or (auto) at the"
-            " rate that the loss at the maximum suggests. Both bounds are verified in any case.",
+            help="Start binary and tst009 at a rate that is already known, or (auto) at the rate that the"
+            " loss at the maximum suggests. Both bounds are verified in either case.",
             panel=_PANEL,
         ),
     ] = None

@@ -252,7 +252,7 @@ class TearDownOptions:
         "400000"
     )
     repetitions: Annotated[
-        int, Option(metavar="N", least=1, help="How often they are opened and removed.")
+        int, Option(metavar="N", least=1, help="Number of times the connections are opened and removed.")
     ] = REPETITIONS
 
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from evenhand.rig import Inside, Setup
 
 RESOLVE_TIMEOUT_S = 5.0
-REOPENED = "A port of the tester had stopped: the engine was started again, which opens its ports anew."
+REOPENED = "A port of the tester had stopped: the engine was restarted, which reopens its ports."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +143,8 @@ class OpenTester:
             return None
         if self.established is None:
             raise RequestError(
-                f"the frames of {self.profile.plan.title} are of connections, but none are to be established",
+                f"the frames of {self.profile.plan.title} belong to connections, but none are to be"
+                " established",
                 code="procedure.no-connections",
                 where="plan",
                 next_step="Say how many, and at which rate they are opened: --established 100k"

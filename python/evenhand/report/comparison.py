@@ -34,7 +34,7 @@ BRACKETS = (
 CAPPED = (
     "`>=` and `<=`: a median is a lower bound, because the highest load that was tried passed, or the"
     " tester could not keep a higher one. `?`: both are lower bounds, so the runs may differ above"
-    " them: a higher maximum-rate, or a tester that keeps more, would tell."
+    " them: a higher maximum-rate, or a tester that keeps more, would show it."
 )
 TITLE_OF_DIFFERENCES = "Differences between the set-ups"
 

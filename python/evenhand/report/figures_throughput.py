@@ -53,7 +53,7 @@ def addresses_picture(
     if not are_all_bounds:
         caption = "Line: median of the repetitions; bar: minimum to maximum; faint dots: each repetition."
     if _share_places(curves):
-        caption += " Curves are drawn slightly beside each other, so that equal results remain visible."
+        caption += " Curves are drawn slightly apart, so that equal results remain visible."
     if any(point.is_at_least for curve in curves for point in curve.measured):
         caption += (
             " Arrow: a lower bound, because the highest load that was tried passed, or the tester could"

@@ -196,7 +196,7 @@ def history_picture(
         name=name,
         title=title,
         alt=f"{title}. {said}",
-        caption="By the time at which a lost frame was sent.",
+        caption="Lost frames are counted at the time at which they were sent.",
         draw=draw,
     )
 

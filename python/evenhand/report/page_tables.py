@@ -267,7 +267,9 @@ def published_table(analysis: Analysis) -> Table | None:
         ]
     return (
         make_table(
-            ["series", "whose", "rises up to", "falls above"], rows, caption="Beside Figure 7 of the draft."
+            ["series", "whose", "rises up to", "falls above"],
+            rows,
+            caption="Compared with Figure 7 of the draft.",
         )
         if rows
         else None

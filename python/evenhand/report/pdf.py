@@ -130,6 +130,6 @@ def _run(command: Sequence[str], folder: Path, where: str) -> str:
             f"{command[0]} cannot be started: {error.strerror}",
             code="report.pdf-failed",
             where=where,
-            next_step="Install chromium anew.",
+            next_step="Reinstall chromium.",
         ) from error
     return ended.stdout.decode(errors="replace")

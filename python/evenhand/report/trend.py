@@ -34,13 +34,13 @@ FEW = (
     " to the next."
 )
 APART = (
-    "A run that is alone beside its neighbours is set aside. If it is the latest one, the next run shows"
-    " whether it was the first of a new level."
+    "A single run that differs from both of its neighbours is set aside. If it is the latest one, the next"
+    " run shows whether it was the first of a new level."
 )
 BOUNDS = (
     f"`{AT_LEAST.strip()}`: a lower bound, because the highest load that was tried passed, or the tester"
-    " could not keep a higher one. It counts as what it is: two lower bounds show no change, and beside one"
-    " only a fall from it, or a rise to it, does."
+    " could not keep a higher one. It counts as what it is: between two lower bounds no change can be seen;"
+    " between one and a number, only a fall from the bound or a rise to it."
 )
 GAPS = "A gap is a run that has no number at that point."
 

@@ -33,7 +33,7 @@ def empty_by_command(command: str, *, where: str, longest_s: float = LONGEST_S) 
     ended = run_shell_command(command, timeout_s=longest_s)
     if ended.exit_code == 0:
         return Emptied(seconds=ended.duration_s)
-    said = ended.output.strip()[-_SHOWN:] or "it says nothing"
+    said = ended.output.strip()[-_SHOWN:] or "no output"
     if ended.exit_code is None:
         raise HostError(
             f"{command!r} did not empty the DUT's table of connections within {format_duration(longest_s)},"

@@ -120,7 +120,7 @@ def empty_connections(dut: ReachableDut, *, where: str) -> Emptied:
     try:
         connections, nanoseconds = map(int, answer.stdout.split())
     except ValueError:
-        said = " ".join(answer.stderr.split())[-_SHOWN:] or "it says nothing"
+        said = " ".join(answer.stderr.split())[-_SHOWN:] or "no output"
         raise HostError(
             f"the DUT's table of connections was not emptied: {said}",
             code="rig.emptying-failed",

@@ -67,7 +67,7 @@ def _read(search: StoredSearch) -> SearchConditions:
     sides = [plan.get(side, {}).get("hosts", {}) for side in _SIDES]
     elements = (configured(setup) or {}).get("elements") or {}
     if search.imix != (parse_imix(mix["imix"]).short if mix.get("imix") else None):
-        raise ValueError("its sequence of frame sizes is told in two ways")
+        raise ValueError("its two statements of the sequence of frame sizes differ")
     return SearchConditions(
         plan="+".join(map(plan_title, names)),
         plan_options={} if not versions else {"mix": "/".join(map(str, versions["share"]))},

@@ -113,7 +113,7 @@ def _check_kinds(runs: Sequence[_Run]) -> None:
                 f" {run.record.name!r}",
                 code="run.campaigns-differ",
                 where=str(run.path),
-                next_step=f"To hold one against the other: evenhand compare {first.path} {run.path}",
+                next_step=f"To compare them: evenhand compare {first.path} {run.path}",
             )
 
 
@@ -140,7 +140,8 @@ def _check_no_measurement_is_there_twice(runs: Sequence[_Run]) -> None:
                     f"the same measurement is in {other.path} and in {run.path}: {what}",
                     code="run.measurement-twice",
                     where=str(run.path),
-                    next_step="Name each run once, and no merged file beside one that it was merged from.",
+                    next_step="Name each run once, and no merged file together with one that it was merged"
+                    " from.",
                 )
 
 
@@ -212,7 +213,7 @@ def _check_alike(first: _Run, before: PointRecord, run: _Run, measured: PointRec
             f"the point {before.point.key!r} was measured in two ways: {shown}{more}",
             code="run.not-measured-alike",
             where=str(run.path),
-            next_step=f"Merge runs of the same command or campaign file; to hold these against each other:"
+            next_step=f"Merge runs of the same command or campaign file; to compare these:"
             f" evenhand compare {first.path} {run.path}",
         )
 
@@ -288,12 +289,13 @@ class _Merging:
             for program, version in record.versions.items():
                 if versions.setdefault(program, version) != version:
                     self._notes.append(
-                        f"{name} was measured with {program} {version}, where {versions[program]} is told"
-                        " of all"
+                        f"{name} was measured with {program} {version}; the merged run states"
+                        f" {versions[program]}"
                     )
             if record.host != first.host:
                 self._notes.append(
-                    f"the host told of all is that of {self.names[0]}; {name} is of another one"
+                    f"the host stated for the merged run is that of {self.names[0]}; {name} was measured on"
+                    " another"
                 )
             if record.spec != first.spec:
                 self._notes.append(

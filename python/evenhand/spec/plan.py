@@ -225,7 +225,7 @@ MixOption = Annotated[
     str | None,
     Option(
         metavar="N/M",
-        help="Of each N+M frames, N belong to the first and M to the second plan. Default: 50/50.",
+        help="N of every N+M frames belong to the first plan, and M to the second. Default: 50/50.",
     ),
 ]
 

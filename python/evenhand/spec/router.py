@@ -59,12 +59,12 @@ class ReferenceOptions(DeviceOptions):
         str | None,
         Option(
             metavar="FACTOR",
-            help="A frame that opens a connection costs an element so much more than another. Default: 1.",
+            help="Cost of a frame that opens a connection, relative to any other frame. Default: 1.",
         ),
     ] = None
     connection_timeout: Annotated[
         str | None,
-        Option(grammar=DURATION, help="A connection without a frame for so long ends. Default: never."),
+        Option(grammar=DURATION, help="Time without a frame after which a connection ends. Default: never."),
     ] = None
     largest_frame: LargestFrameOption = None
     vlan: VlanOption = None

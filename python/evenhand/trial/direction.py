@@ -31,7 +31,7 @@ class ReceiverTally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """Delays of the frames received in time, and of copies that came to another CPU than the first; None
+    """Latency of the frames received in time, and of copies that came to another CPU than the first; None
     where there is no such frame."""
 
     count: int

@@ -225,7 +225,8 @@ class EngineGroup:
 
     def _recorded_by_each(self, arguments: Document) -> float:
         """Frames of a direction for which an engine takes memory, about."""
-        return min(arguments["rate_fps"] * arguments["duration_s"] / len(self.members), MOST_RECORDED)
+        frames: float = arguments["rate_fps"] * arguments["duration_s"] / len(self.members)
+        return min(frames, MOST_RECORDED)
 
     def _follow(self, asked: GroupRequest, stop: EarlyStopOfAll, *, silent_s: float) -> dict[str, str]:
         """Wait until all have answered. Returns why some have not, by their names.
@@ -249,7 +250,7 @@ class EngineGroup:
                     asked.stop()
                 if now > give_up:
                     for name in asked.waiting:
-                        lost.setdefault(name, "it did not stop when it was told to")
+                        lost.setdefault(name, "it did not stop on request")
                     break
                 end_s = stop.end_s()
                 for member in self.members:

@@ -327,7 +327,7 @@ class EngineSession:
             code = self._process.wait(CLOSE_TIMEOUT_S)
             how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
         except subprocess.TimeoutExpired:
-            how = "its output but not itself"
+            how = "its output, but is still running"
         self._readers[1].join(CLOSE_TIMEOUT_S)
         if how == f"by {signal.SIGXFSZ.name}":
             return HostError(

@@ -213,16 +213,16 @@ class EngineMeasurer:
     def _directions_of(self, load: Load) -> Sequence[Direction]:
         return (load.connections and load.connections.directions) or self.directions
 
-    def _tell_of(self, load: Load, waits: Waits) -> EventCallback | None:
-        """Add the load to what the engine reports of a sending phase in which it changes: the engine reports
-        the time alone."""
-        tell, before_s = self.on_event, waits.after_routing_s + waits.after_learning_s
-        if tell is None or load.then is None:
-            return tell
+    def _progress_callback(self, load: Load, waits: Waits) -> EventCallback | None:
+        """Callback that adds the load to progress events of a sending phase in which the load changes: the
+        engine reports only the time."""
+        on_event, before_s = self.on_event, waits.after_routing_s + waits.after_learning_s
+        if on_event is None or load.then is None:
+            return on_event
 
         def with_load(document: dict[str, Any]) -> None:
             rate_fps = load.rate_at(document["elapsed_s"] - before_s)
-            tell({**document, "rate_fps": rate_fps} if document["phase"] == "sending" else document)
+            on_event({**document, "rate_fps": rate_fps} if document["phase"] == "sending" else document)
 
         return with_load
 
@@ -230,9 +230,9 @@ class EngineMeasurer:
         """The engine's document of the trial."""
         document: dict[str, Any] = self.session.request(
             "trial",
-            on_event=self._tell_of(load, waits),
-            # Progress events come twice a second, but a stopped engine (SIGSTOP, a debugger) may go on and
-            # report.
+            on_event=self._progress_callback(load, waits),
+            # Progress events come twice a second, but a stopped engine (SIGSTOP, a debugger) may resume
+            # and report.
             answer_within_s=load.sending_s + waits.total_s + ANSWER_TIMEOUT_S,
             trial=self._last_trial,
             **load.to_contract(),

@@ -16,7 +16,7 @@ import pytest
 from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.predict import VERIFICATION_KEY, DeviceModel, predict, round_robin_table
-from evenhand.rig.dut.facts import differences, facts_command, parse_facts, told_facts, without_set_up
+from evenhand.rig.dut.facts import differences, facts_command, parse_facts, reported_facts, without_set_up
 from evenhand.rig.dut.facts_interface import read_fields, read_hash, read_interface
 from evenhand.rig.dut.facts_model import device_of, predict_queues
 from evenhand.rig.dut.last_facts import changes_since_last
@@ -185,7 +185,7 @@ def facts() -> dict[str, Any]:
 
 def test_facts_fill_what_a_report_says_of_a_dut() -> None:
     """SEED-84, SEED-81: every key of `[dut.facts]` but the one that only its owner knows."""
-    assert told_facts(facts()) == {
+    assert reported_facts(facts()) == {
         "machine": "Dell R740",
         "system": "Debian GNU/Linux 12 (bookworm)",
         "kernel": "6.1.0-18-amd64 (x86_64)",

@@ -27,11 +27,11 @@ from tests.rig.dut.test_over_ssh import PLANS, document, done, refused, run
 pytestmark = [pytest.mark.root, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
 TAKEN = (("left.100", "END"), ("dev", "via"), ("up", "all."), ("a--help", "default-"))
 """Left and right: a letter, then letters, digits and '._-'. No kernel takes a colon."""
-REFUSED = (
-    "a;b", "$(id)", "`x`", "'q'", '"q"', "*", "-x", "--help", "..x", "a\\b", "é", "a%b", "a@b", "0", "a&b",
-    "a|b", "a>b", "a#b", "#a", "~", "{a,b}", "a!b", "a=b", "[a]", "a?", "$HOME", "a+b", "a,b", "^a", ".",
-    "_a",
-)  # fmt: skip
+WORDS = r"""
+a;b $(id) `x` 'q' "q" * -x --help ..x a\b é a%b a@b 0 a&b a|b
+a>b a#b #a ~ {a,b} a!b a=b [a] a? $HOME a+b a,b ^a . _a
+"""
+REFUSED = tuple(WORDS.split())
 OTHERS = (*(name for name in REFUSED if name not in ("a%b", ".")), "x..", "..y", ".z", "a\u2028b", "\x85")
 """Of interfaces that are nobody's business."""
 
@@ -127,7 +127,7 @@ def test_an_interface_that_could_not_be_put_back_by_its_name_is_refused(made: Na
     with others(made, ["\udcff"]):
         forward_v6(made, "\udcff", 1)
         said = refused(made, 2, "apply", "lab.toml", "--plan", "gateway-v6")
-        assert "an interface whose name is no UTF-8" in said
+        assert "an interface whose name is not UTF-8" in said
         before = made.state()
         document(made, "apply", "lab.toml", "--plan", "gateway-v4")
         done(made, "undo", "lab.toml")

@@ -50,7 +50,8 @@ NIC = {
     "mlx5_core": {"rx_out_of_buffer": 13, "rx_discards_phy": 2, "rx_steer_missed_packets": 1},
 }
 LINK = (
-    '[{{"ifname":"{name}","stats64":{{"rx":{{"bytes":1,"packets":{received},"errors":0,"dropped":{dropped},"missed_errors":{missed}}},'
+    '[{{"ifname":"{name}","stats64":{{"rx":{{"bytes":1,"packets":{received},"errors":0,"dropped":{dropped},'
+    '"missed_errors":{missed}}},'
     '"tx":{{"bytes":1,"packets":{sent},"errors":0,"dropped":0}}}}}}]'
 )
 

@@ -132,7 +132,7 @@ def test_a_run_that_is_ended_leaves_no_dut_changed(
     by_hand = start(dut, tmp_path, "dut", "undo", "testbed.toml", more=LINGER)
     _, errors = by_hand.communicate(timeout=600)
     assert by_hand.returncode == 3
-    assert "It still runs" in errors
+    assert "That process is still running" in errors
     os.kill(process.pid, number)
     _, errors = process.communicate(timeout=600)
     if number == signal.SIGKILL:

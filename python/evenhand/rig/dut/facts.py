@@ -197,9 +197,9 @@ def _facts(
     }
 
 
-def told_facts(facts: Mapping[str, Any]) -> dict[str, str]:
-    """The facts that a report has of a DUT, by the keys of the testbed file's `[dut.facts]` (`DutFacts`);
-    only what was reported.
+def reported_facts(facts: Mapping[str, Any]) -> dict[str, str]:
+    """The facts of a DUT that a report shows, by the keys of the testbed file's `[dut.facts]` (`DutFacts`);
+    only those that the DUT reported.
 
     `policing` is not among them: only its owner knows what in a router may drop frames.
     """
@@ -233,8 +233,8 @@ def told_facts(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def with_facts(written: Mapping[str, str | None], facts: Mapping[str, Any]) -> dict[str, str | None]:
-    """What the testbed file says; where it says nothing, what was read, with its source."""
-    read = told_facts(facts)
+    """The facts that the testbed file states; for others what was read on the DUT, with its source."""
+    read = reported_facts(facts)
     return {
         name: value if value is not None or name not in read else read[name] + READ_THERE
         for name, value in written.items()

@@ -168,12 +168,12 @@ def _forwarding_of(version: int, setup: DutSetup, state: LinuxState) -> Iterator
 
 
 def _check_names(paths: Iterable[str]) -> None:
-    """The switch of all interfaces changes each one's own, which is put back by name."""
+    """The switch for all interfaces also changes the switch of each interface, which is restored by name."""
     for path in paths:
         if "\ufffd" in path:  # see `Shell`: octets that are not UTF-8
             raise RequestError(
-                f"the DUT has an interface whose name is no UTF-8, so that its own switch could not be put"
-                f" back: {path.replace('/', '.')}",
+                "the DUT has an interface whose name is not UTF-8, so its own setting could not be restored:"
+                f" {path.replace('/', '.')}",
                 code="rig.interface-name-not-utf8",
                 where="[dut] ssh",
                 next_step="Give it another name there: ip link set dev OLD name NEW",

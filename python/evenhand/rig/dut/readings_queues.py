@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 
 OF_NIC = (
-    r"(port\.)?[rt]x_(missed_errors|no_dma_resources|no_buffer_count|out_of_buffer|discards_phy|dropped|discards|fifo_errors"
-    r"|over_errors|steer_missed_packets)(\.nic)?"
+    r"(port\.)?[rt]x_(missed_errors|no_dma_resources|no_buffer_count|out_of_buffer|discards_phy|dropped"
+    r"|discards|fifo_errors|over_errors|steer_missed_packets)(\.nic)?"
 )
 """Counters of the whole NIC that count what it did not hand on."""
 KEPT = (

@@ -216,10 +216,11 @@ def take(shell: Shell, record: SetupRecord) -> SetupRecord | None:
         if found is not None:
             return found
         raise HostError(
-            "somebody has just begun to set up the DUT, or was interrupted before anything was changed",
+            "a set-up of the DUT has just begun, or was interrupted before anything was changed",
             code="rig.dut-being-set-up",
             where=HELD,
-            next_step="Wait a minute. If nobody is working on it, remove it: evenhand dut undo TESTBED",
+            next_step="Wait a minute. If no set-up is in progress, remove its record: evenhand dut undo"
+            " TESTBED",
         )
     raise HostError(
         "the record of the set-up cannot be written on the DUT, so nothing was changed:"

@@ -193,11 +193,13 @@ def fingerprint_of(setups: Sequence[DutSetup]) -> str:
 
 
 class HeldError(HostError):
-    """Someone has set up the DUT already."""
+    """The DUT is already set up."""
 
     def __init__(self, held: SetupRecord) -> None:
         ended = (
-            {False: " That process has ended.", True: " It still runs.", None: ""}[held.holder.lives()]
+            {False: " That process has ended.", True: " That process is still running.", None: ""}[
+                held.holder.lives()
+            ]
             if held.holder.kind == "run"
             else ""
         )

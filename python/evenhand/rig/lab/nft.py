@@ -49,7 +49,7 @@ def set_rules(rules: str, *, what: str) -> None:
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
         raise HostError(
-            f"nft cannot set the rules of {what}: {said[0] if said else 'it says nothing'}",
+            f"nft cannot set the rules of {what}: {said[0] if said else 'no message'}",
             code="rig.rules-refused",
             where="lab",
             next_step="The kernel needs nf_tables (with NAT, 5.8 or later).",

@@ -95,6 +95,6 @@ def check_eal_arguments(arguments: Sequence[str], *, where: str) -> None:
             )
         if name in seen:
             raise RequestError(
-                f"{name} stands twice", code="rig.eal-argument-twice", where=where, next_step="Name it once."
+                f"{name} appears twice", code="rig.eal-argument-twice", where=where, next_step="Name it once."
             )
         seen.add(name)

@@ -99,7 +99,7 @@ class Testbed(TomlTable):
         given = [key for key in ("left", "right", "tester") if key in document]
         if given:
             raise UnfitError(
-                f"{', '.join(given)} beside [[engine]]: each engine has its own ports and CPUs",
+                f"{', '.join(given)} together with [[engine]]: each engine has its own ports and CPUs",
                 code="rig.engine-and-tester",
             )
         first = document["engine"][0] if isinstance(document["engine"], list) else None

@@ -84,7 +84,7 @@ class StartedWorker:
                 "Name the command there in the workers file, such as"
                 f" evenhand = '/opt/evenhand/bin/evenhand'; it is {self.host.evenhand!r} now."
                 if is_missing
-                else "Mend that, and run the command again; to see all that it says: "
+                else "Correct that, and run the command again; to see its full output: "
                 + (f"ssh {self.host.ssh} " if self.host.ssh else "")
                 + f"{self.host.evenhand} worker --help"
             ),
