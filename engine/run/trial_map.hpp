@@ -48,13 +48,13 @@ struct MapMemory {
 inline void check_map_memory(const MapMemory& needed, std::uint64_t available_octets) {
     if (needed.octets <= available_octets) return;
     constexpr double mega = 1e6;
-    throw Fault{FaultCode::no_memory,
-                fmt::format("the record of {} frames a direction takes {:.0f} MB, but {:.0f} MB are available",
-                            needed.frames, static_cast<double>(needed.octets) / mega,
-                            static_cast<double>(available_octets) / mega),
-                "trial",
-                fmt::format("Shorten the trial, lower the rate{}, or end other programs.",
-                            needed.most_parts > 1 ? ", receive on fewer CPUs" : "")};
+    throw Fault{
+        FaultCode::no_memory,
+        fmt::format("the record of {} frames a direction takes {:.0f} MB, but {:.0f} MB are available", needed.frames,
+                    static_cast<double>(needed.octets) / mega, static_cast<double>(available_octets) / mega),
+        "trial",
+        fmt::format("Shorten the trial, lower the rate{}, or end other programs.",
+                    needed.most_parts > 1 ? ", receive on fewer CPUs" : "")};
 }
 
 /// Brings the parts of a map together, after the trial. A frame that came to several workers is a duplicate in all but
