@@ -290,7 +290,7 @@ TEST_CASE("a record that is larger than the memory that is left is refused, and 
 
 TEST_CASE("a worker's part is its place among those that receive on a side") {
     run::OpenRequest request;
-    const auto receives = [](std::vector<plan::Side> sides) {
+    const auto receives = [](const std::vector<plan::Side>& sides) {
         run::WorkerRequest worker;
         for (const auto side : sides) worker.receivers.push_back({.side = side});
         return worker;
