@@ -181,7 +181,7 @@ def test_connections_from_ipv4_to_ipv6_are_refused_and_native_traffic_is_left(
     found = outcomes(document)
     for key in ("IP-L-Vers", "IP-R-Vers", "IPv4-L-Virt", "IPv6-R-Virt", "Stateful"):
         assert found[key][0] == "refused", key
-        assert "no plan whose connections go from IPv4 to IPv6" in found[key][1]
+        assert "no plan has connections from IPv4 to IPv6" in found[key][1]
     assert [command["words"][4] for command in document["commands"]] == ([rest] if rest else [])
 
 

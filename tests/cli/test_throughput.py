@@ -49,7 +49,7 @@ def test_a_port_that_stopped_is_opened_anew_and_the_search_goes_on(
     run = tmp_path / "a.evenhand"
     ended = evenhand("throughput", testbed, *QUICK, "--run", run)
     assert ended.code == 0, ended.err
-    assert "A port of the tester had stopped: the engine was started again" in ended.err
+    assert "A port of the tester had stopped: the engine was restarted" in ended.err
     (search,) = read_run(run).searches
     assert search.outcome == "found"
     requests = [json.loads(line)["request"] for line in (tmp_path / "engine-requests.jsonl").open()]

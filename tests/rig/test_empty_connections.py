@@ -17,7 +17,7 @@ def test_a_command_that_ends_with_0_has_emptied_the_table_and_its_time_is_known(
 
 
 @pytest.mark.parametrize(
-    ("command", "says"), [("echo no such table; exit 4", "no such table"), ("exit 4", "says")]
+    ("command", "says"), [("echo no such table; exit 4", "no such table"), ("exit 4", "no output")]
 )
 def test_a_command_that_fails_is_an_error_with_its_words(command: str, says: str) -> None:
     with raises("rig.emptying-failed", match=f"ended with 4 .*{says}"):

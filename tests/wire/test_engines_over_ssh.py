@@ -118,7 +118,7 @@ def test_an_engine_or_a_connection_that_is_cut_makes_the_trial_invalid(
 
 
 def test_a_host_that_is_not_reached_is_refused_by_name(host: NamespaceDut) -> None:
-    with raises("procedure.engine-not-reached", match="engine b is not reached"):
+    with raises("procedure.engine-not-reached", match="engine b cannot be reached"):
         OpenTestbed(setup=both(ssh="nobody@192.0.2.2")).trial(plan=gateway_v4(), rate_fps=1000, duration_s=1)
 
 
