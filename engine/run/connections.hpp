@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "fault.hpp"
 #include "frame/state_table.hpp"
+#include "run/memory.hpp"
 #include "run/request.hpp"
 #include "tally/result.hpp"
 
@@ -22,15 +22,9 @@ void count_connections(tally::DirectionResult& direction, const ConnectionReques
 inline void check_memory(std::uint64_t connections, std::uint64_t available_octets, double part = 1) {
     constexpr std::uint64_t octets_of_one = 4;
     const std::uint64_t most = available_octets / octets_of_one;
-    if (connections <= most) return;
-    constexpr double mega = 1e6;
-    throw Fault{
-        FaultCode::no_memory,
-        fmt::format("a state table of {} connections takes {:.0f} MB, but {:.0f} MB are available", connections,
-                    static_cast<double>(connections * octets_of_one) / mega,
-                    static_cast<double>(available_octets) / mega),
-        "connections.count",
-        fmt::format("Use at most {:.0f}, or end other programs.", std::floor(static_cast<double>(most) / part))};
+    check_fits(fmt::format("a state table of {} connections", connections), connections * octets_of_one,
+               available_octets, "connections.count",
+               fmt::format("Use at most {:.0f}, or end other programs.", std::floor(static_cast<double>(most) / part)));
 }
 
 }  // namespace evenhand::run

@@ -3,10 +3,15 @@
 // ours or another one.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <fstream>
 #include <limits>
 #include <string>
+#include <utility>
+
+#include "fault.hpp"
 
 namespace evenhand::run {
 
@@ -21,6 +26,17 @@ namespace evenhand::run {
         std::getline(lines, unit);
     }
     return std::numeric_limits<std::uint64_t>::max();
+}
+
+/// Throws Fault{no_memory} if `what` takes more than what is left; `where` and `next` as in a Fault.
+inline void check_fits(const std::string& what, std::uint64_t octets, std::uint64_t available, std::string where,
+                       std::string next) {
+    if (octets <= available) return;
+    constexpr double mega = 1e6;
+    throw Fault{FaultCode::no_memory,
+                fmt::format("{} takes {:.0f} MB, but {:.0f} MB are available", what, static_cast<double>(octets) / mega,
+                            static_cast<double>(available) / mega),
+                std::move(where), std::move(next)};
 }
 
 }  // namespace evenhand::run

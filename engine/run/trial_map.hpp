@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "fault.hpp"
 #include "plan/plan.hpp"
+#include "run/memory.hpp"
 #include "run/request.hpp"
 #include "run/worker_trial.hpp"
 #include "tally/sequence_map.hpp"
@@ -46,15 +46,10 @@ struct MapMemory {
 
 /// Throws Fault{no_memory} if that is more than what is left.
 inline void check_map_memory(const MapMemory& needed, std::uint64_t available_octets) {
-    if (needed.octets <= available_octets) return;
-    constexpr double mega = 1e6;
-    throw Fault{
-        FaultCode::no_memory,
-        fmt::format("the record of {} frames a direction takes {:.0f} MB, but {:.0f} MB are available", needed.frames,
-                    static_cast<double>(needed.octets) / mega, static_cast<double>(available_octets) / mega),
-        "trial",
-        fmt::format("Shorten the trial, lower the rate{}, or end other programs.",
-                    needed.most_parts > 1 ? ", receive on fewer CPUs" : "")};
+    check_fits(fmt::format("the record of {} frames a direction", needed.frames), needed.octets, available_octets,
+               "trial",
+               fmt::format("Shorten the trial, lower the rate{}, or end other programs.",
+                           needed.most_parts > 1 ? ", receive on fewer CPUs" : ""));
 }
 
 /// Brings the parts of a map together, after the trial. A frame that came to several workers is a duplicate in all but

@@ -149,8 +149,8 @@ _OF_FILE: Mapping[str, tuple[Any, Any]] = {
     "largest-frame": (Count | None, None),
 }
 """Type and default of those keys of `[reference]` that a file does not write as the shell does: whole numbers
-are checked with the file; one defect needs no list; and the indirection table itself stands there, as `[0, 1,
-2, 0]` or `"0,1,2,0"`, and no other file, so that a campaign can be repeated from its own."""
+are checked with the file; one defect needs no list; and the indirection table is written there itself, as
+`[0, 1, 2, 0]` or `"0,1,2,0"`, not in another file, so that a campaign can be repeated from its own."""
 
 
 def _reference_keys() -> dict[str, Any]:

@@ -27,7 +27,7 @@ MOST_ENTRY_COST = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceOptions(DeviceOptions):
-    """Its elements, their hash, and what is set beside them."""
+    """The router's elements, their hash, and what else is set."""
 
     elements: Annotated[int | None, elements_option("none, as fast as possible")] = None
     queue_frames: Annotated[
@@ -70,7 +70,7 @@ class ReferenceOptions(DeviceOptions):
     vlan: VlanOption = None
 
     def _nat_options(self) -> dict[str, Any]:
-        """By the keys of the router's configuration."""
+        """Options by the keys of the router's configuration."""
         found: dict[str, Any] = {}
         if self.table_capacity is not None:
             found["capacity"] = self.table_capacity
