@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.predict import DeviceModel, round_robin_table
+from tests.errors import raises
 
 
 def test_the_table_has_128_entries_round_robin_by_default() -> None:
@@ -34,25 +34,27 @@ def test_the_table_tells_how_even_any_load_can_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
+    ("field", "code", "value"),
     [
-        ({"elements": 0}, "0 elements"),
-        ({"elements": 4097}, "4097"),
-        ({"hash_type": "type3"}, "'type3'"),
-        ({"key": bytes(35)}, "35 octets"),
-        ({"hash_type": "type2", "key": bytes(39)}, "39 octets"),
-        ({"table": (0, 1, 2)}, "3 entries"),
-        ({"table": (0,) * 131072}, "131072 entries"),
-        ({"table": (0, 16)}, "entry 1 is element 16"),
-        ({"table": (0, -1)}, "element -1"),
-        ({"rate_fps": 0.0}, "0.0"),
-        ({"rate_fps": float("inf")}, "inf"),
-        ({"queue_frames": 0}, "0 frames"),
+        ({"elements": 0}, "predict.out-of-range", "0 elements"),
+        ({"elements": 4097}, "predict.out-of-range", "4097"),
+        ({"hash_type": "type3"}, "predict.not-a-hash-type", "'type3'"),
+        ({"key": bytes(35)}, "predict.key-too-short", "35 octets"),
+        ({"hash_type": "type2", "key": bytes(39)}, "predict.key-too-short", "39 octets"),
+        ({"table": (0, 1, 2)}, "predict.table-size", "3 entries"),
+        ({"table": (0,) * 131072}, "predict.table-size", "131072 entries"),
+        ({"table": (0, 16)}, "predict.unknown-element", "entry 1 is element 16"),
+        ({"table": (0, -1)}, "predict.unknown-element", "element -1"),
+        ({"rate_fps": 0.0}, "predict.out-of-range", "0.0"),
+        ({"rate_fps": float("inf")}, "predict.out-of-range", "inf"),
+        ({"queue_frames": 0}, "predict.out-of-range", "0 frames"),
     ],
     ids=str,
 )
-def test_a_wrong_field_is_refused_with_its_name_and_value(field: dict[str, Any], value: str) -> None:
-    with pytest.raises(RequestError) as caught:
+def test_a_wrong_field_is_refused_with_its_name_and_value(
+    field: dict[str, Any], code: str, value: str
+) -> None:
+    with raises(code) as caught:
         DeviceModel(**field)
     (name,) = [key for key in field if key != "hash_type" or len(field) == 1]
     assert caught.value.where == f"device.{name}"

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan, mix_versions
 from evenhand.procedure import BackToBack, BackToBackGoal, BackToBackTable, Profile
 from evenhand.procedure.attempts import Attempts
@@ -235,23 +234,23 @@ def test_a_device_that_passes_no_frame_has_no_burst() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "where"),
+    ("changes", "code", "where"),
     [
-        ({"max_burst_s": 30.1}, "max_burst_s"),
-        ({"max_burst_s": 0.0}, "max_burst_s"),
-        ({"max_burst_s": 1e-9}, "max_burst_s"),
-        ({"rate_fps": 0.0}, "rate_fps"),
-        ({"step_frames": 0}, "step_frames"),
-        ({"repetitions": 0}, "repetitions"),
-        ({"loss_verifications": -1}, "loss_verifications"),
-        ({"throughput_fps": 0.0}, "throughput_fps"),
-        ({"actual_fps": 0.0}, "actual_fps"),
-        ({"patience": -1}, "invalid_retries, patience"),
+        ({"max_burst_s": 30.1}, "procedure.out-of-range", "max_burst_s"),
+        ({"max_burst_s": 0.0}, "procedure.out-of-range", "max_burst_s"),
+        ({"max_burst_s": 1e-9}, "procedure.burst-too-short", "max_burst_s"),
+        ({"rate_fps": 0.0}, "procedure.out-of-range", "rate_fps"),
+        ({"step_frames": 0}, "procedure.out-of-range", "step_frames"),
+        ({"repetitions": 0}, "procedure.out-of-range", "repetitions"),
+        ({"loss_verifications": -1}, "procedure.out-of-range", "loss_verifications"),
+        ({"throughput_fps": 0.0}, "procedure.out-of-range", "throughput_fps"),
+        ({"actual_fps": 0.0}, "procedure.out-of-range", "actual_fps"),
+        ({"patience": -1}, "procedure.out-of-range", "invalid_retries, patience"),
     ],
 )
-def test_bad_goals_are_refused(changes: dict[str, Any], where: str) -> None:
+def test_bad_goals_are_refused(changes: dict[str, Any], code: str, where: str) -> None:
     """R9004-04: 30 s is the longest burst."""
-    with pytest.raises(RequestError) as refused:
+    with raises(code) as refused:
         replace(GOAL, **changes)
     assert refused.value.where == where
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.procedure import BurstGoal, BurstIntervals, Profile
 from evenhand.procedure.burst import search_interval, with_rate
@@ -100,21 +99,21 @@ def test_a_tester_that_cannot_is_no_fault_of_the_dut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "where"),
+    ("changes", "code", "where"),
     [
-        ({"burst_frames": ()}, "burst_frames"),
-        ({"burst_frames": (16, 16)}, "burst_frames"),
-        ({"burst_frames": (0,)}, "burst_frames"),
-        ({"burst_frames": (1_000_001,)}, "burst_frames"),
-        ({"burst_frames": (600_000,)}, "burst_frames, duration_s"),
-        ({"rate_fps": 0.0}, "rate_fps"),
-        ({"precision": 0.0}, "precision"),
-        ({"duration_s": 0.0}, "duration_s"),
-        ({"final_duration_s": 0.5}, "final_duration_s"),
+        ({"burst_frames": ()}, "procedure.not-burst-sizes", "burst_frames"),
+        ({"burst_frames": (16, 16)}, "procedure.not-burst-sizes", "burst_frames"),
+        ({"burst_frames": (0,)}, "procedure.out-of-range", "burst_frames"),
+        ({"burst_frames": (1_000_001,)}, "procedure.out-of-range", "burst_frames"),
+        ({"burst_frames": (600_000,)}, "procedure.bursts-too-long", "burst_frames, duration_s"),
+        ({"rate_fps": 0.0}, "procedure.out-of-range", "rate_fps"),
+        ({"precision": 0.0}, "search.out-of-range", "precision"),
+        ({"duration_s": 0.0}, "search.out-of-range", "duration_s"),
+        ({"final_duration_s": 0.5}, "search.durations-contradict", "final_duration_s"),
     ],
 )
-def test_bad_goals_are_refused(changes: dict[str, Any], where: str) -> None:
-    with pytest.raises(RequestError) as refused:
+def test_bad_goals_are_refused(changes: dict[str, Any], code: str, where: str) -> None:
+    with raises(code) as refused:
         replace(GOAL, **changes)
     assert refused.value.where == where
 

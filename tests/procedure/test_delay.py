@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.procedure import DelayGoal, DelayResult, DelayTest, OwnLoop, Profile
 from evenhand.procedure.delay import _Repeat
@@ -20,6 +19,7 @@ from evenhand.report.delay import delay_lines, delay_table
 from evenhand.rig import Setup
 from evenhand.rig.testbed import make_testbed
 from evenhand.trial import Load, SimulatedMeasurer
+from tests.errors import raises
 from tests.report.test_throughput import shown
 
 RATE_FPS = 100_000.0
@@ -228,20 +228,20 @@ def test_a_shorter_trial_begins_to_count_in_proportion() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "where"),
+    ("changes", "code", "where"),
     [
-        ({"rate_fps": 0}, "rate_fps"),
-        ({"repetitions": 0}, "repetitions"),
-        ({"duration_s": 0}, "duration_s"),
-        ({"duration_s": 60, "from_s": 60.0}, "from_s"),
-        ({"tagged_frames": 0}, "tagged_frames"),
-        ({"tagged_frames": 1_000_001}, "tagged_frames"),
-        ({"rate_fps": 1.0}, "tagged_frames"),
-        ({"patience": -1}, "invalid_retries, patience"),
+        ({"rate_fps": 0}, "procedure.out-of-range", "rate_fps"),
+        ({"repetitions": 0}, "procedure.out-of-range", "repetitions"),
+        ({"duration_s": 0}, "procedure.out-of-range", "duration_s"),
+        ({"duration_s": 60, "from_s": 60.0}, "procedure.delays-after-the-end", "from_s"),
+        ({"tagged_frames": 0}, "procedure.not-as-many-tags", "tagged_frames"),
+        ({"tagged_frames": 1_000_001}, "procedure.not-as-many-tags", "tagged_frames"),
+        ({"rate_fps": 1.0}, "procedure.not-as-many-tags", "tagged_frames"),
+        ({"patience": -1}, "procedure.out-of-range", "invalid_retries, patience"),
     ],
 )
-def test_bad_goals_are_refused(changes: dict[str, Any], where: str) -> None:
-    with pytest.raises(RequestError) as refused:
+def test_bad_goals_are_refused(changes: dict[str, Any], code: str, where: str) -> None:
+    with raises(code) as refused:
         goal_of(**changes)
     assert refused.value.where == where
 

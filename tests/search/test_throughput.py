@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.base.errors import RequestError
 from evenhand.report.throughput import filling_lines, patience_lines
 from evenhand.search import (
     DEFAULT_INVALID_RETRIES,
@@ -26,6 +25,7 @@ from evenhand.search import (
     find_throughput,
 )
 from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
+from tests.errors import raises
 
 MAX_FPS = 1_000_000.0
 limits = st.floats(min_value=0, max_value=2 * MAX_FPS)
@@ -445,21 +445,22 @@ def test_the_estimate_learns_that_loads_are_repeated() -> None:
 
 
 @pytest.mark.parametrize(
-    "goal",
+    ("goal", "code", "where"),
     [
-        {"max_fps": 0},
-        {"max_fps": float("nan")},
-        {"precision": 0},
-        {"precision": 1},
-        {"duration_s": 0},
-        {"final_duration_s": 0.5},
-        {"min_fps": 0},
-        {"min_fps": 2e6},
+        ({"max_fps": 0}, "search.out-of-range", "max_fps"),
+        ({"max_fps": float("nan")}, "search.out-of-range", "max_fps"),
+        ({"precision": 0}, "search.out-of-range", "precision"),
+        ({"precision": 1}, "search.out-of-range", "precision"),
+        ({"duration_s": 0}, "search.out-of-range", "duration_s"),
+        ({"final_duration_s": 0.5}, "search.durations-contradict", "final_duration_s"),
+        ({"min_fps": 0}, "search.out-of-range", "min_fps"),
+        ({"min_fps": 2e6}, "search.out-of-range", "min_fps"),
     ],
 )
-def test_goals_that_cannot_be_met_are_refused(goal: GoalFields) -> None:
-    with pytest.raises(RequestError):
+def test_goals_that_cannot_be_met_are_refused(goal: GoalFields, code: str, where: str) -> None:
+    with raises(code) as refused:
         search(SimulatedMeasurer(limit_fps=1), on_progress=None, **goal)
+    assert refused.value.where == where
 
 
 class _StoppedMeasurer(SimulatedMeasurer):

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.errors import HostError
 from evenhand.cli.main import main
 from evenhand.plan import make_plan
 from evenhand.rig.lab import lab_down, lab_status, lab_up, limits, linux_lab, state
@@ -126,9 +125,11 @@ def test_few_entries_need_no_room_and_very_many_get_a_million(kernel: Path) -> N
     assert limits.read_limits(6) == raised(1_048_576)
 
 
-@pytest.mark.parametrize("trouble", ["not there", "not writable"])
+@pytest.mark.parametrize(
+    ("trouble", "code"), [("not there", "rig.limits-not-visible"), ("not writable", "rig.kernel-refuses")]
+)
 def test_limits_that_cannot_be_raised_are_a_host_error(
-    kernel: Path, trouble: str, monkeypatch: pytest.MonkeyPatch
+    kernel: Path, trouble: str, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are missing in every namespace but the initial one, and read-only in many containers."""
     path = kernel / "net/ipv4/neigh/default/gc_thresh3"
@@ -143,7 +144,7 @@ def test_limits_that_cannot_be_raised_are_a_host_error(
             return write(self, *arguments, **options)  # type: ignore[arg-type]
 
         monkeypatch.setattr(Path, "write_text", refuse)
-    with pytest.raises(HostError) as refusal:
+    with raises(code) as refusal:
         limits.make_room("one", 4, ENTRIES)
     assert refusal.value.exit_code == 3
     assert "gc_thresh3" in str(refusal.value)

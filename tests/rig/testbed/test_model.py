@@ -13,7 +13,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.plan import make_plan
 from evenhand.procedure import choose_frame_size, limits_of, retries_of
 from evenhand.rig.testbed import check_rate, read_testbed
@@ -74,9 +73,19 @@ def test_the_time_to_wait_for_a_link_is_told_to_the_engine(tmp_path: Path) -> No
     assert "link_timeout_s" not in request["ports"]["right"]
 
 
-@pytest.mark.parametrize("value", ['"0s"', '"601s"', "45", '"soon"'])
-def test_a_time_to_wait_for_a_link_that_is_none_is_refused_by_its_place(tmp_path: Path, value: str) -> None:
-    with pytest.raises(RequestError) as caught:
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ('"0s"', "base.out-of-range"),
+        ('"601s"', "base.out-of-range"),
+        ("45", "base.unit-missing"),
+        ('"soon"', "base.not-a-quantity"),
+    ],
+)
+def test_a_time_to_wait_for_a_link_that_is_none_is_refused_by_its_place(
+    tmp_path: Path, value: str, code: str
+) -> None:
+    with raises(code) as caught:
         read_testbed(write(tmp_path, GOOD.replace("[left]", f"[left]\nlink_timeout = {value}")))
     assert caught.value.where.endswith(": left.link_timeout")
 
@@ -101,10 +110,21 @@ def test_the_tags_of_a_link_are_told_to_the_engine(tmp_path: Path, value: str, v
         choose_frame_size(make_plan("gateway_v4"), 65, tag_octets=testbed.tag_octets)
 
 
-@pytest.mark.parametrize("value", ["0", "4095", "[]x", "[1, 2, 3]", '"100"', "true", "[100, 1.5]"])
-def test_what_is_no_vlan_is_refused_by_its_place(tmp_path: Path, value: str) -> None:
-    with pytest.raises(RequestError):
+@pytest.mark.parametrize(
+    ("value", "code", "place"),
+    [
+        ("0", "base.out-of-range", "left.vlan.0"),
+        ("4095", "base.out-of-range", "left.vlan.0"),
+        ("[1, 2, 3]", "base.too-long", "left.vlan"),
+        ('"100"', "base.not-a-list", "left.vlan"),
+        ("true", "base.not-a-list", "left.vlan"),
+        ("[100, 1.5]", "base.not-whole", "left.vlan.1"),
+    ],
+)
+def test_what_is_no_vlan_is_refused_by_its_place(tmp_path: Path, value: str, code: str, place: str) -> None:
+    with raises(code) as caught:
         read_testbed(write(tmp_path, GOOD.replace("[left]", f"[left]\nvlan = {value}")))
+    assert caught.value.where.endswith(f": {place}")
 
 
 def test_tags_are_written_for_both_links_or_each() -> None:
