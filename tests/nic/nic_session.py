@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.errors import EvenhandError
 from evenhand.plan import SIDES, AddressPlan, gateway_v4
 from evenhand.trial import EngineSession
+from tests.errors import raises
 from tests.nic.nic_machine import Model, NicMachine, offered_models
 from tests.wire.wire_session import NOBODY, assert_all_came
 
@@ -80,9 +81,9 @@ def open_nics(
     )
 
 
-def refusal(machine: NicMachine, addresses: Sequence[str], **arguments: Any) -> EvenhandError:
-    """What an engine of its own says to opening these."""
-    with machine.engine() as session, pytest.raises((HostError, RequestError)) as error:
+def refusal(machine: NicMachine, addresses: Sequence[str], code: str, **arguments: Any) -> EvenhandError:
+    """What an engine of its own says to opening these, an error with this code."""
+    with machine.engine() as session, raises(code) as error:
         open_nics(session, addresses, **arguments)
     return error.value
 

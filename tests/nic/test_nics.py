@@ -58,8 +58,8 @@ def without_sudo(command: str) -> str:
 
 
 def test_without_hugepages_the_engine_says_how_many_to_reserve(machine: NicMachine) -> None:
-    error = refusal(machine, E1000E.addresses)
-    assert error.what == f"free hugepages hold 0 MB, and memory_mb is {MEMORY_MB}"
+    error = refusal(machine, E1000E.addresses, "engine.no-memory")
+    assert f"hold 0 MB, and memory_mb is {MEMORY_MB}" in error.what
     assert error.next_step.startswith(
         "Reserve them, then start another engine: echo 128 | sudo tee"
         " /sys/kernel/mm/hugepages/hugepages-2048kB/"
@@ -68,23 +68,21 @@ def test_without_hugepages_the_engine_says_how_many_to_reserve(machine: NicMachi
 
 def test_a_nic_without_a_driver_is_refused_with_the_command_that_binds_it(machine: NicMachine) -> None:
     machine.reserve_hugepages(HUGEPAGES)
-    error = refusal(machine, E1000E.addresses)
+    error = refusal(machine, E1000E.addresses, "engine.no-device")
     assert error.what == f"{E1000E.addresses[0]}: it is bound to no driver"
     assert f"dpdk-devbind.py --bind=vfio-pci {E1000E.addresses[0]}" in error.next_step
 
 
 def test_a_nic_of_the_kernel_is_refused_with_the_command_that_binds_it(machine: NicMachine) -> None:
     machine.run(f"modprobe {E1000E.kernel_driver}")
-    error = refusal(machine, E1000E.addresses)
-    assert error.what == f"{E1000E.addresses[0]}: it is bound to e1000e, a driver of the kernel"
+    error = refusal(machine, E1000E.addresses, "engine.no-device")
+    assert f"{E1000E.addresses[0]}: it is bound to e1000e" in error.what
     assert f"dpdk-devbind.py --bind=vfio-pci {E1000E.addresses[0]}" in error.next_step
 
 
 def test_a_nic_that_is_not_there_is_refused(machine: NicMachine) -> None:
-    assert (
-        refusal(machine, ("0000:00:1e.7", E1000E.addresses[1])).what
-        == "0000:00:1e.7: there is no such PCI device"
-    )
+    error = refusal(machine, ("0000:00:1e.7", E1000E.addresses[1]), "engine.no-device")
+    assert error.what.startswith("0000:00:1e.7: there is no such")
 
 
 def test_the_very_commands_of_check_bind_a_nic_and_take_it_back(machine: NicMachine) -> None:
@@ -179,8 +177,8 @@ def test_a_virtio_port_is_refused_if_its_host_would_use_queues_that_nobody_reads
     if model.most_streams == 1:
         pytest.skip("it has one queue each way")
     prepare(machine, model)
-    error = refusal(machine, model.addresses, streams=2)
-    assert "2 transmit queues and 1 receive queue; the host of a virtio port spreads" in error.what
+    error = refusal(machine, model.addresses, "engine.bad-request", streams=2)
+    assert "2 transmit queues and 1 receive queue;" in error.what
     assert "as many receive queues as streams" in error.next_step
 
 
@@ -194,8 +192,14 @@ def test_jumbo_frames_pass_and_larger_ones_than_the_nic_takes_are_refused(
         assert_passes(valid_trial(session, rate_fps=RATE_FPS / 10, duration_s=1))
         session.request("close")
     if model.too_large:
-        error = refusal(machine, model.addresses, frame_size=model.too_large, memory_mb=JUMBO_MEMORY_MB)
-        assert f"a frame of {model.too_large} octets; this port takes" in error.what
+        error = refusal(
+            machine,
+            model.addresses,
+            "engine.bad-frame-size",
+            frame_size=model.too_large,
+            memory_mb=JUMBO_MEMORY_MB,
+        )
+        assert f"{model.too_large} octets; this port" in error.what
 
 
 @EACH_MODEL
@@ -213,11 +217,9 @@ def test_all_receive_queues_that_a_nic_has_are_read_and_no_more_are_opened(
             open_nics(session, model.addresses, queues=model.queues)
             assert_passes(valid_trial(session, rate_fps=RATE_FPS, duration_s=1), is_order_known=False)
             session.request("close")
-    error = refusal(machine, model.addresses, queues=model.most_queues + 1)
-    assert (
-        f"{model.most_queues + 1} receive and 1 transmit queues; the device has {model.most_queues} and"
-        in error.what
-    )
+    error = refusal(machine, model.addresses, "engine.bad-request", queues=model.most_queues + 1)
+    assert f"{model.most_queues + 1} receive and 1 transmit queues;" in error.what
+    assert f"has {model.most_queues} and" in error.what
 
 
 @EACH_MODEL
@@ -323,11 +325,9 @@ def test_without_an_iommu_engine_and_check_say_what_to_switch_on(machine_without
     machine = machine_without_iommu
     machine.reserve_hugepages(HUGEPAGES)
     machine.run(f"modprobe vfio-pci; modprobe {E1000E.kernel_driver}")
-    error = refusal(machine, E1000E.addresses)
-    assert error.what.endswith(
-        "it is bound to e1000e, a driver of the kernel, and there is no IOMMU, without which vfio-pci takes"
-        " no device"
-    )
+    error = refusal(machine, E1000E.addresses, "engine.no-device")
+    assert "e1000e" in error.what
+    assert "no IOMMU" in error.what
     assert "Switch on the IOMMU" in error.next_step
     vfio = check(machine)["IOMMU/vfio"]
     assert vfio["missing_for"] == ["nics"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import HostError
+from tests.errors import raises
 from tests.nic.nic_machine import UNPLUGGED, Model, NicMachine
 from tests.nic.nic_session import RATE_FPS, assert_passes, each_of, open_nics, prepare
 from tests.wire.wire_session import run_trial, valid_trial
@@ -50,14 +50,14 @@ def test_a_nic_that_is_taken_out_ends_the_trial_and_another_one_in_its_place_wor
         assert (document["verdict"], "port_removed" in codes) == ("INVALID", True), document["reasons"]
         assert not {"stopped", "link", "counters", "loss"} & codes
         assert [document["ports"][side]["after"]["is_removed"] for side in ("left", "right")] == [True, False]
-        with pytest.raises(HostError, match=f"{left} was removed from this host") as error:
+        with raises("engine.no-device", match=left) as error:
             run_trial(session, trial=51)
         assert error.value.where == "left.device"
         # The kernel waits for the tester.
         assert machine.has(left)
         session.request("close")
         wait_for(machine, left, is_there=False)
-        with pytest.raises(HostError, match="there is no such PCI device"):
+        with raises("engine.no-device", match=f"{left}: there is no such"):
             open_nics(session, model.addresses)
         machine.plug(model, "left")
         wait_for(machine, left, is_there=True)

@@ -16,7 +16,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure import DelayGoal, DelayTest, OpenTestbed
 from evenhand.rig import make_reference_setup
@@ -30,6 +29,7 @@ from evenhand.rig.reference import (
 )
 from evenhand.run import RunStore, read_run
 from evenhand.trial import EngineSession, Limits, Waits
+from tests.errors import raises
 from tests.wire.wire_session import (
     FAST_WAITS,
     MOST_ATTEMPTS,
@@ -355,7 +355,7 @@ def test_delays_of_frames_that_are_never_sent_are_refused(
 ) -> None:
     with engine() as session:
         open_ports(session, gateway_v4(), *memif_cable(tmp_path))
-        with pytest.raises(RequestError) as refused:
+        with raises("engine.bad-request") as refused:
             run_trial(session, duration_s=0.5, rate_fps=QUIET_FPS, delays=delays)
         assert refused.value.where == where
         assert run_trial(session, duration_s=0.1)["verdict"] != "FAIL"

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.plan import gateway_v4
 from evenhand.trial import find_engine
+from tests.errors import raises
 from tests.preloaded.commands import evenhand_command
 from tests.wire.wire_session import NOBODY, engine, one_worker, open_ports
 
@@ -199,7 +199,7 @@ def test_a_capture_is_made_new_and_a_port_that_does_not_open_leaves_none(tmp_pat
         session.request("close")
         size = first.stat().st_size
         assert size >= 24  # a capture's header
-        with pytest.raises(RequestError, match="is there already, and is not overwritten"):
+        with raises("engine.bad-request", match=f"tx_pcap={first} "):
             open_ports(
                 session, gateway_v4(), f"net_pcap0,tx_pcap={second},tx_pcap={first}", "net_null0,no-rx=1"
             )

@@ -9,7 +9,6 @@ from typing import Literal
 
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.rig import make_lab_setup
 from evenhand.rig.lab import linux_lab
@@ -35,7 +34,7 @@ def test_the_reference_router_forwards_jumbo_frames_where_it_is_told_to(plan: Ad
     with router_beside_tester(plan, ReferenceDut(largest_frame_size=9216)) as router:
         assert ",bsize=9216" in router.left_device
         assert measure(setup_beside_tester(router), plan, 9216).verdict == "PASS"
-    too_large = pytest.raises(RequestError, match="accepts frames of at most 1518 octets, not of 2048")
+    too_large = raises("rig.frame-too-large", match="1518 octets, not of 2048")
     with router_beside_tester(plan) as router, too_large:
         measure(setup_beside_tester(router), plan, 2048)
 
@@ -74,13 +73,13 @@ def test_a_port_that_does_not_take_a_size_says_how_large_its_frames_are(
         }
         dut = setup.testbed.dut.model_copy(update={"largest_frame_size": None})
         setup = replace(setup, testbed=setup.testbed.model_copy(update={**devices, "dut": dut}))
-        with pytest.raises(RequestError, match=f"this port takes {largest} at the most") as caught:
+        with raises("engine.bad-frame-size", match=f"takes {largest} ") as caught:
             measure(setup, plan, 1522)
         assert "mtu 1504" in caught.value.next_step
 
 
 def test_a_cable_of_small_buffers_refuses_large_frames(tmp_path: Path) -> None:
     """R8219-20: a frame in several buffers is one that newer DPDK hands over in pieces."""
-    with engine() as session, pytest.raises(RequestError, match="this port takes 2052 at the most") as caught:
+    with engine() as session, raises("engine.bad-frame-size", match="takes 2052 ") as caught:
         open_ports(session, gateway_v4(), *memif_cable(tmp_path), frame_size=9216)
     assert "bsize" in caught.value.next_step

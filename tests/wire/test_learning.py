@@ -18,12 +18,12 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.utils import rdpcap, wrpcap
 
-from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel
 from evenhand.rig.lab import linux_lab
 from evenhand.rig.reference import ReferenceDut
 from evenhand.trial import EngineSession, LearningProgress, find_engine, learn
+from tests.errors import raises
 from tests.wire.captures import sent_frames, without_time
 from tests.wire.wire_session import (
     NOBODY,
@@ -217,19 +217,19 @@ def test_frames_carry_the_mac_that_their_host_answers_with(tmp_path: Path) -> No
 def test_hosts_behind_a_gateway_have_no_mac_of_their_own(tmp_path: Path) -> None:
     """R4814-06: refused, with the reason."""
     with engine() as session:
-        with pytest.raises(RequestError, match="behind a gateway") as refusal:
+        with raises("engine.bad-request") as refusal:
             open_ports(session, make_plan("gateway_v4"), *memif_cable(tmp_path), host_macs="pseudorandom")
         assert refusal.value.where == "host_macs"
 
 
 def test_learning_needs_a_resolved_dut_and_an_open_port(tmp_path: Path) -> None:
     with engine() as session:
-        with pytest.raises(RequestError, match="nothing is open"):
+        with raises("engine.bad-order"):
             learn(session)
         open_ports(session, make_plan("direct_v6"), *memif_cable(tmp_path), dut_macs=None)
-        with pytest.raises(Exception, match="MAC on the left side is not known"):
+        with raises("engine.not-resolved", match="left side"):
             learn(session)
-        with pytest.raises(RequestError, match="more than the"):
+        with raises("engine.bad-rate"):
             learn(session, rate_fps=1e12)
 
 

@@ -25,6 +25,7 @@ from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.rig.lab.namespaces import run_inside
 from evenhand.trial import EngineSession, find_engine
+from tests.errors import raises
 from tests.rig.lab.lab_wire import gateway_of
 from tests.wire.wire_session import (
     MOST_ATTEMPTS,
@@ -196,9 +197,9 @@ def test_an_unresolved_dut_is_named(tmp_path: Path) -> None:
         engine(lab.engine_command(find_engine())) as session,
     ):
         open_ports(session, gateway_v4(), lab.left_device, lab.right_device, dut_macs=None)
-        with pytest.raises(Exception, match=r"10\.0\.0\.1 did not answer on the left side"):
+        with raises("engine.not-resolved", match=r"10\.0\.0\.1 .* left side"):
             session.request("resolve", timeout_s=1)
-        with pytest.raises(Exception, match="MAC on the left side is not known"):
+        with raises("engine.not-resolved", match="MAC on the left side"):
             run_trial(session)
 
 

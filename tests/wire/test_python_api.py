@@ -21,6 +21,7 @@ from evenhand.predict import DeviceModel
 from evenhand.rig.reference import ReferenceDut, reference_router
 from evenhand.run import read_run
 from tests.docs.documents import blocks
+from tests.errors import raises
 from tests.wire.wire_session import versions_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -208,9 +209,9 @@ def test_delays_hold_what_the_router_adds(plan: str, tmp_path: Path) -> None:
 def test_what_cannot_be_is_refused_before_anything_is_sent(testbed: Path) -> None:
     other = "gateway-v6" if testbed.stem == "gateway-v4" else "gateway-v4"
     with evenhand.open_testbed(testbed, engine=Path("/nowhere/engine")) as opened:
-        with pytest.raises(evenhand.RequestError, match="set up for"):
+        with raises("rig.dut-of-other-plan"):
             opened.throughput(plan=other)
-        with pytest.raises(evenhand.RequestError, match="octets"):
+        with raises("procedure.frame-size-out-of-range"):
             opened.throughput(plan=testbed.stem, frame_size=9_999)
-        with pytest.raises(evenhand.HostError, match="engine"):
+        with raises("base.program-missing", match="/nowhere/engine"):
             opened.trial(plan=testbed.stem, rate_fps=1_000)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import HostError
 from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6
 from evenhand.trial import EngineSession, find_engine
+from tests.errors import raises
 from tests.wire.veth_cable import ip, veth_cable
 from tests.wire.wire_session import engine, open_ports, run_trial, versions
 
@@ -61,7 +61,7 @@ def test_an_interface_that_is_deleted_ends_the_trial_at_once(plan: AddressPlan, 
                 arguments: dict[str, Any] = {}
                 if request == "trial":
                     arguments = {"trial": 2, "rate_fps": 1000, "duration_s": 0.1}
-                with pytest.raises(HostError, match=f"{driver}0 was removed from this host") as error:
+                with raises("engine.no-device", match=f"{driver}0 was removed") as error:
                     session.request(request, **arguments)
                 assert error.value.where == "left.device"
             session.request("close")

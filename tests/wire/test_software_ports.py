@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.rig.testbed import lay_out_workers
 from evenhand.trial import TrialResult, find_engine
+from tests.errors import raises
 from tests.wire.captures import sent_frames, without_time
 from tests.wire.wire_session import (
     FAST_WAITS,
@@ -281,24 +281,25 @@ def test_ports_can_be_opened_again_after_close(tmp_path: Path) -> None:
     with engine() as session:
         for plan in (gateway_v4(), gateway_v6()):
             open_ports(session, plan, *memif_cable(tmp_path))
-            with pytest.raises(RequestError):
+            with raises("engine.bad-order"):
                 open_ports(session, plan, *memif_cable(tmp_path))
             assert valid_trial(session, duration_s=0.1)["verdict"] == "PASS"
             session.request("close")
-        with pytest.raises(RequestError, match="nothing is open"):
+        with raises("engine.bad-order"):
             run_trial(session)
 
 
 def test_a_device_that_does_not_exist_is_named_and_the_session_lives_on(tmp_path: Path) -> None:
-    """Errors are part of the interface: exit code 2 or 3, the device, its place."""
-    wrong: list[tuple[str, type[EvenhandError]]] = [
-        ("net_nonsense0", RequestError),
-        ("net_af_packet0,iface=nothing0", HostError),
+    """Errors are part of the interface: code, exit code 2 or 3, the device, its place."""
+    wrong = [
+        ("net_nonsense0", "engine.bad-request", 2),
+        ("net_af_packet0,iface=nothing0", "engine.no-device", 3),
     ]
     with engine() as session:
-        for device, kind in wrong:
-            with pytest.raises(kind, match=device.partition(",")[0]) as error:
+        for device, code, exit_code in wrong:
+            with raises(code, match=device.partition(",")[0]) as error:
                 open_ports(session, gateway_v4(), "net_null0", device)
+            assert error.value.exit_code == exit_code
             assert error.value.where == "right.device"
         open_ports(session, gateway_v4(), *memif_cable(tmp_path))
         assert valid_trial(session, duration_s=0.1)["verdict"] == "PASS"
@@ -316,7 +317,7 @@ def test_a_device_string_may_be_longer_than_dpdk_takes_in_its_call_for_any_devic
 def test_a_cpu_that_is_not_ours_is_refused() -> None:
     workers = one_worker()
     workers[0]["cpu"] = 4095
-    with engine() as session, pytest.raises(HostError, match="CPU 4095"):
+    with engine() as session, raises("engine.no-cpu", match="CPU 4095"):
         open_ports(session, gateway_v4(), "net_null0", "net_null1", workers=workers)
 
 

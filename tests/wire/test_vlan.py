@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import RequestError
 from evenhand.plan import (
     SIDES,
     AddressPlan,
@@ -226,7 +225,7 @@ def test_a_tagged_cable_brings_every_frame_of_a_mix(tmp_path: Path) -> None:
 
 def test_a_size_that_tags_leave_no_room_in_is_refused(tmp_path: Path) -> None:
     plan, size = mix_versions(gateway_v4(), gateway_v6(), (50, 50)), parse_imix("imix:AG:A=84:G=1518")
-    with engine() as session, pytest.raises(RequestError, match="76 octets") as refused:
+    with engine() as session, raises("engine.bad-frame-size", match="76 octets") as refused:
         open_tagged(
             session, plan, memif_cable(tmp_path), ([200, 100], []), frame_size=84, **mix_request(plan, size)
         )
@@ -262,7 +261,7 @@ def test_the_reference_router_forwards_between_vlans(
         tags = setup.testbed.tag_octets
         assert measure(setup, plan, plan.smallest_frame_size + max(tags)).verdict == "PASS"
         assert measure(setup, plan, 1518 + min(tags)).verdict == "PASS"
-        with pytest.raises(RequestError, match="octets with FCS"):
+        with raises("procedure.frame-size-out-of-range"):
             measure(setup, plan, plan.smallest_frame_size + 1)
         with raises("rig.frame-too-large", match="1518 octets"):
             measure(setup, plan, 1519 + min(tags))

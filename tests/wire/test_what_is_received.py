@@ -20,11 +20,11 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.utils import wrpcap
 
-from evenhand.base.errors import RequestError
 from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6
 from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.rig.lab.namespaces import run_inside
 from evenhand.trial import find_engine
+from tests.errors import raises
 from tests.rig.lab.lab_wire import gateway_of
 from tests.wire.wire_session import (
     NOBODY,
@@ -118,7 +118,7 @@ def test_a_session_draws_its_number_and_frames_carry_it(tmp_path: Path) -> None:
 
 
 def test_one_device_on_both_sides_is_named() -> None:
-    with engine() as session, pytest.raises(RequestError, match="both sides are net_null0"):
+    with engine() as session, raises("engine.bad-request", match="net_null0"):
         open_ports(session, gateway_v4(), "net_null0,no-rx=1", "net_null0")
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.errors import HostError
 from evenhand.plan import AddressPlan, SideCounts, make_mix, make_plan
 from evenhand.rig.lab import LinuxLab, lab_down, lab_status, lab_up, linux_lab
 from evenhand.rig.lab.build import OFFLOADS, read_offloads
@@ -163,6 +162,6 @@ def test_a_lab_that_is_gone_is_a_host_error(lab_name: str) -> None:
     lab = lab_up(V4, name=lab_name)
     lab_down(lab_name)
     for attempt in (lab.neighbors, lab.facts, lambda: lab.set_forwarding(True)):
-        with pytest.raises(HostError) as refusal:
+        with raises("rig.kernel-refuses") as refusal:
             attempt()
         assert refusal.value.where == lab.dut_namespace
