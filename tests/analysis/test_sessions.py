@@ -56,8 +56,8 @@ def test_a_run_is_said_to_be_one_session_and_few_sessions_have_no_interval() -> 
 
 def test_sessions_of_one_side_measured_the_same() -> None:
     odd = record(point(1, [1e5], frame_size=128), name="odd")
-    with raises("analysis.no-common-side", match="frame size 64 against 128"):
+    with raises("analysis.no-common-side", match="64 .*128"):
         compare_sessions([[*sessions(1e5, 1, 1), odd], sessions(1e5, 1, 2)])
     two = record(point(1, [1e5]), point(2, [1e5]), name="two")
-    with raises("analysis.no-common-side", match="only in one of them"):
+    with raises("analysis.no-common-side", match="direct/throughput/64/n=2"):
         compare_sessions([[*sessions(1e5, 1, 1), two], sessions(1e5, 1, 2)])

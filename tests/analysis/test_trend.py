@@ -225,7 +225,7 @@ def test_another_machine_is_another_testbed_and_another_kernel_is_not() -> None:
     def of(**dut: str) -> list[object]:
         return [night(0, point(16, [LEVEL])), night(1, point(16, [LEVEL]), testbeds=bed(**dut))]
 
-    with raises("analysis.not-alike", match="cpu_model a CPU against a faster one"):
+    with raises("analysis.not-alike", match="cpu_model a CPU .*a faster one"):
         trend(of(cpu_model="a faster one"))  # type: ignore[arg-type]
     found = trend(of(kernel="6.1.0-30"))  # type: ignore[arg-type]
     assert [run.version for run in found.runs] == ["6.1.0-29", "6.1.0-30"]

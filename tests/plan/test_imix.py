@@ -142,14 +142,14 @@ def test_places_of_a_drawn_order_are_equally_likely() -> None:
         ("imix:aaz", "plan.imix-size-missing", "size of z"),
         ("imix:AAG:A=84", "plan.imix-size-missing", "size of G"),
         ("imix:aaA:A=84", "plan.imix-mixed-case", ""),
-        ("imix:aa:a=65", "plan.imix-size-of-rfc-letter", "a means 64 octets"),
+        ("imix:aa:a=65", "plan.imix-size-of-rfc-letter", "a means 64"),
         ("imix:AA:A=84:B=90", "plan.imix-size-unused", "uses B"),
         ("imix:AA:A=84:A=85", "plan.imix-given-twice", ""),
         ("imix:AA:A=x", "plan.imix-unknown-part", ""),
         (f"imix:{'a' * 257}", "plan.imix-length", "257 frames"),
         ("imix:aag:frames=100", "plan.imix-order-uneven", "of 3 letters"),
-        ("imix:aag:frames=258", "plan.imix-order-length", "3 to 256 frames, not 258"),
-        ("imix:aag:frames=0", "plan.imix-order-length", "3 to 256 frames, not 0"),
+        ("imix:aag:frames=258", "plan.imix-order-length", "3 to 256 .*258"),
+        ("imix:aag:frames=0", "plan.imix-order-length", r"3 to 256 .*\b0$"),
         ("imix:aag:frames=3:frames=6", "plan.imix-given-twice", "has frames"),
         ("imix:aag:seed=3", "plan.imix-seed-without-order", ""),
         (f"imix:aag:frames=3:seed={2**64}", "plan.imix-not-a-seed", ""),
@@ -168,12 +168,12 @@ def test_each_size_must_fit_the_plan() -> None:
     """R5180-10, R2544-33: no size of a sequence is put in another's place."""
     imix = parse_imix("imix:aaafg")
     assert choose_frames(gateway_v4(), imix) == (imix, None)
-    with raises("procedure.frame-size-out-of-range", match="a of IMIX - aaafg is 64 octets"):
+    with raises("procedure.frame-size-out-of-range", match="a of IMIX - aaafg is 64 "):
         choose_frames(gateway_v6(), imix)
-    with raises("procedure.frame-size-out-of-range", match="j of IMIX - aj is 16000 octets"):
+    with raises("procedure.frame-size-out-of-range", match="j of IMIX - aj is 16000 "):
         choose_frames(gateway_v4(), parse_imix("imix:aj"))
     both = mix_versions(gateway_v4(), gateway_v6(), (9, 1))
-    with raises("procedure.frame-size-out-of-range", match="has 84 to"):
+    with raises("procedure.frame-size-out-of-range", match=" 84 to"):
         choose_frames(both, imix)
     assert choose_frames(both, None) == (84, None)
     assert choose_frames(both, 64) == (

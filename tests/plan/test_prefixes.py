@@ -105,19 +105,19 @@ def test_the_prefix_of_a_plan_may_be_written_out() -> None:
 @pytest.mark.parametrize(
     ("prefix", "code", "text"),
     [
-        ("", "plan.wrong-prefix", "is not an IPv6 prefix"),
-        ("198.18.0.0/16", "plan.wrong-prefix", "'198.18.0.0/16' is not an IPv6 prefix"),
-        ("2001:db8::1/96", "plan.wrong-prefix", "has host bits set"),
-        ("2001:db8::", "plan.wrong-prefix-length", "2001:db8::/128 has 128 bits"),
-        ("2001:db8::/44", "plan.wrong-prefix-length", "2001:db8::/44 has 44 bits"),
-        ("2001:db8::/80", "plan.wrong-prefix-length", "2001:db8::/80 has 80 bits"),
-        ("2001:db8:0:0:ff00::/96", "plan.wrong-prefix", "bits 64 to 71 .* are not zero"),
-        ("2001:db8:0:0:100::/96", "plan.wrong-prefix", "bits 64 to 71 .* are not zero"),
-        ("64:ff9b::/96", "plan.wrong-prefix", "is not for hosts of the benchmarking block"),
-        ("::/96", "plan.wrong-prefix", "no host on a link has"),
-        ("fe80::/64", "plan.wrong-prefix", "links alone"),
-        ("ff0e::/32", "plan.wrong-prefix", "multicast"),
-        ("2001:2:0:1000::/64", "plan.networks-overlap", "the link 2001:2:0:1000::/64 of the left side"),
+        ("", "plan.not-a-prefix", "^''"),
+        ("198.18.0.0/16", "plan.not-a-prefix", "'198.18.0.0/16'"),
+        ("2001:db8::1/96", "plan.not-a-prefix", "2001:db8::1/96"),
+        ("2001:db8::", "plan.wrong-prefix-length", "2001:db8::/128 .*128 bits"),
+        ("2001:db8::/44", "plan.wrong-prefix-length", "2001:db8::/44 .*44 bits"),
+        ("2001:db8::/80", "plan.wrong-prefix-length", "2001:db8::/80 .*80 bits"),
+        ("2001:db8:0:0:ff00::/96", "plan.prefix-bits-not-zero", "2001:db8:0:0:ff00::/96"),
+        ("2001:db8:0:0:100::/96", "plan.prefix-bits-not-zero", "2001:db8:0:0:100::/96"),
+        ("64:ff9b::/96", "plan.reserved-prefix", "benchmarking block"),
+        ("::/96", "plan.reserved-prefix", "no host"),
+        ("fe80::/64", "plan.reserved-prefix", "links alone"),
+        ("ff0e::/32", "plan.reserved-prefix", "multicast"),
+        ("2001:2:0:1000::/64", "plan.networks-overlap", "2001:2:0:1000::/64 of the left side"),
         ("2001:2::/48", "plan.networks-overlap", "the prefix 2001:2::/48"),
     ],
 )
@@ -132,7 +132,7 @@ def test_prefixes_that_no_translator_can_have_are_refused(
 
 @pytest.mark.parametrize("plan", ["siit-eam", "nat64"])
 def test_hosts_of_their_own_do_not_lie_behind_the_prefix(plan: str) -> None:
-    with raises("plan.networks-overlap", match="the host network 2001:2::/112 of the left side"):
+    with raises("plan.networks-overlap", match="2001:2::/112 of the left side"):
         make_plan(f"{plan}@2001:2::/64")
 
 
@@ -155,7 +155,7 @@ def test_native_traffic_may_be_beside_it_unless_it_lies_behind_the_prefix(prefix
     native = make_plan("gateway-v6")
     for wrong in ("2001:2:0:8000::/64", "2001:2:0:8000::/56", "2001:2:0:9000::/96"):
         for plans in ((make_plan(f"siit@{wrong}"), native), (native, make_plan(f"siit@{wrong}"))):
-            with raises("plan.networks-overlap", match="overlaps the prefix"):
+            with raises("plan.networks-overlap", match=f"prefix {wrong} "):
                 mix_versions(*plans, (1, 1))
     with raises("plan.single-plan-needed"):
         make_plan(f"{name}+gateway-v6")

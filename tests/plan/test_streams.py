@@ -84,7 +84,7 @@ def test_the_smallest_and_the_largest_frame_are_those_that_fit_on_both_sides() -
     assert choose_frames(plan, None) == choose_frames(plan, 64) == (64, None)
     assert choose_frames(plan, 9196) == (9196, None)
     for size in (63, 9197):
-        with raises("procedure.frame-size-out-of-range", match="64 to 9196 octets"):
+        with raises("procedure.frame-size-out-of-range", match="64 to 9196 "):
             choose_frames(plan, size)
     tags: SideCounts = SideCounts(0, 4)
     assert choose_frames(plan, None, tag_octets=tags) == (68, None)
@@ -177,14 +177,14 @@ def test_the_testbed_and_a_sequence_of_sizes_agree() -> None:
 
 @pytest.mark.parametrize("plans", [("nat44", "gateway_v6"), ("gateway_v4", "nat66")])
 def test_a_plan_with_connections_is_in_no_mix(plans: tuple[str, str]) -> None:
-    with raises("plan.mix-with-state", match="connections"):
+    with raises("plan.mix-with-state", match="nat"):
         mix_versions(make_plan(plans[0]), make_plan(plans[1]), (1, 1))
 
 
 def test_no_address_is_translated_in_one_plan_of_a_mix_and_native_in_the_other() -> None:
     with raises("plan.networks-overlap", match="siit"):
         mix_versions(make_plan("siit"), make_plan("gateway_v4"), (1, 1))
-    with raises("plan.networks-overlap", match=r"198\.18\.255\.254 are hosts of gateway-v4"):
+    with raises("plan.networks-overlap", match=r"198\.18\.255\.254 .*gateway-v4"):
         mix_versions(make_plan("gateway_v4"), make_plan("siit"), (1, 1))
 
 

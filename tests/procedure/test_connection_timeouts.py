@@ -116,7 +116,7 @@ def test_established_connections_must_outlast_the_longest_trial_of_every_procedu
     idle_s = 10.0 + SHORT_WAITS.total_s + 0.03 + sending_s
     assert established_idle_s(WISH, SHORT_WAITS.total_s, sending_s) == pytest.approx(idle_s)
     conditions: dict[str, Any] = {"plan": "nat44", "waits": SHORT_WAITS, "established": WISH}
-    with raises("procedure.timeout-too-short", match="without a frame") as refused:
+    with raises("procedure.timeout-too-short") as refused:
         call(bed_of(idle_s - 0.1), **conditions)
     assert refused.value.where == "established"
     assert "raise the DUT's timeout" in refused.value.next_step
@@ -207,14 +207,14 @@ def test_a_removal_that_was_timed_before_is_not_timed_again() -> None:
 
 def test_more_connections_than_four_tuples_or_than_the_pool_has_are_refused_with_both_numbers() -> None:
     """R9693-04: two hosts on each side, and a pool of one address for 100 hosts of one peer and port."""
-    with raises("procedure.too-few-tuples", match="16,000,001 connections, but nat44 has 16,000,000 four"):
+    with raises("procedure.too-few-tuples", match="16,000,001 .*nat44 .*16,000,000 "):
         check_plan_has(make_plan("nat44", 2), 16_000_001)
     plan = make_plan("nat44", (100, 1), destination_ports=UdpRange(first=7, last=7))
     assert plan.right.peers is not None
     host = replace(plan.right.peers, count=1)
     small = replace(plan, right=replace(plan.right, peers=host))
     check_plan_has(small, 65_535)
-    with raises("procedure.pool-too-small", match="65,536 connections, but the pool of nat44 has 1 address"):
+    with raises("procedure.pool-too-small", match="65,536 .*nat44 has 1 "):
         check_plan_has(small, 65_536)
-    with raises("procedure.plan-without-state", match="gateway-v4 has no connections"):
+    with raises("procedure.plan-without-state", match="gateway-v4"):
         check_plan_has(make_plan("gateway-v4"), 1)

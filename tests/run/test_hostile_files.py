@@ -81,37 +81,34 @@ def test_a_name_is_only_a_name(tmp_path: Path, name: str | bytes) -> None:
 @pytest.mark.parametrize(
     ("statements", "match"),
     [
-        (["ALTER TABLE trials DROP COLUMN verdict"], "table trials is not one that Evenhand"),
-        (["ALTER TABLE run ADD COLUMN more TEXT"], "table run is not one that Evenhand"),
-        (["DROP TABLE run"], "table run is not one that Evenhand"),
-        (
-            ["DROP TABLE trials", RECURSIVE.format("trials", "id, 1 AS search_id")],
-            "is not one that Evenhand creates",
-        ),
-        ([RECURSIVE.format("more", "id")], "view more is not one that Evenhand"),
-        (["CREATE TRIGGER t AFTER INSERT ON trials BEGIN SELECT 1; END"], "trigger t is not"),
-        (["CREATE INDEX i ON trials (abs(number))"], "index i is not"),
-        (["CREATE TABLE x (a, b AS (hex(zeroblob(1000000))))"], "table x is not"),
-        (["CREATE VIRTUAL TABLE f USING fts5(a)"], "table f"),
+        (["ALTER TABLE trials DROP COLUMN verdict"], "table trials "),
+        (["ALTER TABLE run ADD COLUMN more TEXT"], "table run "),
+        (["DROP TABLE run"], "table run "),
+        (["DROP TABLE trials", RECURSIVE.format("trials", "id, 1 AS search_id")], "table trials "),
+        ([RECURSIVE.format("more", "id")], "view more "),
+        (["CREATE TRIGGER t AFTER INSERT ON trials BEGIN SELECT 1; END"], "trigger t "),
+        (["CREATE INDEX i ON trials (abs(number))"], "index i "),
+        (["CREATE TABLE x (a, b AS (hex(zeroblob(1000000))))"], "table x "),
+        (["CREATE VIRTUAL TABLE f USING fts5(a)"], "table f "),
         (
             [
                 "DROP TABLE searches",
                 "CREATE TABLE searches (id INTEGER PRIMARY KEY, name AS (hex(zeroblob(9))))",
             ],
-            "searches is not one that Evenhand",
+            "table searches ",
         ),
         (
             [
                 "PRAGMA writable_schema = ON",
                 "UPDATE sqlite_master SET sql = 'CREATE TABLE run (' WHERE name = 'run'",
             ],
-            "not a run of Evenhand",
+            "malformed",
         ),
         (
             ["PRAGMA writable_schema = ON", "UPDATE sqlite_master SET rootpage = 3 WHERE name = 'run'"],
-            "damaged|no run",
+            "damaged|malformed",
         ),
-        (["PRAGMA application_id = 7"], "this database is not a run"),
+        (["PRAGMA application_id = 7"], "this database "),
         (["PRAGMA journal_mode = WAL"], "write-ahead log"),
     ],
 )
@@ -127,30 +124,26 @@ def test_a_run_of_another_version_and_an_empty_one_are_told_apart(run: Path) -> 
 @pytest.mark.parametrize(
     ("statement", "value", "match"),
     [
-        ("UPDATE searches SET seed = ?", str(2**64), "is not a seed"),
-        ("UPDATE searches SET seed = ?", "-1", "is not a seed"),
-        ("UPDATE searches SET seed = ?", "\u0661", "is not a seed"),
-        (
-            "UPDATE searches SET frame_size = ?",
-            "big",
-            "searches.frame_size contains a value that is not INTEGER",
-        ),
-        ("UPDATE searches SET name = ?", b"\0\1", "searches.name contains a value that is not TEXT"),
-        ("UPDATE trials SET loss_ratio = ?", 9e999, "trials.loss_ratio contains a value that is not REAL"),
+        ("UPDATE searches SET seed = ?", str(2**64), f"'{2**64}'"),
+        ("UPDATE searches SET seed = ?", "-1", "'-1'"),
+        ("UPDATE searches SET seed = ?", "\u0661", "'\u0661'"),
+        ("UPDATE searches SET frame_size = ?", "big", "searches.frame_size .*INTEGER"),
+        ("UPDATE searches SET name = ?", b"\0\1", "searches.name .*TEXT"),
+        ("UPDATE trials SET loss_ratio = ?", 9e999, "trials.loss_ratio .*REAL"),
         ("UPDATE trials SET document = ?", "[" * 100_000 + "]" * 100_000, "nested too deeply"),
         ("UPDATE trials SET document = ?", "[" * 40 + "]" * 40, "nested too deeply"),
-        ("UPDATE trials SET document = ?", "[1]", "trials.document is not a JSON object"),
-        ("UPDATE trials SET document = ?", "{}", "lacks 'contract'"),
-        ("UPDATE trials SET document = ?", "not JSON", "trials.document is not valid JSON"),
-        ("UPDATE trials SET document = ?", '{"a": NaN}', "NaN is not a JSON number"),
-        ("UPDATE run SET host = ?", '{"a": -Infinity}', "-Infinity is not a JSON number"),
-        ("UPDATE run SET host = ?", '{"a": 1e999}', "not a finite number"),
-        ("UPDATE run SET host = ?", '{"a": 1' + "0" * 5000 + "}", "is too large"),
+        ("UPDATE trials SET document = ?", "[1]", "trials.document .*JSON object"),
+        ("UPDATE trials SET document = ?", "{}", "'contract'"),
+        ("UPDATE trials SET document = ?", "not JSON", "trials.document .*Expecting value"),
+        ("UPDATE trials SET document = ?", '{"a": NaN}', "document .*: NaN "),
+        ("UPDATE run SET host = ?", '{"a": -Infinity}', "run.host .*: -Infinity "),
+        ("UPDATE run SET host = ?", '{"a": 1e999}', "run.host .*: 1e999 "),
+        ("UPDATE run SET host = ?", '{"a": 1' + "0" * 5000 + "}", "5001 digits"),
         ("UPDATE run SET host = ?", r'{"a": "\ud800"}', "surrogates not allowed"),
         ("UPDATE run SET host = ?", "[" + "0," * 10**6 + "0]", "too many values"),
-        ("UPDATE run SET command = ?", '{"a": 1}', "run.command is not a JSON array of texts"),
-        ("UPDATE searches SET role = ?", "any", "is not a valid Role"),
-        ("UPDATE run SET versions = ?", '{"evenhand": 1}', "versions are not texts"),
+        ("UPDATE run SET command = ?", '{"a": 1}', "run.command "),
+        ("UPDATE searches SET role = ?", "any", "'any' .*Role"),
+        ("UPDATE run SET versions = ?", '{"evenhand": 1}', "versions "),
         ("UPDATE run SET host = ?", '"' + "x" * 2**24 + '"', "too big|too long"),
     ],
 )
@@ -161,11 +154,11 @@ def test_values_that_cannot_be_are_refused(run: Path, statement: str, value: obj
 @pytest.mark.parametrize(
     ("statement", "value", "match"),
     [
-        ("UPDATE points SET imix = ?", "imix:no", "is not a letter"),
-        ("UPDATE points SET procedure = ?", "trial", "is not a point"),
-        ("UPDATE points SET repetitions = ?", 0, "is not a point"),
-        ("UPDATE points SET document = ?", "{}", "lacks 'number'"),
-        ("UPDATE run SET merged_from = ?", "{}", "run.merged_from is not a JSON array of texts"),
+        ("UPDATE points SET imix = ?", "imix:no", "'n'"),
+        ("UPDATE points SET procedure = ?", "trial", "'throughput/a'"),
+        ("UPDATE points SET repetitions = ?", 0, "'throughput/a'"),
+        ("UPDATE points SET document = ?", "{}", "'number'"),
+        ("UPDATE run SET merged_from = ?", "{}", "run.merged_from "),
     ],
 )
 def test_points_that_cannot_be_are_refused(run: Path, statement: str, value: object, match: str) -> None:
@@ -177,16 +170,16 @@ def test_points_that_cannot_be_are_refused(run: Path, statement: str, value: obj
 @pytest.mark.parametrize(
     ("keys", "value", "match"),
     [
-        (("intended_fps",), "nan", "'nan' is not a number"),
-        (("intended_fps",), True, "True is not a number"),
-        (("intended_duration_s",), 0, "intended no frames"),
+        (("intended_fps",), "nan", "'nan'"),
+        (("intended_fps",), True, ": True "),
+        (("intended_duration_s",), 0, "trial 1 .*no frames"),
         (("directions",), {}, "directions are"),
-        (("directions", "forward", "offered_frames"), -1, "but must be a whole number"),
-        (("directions", "forward", "offered_frames"), 10**19, "lost"),
-        (("directions", "forward", "latency"), None, "violates the contract"),
+        (("directions", "forward", "offered_frames"), -1, "offered_frames is -1,"),
+        (("directions", "forward", "offered_frames"), 10**19, f"forward: .*{10**19} "),
+        (("directions", "forward", "latency"), None, "NoneType"),
         (("verdict",), "MAYBE", "MAYBE"),
         (("contract",), 2, "contract 2"),
-        (("reasons",), [{"code": "x"}], "lacks 'text'"),
+        (("reasons",), [{"code": "x"}], "'text'"),
     ],
 )
 def test_trials_that_the_engine_cannot_have_written_are_refused(
@@ -225,7 +218,7 @@ def test_a_link_to_a_run_is_that_run(run: Path, tmp_path: Path) -> None:
 
 def test_a_file_that_is_too_large_is_not_read(run: Path) -> None:
     os.truncate(run, MAX_FILE_BYTES + 1)
-    with raises("run.not-a-run", match="but at most"):
+    with raises("run.not-a-run", match=f" {MAX_FILE_BYTES + 1} .*{MAX_FILE_BYTES} "):
         read_run(run)
 
 
@@ -250,7 +243,7 @@ def test_pages_that_lead_in_a_circle_end(run: Path) -> None:
         page[at : at + 5] = root.to_bytes(4, "big") + bytes([min(n, 127)])
     content[(root - 1) * octets : root * octets] = page
     run.write_bytes(content)
-    assert_refused(run, "damaged|no run of Evenhand")
+    assert_refused(run, "damaged|malformed")
 
 
 @pytest.mark.parametrize("reader", [read_run, read_record])
@@ -275,17 +268,17 @@ def test_no_file_that_a_journal_names_is_touched(tmp_path: Path) -> None:
     with (tmp_path / "killed.evenhand-journal").open("ab") as journal:
         record = (0x40000000 // 4096 + 1).to_bytes(4, "big") + name + len(name).to_bytes(4, "big")
         journal.write(record + sum(name).to_bytes(4, "big") + SUPER_JOURNAL)
-    assert_refused(path, "belongs to more than one file")
+    assert_refused(path, f"{path.name}-journal ")
     assert precious.read_bytes() == b"no journal at all"
 
 
 def test_what_lies_beside_is_not_trusted(run: Path, tmp_path: Path) -> None:
     beside = tmp_path / "a.evenhand-wal"
     beside.write_bytes(b"x" * 100)
-    assert_refused(run, "there is a a.evenhand-wal beside it")
+    assert_refused(run, "a.evenhand-wal ")
     beside.unlink()
     os.mkfifo(tmp_path / "a.evenhand-journal")
-    assert_refused(run, "a.evenhand-journal beside it is not a regular file")
+    assert_refused(run, "a.evenhand-journal ")
     (tmp_path / "a.evenhand-journal").unlink()
     (tmp_path / "a.evenhand-journal").write_bytes(bytes.fromhex("d9d505f920a163d7") + b"\xff" * 600)
     before = contents(tmp_path)
@@ -325,5 +318,5 @@ def test_a_reader_can_only_read(run: Path) -> None:
 
 
 def test_an_unknown_table_cannot_be_asked_for(run: Path) -> None:
-    with raises("run.not-a-run", match="the table sqlite_master is missing"), open_to_read(run) as tables:
+    with raises("run.not-a-run", match="sqlite_master"), open_to_read(run) as tables:
         tables.rows("sqlite_master")

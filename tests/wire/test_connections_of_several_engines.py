@@ -148,7 +148,7 @@ def test_damage_of_a_translator_is_counted_to_the_frame(name: str) -> None:
         assert forward["corrupted_frames"] == counters["wrong_checksum_frames"] > 0
         assert 0 < forward["mistranslated_frames"]["address_or_port"] <= counters["other_address_frames"]
         assert of_connections(trial)["learnt"] == forward["received_frames"] < COUNT
-        with raises("engine.bad-order", match=r"engine a: only \d+ of 1001 connections"):
+        with raises("engine.bad-order", match=r"engine a: .*\d+ of 1001 "):
             answer_all(tester, COUNT)
 
 
@@ -236,7 +236,7 @@ def test_connections_are_of_the_share_that_established_them() -> None:
         use: Document = {"directions": ["reverse"], "connections": {"use": "each_once"}}
         shares: tuple[Document, ...] = ({"share": {"first": 1, "stride": 2}}, {})
         for share in shares:
-            with raises("engine.bad-order", match="established by streams 0 to 0 of 2, but this trial has"):
+            with raises("engine.bad-order", match="streams 0 to 0 of 2,"):
                 session.request("trial", **trial, **use, **share)
-        with raises("engine.bad-order", match="only 0 of 50 connections are established"):
+        with raises("engine.bad-order", match=" 0 of 50 "):
             session.request("trial", **trial, **use, share={"first": 0, "stride": 2})

@@ -118,7 +118,7 @@ def test_an_engine_or_a_connection_that_is_cut_makes_the_trial_invalid(
 
 
 def test_a_host_that_is_not_reached_is_refused_by_name(host: NamespaceDut) -> None:
-    with raises("procedure.engine-not-reached", match="engine b cannot be reached"):
+    with raises("procedure.engine-not-reached", match="engine b"):
         OpenTestbed(setup=both(ssh="nobody@192.0.2.2")).trial(plan=gateway_v4(), rate_fps=1000, duration_s=1)
 
 
@@ -130,7 +130,7 @@ def test_an_engine_of_another_version_there_is_refused_by_name(host: NamespaceDu
             f'#!/bin/sh\n{find_engine()} | sed -u \'s/"version":"[0-9.]*"/"version":"0.0.9"/\'\n'
         )
         program.chmod(0o755)
-        with raises("trial.engine-of-other-version", match=r"engine b is of version 0\.0\.9"):
+        with raises("trial.engine-of-other-version", match=r"engine b .*0\.0\.9"):
             OpenTestbed(setup=both()).trial(plan=gateway_v4(), rate_fps=1000, duration_s=1)
     finally:
         program.unlink()

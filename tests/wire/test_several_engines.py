@@ -338,14 +338,10 @@ def test_a_start_that_cannot_be_kept_is_refused_and_nothing_is_sent(ahead_s: flo
     with engine() as session:
         open_ports(session, gateway_v4(), *silent_ports(1)[0])
         before = session.request("counters")
-        with raises("engine.too-late", match="frame 0 is due at"):
+        start_at_ns = time.time_ns() + round(ahead_s * 1e9)
+        with raises("engine.too-late", match=f" {start_at_ns} ns"):
             session.request(
-                "trial",
-                trial=1,
-                rate_fps=1000,
-                duration_s=1,
-                waits=FAST_WAITS,
-                start_at_unix_ns=time.time_ns() + round(ahead_s * 1e9),
+                "trial", trial=1, rate_fps=1000, duration_s=1, waits=FAST_WAITS, start_at_unix_ns=start_at_ns
             )
         assert session.request("counters") | {"id": 0} == before | {"id": 0}
 
@@ -355,9 +351,9 @@ def test_a_share_beyond_the_whole_is_refused_and_so_is_what_one_of_several_canno
         open_ports(session, gateway_v4(), *silent_ports(1)[0])
         trial: Document = {"trial": 1, "rate_fps": 1000, "duration_s": 1, "waits": FAST_WAITS}
         share = {"first": 1, "stride": 2}
-        with raises("engine.bad-request", match="connections in a plan without state"):
+        with raises("engine.bad-request", match="connections"):
             session.request("trial", **trial, share=share, connections={"use": "each_once"})
-        with raises("engine.bad-rate", match="none of which is this tester's"):
+        with raises("engine.bad-rate"):
             session.request("trial", **{**trial, "rate_fps": 1}, share=share)
     with engine() as session:
         workers: list[Document] = [
@@ -370,7 +366,7 @@ def test_a_share_beyond_the_whole_is_refused_and_so_is_what_one_of_several_canno
         workers[0]["cpu"] = sorted(os.sched_getaffinity(0))[0]
         workers[0]["senders"] += [{"side": side, "stream": 1} for side in SIDES]
         open_ports(session, gateway_v4(), *silent_ports(1)[0], workers=workers)
-        with raises("engine.bad-request", match="streams 1 to 2 are not among 2"):
+        with raises("engine.bad-request", match="streams 1 to 2 .*2"):
             session.request("trial", **trial, share=share)
 
 

@@ -301,7 +301,7 @@ def _topology_of(name: str) -> Topology | None:
     except ValueError as error:
         raise PlanError(
             f"{text!r} is not an IPv6 prefix: {error}",
-            code="plan.wrong-prefix",
+            code="plan.not-a-prefix",
             next_step=f"Write it as in {plan_title(plan)}@2001:db8::/32, with zeros behind its bits.",
         ) from error
     check_prefix(prefix, where="plan")

@@ -76,7 +76,7 @@ def check_prefix(prefix: ipaddress.IPv6Network, *, where: str) -> None:
     if prefix.network_address.packed[_ZERO_OCTET]:
         raise PlanError(
             f"bits 64 to 71 of the translation prefix {prefix} are not zero",
-            code="plan.wrong-prefix",
+            code="plan.prefix-bits-not-zero",
             where=where,
             next_step="Use a prefix in which they are (RFC 6052, 2.2).",
         )
@@ -84,7 +84,7 @@ def check_prefix(prefix: ipaddress.IPv6Network, *, where: str) -> None:
         if prefix.overlaps(network):
             raise PlanError(
                 f"the translation prefix {prefix} {why}",
-                code="plan.wrong-prefix",
+                code="plan.reserved-prefix",
                 where=where,
                 next_step="Use one of your own, or of 2001:db8::/32, which is for examples.",
             )

@@ -193,9 +193,9 @@ def test_a_program_that_prints_without_end_is_cut_off(
         assert len(answers["endless"].stdout) <= 100_000
         assert (answers["other"].exit_code, answers["other"].stdout) == (3, "fine")
         assert answers["many"].stdout.splitlines() == [str(n) for n in range(1, 1001)]
-        with raises("rig.dut-answer-too-long", match="1 MiB to: yes"):
+        with raises("rig.dut-answer-too-long", match="1 MiB .*yes"):
             shell.run("yes")
-        with raises("rig.no-answer-in-time", match="1 s to"):
+        with raises("rig.no-answer-in-time", match="1 s "):
             shell.run("while :; do echo; sleep 0.01; done", timeout_s=1)
         assert shell.run("echo still there").stdout == "still there\n"
 

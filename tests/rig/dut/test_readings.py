@@ -248,7 +248,7 @@ def test_an_interface_that_is_not_there_is_named() -> None:
     text = output().replace(
         LINK.format(name="eth1", received=10, sent=10, dropped=0, missed=0), 'Device "eth1" does not exist.'
     )
-    with raises("rig.dut-interface-missing", match=r"'eth1'.*does not exist"):
+    with raises("rig.dut-interface-missing", match="'eth1'"):
         read(text)
 
 

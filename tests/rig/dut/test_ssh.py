@@ -145,7 +145,7 @@ def test_one_connection_carries_all_and_leaves_nothing(
         assert len(ways.splitlines()) == 1
         cut = shell.run("exec sh -s", input_text="main() {\necho it runs\n")
         assert "it runs" not in cut.stdout
-        with raises("rig.no-answer-in-time", match=r"0\.5 s to: sleep 60"):
+        with raises("rig.no-answer-in-time", match=r"0\.5 s .*sleep 60"):
             shell.run("sleep 60", timeout_s=0.5)
         [folder] = own.iterdir()
         assert folder.stat().st_mode & 0o777 == 0o700

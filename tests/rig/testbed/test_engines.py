@@ -108,7 +108,7 @@ def test_what_is_stored_of_one_engine_is_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "code", "match"),
     [
-        ({"b__name": "a"}, "rig.engine-twice", "two engines are named 'a'"),
+        ({"b__name": "a"}, "rig.engine-twice", "'a'"),
         ({"b__name": "-x"}, "base.wrong-value", "engine.1.name"),
         ({"b__name": "x y"}, "base.wrong-value", "engine.1.name"),
         ({"b__ssh": "-oProxyCommand=x"}, "rig.not-an-ssh-destination", "engine.1.ssh"),
@@ -116,8 +116,8 @@ def test_what_is_stored_of_one_engine_is_as_it_was(tmp_path: Path) -> None:
         ({"b__cpus": [1, 1]}, "rig.cpu-twice", "engine.1"),
         ({"b__core": 1}, "base.unknown-key", "engine.1.core"),
         ({"b__left": {"device": "net_bond0"}}, "rig.driver-refused", "engine.1.left"),
-        ({"b__cpus": [1, 2, 3, 4, 5, 6]}, "rig.engines-differ", "engine b has 2 streams"),
-        ({"b__receive_queues": 2}, "rig.engines-differ", "engine b has 1 streams and 2 receive queues"),
+        ({"b__cpus": [1, 2, 3, 4, 5, 6]}, "rig.engines-differ", "engine b .*2 streams"),
+        ({"b__receive_queues": 2}, "rig.engines-differ", "engine b .*1 streams .*2 receive"),
         ({"a__ssh": "root@tester2"}, "rig.ports-share-a-resource", "engine a, left and engine b, left"),
         (
             {"b__right": {"device": "0000:01:00.0"}},
@@ -128,8 +128,8 @@ def test_what_is_stored_of_one_engine_is_as_it_was(tmp_path: Path) -> None:
         ({"left": {"device": "0000:02:00.0"}}, "rig.engine-and-tester", "left together"),
         ({"tester": {"cpus": [1]}}, "rig.engine-and-tester", "tester together"),
         ({"dut": {**DUT, "left": "eth1", "right": "eth2"}}, "rig.pairs-of-interfaces", "1 pair .* 2 engines"),
-        ({"dut": {**DUT, "right": "eth2"}}, "rig.pairs-of-interfaces", "left names 2 .* right 1"),
-        ({"dut": {**DUT, "right": ["eth2", "eth1"]}}, "rig.same-interface-twice", "'eth1' twice"),
+        ({"dut": {**DUT, "right": "eth2"}}, "rig.pairs-of-interfaces", "left .*2 .*right 1"),
+        ({"dut": {**DUT, "right": ["eth2", "eth1"]}}, "rig.same-interface-twice", "'eth1'"),
         ({"dut": {**DUT, "left": []}}, "base.empty", "dut.left"),
         ({"dut": {**DUT, "left": ["eth1", "-x"]}}, "rig.not-an-interface-name", "dut.left.1"),
     ],
@@ -153,18 +153,18 @@ def test_a_dut_with_one_pair_is_read_and_stored_as_it_was() -> None:
         read = make_testbed({**one, "dut": {**DUT, "left": left, "right": "eth2"}}, where="one.toml")
         assert read.dut.interfaces == {"left": "eth1", "right": "eth2"}
         assert Setup(name="one", testbed=read).to_document()["testbed"]["dut"]["left"] == "eth1"
-    with raises("rig.pairs-of-interfaces", match="2 pairs of interfaces for 1 engine:"):
+    with raises("rig.pairs-of-interfaces", match="2 pairs .*1 engine:"):
         make_testbed({**one, "dut": DUT}, where="one.toml")
 
 
 def test_two_engines_of_one_host_share_neither_ports_nor_cpus() -> None:
     here = document()
     del here["engine"][1]["ssh"]
-    with raises("rig.ports-share-a-resource", match="engine a, left and engine b, left both use PCI device"):
+    with raises("rig.ports-share-a-resource", match="engine a, left and engine b, left .*PCI device"):
         make_testbed(here, where="several.toml")
     for side, device in (("left", "0000:02:00.0"), ("right", "0000:02:00.1")):
         here["engine"][1][side]["device"] = device
-    with raises("rig.engines-share-a-cpu", match="engines a and b both use CPU 1"):
+    with raises("rig.engines-share-a-cpu", match="a and b .*CPU 1"):
         make_testbed(here, where="several.toml")
     here["engine"][1]["cpus"] = [3, 4]
     assert len(make_testbed(here, where="several.toml").local_ports) == 4

@@ -107,18 +107,8 @@ def test_a_lab_is_set_up_for_both_plans_of_a_mix(names: str) -> None:
 @pytest.mark.parametrize(
     ("dut", "suite", "code", "named"),
     [
-        (
-            'plan = "gateway-v4"',
-            {"plan": "gateway-v6"},
-            "rig.dut-of-other-plan",
-            "gateway-v4, not for gateway-v6",
-        ),
-        (
-            "largest_frame_size = 1518",
-            {"frame-sizes": 9018},
-            "rig.frame-too-large",
-            "1518 octets, not of 9018",
-        ),
+        ('plan = "gateway-v4"', {"plan": "gateway-v6"}, "rig.dut-of-other-plan", "gateway-v4, .*gateway-v6"),
+        ("largest_frame_size = 1518", {"frame-sizes": 9018}, "rig.frame-too-large", "1518 .*9018"),
     ],
 )
 def test_a_testbed_that_contradicts_a_point_is_refused_before_the_first(
@@ -168,10 +158,10 @@ def test_a_dut_that_forgets_connections_sooner_than_a_point_uses_them_is_refused
 def test_so_is_a_reference_router_and_a_lab_by_what_it_will_be_set_to() -> None:
     """R9693-06."""
     suite = {"plan": "nat44", "established": "100k", "establish-rate": "10kfps"}
-    with raises("procedure.timeout-too-short", match="after 30 s"):
+    with raises("procedure.timeout-too-short", match=" 30 s"):
         check_fit(campaign(suite, testbed="reference", reference={"connection-timeout": "30s"}), "reference")
     check_fit(campaign(suite, testbed="reference", reference={"connection-timeout": "90s"}), "reference")
-    with raises("procedure.timeout-too-short", match="after 60 min"):
+    with raises("procedure.timeout-too-short", match=" 60 min"):
         check_fit(campaign({**suite, "establish-rate": "10fps"}), "lab:linux", is_dry=True)
 
 
@@ -183,7 +173,7 @@ def test_so_is_a_linux_dut_over_ssh_by_what_it_will_be_set_to_unless_its_file_sa
     reach = 'ssh = "root@192.0.2.7"\nos = "linux"\nleft = "a"\nright = "b"'
     path = tmp_path / "t.toml"
     path.write_text(f"{TESTBED}\n[dut]\n{reach}\n")
-    with raises("procedure.timeout-too-short", match="after 60 min"):
+    with raises("procedure.timeout-too-short", match=" 60 min"):
         check_timeouts(slow, str(path), None)
     fast = campaign({"plan": "nat44", "established": "100k", "establish-rate": "10kfps"}).points
     check_timeouts(fast, str(path), None)
