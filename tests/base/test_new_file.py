@@ -44,9 +44,8 @@ def test_what_is_there_is_never_overwritten(write: Callable[[Path], None], tmp_p
     dangling.symlink_to(tmp_path / "elsewhere")
     loop.symlink_to(loop)
     for path in (file, link, dangling, loop, tmp_path):
-        with raises("base.file-exists") as refused:
+        with raises("base.file-exists"):
             write(path)
-        assert refused.value.next_step == "Name another file."
     assert file.read_text() == "kept"
     assert not (tmp_path / "elsewhere").exists()
 

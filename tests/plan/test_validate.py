@@ -52,11 +52,11 @@ N4, M4 = make_plan("nets_v4_gateway"), make_plan("nets_v4_multi_host")
     [
         (
             changed(G4, "left", hosts_base=ip("198.19.0.0")),
-            "198\\.19\\.0\\.1 \\.\\. 198\\.19\\.0\\.100 are outside 198\\.18\\.0\\.0/16",
+            "198\\.19\\.0\\.1 \\.\\. 198\\.19\\.0\\.100 .*198\\.18\\.0\\.0/16",
         ),
         (
             changed(G4, "right", hosts_base=ip("198.18.0.0")),
-            "198\\.18\\.0\\.1 \\.\\. 198\\.18\\.0\\.100 are outside 198\\.19\\.0\\.0/16",
+            "198\\.18\\.0\\.1 \\.\\. 198\\.18\\.0\\.100 .*198\\.19\\.0\\.0/16",
         ),
         (changed(G4, "left", hosts_base=ip("192.18.0.0")), r"outside 198\.18\.0\.0/16.*erratum 423"),
         (changed(G6, "left", hosts_base=ip("2001:200::2")), r"outside 2001:2::/49.*erratum 1752"),
@@ -69,7 +69,7 @@ N4, M4 = make_plan("nets_v4_gateway"), make_plan("nets_v4_multi_host")
                 hosts_base=ip("2001:2:0:7f80::2"),
                 hosts_networks=NetworkRange(offset=6, count=256),
             ),
-            "hosts 2001:2:0:7f80::2 .. 2001:2:0:807f::63:2 are outside 2001:2::/49",
+            "hosts 2001:2:0:7f80::2 .. 2001:2:0:807f::63:2 .*2001:2::/49",
         ),
     ],
 )
@@ -122,7 +122,7 @@ def test_hosts_outside_the_block_of_their_side(plan: AddressPlan, message: str) 
         (
             changed(G4, "right", dut=(interface("10.0.0.1/24"),), gateway=interface("10.0.0.9/24")),
             "plan.networks-overlap",
-            ("the link 10.0.0.0/24", "left", "right"),
+            ("10.0.0.0/24", "left", "right"),
         ),
         (
             changed(G6, "left", dut=(interface("2001:2::1:1/64"),), gateway=interface("2001:2::1:9/64")),
@@ -151,7 +151,7 @@ def test_hosts_outside_the_block_of_their_side(plan: AddressPlan, message: str) 
         (
             changed(G4, "left", gateway=interface("2001:2:0:1000::2/64")),
             "plan.address-of-other-version",
-            ("IPv6 address in an IPv4 plan",),
+            ("IPv6", "IPv4"),
         ),
         (replace(G4, destination_ports=UdpRange(first=0, last=9)), "plan.port-zero", ()),
     ],

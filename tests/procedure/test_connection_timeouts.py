@@ -119,7 +119,6 @@ def test_established_connections_must_outlast_the_longest_trial_of_every_procedu
     with raises("procedure.timeout-too-short") as refused:
         call(bed_of(idle_s - 0.1), **conditions)
     assert refused.value.where == "established"
-    assert "raise the DUT's timeout" in refused.value.next_step
     for timeout_s in (idle_s + 0.1, None):
         with raises("base.program-missing"):
             call(bed_of(timeout_s), **conditions)

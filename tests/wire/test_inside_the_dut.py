@@ -150,9 +150,9 @@ def test_sides_that_are_swapped_are_refused(rig: Rig) -> None:
     swapped = dut.model_copy(update={"left": dut.right, "right": dut.left})
     wrong = replace(setup, testbed=setup.testbed.model_copy(update={"dut": swapped}))
     left = dut.interfaces["left"]
-    with raises("rig.sides-swapped", match=f"left port .* {left}, .* right interface") as refused:
+    with raises("rig.sides-swapped", match=f"left port .* {left}, .* right ") as refused:
         trial(wrong, plan)
-    assert "Swap left and right" in refused.value.next_step
+    assert refused.value.next_step.startswith("Swap left and right")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_dut_that_is_asked_over_a_measured_wire_is_refused(rig: Rig, side: Sid
     shown = shell.run(f"ip -j address show dev {lab.dut_interface(side)}").stdout
     address = next(info["local"] for info in json.loads(shown)[0]["addr_info"] if info["scope"] == "global")
     shell.host = replace(shell.host, address=address)
-    with raises("rig.carries-ssh", match=f"the DUT's {side} interface"):
+    with raises("rig.carries-ssh", match=f" {side} interface"):
         trial(setup, plan)
 
 

@@ -34,7 +34,7 @@ def test_the_reference_router_forwards_jumbo_frames_where_it_is_told_to(plan: Ad
     with router_beside_tester(plan, ReferenceDut(largest_frame_size=9216)) as router:
         assert ",bsize=9216" in router.left_device
         assert measure(setup_beside_tester(router), plan, 9216).verdict == "PASS"
-    too_large = raises("rig.frame-too-large", match="1518 octets, not of 2048")
+    too_large = raises("rig.frame-too-large", match="1518 .*2048")
     with router_beside_tester(plan) as router, too_large:
         measure(setup_beside_tester(router), plan, 2048)
 

@@ -97,7 +97,6 @@ def test_a_packet_ring_whose_blocks_hold_no_whole_frames_is_refused(arguments: s
     with raises("rig.device-blocks", match=r"framesz=\d+.* blocksz=\d+") as refused:
         read_device(f"net_af_packet0,iface=d0,{arguments}", where="left.device")
     assert refused.value.where == "left.device"
-    assert "the same value" in refused.value.next_step
     for right in ("", ",blocksz=16384,framesz=16384", ",blocksz=8192", ",framesz=4096"):
         read_device(f"net_af_packet0,iface=d0{right}")
 
