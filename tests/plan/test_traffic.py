@@ -125,8 +125,8 @@ def test_the_lines_hold_all_that_a_report_must_state(name: str) -> None:
     ):
         assert said in text
     for side in plan.sides:
-        assert str(side.hosts.first_address) in text
-        assert str(side.hosts.last_address) in text
+        assert str(side.host_range.first_address) in text
+        assert str(side.host_range.last_address) in text
         if side.gateway is not None:
             assert str(side.gateway.ip) in text
             assert str(side.routes[-1]) in text

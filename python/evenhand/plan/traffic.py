@@ -58,11 +58,11 @@ class Traffic:
         what is single is left out."""
         found: dict[str, Mode] = {}
         for direction in self.directions:
-            for hosts in self.ends(direction):
-                if hosts.count > 1:
-                    found["hosts"] = hosts.mode
-                if hosts.networks is not None and hosts.networks.count > 1:
-                    found["networks"] = hosts.networks.mode
+            for host_range in self.ends(direction):
+                if host_range.count > 1:
+                    found["hosts"] = host_range.mode
+                if host_range.network_range is not None and host_range.network_range.count > 1:
+                    found["networks"] = host_range.network_range.mode
         ports = {"source ports": self.plan.source_ports, "destination ports": self.plan.destination_ports}
         return found | {name: udp.mode for name, udp in ports.items() if udp.occurring.values > 1}
 
@@ -141,8 +141,8 @@ class Traffic:
             "directions": {
                 direction: {
                     **{
-                        role: _describe_hosts(hosts)
-                        for role, hosts in zip(_ROLES, self.ends(direction), strict=True)
+                        role: _describe_hosts(host_range)
+                        for role, host_range in zip(_ROLES, self.ends(direction), strict=True)
                     },
                     "pairs": self.pairs(direction),
                     **self._arriving(direction),
@@ -178,7 +178,7 @@ class Traffic:
 
     def occurring(self, side: SideName) -> HostRange:
         """The hosts of a side that occur, be it as source or as destination."""
-        return max(self._roles_of(side).values(), key=lambda hosts: hosts.addresses)
+        return max(self._roles_of(side).values(), key=lambda host_range: host_range.addresses)
 
     def _arriving(self, direction: Direction) -> dict[str, Any]:
         """What the DUT translates the frames to; nothing if they arrive as they are sent."""
@@ -227,7 +227,7 @@ class Traffic:
         return found
 
     def _span_of(self, side: SideName) -> str:
-        spans = {role: _span(hosts) for role, hosts in self._roles_of(side).items()}
+        spans = {role: _span(host_range) for role, host_range in self._roles_of(side).items()}
         if len(set(spans.values())) == 1:
             return f"{side} {next(iter(spans.values()))}"
         return f"{side} " + " and ".join(f"{spans[role]} as {role}" for role in _ROLES)
@@ -271,8 +271,8 @@ def show_ports(udp: UdpRange) -> str:
     return str(occurring.first) if occurring.values == 1 else f"{occurring.first}-{occurring.last}"
 
 
-def _span(hosts: HostRange) -> str:
-    first, last = hosts.first_address, hosts.last_address
+def _span(host_range: HostRange) -> str:
+    first, last = host_range.first_address, host_range.last_address
     return str(first) if first == last else f"{first} .. {last}"
 
 
@@ -282,22 +282,22 @@ def _span_text(several: Sequence[object]) -> str:
     )
 
 
-def _describe_hosts(hosts: HostRange) -> dict[str, Any]:
-    first: Address = hosts.first_address
+def _describe_hosts(host_range: HostRange) -> dict[str, Any]:
+    first: Address = host_range.first_address
     return {
-        "addresses": hosts.addresses,
+        "addresses": host_range.addresses,
         "first": str(first),
-        "last": str(hosts.last_address),
-        "host_mode": hosts.mode,
-        "networks": hosts.network_count,
-        "network_mode": None if hosts.networks is None else hosts.networks.mode,
+        "last": str(host_range.last_address),
+        "host_mode": host_range.mode,
+        "networks": host_range.network_count,
+        "network_mode": None if host_range.network_range is None else host_range.network_range.mode,
     }
 
 
 def _describe_frames(frames: Frames) -> dict[str, Any]:
     return {
         "ip_version": frames.ip_version,
-        **{role: _describe_hosts(hosts) for role, hosts in zip(_ROLES, frames.ends, strict=True)},
+        **{role: _describe_hosts(host_range) for role, host_range in zip(_ROLES, frames.ends, strict=True)},
         "udp_ports": {
             "source": _describe_ports(frames.source_ports),
             "destination": _describe_ports(frames.destination_ports),

@@ -297,21 +297,21 @@ def plain_deviations(trials: Iterable[TrialResult], profile: Profile) -> list[De
     return sorted(found.values(), key=lambda deviation: deviation.requirement)
 
 
-def learning_deviations(result: LearningResult | None, hosts: int) -> list[Deviation]:
+def learning_deviations(result: LearningResult | None, host_count: int) -> list[Deviation]:
     """Where a direct plan was measured without the learning that it needs (R2544-35).
 
     Args:
         result: None if there was no learning.
-        hosts: How many there were to learn.
+        host_count: How many there were to learn.
     """
     if result is None:
         text = (
-            f"the DUT did not have to resolve the {format_count(hosts)} hosts on its links"
+            f"the DUT did not have to resolve the {format_count(host_count)} hosts on its links"
             " before the first trial"
         )
     elif not result.is_complete:
         text = (
-            f"{format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts remained"
+            f"{format_count(result.unreachable_hosts)} of {format_count(host_count)} hosts remained"
             " unreachable after learning"
         )
     else:
