@@ -22,6 +22,8 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
     ("evenhand.plan.topologies.make_plan", "Counts"): "public, and takes one number for both sides as well",
 }
 """What declares these names, all of them, with another type, and why."""
+THINGS = ("addresses", "points", "trials", "rows", "places")
+"""Names of the things themselves: their number is a `point_count`, a text about them `address_words`."""
 NO_ANNOTATION = "no annotation"
 
 
@@ -90,6 +92,13 @@ def test_a_name_has_one_type_in_the_whole_package(name: str) -> None:
     assert len([each for each in found if each.kind == ONE_TYPE[name]]) > 5
     others = {(each.owner, each.kind): each.line for each in found if each.kind != ONE_TYPE[name]}
     assert others.keys() == EXCEPTIONS.keys()
+
+
+@pytest.mark.parametrize("name", THINGS)
+def test_a_plural_is_neither_a_number_nor_a_text(name: str) -> None:
+    found = [each for each in declared() if each.name == name]
+    assert found
+    assert [each for each in found if each.kind in ("int", "float", "str")] == []
 
 
 def test_a_name_is_found_wherever_it_is_declared() -> None:

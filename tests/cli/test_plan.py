@@ -50,7 +50,7 @@ def test_every_plan_is_shown_with_all_that_a_report_must_state(evenhand: Run, na
             side.host_range.last_address,
             side.dut[0],
             side.dut[-1],
-            f"{side.host_range.addresses:,}",
+            f"{side.host_range.address_count:,}",
         ):
             assert str(shown) in text
         if side.gateway is None:

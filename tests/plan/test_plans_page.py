@@ -25,7 +25,7 @@ def test_the_page_lists_every_plan_with_its_addresses() -> None:
         plan = make_plan(name)
         side, hosts = plan.left, plan.left.host_range
         shown = name.replace("_", "-")
-        counts = (f"{hosts.count:,}", f"{hosts.network_count:,}", f"{hosts.addresses:,}")
+        counts = (f"{hosts.count:,}", f"{hosts.network_count:,}", f"{hosts.address_count:,}")
         expected_hosts.append(
             [shown, plan.figure, *counts, str(hosts.first_address), str(hosts.last_address)]
         )

@@ -62,7 +62,7 @@ def test_the_enumerated_set_is_that_of_the_tables(name: str) -> None:
     for number, side in enumerate(plan.sides):
         hosts = enumerate_hosts(side.host_range)
         assert hosts == EXPECTED[name](number)
-        assert side.host_range.addresses == len(set(hosts)) == len(hosts)
+        assert side.host_range.address_count == len(set(hosts)) == len(hosts)
 
 
 @pytest.mark.parametrize("name", ["nets_v6_direct", "nets_v6_gateway"])
@@ -70,7 +70,7 @@ def test_ipv6_networks_have_their_number_in_bits_56_to_63(name: str) -> None:
     """SEED-04, SEED-32: 256 networks with 65,536 hosts, all within the first /56 of each half."""
     plan = make_plan(name)
     for number, side in enumerate(plan.sides):
-        assert side.host_range.addresses == 16_777_216
+        assert side.host_range.address_count == 16_777_216
         block = ipaddress.ip_network(("2001:2::/56", "2001:2:0:8000::/56")[number])
         for network in range(256):
             for host in (0, 1, 255, 256, 0xABCD, 65535):
@@ -189,7 +189,7 @@ def test_interfaces_gateways_and_routes(
         assert side.routes == (
             () if routes is None else tuple(ipaddress.ip_network(text) for text in routes[number])
         )
-        assert side.dut_neighbors == (1 if gateways else side.host_range.addresses)
+        assert side.dut_neighbors == (1 if gateways else side.host_range.address_count)
         if plan.ip_version == 6:
             assert {int(interface.ip) & (1 << 64) - 1 for interface in side.dut} == {1}
 

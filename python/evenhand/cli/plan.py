@@ -94,7 +94,7 @@ def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output:
         rows["networks"] = [format_count(side.host_range.network_count) for side in plan.sides]
         rows["hosts per network"] = [format_count(side.host_range.count) for side in plan.sides]
     rows |= {
-        "hosts": [format_count(side.host_range.addresses) for side in plan.sides],
+        "hosts": [format_count(side.host_range.address_count) for side in plan.sides],
         "first host": [str(side.host_range.first_address) for side in plan.sides],
         "last host": [str(side.host_range.last_address) for side in plan.sides],
         "drawn": [_drawn(side) for side in plan.sides],

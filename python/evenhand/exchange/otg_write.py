@@ -105,7 +105,7 @@ def _flow(
     if sent.ip_version == 6 and source.drawn > 1 and destination.drawn > 1:
         draw.unsaid.append(
             f"Pairs: IPv6 addresses have no random pattern, so both step together: about"
-            f" {max(source.addresses, destination.addresses):,} pairs instead of"
+            f" {max(source.address_count, destination.address_count):,} pairs instead of"
             f" {sent.pairs:,}."
         )
     hops = "time_to_live" if sent.ip_version == 4 else "hop_limit"
@@ -146,7 +146,7 @@ def _ethernet(macs: PortMacs | None) -> dict[str, Any]:
 
 def _addresses(host_range: HostRange, draw: _Draw) -> dict[str, Any]:
     """The pattern of an address field."""
-    if host_range.addresses == 1:
+    if host_range.address_count == 1:
         return {"choice": "value", "value": str(host_range.first_address)}
     version = host_range.base.version
     if host_range.count > 1 and host_range.network_count > 1:
@@ -181,13 +181,13 @@ def _addresses(host_range: HostRange, draw: _Draw) -> dict[str, Any]:
         return {"choice": "random", "random": {**ends, "seed": draw.next_seed(), "count": draw.count}}
     if mode == "pseudorandom":
         why = "IPv6 addresses have no random pattern" if version == 6 else "a random pattern has no step"
-        draw.unsaid.append(f"Order: {host_range.addresses:,} addresses in order instead of drawn: {why}.")
+        draw.unsaid.append(f"Order: {host_range.address_count:,} addresses in order instead of drawn: {why}.")
     start = host_range.last_address if mode == "decrement" else host_range.first_address
     choice = "decrement" if mode == "decrement" else "increment"
     one_step = ipaddress.IPv4Address(step) if version == 4 else ipaddress.IPv6Address(step)
     return {
         "choice": choice,
-        choice: {"start": str(start), "step": str(one_step), "count": host_range.addresses},
+        choice: {"start": str(start), "step": str(one_step), "count": host_range.address_count},
     }
 
 

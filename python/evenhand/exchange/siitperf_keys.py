@@ -213,7 +213,7 @@ class KeyRows:
 
 
 def _span(host_range: HostRange) -> str:
-    if host_range.addresses == 1:
+    if host_range.address_count == 1:
         return str(host_range.first_address)
     return f"{host_range.first_address} .. {host_range.last_address}"
 

@@ -27,7 +27,7 @@ def describe_plan(plan: AddressPlan) -> dict[str, Any]:
         "traffic": Traffic(plan=plan).to_document(),
         "addresses": {
             side.name: {
-                "count": side.host_range.addresses,
+                "count": side.host_range.address_count,
                 "networks": side.host_range.network_count,
                 "first": str(side.host_range.first_address),
                 "last": str(side.host_range.last_address),

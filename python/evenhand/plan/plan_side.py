@@ -59,4 +59,4 @@ class PlanSide:
     @property
     def dut_neighbors(self) -> int:
         """Neighbour entries that the DUT needs on this side (SEED-19, SEED-20)."""
-        return self.host_range.addresses if self.is_direct else 1
+        return self.host_range.address_count if self.is_direct else 1

@@ -136,7 +136,7 @@ class HostRange:
         return 1 if self.network_range is None else self.network_range.count
 
     @property
-    def addresses(self) -> int:
+    def address_count(self) -> int:
         """How many there are, of all networks."""
         return self.count * self.network_count
 

@@ -67,14 +67,14 @@ class Traffic:
         return found | {name: udp.mode for name, udp in ports.items() if udp.occurring.values > 1}
 
     @property
-    def counts(self) -> str:
+    def count_words(self) -> str:
         """`65,534 x 65,534`, for a table: left and right, or source and destination of the first direction if
         these are unlike."""
         source, destination = self._shown_ends(self.directions[0])
-        return f"{source.addresses:,} x {destination.addresses:,}"
+        return f"{source.address_count:,} x {destination.address_count:,}"
 
     @property
-    def addresses(self) -> str:
+    def address_words(self) -> str:
         """`1 address pair`, `65,534 x 65,534 addresses`, `1 source x 256 destination addresses in 1 x 256
         networks`."""
         if self.is_single_pair:
@@ -125,7 +125,8 @@ class Traffic:
         spans = ", ".join(self._span_of(side.name) for side in self.plan.sides)
         drawn = "" if seed is None else f"; seed {seed}"
         sent = (
-            f"Sent ({self.plan.label}): {self.addresses}{how}: {spans}; UDP ports: {self.udp_ports}{drawn}."
+            f"Sent ({self.plan.label}): {self.address_words}{how}: {spans}; UDP ports:"
+            f" {self.udp_ports}{drawn}."
         )
         return [sent, self.link_line(macs=macs, host_macs=host_macs)]
 
@@ -135,7 +136,7 @@ class Traffic:
         """For programs; `addresses` is what people are shown."""
         plan = self.plan
         return {
-            "addresses": self.addresses,
+            "addresses": self.address_words,
             "is_single_pair": self.is_single_pair,
             "is_pseudorandom": all(mode == "pseudorandom" for mode in self.modes.values()),
             "directions": {
@@ -178,7 +179,7 @@ class Traffic:
 
     def occurring(self, side: SideName) -> HostRange:
         """The hosts of a side that occur, be it as source or as destination."""
-        return max(self._roles_of(side).values(), key=lambda host_range: host_range.addresses)
+        return max(self._roles_of(side).values(), key=lambda host_range: host_range.address_count)
 
     def _arriving(self, direction: Direction) -> dict[str, Any]:
         """What the DUT translates the frames to; nothing if they arrive as they are sent."""
@@ -204,14 +205,14 @@ class Traffic:
     def _addresses_of(self, direction: Direction) -> str:
         source, destination = self._shown_ends(direction)
         words = ("source ", "destination ") if self._has_fixed_source else ("", "")
-        text = f"{source.addresses:,} {words[0]}x {destination.addresses:,} {words[1]}addresses"
+        text = f"{source.address_count:,} {words[0]}x {destination.address_count:,} {words[1]}addresses"
         if max(source.network_count, destination.network_count) > 1:
             text += f" in {source.network_count} x {destination.network_count} networks"
         notes = [self.order] if self.order else []
         if self.plan.common_network:
             notes.append("one network number for both addresses")
         pairs = self.pairs(direction)
-        if pairs != source.addresses * destination.addresses:
+        if pairs != source.address_count * destination.address_count:
             notes.append(f"{pairs:,} pairs")
         return text + (f" ({'; '.join(notes)})" if notes else "")
 
@@ -285,7 +286,7 @@ def _span_text(several: Sequence[object]) -> str:
 def _describe_hosts(host_range: HostRange) -> dict[str, Any]:
     first: Address = host_range.first_address
     return {
-        "addresses": host_range.addresses,
+        "addresses": host_range.address_count,
         "first": str(first),
         "last": str(host_range.last_address),
         "host_mode": host_range.mode,

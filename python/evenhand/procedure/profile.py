@@ -102,9 +102,9 @@ class Profile:
         return self.plan.streams(self.frame_size, self.directions, tag_octets=rig.tag_octets(self.vlans))
 
     @property
-    def addresses(self) -> str:
+    def address_words(self) -> str:
         """`1 address pair`, `65,534 x 65,534 addresses`: as they occur, not as the plan has them."""
-        each = [traffic.addresses for traffic in self.traffics]
+        each = [traffic.address_words for traffic in self.traffics]
         return (
             each[0]
             if len(each) == 1
@@ -145,7 +145,7 @@ class Profile:
     @property
     def deviations(self) -> list[Deviation]:
         """Deviations of the whole, in addition to those of single trials."""
-        learnt = sum(stream.arrives.destinations.addresses for stream in self.streams)
+        learnt = sum(stream.arrives.destinations.address_count for stream in self.streams)
         return learning_deviations(self.learning, learnt) if self.plan.is_direct else []
 
     def to_document(self) -> dict[str, Any]:

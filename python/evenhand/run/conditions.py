@@ -79,7 +79,7 @@ def _read(search: StoredSearch) -> SearchConditions:
     )
 
 
-def _count(host_range: Mapping[str, Any], name: str) -> int:
-    """Count of a part of a stored range, `host` or `network`; 1 where the plan has none."""
-    part = host_range.get(name)
+def _count(stored: Mapping[str, Any], name: str) -> int:
+    """Count of a part of a stored `HostRange`, `host` or `network`; 1 where the plan has none."""
+    part = stored.get(name)
     return 1 if part is None else int(part["count"])

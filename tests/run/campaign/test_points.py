@@ -106,7 +106,7 @@ def test_a_round_has_every_point_once_and_its_share_of_the_repetitions(plan: Cam
         assert sum(blocks) == point.repetitions
         assert max(blocks) - min(blocks) <= 1
         assert len(blocks) >= min(2, point.repetitions)
-        assert {job.place.point for job in of_point} <= set(range(1, of_point[0].place.points + 1))
+        assert {job.place.point for job in of_point} <= set(range(1, of_point[0].place.point_count + 1))
 
 
 def test_each_round_has_an_order_of_its_own_and_the_first_begins_with_the_single_pair() -> None:
