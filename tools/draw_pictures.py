@@ -41,7 +41,7 @@ def demo_picture() -> bytes:
     bars = [
         Bar(
             hashes=hashes,
-            addresses=addresses.strip(),
+            address_words=addresses.strip(),
             found_fps=parse_rate(found),
             share=float(percent) / 100,
             predicted_fps=parse_rate(expected),

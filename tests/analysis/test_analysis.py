@@ -57,7 +57,7 @@ def test_a_curve_has_ten_values_and_their_statistics_at_each_point() -> None:
     """SEED-72."""
     values = noisy(1e5, 10, 0.01)
     (curve,) = analyse(record(point(8, values), point(1, values))).curves
-    assert [p.addresses for p in curve.points] == [1, 8]
+    assert [p.address_count for p in curve.points] == [1, 8]
     for p in curve.points:
         assert p.statistics is not None
         assert p.statistics.count == 10
@@ -93,8 +93,8 @@ def test_degradation_is_positive_where_it_is_worse() -> None:
         analyse(record(point(1, [200.0], procedure=name), point(16, [150.0], procedure=name))).curves[0]
         for name in ("throughput", "latency")
     )
-    assert [(d.addresses, d.percent) for d in throughput.degradations] == [(16, 25.0)]
-    assert [(d.addresses, d.percent) for d in latency.degradations] == [(16, -25.0)]
+    assert [(d.address_count, d.percent) for d in throughput.degradations] == [(16, 25.0)]
+    assert [(d.address_count, d.percent) for d in latency.degradations] == [(16, -25.0)]
     assert analyse(record(point(2, [200.0]), point(16, [150.0]))).curves[0].degradations == ()
 
 

@@ -32,7 +32,7 @@ from tests.cli.running import Ended
 from tests.run.campaign.small_campaign import small, write_campaign
 from tests.run.test_rounds import status
 
-PLACE = Place(round=1, rounds=5, point=2, points=3)
+PLACE = Place(round=1, rounds=5, point=2, point_count=3)
 
 
 def in_the_file(**changes: Any) -> CampaignStatus:
@@ -85,7 +85,7 @@ def test_the_log_says_the_time_left_that_status_says() -> None:
     job = job_of(before)
     told = said(RepetitionBegan(job=job, stored_trials=0), ended(job), files=[before, after])
     assert f"; about {format_duration(round(time_left_s(after.points)))} left" in told
-    assert time_left_s(after.points, places=2) == pytest.approx(time_left_s(after.points) / 2)
+    assert time_left_s(after.points, testbed_count=2) == pytest.approx(time_left_s(after.points) / 2)
 
 
 def test_a_round_names_its_suite_where_there_are_several() -> None:

@@ -68,7 +68,7 @@ def test_the_labs_hosts_are_the_default_and_more_are_refused(lab: LinuxLab) -> N
 @pytest.mark.slow  # five rounds of learning twice, and both IP versions
 def test_hosts_that_the_dut_does_not_reach_end_it_unless_they_are_allowed(lab: LinuxLab) -> None:
     """R2544-35: exit code 3, the addresses, and what to do; with --allow-unreachable a deviation."""
-    lost = str(make_plan(lab.plan, 50).right.hosts.address(7))
+    lost = str(make_plan(lab.plan, 50).right.host_range.address(7))
     subprocess.run(["ip", "-n", lab.dut_namespace, "route", "add", "blackhole", lost], check=True)
     learnt = evenhand("learn", lab, "--hosts", "50", "--rounds", "2", "--wait", "300ms", "--json")
     assert learnt.returncode == 3

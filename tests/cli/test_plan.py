@@ -46,11 +46,11 @@ def test_every_plan_is_shown_with_all_that_a_report_must_state(evenhand: Run, na
     text = evenhand("plan", "show", name).out
     for side in plan.sides:
         for shown in (
-            side.hosts.first_address,
-            side.hosts.last_address,
+            side.host_range.first_address,
+            side.host_range.last_address,
             side.dut[0],
             side.dut[-1],
-            f"{side.hosts.addresses:,}",
+            f"{side.host_range.address_count:,}",
         ):
             assert str(shown) in text
         if side.gateway is None:
@@ -63,7 +63,7 @@ def test_every_plan_is_shown_with_all_that_a_report_must_state(evenhand: Run, na
         assert shown in text
     assert ("derived from Figures 3 and 5" in text) == plan.is_derived
     document = evenhand("plan", "show", name, "--json").json["address_plan"]
-    assert document["addresses"]["right"]["last"] == str(plan.right.hosts.last_address)
+    assert document["addresses"]["right"]["last"] == str(plan.right.host_range.last_address)
     assert len(document["dut"]["left"]["routes"]) == len(plan.left.routes)
     assert len(document["dut"]["left"]["interfaces"]) == len(plan.left.dut)
 

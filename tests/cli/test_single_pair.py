@@ -192,7 +192,7 @@ def test_the_single_pair_of_a_plan_leaves_the_duts_set_up_as_it_is(name: str) ->
     assert [(side.dut, side.routes, side.gateway) for side in one.sides] == [
         (side.dut, side.routes, side.gateway) for side in plan.sides
     ]
-    assert one.left.hosts.first_address == plan.left.hosts.first_address
+    assert one.left.host_range.first_address == plan.left.host_range.first_address
 
 
 @pytest.mark.parametrize("column", ["setup", "goal", "plan"])

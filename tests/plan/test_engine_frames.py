@@ -87,8 +87,8 @@ def test_every_pair_of_a_small_plan_occurs_and_no_other(engine: EngineSession, n
     """SEED-30, SEED-33, SEED-41: networks x hosts of one side with all of the other, in both directions."""
     topology = find_topology(name)
     assert topology is not None
-    hosts, networks = min(topology.hosts, 3), min(topology.networks or 1, 4)
-    plan = topology((hosts, 1), networks=(networks, 2 if topology.networks else 1))
+    hosts, networks = min(topology.most_hosts, 3), min(topology.most_networks or 1, 4)
+    plan = topology((hosts, 1), network_counts=(networks, 2 if topology.most_networks else 1))
     for direction in DIRECTIONS:
         frames_sent = plan.stream_of(direction).sent
         ends = frames_sent.sources, frames_sent.destinations
@@ -111,7 +111,7 @@ def test_a_fixed_source_is_the_first_host_and_destinations_vary(engine: EngineSe
     plan = make_plan(name, fixed_source=True)
     for direction, side in zip(DIRECTIONS, plan.sides, strict=True):
         frames = frames_of(engine, plan, direction, 500)
-        assert {f["source"] for f in frames} == {str(side.hosts.first_address)}
+        assert {f["source"] for f in frames} == {str(side.host_range.first_address)}
         assert len({f["destination"] for f in frames}) > 150
 
 
@@ -123,7 +123,7 @@ def test_modes_for_comparison_runs_make_the_stated_sequences(
     """SEED-40: hosts first, then networks; what is pseudorandom stays so."""
     plan = make_plan("nets_v4_multi_host", 3, networks=4, host_mode=host_mode, network_mode=network_mode)
     found = [
-        plan.left.hosts.find(ipaddress.ip_address(f["source"]))
+        plan.left.host_range.find(ipaddress.ip_address(f["source"]))
         for f in frames_of(engine, plan, "forward", 60)
     ]
     hosts, networks = [place[0] for place in found if place], [place[1] for place in found if place]
@@ -160,7 +160,7 @@ def test_one_network_number_for_both_addresses_can_be_chosen(
         assert len(networks) == 2000
         assert {number for pair in networks for number in pair} == set(range(16))
         equal[is_common] = sum(s == d for s, d in networks)
-        if plan.left.hosts.count > 1:
+        if plan.left.host_range.count > 1:
             hosts = [(s[0], d[0]) for s, d in places if s is not None and d is not None]
             assert sum(s == d for s, d in hosts) < 100, "hosts stay independent of each other"
     assert equal[True] == 2000

@@ -23,9 +23,9 @@ def test_the_page_lists_every_plan_with_its_addresses() -> None:
     expected_hosts, expected_links = [], []
     for name in TOPOLOGIES:
         plan = make_plan(name)
-        side, hosts = plan.left, plan.left.hosts
+        side, hosts = plan.left, plan.left.host_range
         shown = name.replace("_", "-")
-        counts = (f"{hosts.count:,}", f"{hosts.network_count:,}", f"{hosts.addresses:,}")
+        counts = (f"{hosts.count:,}", f"{hosts.network_count:,}", f"{hosts.address_count:,}")
         expected_hosts.append(
             [shown, plan.figure, *counts, str(hosts.first_address), str(hosts.last_address)]
         )
@@ -39,7 +39,7 @@ def test_the_page_lists_every_plan_with_its_addresses() -> None:
     expected_prefixes = []
     for prefix in PREFIXES:
         plan = make_plan(f"siit@{prefix}")
-        hosts = plan.left.hosts
+        hosts = plan.left.host_range
         ends = (str(hosts.first_address), str(hosts.last_address))
         expected_prefixes.append([plan.title, *ends, span(plan.left.routes)])
     assert [row for row in rows if len(row) == 4] == expected_prefixes

@@ -35,9 +35,9 @@ def test_ipv4_hosts_lie_behind_the_prefix(name: str, prefix: str) -> None:
     embed = make_plan(f"siit-eam@{prefix}").translation
     assert embed is not None
     left, right = plan.sides
-    assert peers_of(left).count == right.hosts.count == 65534
+    assert peers_of(left).count == right.host_range.count == 65534
     for host in (0, 1, 254, 255, 256, 4711, 65533):
-        ipv4 = ipaddress.IPv4Address(str(right.hosts.address(host)))
+        ipv4 = ipaddress.IPv4Address(str(right.host_range.address(host)))
         assert peers_of(left).address(host) == embed.embed(ipv4)
         assert peers_of(left).find(embed.embed(ipv4)) == (host, 0)
 
@@ -53,8 +53,8 @@ def test_the_ipv6_hosts_of_siit_lie_there_too_in_or_out_of_the_benchmarking_bloc
     assert route == told.ipv6_hosts
     for host in (0, 255, 256, 65533):
         ipv4 = ipaddress.IPv4Address(str(peers_of(plan.right).address(host)))
-        assert plan.left.hosts.address(host) == told.embed(ipv4)
-        assert plan.left.hosts.address(host) in route
+        assert plan.left.host_range.address(host) == told.embed(ipv4)
+        assert plan.left.host_range.address(host) in route
         assert peers_of(plan.left).address(host) not in route
 
 
@@ -182,5 +182,5 @@ def test_a_host_number_at_octets_that_it_cannot_have_is_refused(
     networks = NetworkRange(offset=6, count=2) if has_networks else None
     with raises("plan.wrong-octets", match=f"octets {offset} and {offset + 1 + gap}"):
         HostRange(
-            base=ipaddress.ip_address(base), offset=offset, gap=gap, first=1, count=1, networks=networks
+            base=ipaddress.ip_address(base), offset=offset, gap=gap, first=1, count=1, network_range=networks
         )

@@ -60,9 +60,9 @@ def test_the_enumerated_set_is_that_of_the_tables(name: str) -> None:
     """SEED-10, SEED-11, SEED-12, SEED-13, SEED-15, SEED-16, SEED-31, SEED-36, R2544-38."""
     plan = make_plan(name)
     for number, side in enumerate(plan.sides):
-        hosts = enumerate_hosts(side.hosts)
+        hosts = enumerate_hosts(side.host_range)
         assert hosts == EXPECTED[name](number)
-        assert side.hosts.addresses == len(set(hosts)) == len(hosts)
+        assert side.host_range.address_count == len(set(hosts)) == len(hosts)
 
 
 @pytest.mark.parametrize("name", ["nets_v6_direct", "nets_v6_gateway"])
@@ -70,14 +70,14 @@ def test_ipv6_networks_have_their_number_in_bits_56_to_63(name: str) -> None:
     """SEED-04, SEED-32: 256 networks with 65,536 hosts, all within the first /56 of each half."""
     plan = make_plan(name)
     for number, side in enumerate(plan.sides):
-        assert side.hosts.addresses == 16_777_216
+        assert side.host_range.address_count == 16_777_216
         block = ipaddress.ip_network(("2001:2::/56", "2001:2:0:8000::/56")[number])
         for network in range(256):
             for host in (0, 1, 255, 256, 0xABCD, 65535):
-                address = side.hosts.address(host, network)
+                address = side.host_range.address(host, network)
                 assert str(address) == v6(number, network, host)
                 assert address in block
-                assert side.hosts.find(address) == (host, network)
+                assert side.host_range.find(address) == (host, network)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_ipv6_networks_have_their_number_in_bits_56_to_63(name: str) -> None:
 )
 def test_spot_values(name: str, side: str, host: int, network: int, address: str) -> None:
     """SEED-11, SEED-12, SEED-13, SEED-15, SEED-32; IPv6 in the form of RFC 5952 (R5180-18)."""
-    hosts: HostRange = getattr(make_plan(name), side).hosts
+    hosts: HostRange = getattr(make_plan(name), side).host_range
     assert str(hosts.address(host, network)) == address
     assert hosts.find(ip(address)) == (host, network)
 
@@ -189,7 +189,7 @@ def test_interfaces_gateways_and_routes(
         assert side.routes == (
             () if routes is None else tuple(ipaddress.ip_network(text) for text in routes[number])
         )
-        assert side.dut_neighbors == (1 if gateways else side.hosts.addresses)
+        assert side.dut_neighbors == (1 if gateways else side.host_range.address_count)
         if plan.ip_version == 6:
             assert {int(interface.ip) & (1 << 64) - 1 for interface in side.dut} == {1}
 
@@ -248,10 +248,10 @@ def test_a_translated_plan_agrees_with_what_its_translator_is_told(name: str) ->
     assert plan.left.peers is not None
     assert plan.right.peers is not None
     for host in (0, 1, 199):
-        right, seen = plan.right.hosts.address(host), plan.left.peers.address(host)
+        right, seen = plan.right.host_range.address(host), plan.left.peers.address(host)
         assert seen == told.embed(ipaddress.IPv4Address(str(right)))
     for host in (0, 1, 299):
-        left, seen = plan.left.hosts.address(host), plan.right.peers.address(host)
+        left, seen = plan.left.host_range.address(host), plan.right.peers.address(host)
         assert int(left) - int(told.ipv6_hosts[0]) == int(seen) - int(told.ipv6_hosts_as_ipv4[0])
     assert told.needs_mapping == (name == "siit_eam")
 
@@ -297,30 +297,32 @@ def test_hosts_lie_in_the_block_of_their_side(name: str) -> None:
     for side in plan.sides:
         is_private = plan.nat is not None and side.name == "left" and side.ip_version == 4
         block = PRIVATE_BLOCK if is_private else BENCHMARKING_BLOCK[side.ip_version, side.name]
-        assert side.hosts.first_address in block
-        assert side.hosts.last_address in block
+        assert side.host_range.first_address in block
+        assert side.host_range.last_address in block
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
 def test_the_first_hosts_are_those_of_a_smaller_count_and_sides_may_differ(name: str) -> None:
     """SEED-02, SEED-30, SEED-42, R2544-13: from a single pair upwards."""
     topology = TOPOLOGIES[name]
-    pair = topology(1, networks=1)
+    pair = topology(1, network_counts=1)
     assert pair.pairs == 1
     whole = topology()
-    assert [s.hosts.first_address for s in pair.sides] == [s.hosts.first_address for s in whole.sides]
-    hosts = (min(topology.hosts, 7), 1)
-    networks = (min(topology.networks or 1, 3), 1)
-    plan = topology(hosts, networks=networks)
-    assert [s.hosts.count for s in plan.sides] == list(hosts)
-    assert [s.hosts.network_count for s in plan.sides] == list(networks)
+    assert [s.host_range.first_address for s in pair.sides] == [
+        s.host_range.first_address for s in whole.sides
+    ]
+    hosts = (min(topology.most_hosts, 7), 1)
+    networks = (min(topology.most_networks or 1, 3), 1)
+    plan = topology(hosts, network_counts=networks)
+    assert [s.host_range.count for s in plan.sides] == list(hosts)
+    assert [s.host_range.network_count for s in plan.sides] == list(networks)
     assert len(plan.left.host_networks) == networks[0]
-    assert [a for a in enumerate_hosts(plan.left.hosts) if ip(a) not in whole.left.hosts] == []
+    assert [a for a in enumerate_hosts(plan.left.host_range) if ip(a) not in whole.left.host_range] == []
 
 
 def test_a_thousand_hosts_of_figure_2() -> None:
     """SEED-42; among them three .255 and three .0, inner addresses like any other (SEED-12)."""
-    hosts = make_plan("direct-v4-net16", 1000).left.hosts
+    hosts = make_plan("direct-v4-net16", 1000).left.host_range
     inner = [address for address in enumerate_hosts(hosts) if address.endswith((".0", ".255"))]
     assert inner == [f"198.18.{third}" for third in ("0.255", "1.0", "1.255", "2.0", "2.255", "3.0")]
     assert (str(hosts.first_address), str(hosts.last_address)) == ("198.18.0.2", "198.18.3.233")
@@ -329,7 +331,7 @@ def test_a_thousand_hosts_of_figure_2() -> None:
 @pytest.mark.parametrize("address", ["198.18.0.0", "198.18.0.1", "198.18.255.255", "198.19.0.2", "2001:2::2"])
 def test_what_is_no_host_is_not_found(address: str) -> None:
     """SEED-10, SEED-11: the network, the DUT, the broadcast address, the other side, the other family."""
-    assert ip(address) not in make_plan("direct_v4_net16").left.hosts
+    assert ip(address) not in make_plan("direct_v4_net16").left.host_range
 
 
 @pytest.mark.parametrize(
@@ -344,13 +346,13 @@ def test_what_is_no_host_is_not_found(address: str) -> None:
 )
 def test_every_bit_outside_the_numbers_is_fixed(address: str, is_host: bool) -> None:
     """SEED-15, SEED-32."""
-    assert (ip(address) in make_plan("nets_v6_direct").left.hosts) == is_host
+    assert (ip(address) in make_plan("nets_v6_direct").left.host_range) == is_host
 
 
 @pytest.mark.parametrize("index", [(-1, 0), (253, 0), (0, -1), (0, 256)])
 def test_indexes_outside_the_range_are_errors(index: tuple[int, int]) -> None:
     with pytest.raises(IndexError):
-        make_plan("nets_v4_multi_host").left.hosts.address(*index)
+        make_plan("nets_v4_multi_host").left.host_range.address(*index)
 
 
 @pytest.mark.parametrize(

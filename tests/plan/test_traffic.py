@@ -70,7 +70,7 @@ def test_a_result_says_how_many_addresses_occur(case: str) -> None:
     """SEED-49, SEED-40: a plan of 65,534 hosts of which one is used is a single pair, and is published as
     one."""
     plan, said = CASES[case]
-    assert Traffic(plan=plan).addresses == said
+    assert Traffic(plan=plan).address_words == said
 
 
 @pytest.mark.wire
@@ -125,8 +125,8 @@ def test_the_lines_hold_all_that_a_report_must_state(name: str) -> None:
     ):
         assert said in text
     for side in plan.sides:
-        assert str(side.hosts.first_address) in text
-        assert str(side.hosts.last_address) in text
+        assert str(side.host_range.first_address) in text
+        assert str(side.host_range.last_address) in text
         if side.gateway is not None:
             assert str(side.gateway.ip) in text
             assert str(side.routes[-1]) in text

@@ -32,7 +32,7 @@ def changed(plan: AddressPlan, side: SideName, **fields: Any) -> AddressPlan:
         name.removeprefix("hosts_"): value for name, value in fields.items() if name.startswith("hosts_")
     }
     of_side = {name: value for name, value in fields.items() if not name.startswith("hosts_")}
-    new = replace(old, **of_side, hosts=replace(old.hosts, **of_hosts))
+    new = replace(old, **of_side, host_range=replace(old.host_range, **of_hosts))
     return replace(plan, left=new) if side == "left" else replace(plan, right=new)
 
 
@@ -67,7 +67,7 @@ N4, M4 = make_plan("nets_v4_gateway"), make_plan("nets_v4_multi_host")
                 G6,
                 "left",
                 hosts_base=ip("2001:2:0:7f80::2"),
-                hosts_networks=NetworkRange(offset=6, count=256),
+                hosts_network_range=NetworkRange(offset=6, count=256),
             ),
             "hosts 2001:2:0:7f80::2 .. 2001:2:0:807f::63:2 .*2001:2::/49",
         ),
@@ -191,16 +191,20 @@ def test_one_route_may_cover_all_networks() -> None:
 @pytest.mark.parametrize(
     ("fields", "code", "named"),
     [
-        ({"count": 300, "networks": NetworkRange(offset=2, count=2)}, "plan.octet-needed-twice", "SEED-34"),
         (
-            {"first": 2, "count": 255, "networks": NetworkRange(offset=2, count=1)},
+            {"count": 300, "network_range": NetworkRange(offset=2, count=2)},
+            "plan.octet-needed-twice",
+            "SEED-34",
+        ),
+        (
+            {"first": 2, "count": 255, "network_range": NetworkRange(offset=2, count=1)},
             "plan.octet-needed-twice",
             "2..256",
         ),
         ({"count": 0}, "plan.count-out-of-range", "0 hosts"),
         ({"first": 65535, "count": 2}, "plan.octets-exceeded", "65535..65536"),
         (
-            {"base": ip("198.18.250.0"), "networks": NetworkRange(offset=2, count=7)},
+            {"base": ip("198.18.250.0"), "network_range": NetworkRange(offset=2, count=7)},
             "plan.octets-exceeded",
             "198.18.250.0",
         ),

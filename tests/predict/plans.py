@@ -23,7 +23,9 @@ def brute_force(plan: AddressPlan, model: DeviceModel, direction: Direction) -> 
             range(udp.first, udp.last + 1) for udp in (plan.source_ports, plan.destination_ports)
         )
         ports = list(product(of_source, of_destination))
-    combinations = product(_addresses(source.hosts), _addresses(source.peers or destination.hosts), ports)
+    combinations = product(
+        _addresses(source.host_range), _addresses(source.peers or destination.host_range), ports
+    )
     counts = Counter(element_of(model, *combination) for combination in combinations)
     return tuple(counts[element] for element in range(model.elements))
 

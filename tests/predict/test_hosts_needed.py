@@ -68,9 +68,11 @@ def test_the_series_becomes_even_about_where_the_published_ones_stop_rising(
     never falls."""
     model = DeviceModel(elements=elements)
     series = doubling_series(family(), model, ("forward",))
-    even = [point.plan.left.hosts.count for point in series if point.busiest_to_mean <= even_limit(model)]
+    even = [
+        point.plan.left.host_range.count for point in series if point.busiest_to_mean <= even_limit(model)
+    ]
     assert even[0] == first_even
-    assert len(even) == len([point for point in series if point.plan.left.hosts.count >= first_even])
+    assert len(even) == len([point for point in series if point.plan.left.host_range.count >= first_even])
     shares = [float(point.share_of_plateau) for point in series]
     assert all(after > before - 0.001 for before, after in pairwise(shares))
 
@@ -80,7 +82,7 @@ def test_the_series_becomes_even_about_where_the_published_ones_stop_rising(
 )
 def test_the_series_doubles_up_to_all_hosts(family: Any, last: int) -> None:
     """SEED-65: 17 points."""
-    hosts = [point.plan.left.hosts.count for point in doubling_series(family(), DeviceModel())]
+    hosts = [point.plan.left.host_range.count for point in doubling_series(family(), DeviceModel())]
     assert hosts == [*(2**n for n in range(16)), last]
 
 
@@ -88,7 +90,7 @@ def test_a_short_plan_ends_its_series_with_its_own_number_of_hosts() -> None:
     """SEED-65, for forms with fewer hosts."""
     for maximum, points in ((1, [1]), (2, [1, 2]), (253, [1, 2, 4, 8, 16, 32, 64, 128, 253])):
         series = doubling_series(gateway_v4(maximum), DeviceModel())
-        assert [point.plan.right.hosts.count for point in series] == points
+        assert [point.plan.right.host_range.count for point in series] == points
 
 
 def test_ports_in_the_hash_make_any_number_of_hosts_even() -> None:

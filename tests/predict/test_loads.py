@@ -127,21 +127,23 @@ def plans(draw: st.DrawFn) -> AddressPlan:
         count = st.integers(1, min(maximum, most))
         return draw(count), draw(count)
 
-    networks = topology.networks or 1
+    networks = topology.most_networks or 1
     plan = topology(
-        few(topology.hosts, 10 if networks == 1 else 3),
-        networks=few(networks, 3),
+        few(topology.most_hosts, 10 if networks == 1 else 3),
+        network_counts=few(networks, 3),
         source_ports=FEW_SOURCE_PORTS,
         destination_ports=FEW_DESTINATION_PORTS,
     )
     first = draw(st.integers(0, 60000 if networks == 1 or plan.left.ip_version == 6 else 200))
     if plan.translation is None:
-        return replace(plan, left=replace(plan.left, hosts=replace(plan.left.hosts, first=first)))
+        return replace(plan, left=replace(plan.left, host_range=replace(plan.left.host_range, first=first)))
     sides = []
     for side in plan.sides:
         assert side.peers is not None
         sides.append(
-            replace(side, hosts=replace(side.hosts, first=first), peers=replace(side.peers, first=first))
+            replace(
+                side, host_range=replace(side.host_range, first=first), peers=replace(side.peers, first=first)
+            )
         )
     return replace(plan, left=sides[0], right=sides[1])
 
@@ -172,7 +174,7 @@ def test_all_hosts_with_all_ports_are_counted_exactly(family: Any, symmetric: bo
     """RSS-06, R4814-02/03: 1.4 * 10^19 combinations, more than 63 bits hold: a sum that wraps or rounds would
     not be this one."""
     plan = family()
-    hosts = plan.left.hosts.count
+    hosts = plan.left.host_range.count
     prediction = predict(plan, DeviceModel(elements=36, hash_type="type2", symmetric=symmetric))
     assert prediction.combinations == hosts * hosts * 64512 * 49151 > 2**63
     for direction in BOTH_DIRECTIONS:

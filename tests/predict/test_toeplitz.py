@@ -69,13 +69,19 @@ def test_a_symmetric_hash_keeps_same_index_pairs_on_one_element(plan: AddressPla
     """RSS-05, SEED-41: host i to host i has the same XOR for every i; independent draws have not."""
     model = DeviceModel(elements=16, symmetric=True)
     same_index = {
-        element_of(model, plan.left.hosts.address(i), plan.right.hosts.address(i)) for i in range(16)
+        element_of(model, plan.left.host_range.address(i), plan.right.host_range.address(i))
+        for i in range(16)
     }
     assert len(same_index) == 1
     assert predict(plan, model).busy_elements > 1
     without = DeviceModel(elements=16)
     assert (
-        len({element_of(without, plan.left.hosts.address(i), plan.right.hosts.address(i)) for i in range(16)})
+        len(
+            {
+                element_of(without, plan.left.host_range.address(i), plan.right.host_range.address(i))
+                for i in range(16)
+            }
+        )
         > 1
     )
 
@@ -115,5 +121,5 @@ def test_with_openbsds_key_a_pair_meets_one_element_in_both_directions(plan: Any
     assert predict(plan(1), model).busy_elements == 1
     assert predict(plan(1), DeviceModel(elements=4)).busy_elements <= 2
     assert predict(plan(), model).busiest_to_mean < 1.001
-    left, right = plan().left.hosts.address(77), plan().right.hosts.address(4711)
+    left, right = plan().left.host_range.address(77), plan().right.host_range.address(4711)
     assert element_of(model, left, right) == element_of(model, right, left)

@@ -314,7 +314,9 @@ def test_the_table_of_a_suite_keeps_one_line_for_each_search_on_80_columns(plan:
     profile = replace(PROFILE, plan=make_plan(plan))
     entry = SuiteEntry(profile=profile, result=found(limit_fps=2e7, max_fps=14_880_952.25, loss_ratio=0.005))
     rows = shown(suite_table([entry, entry]), width=80).splitlines()
-    hosts = f"{profile.plan.left.hosts.addresses:,} x {profile.plan.right.hosts.addresses:,}"
+    hosts = (
+        f"{profile.plan.left.host_range.address_count:,} x {profile.plan.right.host_range.address_count:,}"
+    )
     wide = [row for row in rows if plan in row]
     assert [row.split() for row in wide] == 2 * [
         [plan, *hosts.split(), "64", ">=", "14,880,952.2", "0", "%", "at", "or", "above", "maximum"]

@@ -30,7 +30,7 @@ def status(*finished: int, rounds: int = 5) -> CampaignStatus:
             undecided=0,
             measured_s=1.0,
             under_way_s=0.0,
-            trials=0,
+            trial_count=0,
         )
         for n, done in enumerate(finished, 1)
     )

@@ -37,7 +37,7 @@ def test_learning_tells_its_progress_and_whom_it_did_not_reach() -> None:
         result = learn(session, on_progress=told.append)
     assert [progress.round for progress in told] == [1, 3]
     assert told[0].reachable == {"left": 1200, "right": 0}
-    assert told[1].hosts == {"right": 65536}
+    assert told[1].host_counts == {"right": 65536}
     assert not result.is_complete
     assert not result.was_stopped
     assert result.unreachable_hosts == 1
@@ -49,7 +49,7 @@ def test_learning_tells_its_progress_and_whom_it_did_not_reach() -> None:
 def test_people_are_told_the_first_eight_unreachable_hosts_and_how_many_more(prefix: str) -> None:
     """A hundred addresses fill the screen and say no more than eight; the document has them all the same."""
     addresses = tuple(f"{prefix}{host}" for host in range(2, 102))
-    side = LearnedSide(hosts=65533, reachable=0, rounds=5, unreachable=addresses, questions_answered=0)
+    side = LearnedSide(host_count=65533, reachable=0, rounds=5, unreachable=addresses, questions_answered=0)
     result = LearningResult(sides={"left": side}, was_stopped=False)
     named = ", ".join(addresses[:8])
     assert learning_lines(result)[1] == f"unreachable on the left: {named} and 65,525 more"
@@ -61,7 +61,7 @@ def test_people_are_told_the_first_eight_unreachable_hosts_and_how_many_more(pre
 
 def test_eight_unreachable_hosts_are_named_without_a_rest() -> None:
     side = LearnedSide(
-        hosts=8,
+        host_count=8,
         reachable=0,
         rounds=5,
         unreachable=tuple(f"198.18.0.{n}" for n in range(8)),

@@ -129,9 +129,9 @@ def every_pair(plan: AddressPlan) -> list[bytes]:
     model = bytes.fromhex(drawn(plan.title, count=1)[0]["octets"])[12:]
     start, octets = (14, 4) if plan.ip_version == 4 else (10, 16)
     frames = []
-    for left in range(plan.left.hosts.count):
-        for right in range(plan.right.hosts.count):
-            pair = plan.left.hosts.address(left).packed + plan.right.hosts.address(right).packed
+    for left in range(plan.left.host_range.count):
+        for right in range(plan.right.host_range.count):
+            pair = plan.left.host_range.address(left).packed + plan.right.host_range.address(right).packed
             frames.append(DUT_MAC + TESTER_MAC + model[:start] + pair + model[start + 2 * octets :])
     return frames
 

@@ -42,8 +42,8 @@ ALL_AT_ONCE = 0.25
 SMALL = {
     name: make_plan(
         name,
-        min(50 if topology.networks is None else 5, topology.hosts),
-        networks=None if topology.networks is None else 10,
+        min(50 if topology.most_networks is None else 5, topology.most_hosts),
+        networks=None if topology.most_networks is None else 10,
     )
     for name, topology in TOPOLOGIES.items()
     if topology.nat is None  # nobody reaches a host of these before it has opened a connection
@@ -71,7 +71,7 @@ def expected(plan: AddressPlan, opened: Document) -> set[tuple[str, str, str]]:
     """Side, address and MAC of every neighbour that the DUT has to have."""
     found: set[tuple[str, str, str]] = set()
     for side in plan.sides:
-        hosts = side.hosts
+        hosts = side.host_range
         every = [
             hosts.address(host, network)
             for network in range(hosts.network_count)
@@ -147,7 +147,7 @@ def test_stale_entries_are_asked_for_again_and_answered(plan: AddressPlan) -> No
 @DIRECT
 def test_hosts_that_the_dut_does_not_reach_are_named_in_order(plan: AddressPlan) -> None:
     """R2544-35: the DUT drops what goes to three of them; all others are reached."""
-    lost = [plan.right.hosts.address(index) for index in (0, 7, 49)]
+    lost = [plan.right.host_range.address(index) for index in (0, 7, 49)]
     with rig(plan) as (lab, session, _):
         for address in lost:
             subprocess.run(

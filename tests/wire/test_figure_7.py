@@ -152,15 +152,15 @@ def test_the_whole_series_of_a_case(case: Case, tmp_path: Path, monkeypatch: pyt
     (comparison,) = analysis.published
     print(
         *(
-            f"{p.addresses}: {p.values} predicted {predicted[p.addresses]:.0f}"
+            f"{p.address_count}: {p.values} predicted {predicted[p.address_count]:.0f}"
             for p in analysis.curves[0].points
         ),
         sep="\n",
     )
     print("\n".join(comparison.sentences))
-    assert [point.addresses for point in analysis.curves[0].points] == list(predicted)
+    assert [point.address_count for point in analysis.curves[0].points] == list(predicted)
     for point in analysis.curves[0].points:
-        assert point.values[0] == pytest.approx(predicted[point.addresses], rel=0.05), point.addresses
+        assert point.values[0] == pytest.approx(predicted[point.address_count], rel=0.05), point.address_count
     assert (comparison.found_rise_end, comparison.found_falls_above) in shapes_of(predicted)
     assert (comparison.predicted_rise_end, comparison.predicted_falls_above) == shape_of(predicted)[:2]
     assert analysis.bias[0].hashes_ports is False
@@ -184,7 +184,7 @@ def test_rise_and_fall_of_a_case_are_where_its_configuration_puts_them(
     assert (comparison.predicted_rise_end, comparison.predicted_falls_above) == (rise_end, falls_above)
     assert comparison.rows
     for point in analysis.curves[0].points:
-        assert point.predicted == pytest.approx(predicted[point.addresses])
-        assert point.values[0] == pytest.approx(predicted[point.addresses], rel=0.05)
+        assert point.predicted == pytest.approx(predicted[point.address_count])
+        assert point.values[0] == pytest.approx(predicted[point.address_count], rel=0.05)
     assert analysis.bias[0].finding == "hides"
     assert analysis.bias[0].hashes_ports is False

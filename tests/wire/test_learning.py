@@ -73,7 +73,11 @@ def test_over_a_cable_every_host_is_reached_at_once(name: str, tmp_path: Path) -
     assert result.is_complete
     for side in plan.sides:
         learned = result.sides[side.name]
-        assert (learned.hosts, learned.rounds, learned.unreachable) == (side.hosts.addresses, 1, ())
+        assert (learned.host_count, learned.rounds, learned.unreachable) == (
+            side.host_range.address_count,
+            1,
+            (),
+        )
     assert told
     assert all(progress.round == 1 for progress in told)
     assert document["verdict"] == "PASS", document["reasons"]
@@ -98,7 +102,7 @@ def test_all_hosts_of_a_full_plan_are_reached(name: str, tmp_path: Path) -> None
         open_ports(session, plan, *memif_cable(tmp_path))
         result = learn(session, rate_fps=100_000)
     assert result.is_complete
-    assert {side.hosts for side in result.sides.values()} == {plan.left.hosts.addresses}
+    assert {side.host_count for side in result.sides.values()} == {plan.left.host_range.address_count}
 
 
 def test_behind_nobody_every_host_is_unreachable() -> None:
@@ -109,7 +113,7 @@ def test_behind_nobody_every_host_is_unreachable() -> None:
         result = learn_fast(session, rounds=2, directions=["forward"])
     assert set(result.sides) == {"right"}
     right = result.sides["right"]
-    assert (right.hosts, right.reachable, right.rounds, right.questions_answered) == (253, 0, 2, 0)
+    assert (right.host_count, right.reachable, right.rounds, right.questions_answered) == (253, 0, 2, 0)
     assert right.unreachable == tuple(f"198.19.0.{n}" for n in range(2, 102))
 
 
@@ -128,7 +132,7 @@ def test_the_frames_of_learning_lead_to_each_host_once(name: str, tmp_path: Path
     frames = rdpcap(str(capture))
     network = IP if plan.ip_version == 4 else IPv6
     assert sorted(ipaddress.ip_address(f[network].dst) for f in frames) == sorted(_addresses(plan))
-    assert {f[network].src for f in frames} == {str(plan.left.hosts.first_address)}
+    assert {f[network].src for f in frames} == {str(plan.left.host_range.first_address)}
     assert {f[Ether].src for f in frames} == {opened["left"]["mac"]}
     assert {len(f) + 4 for f in frames} == {plan.smallest_frame_size}
     for frame in frames:
@@ -151,8 +155,12 @@ def test_questions_are_answered_for_hosts_and_nobody_else(name: str, host_macs: 
     """SEED-20, SEED-21, R4814-05, R4814-08: hosts, asked of all or of the host alone; not the DUT, not the
     other side."""
     plan = make_plan(name)
-    hosts = [plan.left.hosts.first_address, plan.left.hosts.last_address, _addresses(plan, "left", 77)[-1]]
-    strangers = [plan.left.dut[-1].ip, plan.right.hosts.first_address, *_edges(plan)]
+    hosts = [
+        plan.left.host_range.first_address,
+        plan.left.host_range.last_address,
+        _addresses(plan, "left", 77)[-1],
+    ]
+    strangers = [plan.left.dut[-1].ip, plan.right.host_range.first_address, *_edges(plan)]
     asked = [(target, unicast) for target in [*hosts, *strangers] for unicast in (False, True)]
     answers, port_mac = _ask(plan, asked, host_macs, tmp_path / "one")
     assert [target for target, _ in answers] == [str(target) for target, _ in asked if target in hosts]
@@ -358,8 +366,8 @@ def _addresses(
     plan: AddressPlan, side: str = "right", most: int = 10_000
 ) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
     """The first hosts of a side, at most so many of each network."""
-    hosts = (plan.left if side == "left" else plan.right).hosts
-    networks = 1 if hosts.networks is None else hosts.networks.count
+    hosts = (plan.left if side == "left" else plan.right).host_range
+    networks = 1 if hosts.network_range is None else hosts.network_range.count
     return [hosts.address(h, network) for network in range(networks) for h in range(min(most, hosts.count))]
 
 

@@ -186,7 +186,11 @@ def test_neighbours_are_answered_before_during_and_between_trials(rig: Rig) -> N
     assert all(_answered_mac(answer) == mac for answer in answers)
     assert document["verdict"] == "PASS", document["reasons"]
     assert _answered_mac(ask(gateway_of(plan.left))) == mac
-    for host in (plan.left.hosts.first_address, plan.left.hosts.last_address, gateway_of(plan.right)):
+    for host in (
+        plan.left.host_range.first_address,
+        plan.left.host_range.last_address,
+        gateway_of(plan.right),
+    ):
         assert ask(host, patience_s=1, retries=0) is None
 
 

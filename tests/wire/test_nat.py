@@ -162,8 +162,8 @@ def test_frames_of_another_maker_are_translated_right_both_ways(name: str, tmp_p
     get different ones."""
     kind = KINDS[name]
     plan = make_plan(kind.plan)
-    hosts = [str(plan.left.hosts.address(i)) for i in range(HOSTS)]
-    peers = [str(plan.right.hosts.address(i)) for i in range(HOSTS)]
+    hosts = [str(plan.left.host_range.address(i)) for i in range(HOSTS)]
+    peers = [str(plan.right.host_range.address(i)) for i in range(HOSTS)]
     # Every second host has the port and the peer of the one before it.
     flows = [(hosts[i], peers[i // 2], 5000 + 2 * (i // 2), 5000 + i) for i in range(HOSTS)]
     left = [
@@ -197,8 +197,8 @@ def test_a_flush_empties_the_table_and_takes_as_long_as_was_said(tmp_path: Path)
     kind = KINDS["nat44"]
     plan = make_plan(kind.plan)
     left = [
-        packet(4, (LEFT_MAC, DUT_LEFT), (str(host), str(plan.right.hosts.address(0))), (5000, 7), 64, 1)
-        for host in (plan.left.hosts.address(i) for i in range(HOSTS))
+        packet(4, (LEFT_MAC, DUT_LEFT), (str(host), str(plan.right.host_range.address(0))), (5000, 7), 64, 1)
+        for host in (plan.left.host_range.address(i) for i in range(HOSTS))
     ]
     with router_on_files(tmp_path, kind, left, [], flush_us_per_entry=5000) as router:
         assert router.wait_for(HOSTS)["nat"]["entries"] == HOSTS

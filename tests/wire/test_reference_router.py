@@ -274,7 +274,7 @@ def test_frames_of_another_maker_are_forwarded_right(tmp_path: Path, version: in
         )
 
     ether = Ether(src=LEFT_MAC, dst=DUT_LEFT)
-    hosts = [(plan.left.hosts.address(i), plan.right.hosts.address(65_000 - i)) for i in range(50)]
+    hosts = [(plan.left.host_range.address(i), plan.right.host_range.address(65_000 - i)) for i in range(50)]
     good = [
         ether / net(source, destination) / UDP(sport=1000 + i, dport=7) / (b"payload" * (1 + i))
         for i, (source, destination) in enumerate(hosts)

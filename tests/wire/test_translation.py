@@ -205,7 +205,11 @@ def test_the_router_translates_as_scapy_would_with_prefixes_of_all_lengths(
     assert told is not None
     assert told.needs_mapping == is_mapped
     pairs = [
-        (plan.left.hosts.address(i), plan.right.peers.address(i), plan.right.hosts.address(65_000 - i))
+        (
+            plan.left.host_range.address(i),
+            plan.right.peers.address(i),
+            plan.right.host_range.address(65_000 - i),
+        )
         for i in range(7)
         if plan.right.peers is not None
     ]

@@ -38,7 +38,7 @@ class _Many:
 
     curve: Curve
     pool: Pool
-    addresses: int
+    address_count: int
     fewest: int
     """Repetitions of a point."""
     comparisons: int
@@ -114,7 +114,7 @@ def _verdict(
         hashes_ports=hashes_ports,
         one_pair=pair.statistics,
         many=many.pool.statistics,
-        many_addresses=many.addresses,
+        many_addresses=many.address_count,
         ratio=finding.ratio,
         p_value=finding.p_value,
         sentence=_sentence(finding, many, pair, hashes_ports=hashes_ports, is_varying=varying is not None),
@@ -128,14 +128,16 @@ def _predicted(pair: CurvePoint, many: _Many, device: KnownDevice | None) -> str
     """What the hash and the table of a known DUT make of these addresses. It is shown next to the verdict,
     and never decides it (SEED-07)."""
     plateau, points = many.curve.predicted_plateau, many.curve.points
-    of_many = next((point.predicted for point in reversed(points) if point.addresses == many.addresses), None)
+    of_many = next(
+        (point.predicted for point in reversed(points) if point.address_count == many.address_count), None
+    )
     if device is None or not plateau or of_many is None or pair.predicted is None:
         return ""
     wasted = 1 - 1 / device.model.table_unevenness
     table = f"; its table alone wastes {format_ratio(float(wasted))}" if wasted else ""
     return (
         "Predicted from its hash and table: one address pair reaches"
-        f" {format_ratio(pair.predicted / plateau)} of its plateau, {format_count(many.addresses)}"
+        f" {format_ratio(pair.predicted / plateau)} of its plateau, {format_count(many.address_count)}"
         f" addresses a side reach {format_ratio(of_many / plateau)}{table}."
     )
 
@@ -172,12 +174,12 @@ def _many_of(curve: Curve) -> _Many | None:
         return None
     points, comparisons = [measured[-1]], DIRECTIONS_OF_TEST
     if is_direct(curve.key.plan) and curve.shape is not None and len(curve.measured) > 2:
-        on_plateau = [point for point in measured if point.addresses in curve.shape.plateau]
+        on_plateau = [point for point in measured if point.address_count in curve.shape.plateau]
         points, comparisons = on_plateau or points, curve.shape.comparisons
     return _Many(
         curve=curve,
         pool=Pool.of(points),
-        addresses=points[-1].addresses,
+        address_count=points[-1].address_count,
         fewest=min(len(point.values) for point in points),
         comparisons=comparisons,
     )
@@ -303,7 +305,7 @@ def _sentence(
     assert one is not None
     assert all_of_it is not None
     figure = many.curve.figure
-    addresses = f"{format_count(many.addresses)} addresses a side"
+    addresses = f"{format_count(many.address_count)} addresses a side"
     with_one = f"{'at least ' if pair.is_at_least else ''}{show_value(one.median, figure)}"
     with_many = f"{'at least ' if many.pool.is_at_least else ''}{show_value(all_of_it.median, figure)}"
     values = f"{with_one} against {with_many} per direction"

@@ -48,7 +48,8 @@ def degradations_of(points: Sequence[CurvePoint], *, is_higher_better: bool) -> 
     sign = -1 if is_higher_better else 1
     return tuple(
         Degradation(
-            addresses=point.addresses, percent=sign * (point.statistics.median - one) / one * 100 + 0.0
+            address_count=point.address_count,
+            percent=sign * (point.statistics.median - one) / one * 100 + 0.0,
         )
         for point in known
         if point.statistics is not None and not point.is_single_pair
@@ -61,7 +62,7 @@ def _curve(key: CurveKey, records: Sequence[PointRecord], device: KnownDevice | 
     points = tuple(
         sorted(
             (_curve_point(record, predictable) for record in records),
-            key=lambda point: (point.addresses, point.hosts),
+            key=lambda point: (point.address_count, point.hosts),
         )
     )
     drift = drift_of(records)

@@ -100,7 +100,7 @@ class CurvePoint:
         return sum(self.lower_bounds)
 
     @property
-    def addresses(self) -> int:
+    def address_count(self) -> int:
         """N: addresses a side; the larger, if the sides differ."""
         return max(self.hosts.times(self.networks))
 
@@ -119,7 +119,7 @@ class CurvePoint:
             "key": self.key,
             "hosts": list(self.hosts),
             "networks": list(self.networks),
-            "addresses": self.addresses,
+            "addresses": self.address_count,
             "state": str(self.state),
             "reason": self.reason,
             "asked_repetitions": self.asked,
@@ -136,7 +136,7 @@ class CurvePoint:
 class PointTest:
     """One point held against the plateau."""
 
-    addresses: int
+    address_count: int
     change: float
     """Change of its median, relative to the plateau's level: -0.2 is a fifth lower."""
     p_value: float | None
@@ -147,7 +147,7 @@ class PointTest:
 
     def to_document(self) -> dict[str, Any]:
         return {
-            "addresses": self.addresses,
+            "addresses": self.address_count,
             "change": self.change,
             "p_value": self.p_value,
             "is_lower": self.is_lower,
@@ -220,13 +220,13 @@ class Shape:
 class Degradation:
     """R8219-17: how much worse it is with n addresses a side than with one pair."""
 
-    addresses: int
+    address_count: int
     """n."""
     percent: float
     """Xpd; negative: it is better."""
 
     def to_document(self) -> dict[str, Any]:
-        return {"n": self.addresses, "xpd_percent": self.percent}
+        return {"n": self.address_count, "xpd_percent": self.percent}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,7 +94,7 @@ class SeenPoint:
     """Packets that the DUT counted."""
     lost_frames: int
     """Frames that the tester missed."""
-    trials: int
+    trial_count: int
 
     @property
     def busiest(self) -> SeenCpu | None:
@@ -124,7 +124,7 @@ def seen_at(record: PointRecord) -> SeenPoint | None:
     return SeenPoint(
         cpus=cpus,
         queues=tuple(_queues(record, seen)),
-        trials=len(seen),
+        trial_count=len(seen),
         dropped_packets=sum(_count(document.get("dropped_packets")) or 0 for document in seen),
         lost_frames=sum(_count(document.get("lost_frames")) or 0 for document in seen),
     )

@@ -44,14 +44,14 @@ def second_of_mix(versions: Mapping[str, Any]) -> AddressPlan | None:
     was sent."""
     with suppress(PlanError, LookupError, TypeError, ValueError, AttributeError):
         other = versions["other_plan"]
-        hosts = [other[side]["hosts"] for side in SIDES]
-        networks = [each["network"]["count"] for each in hosts if "network" in each]
+        ranges = [other[side]["hosts"] for side in SIDES]
+        network_counts = [each["network"]["count"] for each in ranges if "network" in each]
         ports = other["udp_ports"]
         made = make_plan(
             other["name"],
-            (hosts[0]["host"]["count"], hosts[1]["host"]["count"]),
-            networks=(networks[0], networks[1]) if networks else None,
-            host_mode=hosts[0]["host"]["mode"],
+            (ranges[0]["host"]["count"], ranges[1]["host"]["count"]),
+            networks=(network_counts[0], network_counts[1]) if network_counts else None,
+            host_mode=ranges[0]["host"]["mode"],
             source_ports=UdpRange(**ports["source"]),
             destination_ports=UdpRange(**ports["destination"]),
         )

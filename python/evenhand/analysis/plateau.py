@@ -71,10 +71,10 @@ def find_shape(
         o.is_tested for o in outside.values()
     )
     shape = Shape(
-        rise_end=measured[first].addresses if first > 0 else None,
-        falls_above=measured[last].addresses if last < len(measured) - 1 else None,
-        fall_begin=measured[last + 1].addresses if last < len(measured) - 1 else None,
-        plateau=tuple(point.addresses for point in plateau),
+        rise_end=measured[first].address_count if first > 0 else None,
+        falls_above=measured[last].address_count if last < len(measured) - 1 else None,
+        fall_begin=measured[last + 1].address_count if last < len(measured) - 1 else None,
+        plateau=tuple(point.address_count for point in plateau),
         statistics=statistics,
         is_noise_known=is_noise_known,
         relevant=relevant,
@@ -127,10 +127,10 @@ def _stands_alone(medians: Sequence[float], place: int, relevant: float) -> bool
     return {place - 1, place + 1} <= set(near) and len(near) >= 3 and medians[place] * (1 - relevant) > around
 
 
-def possible_comparisons(points: int) -> int:
+def possible_comparisons(point_count: int) -> int:
     """Comparisons of one point with a plateau that it is not part of: the sum, over all runs of neighbours,
     of the points outside."""
-    return (points - 1) * points * (points + 1) // 3
+    return (point_count - 1) * point_count * (point_count + 1) // 3
 
 
 def _values(points: Sequence[CurvePoint]) -> list[float]:
@@ -155,7 +155,7 @@ def _compare(
         # As close to the plateau as the brackets of its searches allow; a lower bound may lie anywhere above.
         p_value = lower_p_value(point.uppers or point.values, reference) if is_tested else None
         is_lower = _is_relevant(point, level, relevant) and (p_value is None or p_value <= alpha)
-        test = PointTest(addresses=point.addresses, change=change, p_value=p_value, is_lower=is_lower)
+        test = PointTest(address_count=point.address_count, change=change, p_value=p_value, is_lower=is_lower)
         found[i] = _Outside(point=point, is_tested=is_tested, test=test)
     return found
 
@@ -214,7 +214,11 @@ def _with_sentences(
     for edge, after in ((first, False), (last, True)):
         low, high = (edge, edge + 1) if after else (edge - 1, edge)
         if low >= 0 and high < len(measured):
-            between = [p for p in missing if measured[low].addresses < p.addresses < measured[high].addresses]
+            between = [
+                p
+                for p in missing
+                if measured[low].address_count < p.address_count < measured[high].address_count
+            ]
             if between:
                 what = "fall begins" if after else "rise ends"
                 sentences.append(

@@ -121,7 +121,7 @@ def _against_prediction(curve: Curve, shape: Shape, expected: Shape) -> list[str
     apart = [
         point
         for point in curve.measured
-        if (point.addresses in shape.plateau) != (point.addresses in expected.plateau)
+        if (point.address_count in shape.plateau) != (point.address_count in expected.plateau)
     ]
     shares = [
         f"{point.label} is predicted at {show_percent((point.predicted or 0) / expected.plateau_level)} of"
@@ -184,7 +184,7 @@ def _fall_difference(curve: Curve, shape: Shape, expected: Shape | None, row: Pu
     if (
         shape.falls_above is None
         and row.falls_above is not None
-        and curve.measured[-1].addresses <= row.falls_above
+        and curve.measured[-1].address_count <= row.falls_above
     ):
         return [f"This series ends at {curve.measured[-1].label}, before the published fall."]
     return [
@@ -229,9 +229,9 @@ def _row(table: Mapping[str, Any], version: int | None) -> PublishedRow | None:
     return same[0] if same else own
 
 
-def _point_at(curve: Curve, addresses: int) -> CurvePoint | None:
-    return next((point for point in curve.measured if point.addresses == addresses), None)
+def _point_at(curve: Curve, address_count: int) -> CurvePoint | None:
+    return next((point for point in curve.measured if point.address_count == address_count), None)
 
 
-def _square(addresses: int) -> str:
-    return f"{format_count(addresses)} x {format_count(addresses)}"
+def _square(address_count: int) -> str:
+    return f"{format_count(address_count)} x {format_count(address_count)}"

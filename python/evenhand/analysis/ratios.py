@@ -76,7 +76,7 @@ def _plateau(curve: Curve) -> Pool | None:
     """None, if it has no plateau of more than one address pair."""
     if curve.shape is None or not curve.shape.is_plateau_seen:
         return None
-    return Pool.of(point for point in curve.measured if point.addresses in curve.shape.plateau)
+    return Pool.of(point for point in curve.measured if point.address_count in curve.shape.plateau)
 
 
 def _ratio(name: str, above: str, below: str, ratio: MedianRatio) -> Ratio:

@@ -22,4 +22,6 @@ def read_demo(preset: str, changed: Mapping[str, str] | None = None) -> Campaign
 
 def addresses_in_words(plan: AddressPlan) -> str:
     """`one address pair`, or how many there are of each side."""
-    return "one address pair" if plan.pairs == 1 else Traffic(plan=plan, directions=BOTH_DIRECTIONS).addresses
+    if plan.pairs == 1:
+        return "one address pair"
+    return Traffic(plan=plan, directions=BOTH_DIRECTIONS).address_words

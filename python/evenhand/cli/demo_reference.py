@@ -147,17 +147,17 @@ def _measure(
     progress: ProgressDisplay,
 ) -> BiasCase:
     plan, dut = plan_of(point), reference_dut(reference, point.hash_type)
-    hosts = addresses_in_words(plan)
+    sent = addresses_in_words(plan)
     assert dut.model is not None
     prediction = predict(plan, dut.model, BOTH_DIRECTIONS)
     with reference_router(plan, dut) as router:
         fields = "addresses only" if point.hash_type == "type1" else "addresses and ports"
-        progress.say(f"{title}: the router hashes {fields}, the tester sends {hosts}.", style="bold")
+        progress.say(f"{title}: the router hashes {fields}, the tester sends {sent}.", style="bold")
         setup = make_reference_setup(router)
         conditions: Conditions = {**read_point(point, setup.testbed.limits).conditions, "seed": seed}
         bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
         found = bed.throughput(
-            goal=demo_goal(point), name=f"{plan.name} {point.hash_type} {hosts}", **conditions
+            goal=demo_goal(point), name=f"{plan.name} {point.hash_type} {sent}", **conditions
         )
         assert isinstance(found.search, ThroughputResult)
         return BiasCase(

@@ -90,13 +90,13 @@ def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output:
     for side in plan.sides:
         table.add_column(side.name)
     rows: dict[str, list[str]] = {}
-    if plan.left.hosts.networks is not None:
-        rows["networks"] = [format_count(side.hosts.network_count) for side in plan.sides]
-        rows["hosts per network"] = [format_count(side.hosts.count) for side in plan.sides]
+    if plan.left.host_range.network_range is not None:
+        rows["networks"] = [format_count(side.host_range.network_count) for side in plan.sides]
+        rows["hosts per network"] = [format_count(side.host_range.count) for side in plan.sides]
     rows |= {
-        "hosts": [format_count(side.hosts.addresses) for side in plan.sides],
-        "first host": [str(side.hosts.first_address) for side in plan.sides],
-        "last host": [str(side.hosts.last_address) for side in plan.sides],
+        "hosts": [format_count(side.host_range.address_count) for side in plan.sides],
+        "first host": [str(side.host_range.first_address) for side in plan.sides],
+        "last host": [str(side.host_range.last_address) for side in plan.sides],
         "drawn": [_drawn(side) for side in plan.sides],
         "tester (gateway)": [
             "direct: hosts on the link" if side.gateway is None else str(side.gateway) for side in plan.sides
@@ -150,8 +150,8 @@ def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
                 "figure": plan.figure,
                 "ip_version": plan.to_document()["ip_version"],
                 "is_direct": plan.is_direct,
-                "hosts": plan.left.hosts.count,
-                "networks": plan.left.hosts.network_count,
+                "hosts": plan.left.host_range.count,
+                "networks": plan.left.host_range.network_count,
                 "smallest_frame_size": plan.smallest_frame_size,
             }
             for plan in plans
@@ -164,7 +164,7 @@ def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
             title, justify="right" if title in ("hosts", "networks") else "left", no_wrap=title == "plan"
         )
     for plan in plans:
-        counts = (plan.left.hosts.count, plan.left.hosts.network_count)
+        counts = (plan.left.host_range.count, plan.left.host_range.network_count)
         table.add_row(plan.title, plan.version_words, *map(format_count, counts), plan.figure)
     console = out()
     console.print(table)
@@ -304,10 +304,10 @@ def _span(several: Sequence[object]) -> str:
 
 
 def _drawn(side: PlanSide) -> str:
-    networks = side.hosts.networks
-    if networks is None or networks.mode == side.hosts.mode:
-        return side.hosts.mode
-    return f"hosts {side.hosts.mode}, networks {networks.mode}"
+    network_range = side.host_range.network_range
+    if network_range is None or network_range.mode == side.host_range.mode:
+        return side.host_range.mode
+    return f"hosts {side.host_range.mode}, networks {network_range.mode}"
 
 
 def _frames_table(drawn: list[dict[str, Any]]) -> Table:

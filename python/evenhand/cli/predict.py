@@ -82,7 +82,8 @@ def predict(
     console = out()
     traffic = Traffic(plan=address_plan, directions=chosen)
     console.print(
-        f"{address_plan.title} ({address_plan.figure}), {traffic.addresses}; UDP ports: {traffic.udp_ports}",
+        f"{address_plan.title} ({address_plan.figure}), {traffic.address_words};"
+        f" UDP ports: {traffic.udp_ports}",
         markup=False,
     )
     console.print(f"Device: {describe_model(model)}{asked}", markup=False)

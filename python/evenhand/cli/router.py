@@ -186,8 +186,8 @@ def ready_document(
 
 def describe_hosts(plan: AddressPlan) -> str:
     """`65,534 x 65,534 hosts`, `10 x 10 hosts in 4 x 4 networks`."""
-    hosts = f"{plan.hosts} hosts"
-    return hosts if plan.networks == ONE_EACH else f"{hosts} in {plan.networks} networks"
+    host_words = f"{plan.hosts} hosts"
+    return host_words if plan.networks == ONE_EACH else f"{host_words} in {plan.networks} networks"
 
 
 def others_lines(cpus: RouterCpus) -> list[str]:

@@ -160,7 +160,7 @@ def run(
             where="--html, --no-html",
             next_step="Give only one of them.",
         )
-    hosts = None if workers is None else read_workers(workers)
+    worker_hosts = None if workers is None else read_workers(workers)
     stored, source = stored_and_source(file, run, is_resumed=resume)
     plan = expand(read_campaign(source))
     if dry_run:
@@ -169,7 +169,7 @@ def run(
             left=repetitions_left(stored, again=again),
             testbed=testbed,
             engine=engine,
-            is_scheduled=scheduler is not None or hosts is not None,
+            is_scheduled=scheduler is not None or worker_hosts is not None,
             json_output=json_output,
         )
         return
@@ -184,7 +184,7 @@ def run(
         return
     with ExitStack() as stack:
         executor, chosen = _executor(
-            stack, plan, testbed=testbed, scheduler=scheduler, hosts=hosts, engine=engine
+            stack, plan, testbed=testbed, scheduler=scheduler, worker_hosts=worker_hosts, engine=engine
         )
         path, page = _measure(
             plan,
@@ -216,28 +216,31 @@ def _executor(
     *,
     testbed: str | None,
     scheduler: str | None,
-    hosts: Sequence[WorkerHost] | None,
+    worker_hosts: Sequence[WorkerHost] | None,
     engine: Path | None,
 ) -> tuple[Executor, str]:
     """Who measures, and on which testbed; what is wrong with either is reported before anything is
     measured."""
-    if scheduler is None and hosts is None:
+    if scheduler is None and worker_hosts is None:
         chosen = choose_testbed(plan, testbed)
         check_fit(plan, chosen, engine=engine)
         return HereExecutor(engine=engine), chosen
-    by = "--scheduler" if hosts is None else "--workers"
+    by = "--scheduler" if worker_hosts is None else "--workers"
     for option, given in (("--testbed", testbed), ("--engine", engine)):
         if given is not None:
             raise RequestError(
-                f"each worker {'of the scheduler ' * (hosts is None)}has its own {option.removeprefix('--')}",
+                f"each worker {'of the scheduler ' * (worker_hosts is None)}has its own"
+                f" {option.removeprefix('--')}",
                 code="cli.option-of-the-worker",
                 where=f"{option}, {by}",
                 next_step=f"Omit {option} here: "
-                + ("evenhand worker sets it." if hosts is None else "it is a key of the workers file."),
+                + (
+                    "evenhand worker sets it." if worker_hosts is None else "it is a key of the workers file."
+                ),
             )
     from evenhand.run.campaign.scheduled import connected
 
-    if hosts is not None:
+    if worker_hosts is not None:
         if scheduler is not None:
             raise RequestError(
                 "workers that are started here have a scheduler of their own",
@@ -248,7 +251,7 @@ def _executor(
         from evenhand.run.campaign.started_workers import started
 
         address, check_left = stack.enter_context(
-            started(hosts, say=lambda text: err().print(text, markup=False, soft_wrap=True))
+            started(worker_hosts, say=lambda text: err().print(text, markup=False, soft_wrap=True))
         )
         executor = stack.enter_context(connected(address, check_left=check_left))
     else:

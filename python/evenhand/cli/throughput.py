@@ -79,7 +79,8 @@ def throughput(
             first = bed.throughput(goal=chosen, name=ONE_PAIR, role=Role.SINGLE_PAIR, **one_pair)
             before = SinglePair.of(first.search, first.profile)
             progress.say(
-                f"2 of 2: {Traffic(plan=given.plan, directions=same['directions']).addresses}.", style="bold"
+                f"2 of 2: {Traffic(plan=given.plan, directions=same['directions']).address_words}.",
+                style="bold",
             )
         found = bed.throughput(goal=chosen, **Conditions(**same, single_pair=before))
     if conditions.json_output:

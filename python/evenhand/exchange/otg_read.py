@@ -142,9 +142,12 @@ def _find(reader: OtgReader, flows: list[OtgFlow], plan: str | None) -> FoundPla
         return None
     found = nearest_plan((sides[0], sides[1]), flow.version, name=plan)
     for part, made in zip(PARTS, found.plan.sides, strict=True):
-        hosts = made.hosts
+        host_range = made.host_range
         different = [text for key, text in found.differences.items() if key.split("-")[1] == part]
-        text = "; ".join(different) or f"hosts of {found.name}: {hosts.first_address} .. {hosts.last_address}"
+        text = (
+            "; ".join(different)
+            or f"hosts of {found.name}: {host_range.first_address} .. {host_range.last_address}"
+        )
         reader.row(
             name[part],
             flow.addresses[left if part == "L" else right].mode,

@@ -105,7 +105,7 @@ def _flow(
     if sent.ip_version == 6 and source.drawn > 1 and destination.drawn > 1:
         draw.unsaid.append(
             f"Pairs: IPv6 addresses have no random pattern, so both step together: about"
-            f" {max(source.addresses, destination.addresses):,} pairs instead of"
+            f" {max(source.address_count, destination.address_count):,} pairs instead of"
             f" {sent.pairs:,}."
         )
     hops = "time_to_live" if sent.ip_version == 4 else "hop_limit"
@@ -144,48 +144,51 @@ def _ethernet(macs: PortMacs | None) -> dict[str, Any]:
     return {field: {"choice": "value", "value": mac} for field, mac in known.items() if mac is not None}
 
 
-def _addresses(hosts: HostRange, draw: _Draw) -> dict[str, Any]:
+def _addresses(host_range: HostRange, draw: _Draw) -> dict[str, Any]:
     """The pattern of an address field."""
-    if hosts.addresses == 1:
-        return {"choice": "value", "value": str(hosts.first_address)}
-    version = hosts.base.version
-    if hosts.count > 1 and hosts.network_count > 1:
+    if host_range.address_count == 1:
+        return {"choice": "value", "value": str(host_range.first_address)}
+    version = host_range.base.version
+    if host_range.count > 1 and host_range.network_count > 1:
         raise RequestError(
-            f"{hosts.count:,} hosts in each of {hosts.network_count} networks: OTG has only"
+            f"{host_range.count:,} hosts in each of {host_range.network_count} networks: OTG has only"
             " one number for a field",
             code="exchange.not-in-otg",
             where="NAME",
             next_step="Export one network (--networks 1), or one host per network (--hosts 1).",
         )
-    is_host = hosts.count > 1
-    if hosts.gap and is_host and hosts.first >> 8 != (hosts.first + hosts.count - 1) >> 8:
+    is_host = host_range.count > 1
+    if host_range.gap and is_host and host_range.first >> 8 != (host_range.first + host_range.count - 1) >> 8:
         raise RequestError(
-            f"{hosts.count:,} hosts from {hosts.first_address} on: the octets {hosts.offset} and"
-            f" {hosts.number_octets[1]}, which count them, are not side by side, and OTG has no step over"
-            " the one in between",
+            f"{host_range.count:,} hosts from {host_range.first_address} on: the octets"
+            f" {host_range.offset} and {host_range.number_octets[1]}, which count them, are not side by"
+            " side, and OTG has no step over the one in between",
             code="exchange.not-in-otg",
             where="NAME",
-            next_step=f"Export up to {0x100 - (hosts.first & 0xFF)} hosts (--hosts), or use a prefix of"
+            next_step=f"Export up to {0x100 - (host_range.first & 0xFF)} hosts (--hosts), or use a prefix of"
             " another length.",
         )
-    octets_behind = len(hosts.base.packed) - hosts.number_octets[1] - 1
+    octets_behind = len(host_range.base.packed) - host_range.number_octets[1] - 1
     step = 1 << (8 * octets_behind) if is_host else _NETWORK_STEP[version]
-    networks = hosts.networks
-    mode = hosts.mode if is_host or networks is None else networks.mode
+    network_range = host_range.network_range
+    mode = host_range.mode if is_host or network_range is None else network_range.mode
     if mode == "pseudorandom" and version == 4 and step == 1:
         draw.unsaid.append(
             "Randomness: OTG repeats a finite sequence of `count` values for each field, and does not"
             " define how it is drawn."
         )
-        ends = {"min": str(hosts.first_address), "max": str(hosts.last_address)}
+        ends = {"min": str(host_range.first_address), "max": str(host_range.last_address)}
         return {"choice": "random", "random": {**ends, "seed": draw.next_seed(), "count": draw.count}}
     if mode == "pseudorandom":
         why = "IPv6 addresses have no random pattern" if version == 6 else "a random pattern has no step"
-        draw.unsaid.append(f"Order: {hosts.addresses:,} addresses in order instead of drawn: {why}.")
-    start = hosts.last_address if mode == "decrement" else hosts.first_address
+        draw.unsaid.append(f"Order: {host_range.address_count:,} addresses in order instead of drawn: {why}.")
+    start = host_range.last_address if mode == "decrement" else host_range.first_address
     choice = "decrement" if mode == "decrement" else "increment"
     one_step = ipaddress.IPv4Address(step) if version == 4 else ipaddress.IPv6Address(step)
-    return {"choice": choice, choice: {"start": str(start), "step": str(one_step), "count": hosts.addresses}}
+    return {
+        "choice": choice,
+        choice: {"start": str(start), "step": str(one_step), "count": host_range.address_count},
+    }
 
 
 def _ports(ports: UdpRange, draw: _Draw) -> dict[str, Any]:

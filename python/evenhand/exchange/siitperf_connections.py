@@ -59,15 +59,15 @@ def find_with_state(file: SiitperfFile, name: str | None) -> FoundPlan | None:
         name, why_not = plan_behind(usual, [prefix])
     ipv4 = replace(behind, real=host_behind(prefix, behind.real), offset=None)
     found = try_plan(make_plan(name).name, (left, ipv4))
-    hosts, nat = found.plan.left.peers, found.plan.nat
-    assert hosts is not None
+    host_range, nat = found.plan.left.peers, found.plan.nat
+    assert host_range is not None
     assert nat is not None
     # The IPv4 hosts follow from their addresses on the IPv6 side, so all is said of these.
     differences = {key: text for key, text in found.differences.items() if not key.startswith("IPv4-R-")}
-    differences |= differences_of("IPv6-R-Virt", behind, hosts, CLOSEST)
+    differences |= differences_of("IPv6-R-Virt", behind, host_range, CLOSEST)
     if behind.first_address not in (nat.prefix or ()):
         differences["IPv6-R-Virt"] = (
-            f"{hosts.first_address} .. {hosts.last_address} instead:"
+            f"{host_range.first_address} .. {host_range.last_address} instead:"
             f" {why_not or f'the prefix of {found.name} is {nat.prefix}'}"
         )
     return replace(found, differences=differences)

@@ -112,8 +112,8 @@ class KeyRows:
             return Became.REFUSED, "no part of this traffic can be sent"
         if what == "var":
             found = self._traffic.plans[0].plan
-            hosts = (found.left if part == "L" else found.right).hosts
-            return Became.MAPPED, "one address" if not self._file.value(key) else f"--host-mode {hosts.mode}"
+            mode = (found.left if part == "L" else found.right).host_range.mode
+            return Became.MAPPED, f"--host-mode {mode}" if self._file.value(key) else "one address"
         if not self._file.value(f"IP-{part}-var"):
             return Became.MEANINGLESS, f"IP-{part}-var is 0"
         return Became.MAPPED, "the number in the " + ("first host" if what == "min" else "last host")
@@ -138,15 +138,15 @@ class KeyRows:
                 return Became.MEANINGLESS, f"IP-{side}-var is 0"
             return Became.MAPPED, "the position of the host's number"
         found = next(plan for plan in self._traffic.plans if plan.plan.ip_version == version)
-        hosts = (found.plan.left if side == "L" else found.plan.right).hosts
-        return Became.MAPPED, f"hosts of {found.name}: {_span(hosts)}"
+        host_range = (found.plan.left if side == "L" else found.plan.right).host_range
+        return Became.MAPPED, f"hosts of {found.name}: {_span(host_range)}"
 
     def _connection_address(self, side: str, what: str, version: int) -> tuple[Became, str]:
         """Hosts of the left, and those on the right that they know: of a NAT64 behind a prefix."""
         (found,) = self._traffic.plans
         plan = found.plan
         is_behind = side == "R" and plan.left.peers is not None
-        hosts = plan.left.hosts if side == "L" else plan.left.peers or plan.right.hosts
+        host_range = plan.left.host_range if side == "L" else plan.left.peers or plan.right.host_range
         used = "Virt" if is_behind else "Real"
         if version != plan.left.ip_version or what not in (used, "offset"):
             return Became.MEANINGLESS, "no frame contains it"
@@ -154,7 +154,7 @@ class KeyRows:
             if not self._file.value(f"IP-{side}-var"):
                 return Became.MEANINGLESS, f"IP-{side}-var is 0"
             return Became.MAPPED, "the position of the host's number"
-        return Became.MAPPED, f"hosts of {found.name}: {_span(hosts)}"
+        return Became.MAPPED, f"hosts of {found.name}: {_span(host_range)}"
 
     def _translated_address(self, side: str, what: str, version: int) -> tuple[Became, str]:
         """A side has the hosts of one IP version; the other side knows them by addresses of the other one."""
@@ -165,10 +165,10 @@ class KeyRows:
                 return Became.MEANINGLESS, f"IP-{side}-var is 0"
             return Became.MAPPED, "the position of the host's number"
         if what == "Real" and version == own.ip_version:
-            return Became.MAPPED, f"hosts of {foreground.name}: {_span(own.hosts)}"
+            return Became.MAPPED, f"hosts of {foreground.name}: {_span(own.host_range)}"
         if what == "Real" and version == 6 and background:
-            hosts = background[0].plan.right.hosts
-            return Became.MAPPED, f"hosts of {background[0].name}: {_span(hosts)}"
+            host_range = background[0].plan.right.host_range
+            return Became.MAPPED, f"hosts of {background[0].name}: {_span(host_range)}"
         if what == "Virt" and version != own.ip_version:
             assert other.peers is not None
             return Became.MAPPED, f"how the other side knows them: {_span(other.peers)}"
@@ -184,7 +184,7 @@ class KeyRows:
     def _networks(self, key: str) -> tuple[Became, str]:
         if not self._traffic.plans:
             return Became.REFUSED, "no part of this traffic can be sent"
-        if self._traffic.plans[0].plan.left.hosts.networks is None:
+        if self._traffic.plans[0].plan.left.host_range.network_range is None:
             return Became.MAPPED, "one network"
         return Became.MAPPED, "--networks, with --fixed-source"
 
@@ -212,10 +212,10 @@ class KeyRows:
         return Became.MAPPED, self._ports.texts[key]
 
 
-def _span(hosts: HostRange) -> str:
-    if hosts.addresses == 1:
-        return str(hosts.first_address)
-    return f"{hosts.first_address} .. {hosts.last_address}"
+def _span(host_range: HostRange) -> str:
+    if host_range.address_count == 1:
+        return str(host_range.first_address)
+    return f"{host_range.first_address} .. {host_range.last_address}"
 
 
 def _side_of(part: str) -> SideName:

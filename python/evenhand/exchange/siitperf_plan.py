@@ -19,6 +19,7 @@ from evenhand.plan import (
     HostRange,
     Mode,
     PlanSide,
+    SideCounts,
     SideName,
     find_topology,
     make_plan,
@@ -52,7 +53,7 @@ class WantedSide:
     """Octet at which the number that varies begins; None if there is one address."""
     first: int
     last: int
-    networks: int
+    network_count: int
 
     @property
     def count(self) -> int:
@@ -80,12 +81,12 @@ def wanted_side(
 ) -> WantedSide:
     """RequestError if a key is missing without which siitperf sends from whatever its memory holds."""
     real = file.value(f"IPv{version}-{part}-{which}")
-    networks = file.value(f"Num-{part}-Nets")
+    network_count = file.value(f"Num-{part}-Nets")
     mode = MODES[file.value(f"IP-{part}-var")]
     if mode == "fixed":
-        return WantedSide(part, real, mode, None, 0, 0, networks)
+        return WantedSide(part, real, mode, None, 0, 0, network_count)
     first, last = file.value(f"IP-{part}-min"), file.value(f"IP-{part}-max")
-    return WantedSide(part, real, mode, file.value(f"IPv{version}-{part}-offset"), first, last, networks)
+    return WantedSide(part, real, mode, file.value(f"IPv{version}-{part}-offset"), first, last, network_count)
 
 
 def find_plan(file: SiitperfFile, version: Version, *, name: str | None = None) -> FoundPlan:
@@ -116,7 +117,7 @@ def nearest_plan(
                 where="--plan",
             )
         return try_plan(chosen.name, sides)
-    if max(side.networks for side in sides) > 1:
+    if max(side.network_count for side in sides) > 1:
         return try_plan(_WITH_NETWORKS[version], sides)
     return min(
         (try_plan(candidate, sides) for candidate in _CANDIDATES[version]),
@@ -159,7 +160,7 @@ def find_translated(file: SiitperfFile, *, has_background: bool, name: str | Non
         **differences_of("IPv6-R-Virt", wanted_side(file, "R", 6, "Virt"), left.peers, why),
     }
     if why_not and by_prefix:
-        differences |= differences_of("IPv6-L-Real", wanted_side(file, "L", 6), left.hosts, why)
+        differences |= differences_of("IPv6-L-Real", wanted_side(file, "L", 6), left.host_range, why)
     plans = [replace(found, differences=differences)]
     return plans + ([find_plan(file, 6, name=_BESIDE_TRANSLATED)] if has_background else [])
 
@@ -183,17 +184,14 @@ def try_plan(name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
     topology = find_topology(name)
     assert topology is not None  # its plan was made before, or is one of those above
     options: list[str] = []
-    left, right = (min(side.count, topology.hosts) for side in sides)
-    if (left, right) != (topology.hosts, topology.hosts):
-        options += ["--hosts", str(left) if left == right else f"{left},{right}"]
-    networks: tuple[int, int] | None = None
-    if topology.networks is not None:
-        networks = (sides[0].networks, sides[1].networks)
-        if networks != (topology.networks, topology.networks):
-            options += [
-                "--networks",
-                str(networks[0]) if networks[0] == networks[1] else f"{networks[0]},{networks[1]}",
-            ]
+    hosts = SideCounts(*(min(side.count, topology.most_hosts) for side in sides))
+    if hosts != (topology.most_hosts, topology.most_hosts):
+        options += ["--hosts", hosts.written]
+    networks: SideCounts | None = None
+    if topology.most_networks is not None:
+        networks = SideCounts(*(side.network_count for side in sides))
+        if networks != (topology.most_networks, topology.most_networks):
+            options += ["--networks", networks.written]
         # siitperf varies destination networks alone (RFC 2544, section 12).
         options.append("--fixed-source")
     varying = [side for side in sides if side.mode != "fixed"]
@@ -202,7 +200,7 @@ def try_plan(name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
     if mode != "pseudorandom":
         options += ["--host-mode", mode]
     plan = make_plan(
-        name, (left, right), networks=networks, host_mode=mode, fixed_source=topology.networks is not None
+        name, hosts, networks=networks, host_mode=mode, fixed_source=topology.most_networks is not None
     )
     differences: dict[str, str] = {}
     for side in varying:
@@ -210,13 +208,13 @@ def try_plan(name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
             differences[f"IP-{side.part}-var"] = f"{mode}: both sides have the same order here"
     for side, made in zip(sides, plan.sides, strict=True):
         key = f"IPv{side.real.version}-{side.part}-Real"
-        differences |= differences_of(key, side, made.hosts, _why(side.first_address, made))
-        if topology.networks is None and side.networks > 1:
+        differences |= differences_of(key, side, made.host_range, _why(side.first_address, made))
+        if topology.most_networks is None and side.network_count > 1:
             differences[f"Num-{side.part}-Nets"] = f"{plan.title} has one network"
     return FoundPlan(plan_title(name), tuple(options), plan, differences)
 
 
-def differences_of(key: str, wanted: WantedSide, hosts: HostRange, why: str) -> dict[str, str]:
+def differences_of(key: str, wanted: WantedSide, host_range: HostRange, why: str) -> dict[str, str]:
     """Where these hosts depart from what was wanted, by key.
 
     Args:
@@ -224,27 +222,31 @@ def differences_of(key: str, wanted: WantedSide, hosts: HostRange, why: str) -> 
         why: What is said behind the addresses of the hosts.
     """
     if wanted.offset is None:
-        if wanted.real == hosts.first_address:
+        if wanted.real == host_range.first_address:
             return {}
-        return {key: f"{hosts.first_address}{why}"}
+        return {key: f"{host_range.first_address}{why}"}
     found = {}
-    if (wanted.offset, wanted.offset + 1) != hosts.number_octets:
-        at = f"octet {hosts.offset}" if not hosts.gap else "octets {} and {}".format(*hosts.number_octets)
+    if (wanted.offset, wanted.offset + 1) != host_range.number_octets:
+        at = (
+            f"octet {host_range.offset}"
+            if not host_range.gap
+            else "octets {} and {}".format(*host_range.number_octets)
+        )
         found[f"IPv{wanted.real.version}-{wanted.part}-offset"] = f"the number is at {at}"
-    elif _with_number(wanted.real, wanted.offset, 0) != _with_number(hosts.base, hosts.offset, 0):
-        found[key] = f"{hosts.first_address} .. {hosts.last_address}{why}"
-    last = hosts.first + hosts.count - 1
-    for end, want, have in (("min", wanted.first, hosts.first), ("max", wanted.last, last)):
+    elif _with_number(wanted.real, wanted.offset, 0) != _with_number(host_range.base, host_range.offset, 0):
+        found[key] = f"{host_range.first_address} .. {host_range.last_address}{why}"
+    last = host_range.first + host_range.count - 1
+    for end, want, have in (("min", wanted.first, host_range.first), ("max", wanted.last, last)):
         if want != have:
             found[f"IP-{wanted.part}-{end}"] = (
-                f"{have}: the hosts are {hosts.first_address} .. {hosts.last_address}"
+                f"{have}: the hosts are {host_range.first_address} .. {host_range.last_address}"
             )
     return found
 
 
 def _why(address: Address, made: PlanSide) -> str:
     block = BENCHMARKING_BLOCK[made.ip_version, made.name]
-    if address not in block and made.hosts.first_address in block:
+    if address not in block and made.host_range.first_address in block:
         return (
             f" instead: plans use only addresses of {block}, the benchmarking block of the {made.name} side"
         )

@@ -15,8 +15,8 @@ from evenhand.plan.translation import PREFIX_LENGTHS, embed, embedded_octets
 def prefixes_between(behind: Address, host: Address) -> list[ipaddress.IPv6Network]:
     """Those behind which this IPv4 host has this IPv6 address."""
     assert isinstance(host, ipaddress.IPv4Address)
-    networks = [ipaddress.IPv6Network((behind, length), strict=False) for length in PREFIX_LENGTHS]
-    return [network for network in networks if embed(network, host) == behind]
+    prefixes = [ipaddress.IPv6Network((behind, length), strict=False) for length in PREFIX_LENGTHS]
+    return [prefix for prefix in prefixes if embed(prefix, host) == behind]
 
 
 def host_behind(prefix: ipaddress.IPv6Network, behind: Address) -> ipaddress.IPv4Address:

@@ -27,10 +27,10 @@ def describe_plan(plan: AddressPlan) -> dict[str, Any]:
         "traffic": Traffic(plan=plan).to_document(),
         "addresses": {
             side.name: {
-                "count": side.hosts.addresses,
-                "networks": side.hosts.network_count,
-                "first": str(side.hosts.first_address),
-                "last": str(side.hosts.last_address),
+                "count": side.host_range.address_count,
+                "networks": side.host_range.network_count,
+                "first": str(side.host_range.first_address),
+                "last": str(side.host_range.last_address),
             }
             for side in plan.sides
         },

@@ -83,7 +83,7 @@ def make_mix(
 def _make_plan(name: str, hosts: SideCounts | None, networks: SideCounts | None) -> AddressPlan:
     topology = find_topology(name)
     if hosts is not None and topology is not None:
-        hosts = SideCounts(*(min(count, topology.hosts) for count in hosts))
+        hosts = SideCounts(*(min(count, topology.most_hosts) for count in hosts))
     return make_plan(name, hosts, networks=networks)
 
 
@@ -101,7 +101,7 @@ def _check_unlike_hosts(translated: AddressPlan, other: AddressPlan) -> None:
                     next_step="Use a prefix outside 2001:2::/48, or that of siit without one.",
                 )
     for side in translated.sides:
-        native = (other.right if side.name == "left" else other.left).hosts
+        native = (other.right if side.name == "left" else other.left).host_range
         seen = side.peers
         if seen is not None and (seen.first_address in native or native.first_address in seen):
             raise PlanError(

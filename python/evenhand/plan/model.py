@@ -124,12 +124,12 @@ class AddressPlan:
     @property
     def hosts(self) -> SideCounts:
         """Hosts of each network."""
-        return SideCounts(self.left.hosts.count, self.right.hosts.count)
+        return SideCounts(self.left.host_range.count, self.right.host_range.count)
 
     @property
     def networks(self) -> SideCounts:
         """Networks of each side."""
-        return SideCounts(self.left.hosts.network_count, self.right.hosts.network_count)
+        return SideCounts(self.left.host_range.network_count, self.right.host_range.network_count)
 
     @property
     def ip_version(self) -> IpVersion:
@@ -234,9 +234,14 @@ class AddressPlan:
 
         return Stream(
             direction=direction,
-            sent=frames(sender, sender.hosts, sender.peers or receiver.hosts, self._ports(direction, "sent")),
+            sent=frames(
+                sender, sender.host_range, sender.peers or receiver.host_range, self._ports(direction, "sent")
+            ),
             arrives=frames(
-                receiver, receiver.peers or sender.hosts, receiver.hosts, self._ports(direction, "arrives")
+                receiver,
+                receiver.peers or sender.host_range,
+                receiver.host_range,
+                self._ports(direction, "arrives"),
             ),
         )
 
@@ -271,23 +276,23 @@ class AddressPlan:
         sides differ."""
         return self.pairs_of("forward")
 
-    def with_counts(self, hosts: int, networks: int | None = None) -> AddressPlan:
+    def with_counts(self, host_count: int, network_count: int | None = None) -> AddressPlan:
         """The same set-up of the DUT, of which the first hosts of each network are used, and the first
         networks of each side.
 
         Args:
-            networks: None for all that there are.
+            network_count: None for all that there are.
         """
 
         def fewer(of_side: HostRange) -> HostRange:
-            kept = of_side.networks
-            if kept is not None and networks is not None:
-                kept = replace(kept, count=networks)
-            return replace(of_side, count=hosts, networks=kept)
+            kept = of_side.network_range
+            if kept is not None and network_count is not None:
+                kept = replace(kept, count=network_count)
+            return replace(of_side, count=host_count, network_range=kept)
 
         def side(of_plan: PlanSide) -> PlanSide:
             peers = None if of_plan.peers is None else fewer(of_plan.peers)
-            return replace(of_plan, hosts=fewer(of_plan.hosts), peers=peers)
+            return replace(of_plan, host_range=fewer(of_plan.host_range), peers=peers)
 
         return replace(self, left=side(self.left), right=side(self.right))
 
@@ -313,29 +318,29 @@ class AddressPlan:
         """The addresses, as the contract has them; where the DUT translates, with what each side has of its
         own."""
 
-        def hosts(h: HostRange) -> dict[str, Any]:
-            number = {"offset": h.offset, **({"gap": h.gap} if h.gap else {})}
+        def range_document(r: HostRange) -> dict[str, Any]:
+            number = {"offset": r.offset, **({"gap": r.gap} if r.gap else {})}
             found: dict[str, Any] = {
-                "base": str(h.base),
-                "host": {**number, "first": h.first, "count": h.count, "mode": h.mode},
+                "base": str(r.base),
+                "host": {**number, "first": r.first, "count": r.count, "mode": r.mode},
             }
-            if h.networks is not None:
+            if r.network_range is not None:
                 found["network"] = {
-                    "offset": h.networks.offset,
-                    "count": h.networks.count,
-                    "mode": h.networks.mode,
+                    "offset": r.network_range.offset,
+                    "count": r.network_range.count,
+                    "mode": r.network_range.mode,
                 }
             return found
 
         def side(s: PlanSide) -> dict[str, Any]:
             gateway = {} if s.gateway is None else {"gateway": str(s.gateway.ip)}
-            addresses = {**gateway, "dut_address": str(s.dut[0].ip), "hosts": hosts(s.hosts)}
+            addresses = {**gateway, "dut_address": str(s.dut[0].ip), "hosts": range_document(s.host_range)}
             if not self.is_translated:
                 return addresses
             return {
                 "ip_version": s.ip_version,
                 **addresses,
-                "peers": None if s.peers is None else hosts(s.peers),
+                "peers": None if s.peers is None else range_document(s.peers),
                 "added_octets": s.added_octets,
             }
 

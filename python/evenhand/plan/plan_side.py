@@ -32,7 +32,7 @@ class PlanSide:
     gateway: Interface | None
     """The tester's own interface, next hop of the DUT's routes to the hosts; None if the hosts are on the
     link (direct forms)."""
-    hosts: HostRange
+    host_range: HostRange
     routes: tuple[Network, ...]
     """Networks that the DUT routes to `gateway`; none in direct forms."""
     peers: HostRange | None = None
@@ -44,7 +44,7 @@ class PlanSide:
 
     @property
     def ip_version(self) -> IpVersion:
-        return self.hosts.ip_version
+        return self.host_range.ip_version
 
     @property
     def is_direct(self) -> bool:
@@ -59,4 +59,4 @@ class PlanSide:
     @property
     def dut_neighbors(self) -> int:
         """Neighbour entries that the DUT needs on this side (SEED-19, SEED-20)."""
-        return self.hosts.addresses if self.is_direct else 1
+        return self.host_range.address_count if self.is_direct else 1

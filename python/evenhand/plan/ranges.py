@@ -49,7 +49,7 @@ class HostRange:
     count: int
     """Hosts of one network."""
     mode: Mode = "pseudorandom"
-    networks: NetworkRange | None = None
+    network_range: NetworkRange | None = None
     """None: one network, and nothing but the host number varies."""
     gap: int = 0
     """Octets between the two of the number: 1 where they lie around octet 8, which is zero in an address with
@@ -65,7 +65,7 @@ class HostRange:
                 where="hosts",
                 next_step="Use octet 2 in IPv4 and 12 in IPv6.",
             )
-        if (not is_v6 or self.networks is not None) and (self.offset % 2 or self.gap):
+        if (not is_v6 or self.network_range is not None) and (self.offset % 2 or self.gap):
             raise PlanError(
                 f"a host number at octets {self.offset} and {self._low_octet}, in IPv4 or together with"
                 " networks",
@@ -89,10 +89,10 @@ class HostRange:
                 next_step="Use up to 254 hosts in each network, or one network with up to 65,534 hosts"
                 " (SEED-34).",
             )
-        if self.networks is not None and self.shares_octets != (self.base.version == 4):
+        if self.network_range is not None and self.shares_octets != (self.base.version == 4):
             raise PlanError(
-                f"IPv{self.base.version} networks are numbered at octet {self.networks.offset}, their hosts"
-                f" at {self.offset}",
+                f"IPv{self.base.version} networks are numbered at octet {self.network_range.offset}, their"
+                f" hosts at {self.offset}",
                 code="plan.wrong-octets",
                 where="networks",
                 next_step="Use octet 2 for both in IPv4, and octets 6 and 12 in IPv6.",
@@ -103,7 +103,7 @@ class HostRange:
                 code="plan.octets-exceeded",
                 where="hosts",
             )
-        if self.networks is not None and self._base_network + self.network_count - 1 > (
+        if self.network_range is not None and self._base_network + self.network_count - 1 > (
             0xFF if self.shares_octets else 0xFFFF
         ):
             raise PlanError(
@@ -129,14 +129,14 @@ class HostRange:
     def shares_octets(self) -> bool:
         """Whether network and host number are the two octets of one 16-bit number, as in every IPv4 plan with
         networks (SEED-34)."""
-        return self.networks is not None and self.networks.offset == self.offset
+        return self.network_range is not None and self.network_range.offset == self.offset
 
     @property
     def network_count(self) -> int:
-        return 1 if self.networks is None else self.networks.count
+        return 1 if self.network_range is None else self.network_range.count
 
     @property
-    def addresses(self) -> int:
+    def address_count(self) -> int:
         """How many there are, of all networks."""
         return self.count * self.network_count
 
@@ -151,18 +151,17 @@ class HostRange:
         return self._count_of("increment", "decrement")
 
     def _count_of(self, *modes: Mode) -> int:
-        hosts = self.count if self.mode in modes else 1
-        return hosts * (
-            self.networks.count if self.networks is not None and self.networks.mode in modes else 1
-        )
+        of_hosts = self.count if self.mode in modes else 1
+        varies = self.network_range is not None and self.network_range.mode in modes
+        return of_hosts * (self.network_count if varies else 1)
 
     @property
     def occurring(self) -> HostRange:
         """The addresses that frames carry: of what is fixed there is the first alone."""
-        networks = self.networks
-        if networks is not None and networks.mode == "fixed":
-            networks = replace(networks, count=1)
-        return replace(self, count=1 if self.mode == "fixed" else self.count, networks=networks)
+        network_range = self.network_range
+        if network_range is not None and network_range.mode == "fixed":
+            network_range = replace(network_range, count=1)
+        return replace(self, count=1 if self.mode == "fixed" else self.count, network_range=network_range)
 
     def fixed(self) -> HostRange:
         """The range of which only the first host occurs."""
@@ -170,7 +169,9 @@ class HostRange:
 
     def fixed_network(self) -> HostRange:
         """The range of which only the first network occurs."""
-        return replace(self, networks=None if self.networks is None else replace(self.networks, mode="fixed"))
+        if self.network_range is None:
+            return self
+        return replace(self, network_range=replace(self.network_range, mode="fixed"))
 
     def address(self, host_index: int, network: int = 0) -> Address:
         """Address of this host in this network, both counted from 0; IndexError outside the range."""
@@ -180,12 +181,12 @@ class HostRange:
             raise IndexError(network)
         octets = bytearray(self.base.packed)
         host = self.first + host_index
-        if self.networks is None:
+        if self.network_range is None:
             octets[self.offset], octets[self._low_octet] = host.to_bytes(2, "big")
         elif self.shares_octets:
             octets[self.offset : self.offset + 2] = bytes((self._base_network + network, host))
         else:
-            at = self.networks.offset
+            at = self.network_range.offset
             octets[at : at + 2] = (self._base_network + network).to_bytes(2, "big")
             octets[self.offset : self.offset + 2] = host.to_bytes(2, "big")
         return ipaddress.ip_address(bytes(octets))
@@ -199,11 +200,9 @@ class HostRange:
         network = 0
         if self.shares_octets:
             host, network = octets[self.offset + 1] - self.first, octets[self.offset] - self._base_network
-        elif self.networks is not None:
-            network = (
-                int.from_bytes(octets[self.networks.offset : self.networks.offset + 2], "big")
-                - self._base_network
-            )
+        elif self.network_range is not None:
+            at = self.network_range.offset
+            network = int.from_bytes(octets[at : at + 2], "big") - self._base_network
         if not (
             0 <= host < self.count
             and 0 <= network < self.network_count
@@ -226,9 +225,9 @@ class HostRange:
     @property
     def _base_network(self) -> int:
         """Network 0, as it is in the base address."""
-        if self.networks is None:
+        if self.network_range is None:
             return 0
-        at = self.networks.offset
+        at = self.network_range.offset
         return (
             self.base.packed[at]
             if self.shares_octets

@@ -22,20 +22,22 @@ _V6_HOST = 2
 gateway_v4 = Topology(
     name="gateway_v4",
     figure="Figure 3",
-    left=SideAddresses(dut="10.0.0.1/24", gateway="10.0.0.2/24", hosts="198.18.0.0/16"),
-    right=SideAddresses(dut="10.0.1.1/24", gateway="10.0.1.2/24", hosts="198.19.0.0/16"),
+    left=SideAddresses(dut="10.0.0.1/24", gateway="10.0.0.2/24", host_network="198.18.0.0/16"),
+    right=SideAddresses(dut="10.0.1.1/24", gateway="10.0.1.2/24", host_network="198.19.0.0/16"),
     first_host=1,
-    hosts=65534,
+    most_hosts=65534,
 )
 """IPv4 hosts behind gateways (SEED-13, SEED-14)."""
 
 gateway_v6 = Topology(
     name="gateway_v6",
     figure="Figure 5",
-    left=SideAddresses(dut="2001:2:0:1000::1/64", gateway="2001:2:0:1000::2/64", hosts="2001:2::/64"),
-    right=SideAddresses(dut="2001:2:0:9000::1/64", gateway="2001:2:0:9000::2/64", hosts="2001:2:0:8000::/64"),
+    left=SideAddresses(dut="2001:2:0:1000::1/64", gateway="2001:2:0:1000::2/64", host_network="2001:2::/64"),
+    right=SideAddresses(
+        dut="2001:2:0:9000::1/64", gateway="2001:2:0:9000::2/64", host_network="2001:2:0:8000::/64"
+    ),
     first_host=0,
-    hosts=65536,
+    most_hosts=65536,
     interface_id=_V6_HOST,
 )
 """IPv6 hosts behind gateways (SEED-16, SEED-17)."""
@@ -43,30 +45,30 @@ gateway_v6 = Topology(
 direct_v4_net24 = Topology(
     name="direct_v4_net24",
     figure="Figure 1",
-    left=SideAddresses(dut="198.18.0.1/24", hosts="198.18.0.0/24"),
-    right=SideAddresses(dut="198.19.0.1/24", hosts="198.19.0.0/24"),
+    left=SideAddresses(dut="198.18.0.1/24", host_network="198.18.0.0/24"),
+    right=SideAddresses(dut="198.19.0.1/24", host_network="198.19.0.0/24"),
     first_host=2,
-    hosts=253,
+    most_hosts=253,
 )
 """IPv4 hosts on the link, a /24 (SEED-10)."""
 
 direct_v4_net16 = Topology(
     name="direct_v4_net16",
     figure="Figure 2",
-    left=SideAddresses(dut="198.18.0.1/16", hosts="198.18.0.0/16"),
-    right=SideAddresses(dut="198.19.0.1/16", hosts="198.19.0.0/16"),
+    left=SideAddresses(dut="198.18.0.1/16", host_network="198.18.0.0/16"),
+    right=SideAddresses(dut="198.19.0.1/16", host_network="198.19.0.0/16"),
     first_host=2,
-    hosts=65533,
+    most_hosts=65533,
 )
 """IPv4 hosts on the link, a /16 (SEED-11, SEED-12)."""
 
 direct_v6 = Topology(
     name="direct_v6",
     figure="Figure 4",
-    left=SideAddresses(dut="2001:2::1/64", hosts="2001:2::/64"),
-    right=SideAddresses(dut="2001:2:0:8000::1/64", hosts="2001:2:0:8000::/64"),
+    left=SideAddresses(dut="2001:2::1/64", host_network="2001:2::/64"),
+    right=SideAddresses(dut="2001:2:0:8000::1/64", host_network="2001:2:0:8000::/64"),
     first_host=0,
-    hosts=65536,
+    most_hosts=65536,
     interface_id=_V6_HOST,
 )
 """IPv6 hosts on the link (SEED-15)."""
@@ -77,8 +79,8 @@ nets_v4_single_host = Topology(
     left=direct_v4_net24.left,
     right=direct_v4_net24.right,
     first_host=2,
-    hosts=1,
-    networks=256,
+    most_hosts=1,
+    most_networks=256,
 )
 """256 IPv4 networks on the link with one host each (SEED-31)."""
 
@@ -88,19 +90,19 @@ nets_v4_multi_host = Topology(
     left=direct_v4_net24.left,
     right=direct_v4_net24.right,
     first_host=2,
-    hosts=253,
-    networks=256,
+    most_hosts=253,
+    most_networks=256,
 )
 """256 IPv4 networks on the link with all their hosts (SEED-31)."""
 
 nets_v4_gateway = Topology(
     name="nets_v4_gateway",
     figure=_DERIVED,
-    left=SideAddresses(dut="10.0.0.1/24", gateway="10.0.0.2/24", hosts="198.18.0.0/24"),
-    right=SideAddresses(dut="10.0.1.1/24", gateway="10.0.1.2/24", hosts="198.19.0.0/24"),
+    left=SideAddresses(dut="10.0.0.1/24", gateway="10.0.0.2/24", host_network="198.18.0.0/24"),
+    right=SideAddresses(dut="10.0.1.1/24", gateway="10.0.1.2/24", host_network="198.19.0.0/24"),
     first_host=1,
-    hosts=254,
-    networks=256,
+    most_hosts=254,
+    most_networks=256,
 )
 """256 IPv4 networks behind gateways (SEED-36)."""
 
@@ -110,8 +112,8 @@ nets_v6_direct = Topology(
     left=direct_v6.left,
     right=direct_v6.right,
     first_host=0,
-    hosts=65536,
-    networks=256,
+    most_hosts=65536,
+    most_networks=256,
     interface_id=_V6_HOST,
 )
 """256 IPv6 networks on the link (SEED-32)."""
@@ -122,8 +124,8 @@ nets_v6_gateway = Topology(
     left=gateway_v6.left,
     right=gateway_v6.right,
     first_host=0,
-    hosts=65536,
-    networks=256,
+    most_hosts=65536,
+    most_networks=256,
     interface_id=_V6_HOST,
 )
 """256 IPv6 networks behind gateways (SEED-36)."""
@@ -131,11 +133,11 @@ nets_v6_gateway = Topology(
 classic_v4 = Topology(
     name="classic_v4",
     figure="RFC 2544 C.2.2",
-    left=SideAddresses(dut="198.18.1.1/24", gateway="198.18.1.10/24", hosts="198.18.65.0/24"),
-    right=SideAddresses(dut="198.19.1.1/24", gateway="198.19.1.10/24", hosts="198.19.65.0/24"),
+    left=SideAddresses(dut="198.18.1.1/24", gateway="198.18.1.10/24", host_network="198.18.65.0/24"),
+    right=SideAddresses(dut="198.19.1.1/24", gateway="198.19.1.10/24", host_network="198.19.65.0/24"),
     first_host=2,
-    hosts=1,
-    networks=190,
+    most_hosts=1,
+    most_networks=190,
 )
 """Networks 65 .. 254 behind phantom routers, one end node each (R2544-38)."""
 
@@ -159,7 +161,7 @@ def _siit(
         ipv6_hosts: None: they lie behind the prefix.
     """
     left, right = ipaddress.IPv4Network("198.18.0.0/16"), ipaddress.IPv4Network("198.19.0.0/16")
-    hosts = network_behind(prefix, left) if ipv6_hosts is None else ipaddress.IPv6Network(ipv6_hosts)
+    ipv6_network = network_behind(prefix, left) if ipv6_hosts is None else ipaddress.IPv6Network(ipv6_hosts)
     number = _behind(prefix, left) if ipv6_hosts is None else None
     return Topology(
         name=name,
@@ -167,7 +169,7 @@ def _siit(
         left=SideAddresses(
             dut="2001:2:0:1000::1/64",
             gateway="2001:2:0:1000::2/64",
-            hosts=str(hosts),
+            host_network=str(ipv6_network),
             host_offset=14 if number is None else number.offset,
             host_gap=0 if number is None else number.gap,
             peers=_behind(prefix, right),
@@ -176,12 +178,12 @@ def _siit(
         right=SideAddresses(
             dut="10.0.1.1/24",
             gateway="10.0.1.2/24",
-            hosts=str(right),
+            host_network=str(right),
             peers=PeerAddresses(base=str(left.network_address), offset=2),
         ),
         first_host=1,
-        hosts=65534,
-        translation=Translation(prefix=prefix, ipv6_hosts=hosts, ipv6_hosts_as_ipv4=left),
+        most_hosts=65534,
+        translation=Translation(prefix=prefix, ipv6_hosts=ipv6_network, ipv6_hosts_as_ipv4=left),
     )
 
 
@@ -202,14 +204,14 @@ def _nat(
     inside_network, pool_network = ipaddress.ip_network(inside), ipaddress.ip_network(pool)
     inner = gateway_v4 if inside_network.version == 4 else gateway_v6
     is_nat64 = inside_network.version == 6 and pool_network.version == 4
-    outside_hosts = ipaddress.ip_network(outside.right.hosts)
+    outside_hosts = ipaddress.ip_network(outside.right.host_network)
     return Topology(
         name=name,
         figure=f"{_DERIVED}; RFC 9693",
         left=SideAddresses(
             dut=inner.left.dut,
             gateway=inner.left.gateway,
-            hosts=inside,
+            host_network=inside,
             host_offset=2 if inside_network.version == 4 else 14,
             peers=_behind(prefix, outside_hosts)
             if is_nat64 and isinstance(outside_hosts, ipaddress.IPv4Network)
@@ -219,13 +221,13 @@ def _nat(
         right=SideAddresses(
             dut=outside.right.dut,
             gateway=outside.right.gateway,
-            hosts=outside.right.hosts,
+            host_network=outside.right.host_network,
             peers=PeerAddresses(
                 base=str(pool_network.network_address), offset=2 if pool_network.version == 4 else 14
             ),
         ),
         first_host=1,
-        hosts=65534,
+        most_hosts=65534,
         nat=Nat(inside=inside_network, pool=pool_network, prefix=prefix if is_nat64 else None),
         source_ports=RFC9693_SOURCE_PORTS,
         destination_ports=RFC9693_DESTINATION_PORTS,
@@ -346,7 +348,7 @@ def make_plan(
         )
     return topology(
         hosts,
-        networks=networks,
+        network_counts=networks,
         host_mode=host_mode,
         network_mode=network_mode,
         fixed_source=fixed_source,

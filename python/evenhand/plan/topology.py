@@ -48,7 +48,7 @@ class SideAddresses:
     """The DUT's interface; with the hosts on the link, that of network 0."""
     gateway: str | None = None
     """The tester's interface that the DUT routes to; None if the hosts are on the link."""
-    hosts: str
+    host_network: str
     """Network 0 of the hosts."""
     host_offset: int | None = None
     """Octet at which the 16-bit number of a host begins in its address. None: 2 in IPv4, 12 in IPv6."""
@@ -61,7 +61,7 @@ class SideAddresses:
 
     @property
     def ip_version(self) -> IpVersion:
-        return 4 if ipaddress.ip_network(self.hosts).version == 4 else 6
+        return 4 if ipaddress.ip_network(self.host_network).version == 4 else 6
 
     @property
     def number_offset(self) -> int:
@@ -78,9 +78,9 @@ class Topology:
     right: SideAddresses
     first_host: int
     """The 16-bit number of the first host in its address."""
-    hosts: int
+    most_hosts: int
     """Most hosts of a network, and the default."""
-    networks: int | None = None
+    most_networks: int | None = None
     """Most networks of a side, and the default; None if there is one that has no number."""
     translation: Translation | None = None
     """What the DUT must be configured for, where it translates without state."""
@@ -99,9 +99,9 @@ class Topology:
 
     def __call__(
         self,
-        hosts: Counts = None,
+        host_counts: Counts = None,
         *,
-        networks: Counts = None,
+        network_counts: Counts = None,
         host_mode: Mode = "pseudorandom",
         network_mode: Mode = "pseudorandom",
         fixed_source: bool = False,
@@ -113,9 +113,9 @@ class Topology:
         """The checked plan.
 
         Args:
-            hosts: Hosts of each network, for both sides or for (left, right); 1 to the maximum, which is the
-                default (SEED-42). One host in one network is a single address pair.
-            networks: Networks of each side; likewise. Topologies without networks take 1 only.
+            host_counts: Hosts of each network, for both sides or for (left, right); 1 to the maximum, which
+                is the default (SEED-42). One host in one network is a single address pair.
+            network_counts: Networks of each side; likewise. Topologies without networks take 1 only.
             fixed_source: Every frame comes from the first host of its side (SEED-35).
             fixed_source_network: Every frame comes from the first network of its side, and any host of it
                 (SEED-83).
@@ -127,34 +127,34 @@ class Topology:
         Raises:
             PlanError: A count outside the topology's limits.
         """
-        if self.networks is None and network_mode != "pseudorandom":
+        if self.most_networks is None and network_mode != "pseudorandom":
             raise PlanError(
                 f"{network_mode} networks: {plan_title(self.name)} has only one network, which has no number",
                 code="plan.one-network-only",
                 where="network mode",
                 next_step="Omit it, or use a plan with networks, such as nets-v4-gateway.",
             )
-        host_counts, network_counts = self._hosts_of_sides(hosts), self._networks_of_sides(networks)
+        hosts, networks = self._hosts_of_sides(host_counts), self._networks_of_sides(network_counts)
 
         def side(name: SideName, addresses: SideAddresses) -> PlanSide:
-            network_0 = ipaddress.ip_network(addresses.hosts)
+            network_0 = ipaddress.ip_network(addresses.host_network)
             dut = ipaddress.ip_interface(addresses.dut)
-            network_count, ip_version = network_counts.of(name), addresses.ip_version
+            network_count, ip_version = networks.of(name), addresses.ip_version
             return PlanSide(
                 name=name,
                 dut=(dut,)
                 if addresses.gateway
                 else tuple(_interface_of(dut, n) for n in range(network_count)),
                 gateway=ipaddress.ip_interface(addresses.gateway) if addresses.gateway else None,
-                hosts=HostRange(
+                host_range=HostRange(
                     base=network_0.network_address + (0 if ip_version == 4 else self.interface_id),
                     offset=addresses.number_offset,
                     gap=addresses.host_gap,
                     first=self.first_host,
-                    count=host_counts.of(name),
+                    count=hosts.of(name),
                     mode=host_mode,
-                    networks=None
-                    if self.networks is None
+                    network_range=None
+                    if self.most_networks is None
                     else NetworkRange(
                         offset=2 if ip_version == 4 else 6, count=network_count, mode=network_mode
                     ),
@@ -169,7 +169,7 @@ class Topology:
                     offset=addresses.peers.offset,
                     gap=addresses.peers.gap,
                     first=self.first_host,
-                    count=host_counts.right if name == "left" else host_counts.left,
+                    count=hosts.right if name == "left" else hosts.left,
                     mode=host_mode,
                 ),
                 added_octets=addresses.added_octets,
@@ -191,9 +191,9 @@ class Topology:
         check_plan(plan)
         return plan
 
-    def _hosts_of_sides(self, hosts: Counts) -> SideCounts:
-        most = max(_both(hosts, 0))
-        if self.networks is not None and self.ip_version == 4 and most > 0xFF:
+    def _hosts_of_sides(self, counts: Counts) -> SideCounts:
+        most = max(_both(counts, 0))
+        if self.most_networks is not None and self.ip_version == 4 and most > 0xFF:
             raise PlanError(
                 f"{most} hosts in each network: in {plan_title(self.name)} the number of the"
                 " network occupies the octet that hosts above 255 need",
@@ -202,12 +202,12 @@ class Topology:
                 next_step="Use gateway-v4 or direct-v4-net16: one network with more than 65,000 hosts"
                 " (SEED-34).",
             )
-        return self._limited(hosts, self.hosts, "hosts", "in each network")
+        return self._limited(counts, self.most_hosts, "hosts", "in each network")
 
-    def _networks_of_sides(self, networks: Counts) -> SideCounts:
-        if self.networks is not None:
-            return self._limited(networks, self.networks, "networks", "on each side")
-        most = max(_both(networks, 1))
+    def _networks_of_sides(self, counts: Counts) -> SideCounts:
+        if self.most_networks is not None:
+            return self._limited(counts, self.most_networks, "networks", "on each side")
+        most = max(_both(counts, 1))
         if most > 1 and self.ip_version == 4:
             raise PlanError(
                 f"{most} networks: {plan_title(self.name)} has one, because in IPv4 either"
@@ -224,7 +224,7 @@ class Topology:
                 where="networks",
                 next_step="Use nets-v6-gateway or nets-v6-direct.",
             )
-        return self._limited(networks, 1, "networks", "on each side")
+        return self._limited(counts, 1, "networks", "on each side")
 
     def _limited(self, counts: Counts, maximum: int, what: str, where: str) -> SideCounts:
         for n in _both(counts, maximum):

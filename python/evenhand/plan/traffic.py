@@ -58,23 +58,23 @@ class Traffic:
         what is single is left out."""
         found: dict[str, Mode] = {}
         for direction in self.directions:
-            for hosts in self.ends(direction):
-                if hosts.count > 1:
-                    found["hosts"] = hosts.mode
-                if hosts.networks is not None and hosts.networks.count > 1:
-                    found["networks"] = hosts.networks.mode
+            for host_range in self.ends(direction):
+                if host_range.count > 1:
+                    found["hosts"] = host_range.mode
+                if host_range.network_range is not None and host_range.network_range.count > 1:
+                    found["networks"] = host_range.network_range.mode
         ports = {"source ports": self.plan.source_ports, "destination ports": self.plan.destination_ports}
         return found | {name: udp.mode for name, udp in ports.items() if udp.occurring.values > 1}
 
     @property
-    def counts(self) -> str:
+    def count_words(self) -> str:
         """`65,534 x 65,534`, for a table: left and right, or source and destination of the first direction if
         these are unlike."""
         source, destination = self._shown_ends(self.directions[0])
-        return f"{source.addresses:,} x {destination.addresses:,}"
+        return f"{source.address_count:,} x {destination.address_count:,}"
 
     @property
-    def addresses(self) -> str:
+    def address_words(self) -> str:
         """`1 address pair`, `65,534 x 65,534 addresses`, `1 source x 256 destination addresses in 1 x 256
         networks`."""
         if self.is_single_pair:
@@ -125,7 +125,8 @@ class Traffic:
         spans = ", ".join(self._span_of(side.name) for side in self.plan.sides)
         drawn = "" if seed is None else f"; seed {seed}"
         sent = (
-            f"Sent ({self.plan.label}): {self.addresses}{how}: {spans}; UDP ports: {self.udp_ports}{drawn}."
+            f"Sent ({self.plan.label}): {self.address_words}{how}: {spans}; UDP ports:"
+            f" {self.udp_ports}{drawn}."
         )
         return [sent, self.link_line(macs=macs, host_macs=host_macs)]
 
@@ -135,14 +136,14 @@ class Traffic:
         """For programs; `addresses` is what people are shown."""
         plan = self.plan
         return {
-            "addresses": self.addresses,
+            "addresses": self.address_words,
             "is_single_pair": self.is_single_pair,
             "is_pseudorandom": all(mode == "pseudorandom" for mode in self.modes.values()),
             "directions": {
                 direction: {
                     **{
-                        role: _describe_hosts(hosts)
-                        for role, hosts in zip(_ROLES, self.ends(direction), strict=True)
+                        role: _describe_hosts(host_range)
+                        for role, host_range in zip(_ROLES, self.ends(direction), strict=True)
                     },
                     "pairs": self.pairs(direction),
                     **self._arriving(direction),
@@ -178,7 +179,7 @@ class Traffic:
 
     def occurring(self, side: SideName) -> HostRange:
         """The hosts of a side that occur, be it as source or as destination."""
-        return max(self._roles_of(side).values(), key=lambda hosts: hosts.addresses)
+        return max(self._roles_of(side).values(), key=lambda host_range: host_range.address_count)
 
     def _arriving(self, direction: Direction) -> dict[str, Any]:
         """What the DUT translates the frames to; nothing if they arrive as they are sent."""
@@ -204,14 +205,14 @@ class Traffic:
     def _addresses_of(self, direction: Direction) -> str:
         source, destination = self._shown_ends(direction)
         words = ("source ", "destination ") if self._has_fixed_source else ("", "")
-        text = f"{source.addresses:,} {words[0]}x {destination.addresses:,} {words[1]}addresses"
+        text = f"{source.address_count:,} {words[0]}x {destination.address_count:,} {words[1]}addresses"
         if max(source.network_count, destination.network_count) > 1:
             text += f" in {source.network_count} x {destination.network_count} networks"
         notes = [self.order] if self.order else []
         if self.plan.common_network:
             notes.append("one network number for both addresses")
         pairs = self.pairs(direction)
-        if pairs != source.addresses * destination.addresses:
+        if pairs != source.address_count * destination.address_count:
             notes.append(f"{pairs:,} pairs")
         return text + (f" ({'; '.join(notes)})" if notes else "")
 
@@ -227,7 +228,7 @@ class Traffic:
         return found
 
     def _span_of(self, side: SideName) -> str:
-        spans = {role: _span(hosts) for role, hosts in self._roles_of(side).items()}
+        spans = {role: _span(host_range) for role, host_range in self._roles_of(side).items()}
         if len(set(spans.values())) == 1:
             return f"{side} {next(iter(spans.values()))}"
         return f"{side} " + " and ".join(f"{spans[role]} as {role}" for role in _ROLES)
@@ -271,8 +272,8 @@ def show_ports(udp: UdpRange) -> str:
     return str(occurring.first) if occurring.values == 1 else f"{occurring.first}-{occurring.last}"
 
 
-def _span(hosts: HostRange) -> str:
-    first, last = hosts.first_address, hosts.last_address
+def _span(host_range: HostRange) -> str:
+    first, last = host_range.first_address, host_range.last_address
     return str(first) if first == last else f"{first} .. {last}"
 
 
@@ -282,22 +283,22 @@ def _span_text(several: Sequence[object]) -> str:
     )
 
 
-def _describe_hosts(hosts: HostRange) -> dict[str, Any]:
-    first: Address = hosts.first_address
+def _describe_hosts(host_range: HostRange) -> dict[str, Any]:
+    first: Address = host_range.first_address
     return {
-        "addresses": hosts.addresses,
+        "addresses": host_range.address_count,
         "first": str(first),
-        "last": str(hosts.last_address),
-        "host_mode": hosts.mode,
-        "networks": hosts.network_count,
-        "network_mode": None if hosts.networks is None else hosts.networks.mode,
+        "last": str(host_range.last_address),
+        "host_mode": host_range.mode,
+        "networks": host_range.network_count,
+        "network_mode": None if host_range.network_range is None else host_range.network_range.mode,
     }
 
 
 def _describe_frames(frames: Frames) -> dict[str, Any]:
     return {
         "ip_version": frames.ip_version,
-        **{role: _describe_hosts(hosts) for role, hosts in zip(_ROLES, frames.ends, strict=True)},
+        **{role: _describe_hosts(host_range) for role, host_range in zip(_ROLES, frames.ends, strict=True)},
         "udp_ports": {
             "source": _describe_ports(frames.source_ports),
             "destination": _describe_ports(frames.destination_ports),

@@ -27,7 +27,7 @@ def check_plan(plan: AddressPlan) -> None:
         _check_block(plan, side)
         _check_interfaces(side)
         _check_host_networks(side)
-    if (plan.left.hosts.networks is None) != (plan.right.hosts.networks is None):
+    if (plan.left.host_range.network_range is None) != (plan.right.host_range.network_range is None):
         raise PlanError(
             "one side has networks and the other does not",
             code="plan.networks-on-one-side",
@@ -53,7 +53,7 @@ def _check_connections(plan: AddressPlan) -> None:
     """With state, which host and port a frame has follows from its connection."""
     if plan.nat is None:
         return
-    ranges = (plan.left.hosts, plan.right.hosts, plan.source_ports, plan.destination_ports)
+    ranges = (plan.left.host_range, plan.right.host_range, plan.source_ports, plan.destination_ports)
     if plan.fixed_source or any(each.mode != "pseudorandom" and _values(each) > 1 for each in ranges):
         raise PlanError(
             f"{plan.title} has connections, each with hosts and ports of its own",
@@ -76,7 +76,7 @@ def _values(each: HostRange | UdpRange) -> int:
 
 def _check_network_choices(plan: AddressPlan) -> None:
     chosen = [name for name in ("fixed_source_network", "common_network") if getattr(plan, name)]
-    if chosen and plan.left.hosts.networks is None:
+    if chosen and plan.left.host_range.network_range is None:
         raise PlanError(
             f"{plan.title} has only one network, which has no number",
             code="plan.one-network-only",
@@ -85,7 +85,7 @@ def _check_network_choices(plan: AddressPlan) -> None:
         )
     if not plan.common_network:
         return
-    counts = [side.hosts.network_count for side in plan.sides]
+    counts = [side.host_range.network_count for side in plan.sides]
     if counts[0] != counts[1]:
         raise PlanError(
             f"{counts[0]} networks on the left and {counts[1]} on the right cannot share one number",
@@ -129,7 +129,7 @@ def _check_peers(plan: AddressPlan, side: PlanSide) -> None:
         return
     peers = side.peers
     for translated in (peers.first_address, peers.last_address):
-        if translated in side.hosts:
+        if translated in side.host_range:
             raise PlanError(
                 f"{translated} is both one of the {_hosts(side)} and an address that the DUT translates to",
                 code="plan.peers-overlap-hosts",
@@ -145,13 +145,13 @@ def _check_block(plan: AddressPlan, side: PlanSide) -> None:
     told = plan.translation
     if told is not None and not told.needs_mapping and side.ip_version == 6:
         block = told.prefix  # the block's hosts of IPv4, behind whatever prefix the user has
-    hosts = side.hosts
+    host_range = side.host_range
     # The block is a prefix and both numbers run upwards, so the outermost addresses stand for all.
     for address in (
-        hosts.first_address,
-        hosts.address(hosts.count - 1),
-        hosts.address(0, hosts.network_count - 1),
-        hosts.last_address,
+        host_range.first_address,
+        host_range.address(host_range.count - 1),
+        host_range.address(0, host_range.network_count - 1),
+        host_range.last_address,
     ):
         if address not in block:
             misprint = next((f": {text}" for network, text in _MISPRINTS if address in network), "")
@@ -209,38 +209,38 @@ def _check_interfaces(side: PlanSide) -> None:
 def _check_host_networks(side: PlanSide) -> None:
     """The hosts of every network lie in a network of the DUT's interface or routes and are not its reserved
     addresses."""
-    networks = side.host_networks
-    if not networks:
+    reached, host_range = side.host_networks, side.host_range
+    if not reached:
         raise PlanError(
             f"{_hosts(side)} are neither on the link nor reached by a route",
             code="plan.hosts-unreachable",
             where=_where(side),
         )
-    for number in range(side.hosts.network_count):
-        first, last = side.hosts.address(0, number), side.hosts.address(side.hosts.count - 1, number)
+    for number in range(host_range.network_count):
+        first, last = host_range.address(0, number), host_range.address(host_range.count - 1, number)
         # Usually network n is the n-th; the rest is looked at only if it is not.
         inside = next(
-            (n for n in (networks[number % len(networks)], *networks) if first in n and last in n), None
+            (n for n in (reached[number % len(reached)], *reached) if first in n and last in n), None
         )
         if inside is None:
             what = "link" if side.is_direct else "route"
             shown = (
-                f"the DUT's {what} {networks[0]}"
-                if len(networks) == 1
-                else f"each of the DUT's {len(networks)} {what}s"
+                f"the DUT's {what} {reached[0]}"
+                if len(reached) == 1
+                else f"each of the DUT's {len(reached)} {what}s"
             )
             raise PlanError(
                 f"hosts {first} .. {last} are outside {shown}",
                 code="plan.hosts-outside-network",
                 where=_where(side),
             )
-        if inside.network_address in side.hosts:
+        if inside.network_address in host_range:
             raise PlanError(
                 f"host {inside.network_address} is the network address of {inside}",
                 code="plan.host-is-network-address",
                 where=_where(side),
             )
-        if inside.version == 4 and inside.broadcast_address in side.hosts:
+        if inside.version == 4 and inside.broadcast_address in host_range:
             raise PlanError(
                 f"host {inside.broadcast_address} is the broadcast address of {inside}",
                 code="plan.host-is-broadcast-address",
@@ -255,7 +255,7 @@ def _check_owners(plan: AddressPlan, side: PlanSide) -> None:
         if other.gateway is not None:
             owners.append(("gateway", other.gateway.ip))
         for owner, address in owners:
-            if address in side.hosts:
+            if address in side.host_range:
                 raise PlanError(
                     f"{address} is both the {owner} of the {other.name} side and one of the {_hosts(side)}",
                     code="plan.host-address-taken",
@@ -304,7 +304,7 @@ def _lies_behind_prefix(plan: AddressPlan, route: Network) -> bool:
 
 
 def _hosts(side: PlanSide) -> str:
-    return f"hosts {side.hosts.first_address} .. {side.hosts.last_address}"
+    return f"hosts {side.host_range.first_address} .. {side.host_range.last_address}"
 
 
 def _where(side: PlanSide) -> str:

@@ -14,9 +14,9 @@ from evenhand.predict.model import DeviceModel
 EVEN_TOLERANCE = Fraction(5, 100)
 
 
-def with_hosts(plan: AddressPlan, hosts: int) -> AddressPlan:
-    """The plan with the first `hosts` hosts of each side, or of each of its networks (SEED-42)."""
-    return plan.with_counts(hosts)
+def with_hosts(plan: AddressPlan, host_count: int) -> AddressPlan:
+    """The plan with the first `host_count` hosts of each side, or of each of its networks (SEED-42)."""
+    return plan.with_counts(host_count)
 
 
 def maximum_hosts(plan: AddressPlan) -> int:
@@ -50,17 +50,17 @@ def smallest_even_hosts(
         None if the load is not even with all hosts of the plan.
     """
     limit = even_limit(model, tolerance)
-    hosts = maximum_hosts(plan)
-    while hosts >= 1:
-        prediction = predict(with_hosts(plan, hosts), model, directions)
+    host_count = maximum_hosts(plan)
+    while host_count >= 1:
+        prediction = predict(with_hosts(plan, host_count), model, directions)
         unevenness = prediction.busiest_to_mean
         if unevenness > limit:
-            return hosts + 1 if hosts < maximum_hosts(plan) else None
+            return host_count + 1 if host_count < maximum_hosts(plan) else None
         # With fewer hosts no element gets more combinations than now, so the busiest has at most what it has
         # now, while the mean falls with the number of combinations, which is N x N at least where both sides
         # vary. All numbers down to the one where even that bound holds are even: the next to look at is the
         # one below.
-        hosts = min(hosts, _least_with(hosts, limit / unevenness)) - 1
+        host_count = min(host_count, _least_with(host_count, limit / unevenness)) - 1
     return 1
 
 
@@ -70,12 +70,12 @@ def doubling_series(
     """1, 2, 4, ... hosts per side, and all that the plan has (SEED-65)."""
     maximum = maximum_hosts(plan)
     points = [2**exponent for exponent in range(maximum.bit_length()) if 2**exponent < maximum]
-    return [predict(with_hosts(plan, hosts), model, directions) for hosts in [*points, maximum]]
+    return [predict(with_hosts(plan, host_count), model, directions) for host_count in [*points, maximum]]
 
 
-def _least_with(hosts: int, slack: Fraction) -> int:
-    """The least n >= 1 with (hosts / n)^2 <= slack, where slack >= 1."""
-    square = hosts * hosts * slack.denominator
+def _least_with(host_count: int, slack: Fraction) -> int:
+    """The least n >= 1 with (host_count / n)^2 <= slack, where slack >= 1."""
+    square = host_count * host_count * slack.denominator
     root = max(1, isqrt(square // slack.numerator))
     while root * root * slack.numerator < square:
         root += 1

@@ -170,11 +170,13 @@ def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) ->
     sent = plan.stream_of(direction).sent  # what comes to the DUT, which hashes it before it changes anything
     source, destination = sent.sources, sent.destinations
     ends = {sending_side(direction): source, receiving_side(direction): destination}
-    modes = {f"{name} hosts": hosts.mode for name, hosts in ends.items() if hosts.count > 1}
-    networks = {name: hosts.networks for name, hosts in ends.items()}
+    modes = {f"{name} hosts": host_range.mode for name, host_range in ends.items() if host_range.count > 1}
+    network_ranges = {name: host_range.network_range for name, host_range in ends.items()}
     if sent.common_network:
-        del networks[receiving_side(direction)]  # it has no number of its own
-    modes |= {f"{name} networks": n.mode for name, n in networks.items() if n is not None and n.count > 1}
+        del network_ranges[receiving_side(direction)]  # it has no number of its own
+    modes |= {
+        f"{name} networks": n.mode for name, n in network_ranges.items() if n is not None and n.count > 1
+    }
     address_bits = 8 * len(source.base.packed)
     pairs = [(0, address_bits, _address_words(source), _address_words(destination))]
     if model.hash_type == "type2":
@@ -224,20 +226,23 @@ def _check_independence(modes: dict[str, Mode]) -> None:
         )
 
 
-def _address_words(hosts: HostRange) -> list[_Word]:
+def _address_words(host_range: HostRange) -> list[_Word]:
     """The address as words whose XOR it is: so that of network and host number may come twice, and a constant
     one has zeros where another one varies."""
-    packed, networks = bytearray(hosts.base.packed), hosts.networks
-    numbers = range(hosts.first, hosts.first + hosts.count)
-    varying = [_Word(hosts.offset, _drawn(numbers, hosts.mode), hosts.gap)]
-    octets = set(hosts.number_octets)
-    if networks is not None:
-        step = 256 if hosts.shares_octets else 1
-        first = int.from_bytes(packed[networks.offset : networks.offset + 2], "big") // step * step
+    packed, network_range = bytearray(host_range.base.packed), host_range.network_range
+    numbers = range(host_range.first, host_range.first + host_range.count)
+    varying = [_Word(host_range.offset, _drawn(numbers, host_range.mode), host_range.gap)]
+    octets = set(host_range.number_octets)
+    if network_range is not None:
+        step = 256 if host_range.shares_octets else 1
+        first = int.from_bytes(packed[network_range.offset : network_range.offset + 2], "big") // step * step
         varying.append(
-            _Word(networks.offset, _drawn(range(first, first + networks.count * step, step), networks.mode))
+            _Word(
+                network_range.offset,
+                _drawn(range(first, first + network_range.count * step, step), network_range.mode),
+            )
         )
-        octets |= {networks.offset, networks.offset + 1}
+        octets |= {network_range.offset, network_range.offset + 1}
     for octet in octets:
         packed[octet] = 0
     constant = (octet for octet in range(0, len(packed), 2) if not octets.issuperset((octet, octet + 1)))

@@ -109,7 +109,7 @@ def even_sentence(plan: AddressPlan, model: DeviceModel, smallest: int | None) -
 def closing_sentence(prediction: Prediction) -> str:
     """What a measurement with this plan would say about this device."""
     model, share = prediction.model, float(prediction.share_of_plateau)
-    with_these = f"With {Traffic(plan=prediction.plan, directions=prediction.directions).addresses}"
+    with_these = f"With {Traffic(plan=prediction.plan, directions=prediction.directions).address_words}"
     if model.elements == 1:
         return f"{with_these} the only element does all the work, as with any other addresses."
     if prediction.busiest_to_mean <= even_limit(model):

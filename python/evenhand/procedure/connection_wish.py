@@ -74,7 +74,7 @@ def most_connections(plan: AddressPlan) -> int:
 def _pool_tuples(plan: AddressPlan) -> int:
     """Four tuples that the DUT can make of its pool of addresses, with all ports but 0."""
     assert plan.right.peers is not None
-    return plan.right.peers.count * MOST_PORTS * plan.right.hosts.count * plan.destination_ports.values
+    return plan.right.peers.count * MOST_PORTS * plan.right.host_range.count * plan.destination_ports.values
 
 
 def check_plan_has(plan: AddressPlan, connections: int) -> None:

@@ -100,10 +100,10 @@ def learning_s(
 
 
 def hosts_learning_s(
-    hosts: Iterable[int], *, rate_fps: float = DEFAULT_RATE_FPS, wait_s: float = DEFAULT_WAIT_S
+    host_counts: Iterable[int], *, rate_fps: float = DEFAULT_RATE_FPS, wait_s: float = DEFAULT_WAIT_S
 ) -> float:
     """The same for so many hosts of each side."""
-    return max(hosts) / rate_fps + wait_s
+    return max(host_counts) / rate_fps + wait_s
 
 
 def ceiling_s(goal: object, waits_s: float) -> float:

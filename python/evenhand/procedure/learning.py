@@ -57,10 +57,10 @@ def check_reachable(result: LearningResult, *, next_step: str) -> None:
         return
     unreachable = [address for side in result.sides.values() for address in side.unreachable]
     named = name_first(unreachable, result.unreachable_hosts)
-    hosts = sum(side.hosts for side in result.sides.values())
+    host_count = sum(side.host_count for side in result.sides.values())
     raise HostError(
-        f"the DUT does not reach {format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts:"
-        f" {named}",
+        f"the DUT does not reach {format_count(result.unreachable_hosts)} of {format_count(host_count)}"
+        f" hosts: {named}",
         code="procedure.hosts-unreachable",
         where="learning",
         next_step=next_step,

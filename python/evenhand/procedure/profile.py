@@ -102,9 +102,9 @@ class Profile:
         return self.plan.streams(self.frame_size, self.directions, tag_octets=rig.tag_octets(self.vlans))
 
     @property
-    def addresses(self) -> str:
+    def address_words(self) -> str:
         """`1 address pair`, `65,534 x 65,534 addresses`: as they occur, not as the plan has them."""
-        each = [traffic.addresses for traffic in self.traffics]
+        each = [traffic.address_words for traffic in self.traffics]
         return (
             each[0]
             if len(each) == 1
@@ -145,7 +145,7 @@ class Profile:
     @property
     def deviations(self) -> list[Deviation]:
         """Deviations of the whole, in addition to those of single trials."""
-        learnt = sum(stream.arrives.destinations.addresses for stream in self.streams)
+        learnt = sum(stream.arrives.destinations.address_count for stream in self.streams)
         return learning_deviations(self.learning, learnt) if self.plan.is_direct else []
 
     def to_document(self) -> dict[str, Any]:
@@ -297,21 +297,21 @@ def plain_deviations(trials: Iterable[TrialResult], profile: Profile) -> list[De
     return sorted(found.values(), key=lambda deviation: deviation.requirement)
 
 
-def learning_deviations(result: LearningResult | None, hosts: int) -> list[Deviation]:
+def learning_deviations(result: LearningResult | None, host_count: int) -> list[Deviation]:
     """Where a direct plan was measured without the learning that it needs (R2544-35).
 
     Args:
         result: None if there was no learning.
-        hosts: How many there were to learn.
+        host_count: How many there were to learn.
     """
     if result is None:
         text = (
-            f"the DUT did not have to resolve the {format_count(hosts)} hosts on its links"
+            f"the DUT did not have to resolve the {format_count(host_count)} hosts on its links"
             " before the first trial"
         )
     elif not result.is_complete:
         text = (
-            f"{format_count(result.unreachable_hosts)} of {format_count(hosts)} hosts remained"
+            f"{format_count(result.unreachable_hosts)} of {format_count(host_count)} hosts remained"
             " unreachable after learning"
         )
     else:

@@ -57,7 +57,7 @@ def back_to_back_lines(table: BackToBackTable) -> list[str]:
         else ""
     )
     lines = [
-        f"{profile.protocol}, {profile.addresses} ({profile.plan.label}),"
+        f"{profile.protocol}, {profile.address_words} ({profile.plan.label}),"
         f" {' and '.join(profile.directions)}.",
         f"Binary search for the burst to {_counted(goal.step_frames, 'frame')}, bursts of up"
         f" to {format_duration(goal.max_burst_s)}; {goal.repetitions} repetitions{verified}. The"

@@ -41,12 +41,12 @@ class BiasCase:
     """A search with longer trials before this one, which ended at the tester's limit."""
 
     @property
-    def addresses(self) -> str:
+    def address_words(self) -> str:
         traffic = self.profile.traffic
         return (
             "one address pair"
             if traffic.is_single_pair
-            else f"{format_count(traffic.occurring('left').addresses)} addresses a side"
+            else f"{format_count(traffic.occurring('left').address_count)} addresses a side"
         )
 
     @property
@@ -118,7 +118,7 @@ def bias_picture(cases: Sequence[BiasCase]) -> Table:
             style = "green" if share >= 1 - SAME_WITHIN else "red"
             bar = Text.assemble((_bar(share), style), f" {show_percent(share)}")
         table.add_row(
-            f"{case.hash_fields}\n  {case.addresses}",
+            f"{case.hash_fields}\n  {case.address_words}",
             bar,
             case.shown_found(format_rate),
             format_rate(case.predicted_fps),
@@ -165,7 +165,7 @@ def bias_verdict(cases: Sequence[BiasCase]) -> list[str]:
     ratio = many.found_fps / ports.found_fps
     how = "about equal to" if abs(ratio - 1) <= SAME_WITHIN else "not equal to"
     lines.append(
-        f"Even-handed: {many.addresses} behind gateways make {many.elements_at_work} of"
+        f"Even-handed: {many.address_words} behind gateways make {many.elements_at_work} of"
         f" {elements} elements work. The result is {how} that of the same router when it"
         f" hashes ports as well (ratio {ratio:.3f})."
     )

@@ -75,7 +75,7 @@ def bias_bars(cases: Sequence[BiasCase]) -> Picture:
         [
             Bar(
                 hashes=case.hash_fields,
-                addresses=case.addresses,
+                address_words=case.address_words,
                 found_fps=case.found_fps,
                 passed_fps=case.passed_fps,
                 share=case.share,
@@ -120,7 +120,7 @@ def _table(cases: Sequence[BiasCase]) -> Table:
     rows = [
         [
             case.hash_fields,
-            case.addresses,
+            case.address_words,
             case.shown_found(format_count),
             format_count(round(case.predicted_fps)),
             "-" if case.error is None else f"{100 * case.error:+.2f} %",

@@ -30,7 +30,7 @@ def burst_lines(result: BurstIntervals) -> list[str]:
     profile, goal = result.profile, result.goal
     lines = [
         f"Bursts at {format_count(goal.rate_fps)} fps per direction; {profile.frames}, {profile.protocol},"
-        f" {profile.addresses}"
+        f" {profile.address_words}"
         f" ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
         "Interval: from the beginning of a burst to the beginning of the next; gap: from"
         " the end of a burst to the beginning of the next. Binary search to"

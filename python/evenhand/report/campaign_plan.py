@@ -86,7 +86,7 @@ def _table(rows: list[OutlineRow]) -> FittedTable:
         table.add_column(name, justify="left" if is_text else "right", no_wrap=name != "octets")
     for row in rows:
         point = row.point
-        cells = [str(row.place), point.procedure, str(point.frame_size), row.hosts]
+        cells = [str(row.place), point.procedure, str(point.frame_size), row.host_words]
         cells += [point.hash_type or "-"] if has_hash else []
         table.add_row(*cells, str(point.repetitions), _time(row.expected_s))
     return table

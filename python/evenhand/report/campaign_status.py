@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +57,7 @@ def campaign_table(status: CampaignStatus) -> FittedTable:
             Text(visible(point.point.key)),
             f"{len(point.values)} of {point.point.repetitions}",
             *cells,
-            format_count(point.trials),
+            format_count(point.trial_count),
         )
     return table
 
@@ -77,7 +76,7 @@ def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
     ]
     if (now := status.round) is not None:
         lines.append(
-            f"Round {now.round} of {now.rounds} ({now.suite}): {now.points_done} of {now.points} points."
+            f"Round {now.round} of {now.rounds} ({now.suite}): {now.points_done} of {now.point_count} points."
         )
     lines.append(f"Trials: {format_count(trials)} ({counts}).")
     of_all = _bounds_of_all(status)
@@ -104,7 +103,7 @@ def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
         "finished_at": status.finished_at,
         "worker": status.worker,
         "left_s": left_s,
-        "round": None if status.round is None else asdict(status.round),
+        "round": None if status.round is None else status.round.to_document(),
         "running": None if status.running is None else _running_document(status.running),
         "trials": {"PASS": 0, "FAIL": 0, "INVALID": 0, **status.verdicts},
         "points_without_number": status.count(PointState.NO_NUMBER),
@@ -122,7 +121,7 @@ def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
                 "values": list(point.values),
                 "at_maximum": point.at_maximum,
                 "at_tester_limit": point.at_tester_limit,
-                "trials": point.trials,
+                "trials": point.trial_count,
             }
             for point in status.points
         ],

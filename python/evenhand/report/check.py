@@ -253,7 +253,7 @@ def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
     both = "each of both directions" if len(profile.directions) == 2 else "one direction"
     cpus = f"CPU{'s' if len(entry.cpus) > 1 else ''} {format_cpu_list(entry.cpus)}"
     yield Text(
-        f"{profile.plan.label}, {profile.addresses}, {profile.protocol}, {profile.octets}, {both}, {cpus}"
+        f"{profile.plan.label}, {profile.address_words}, {profile.protocol}, {profile.octets}, {both}, {cpus}"
     )
     changed = [
         f"{key} {value:g}"

@@ -134,7 +134,7 @@ def ratios_picture(comparison: Comparison, fail_below: float | None = None) -> P
         caption="Mark: ratio of the medians (its reciprocal if lower values are better). Bar: its"
         " interval, for four repetitions or more.",
         draw=draw,
-        rows=max(2, round(len(comparison.points) / POINTS_A_ROW) + 1),
+        row_count=max(2, round(len(comparison.points) / POINTS_A_ROW) + 1),
     )
 
 

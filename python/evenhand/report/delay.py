@@ -65,7 +65,7 @@ def delay_lines(result: DelayResult) -> list[str]:
     lines = [
         f"{goal.test.headline} at {format_count(goal.rate_fps)} fps per direction; {profile.frames},"
         f" {profile.protocol},"
-        f" {profile.addresses} ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
+        f" {profile.address_words} ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
         f"{len(result.valid)} of {goal.repetitions} repetitions of {format_duration(goal.length_s)}"
         f" each, with {counted} frames that are due from {format_duration(goal.start_s)} on."
         " A lost frame counts as infinitely late.",

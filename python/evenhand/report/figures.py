@@ -79,7 +79,7 @@ class Picture:
     alt: str
     caption: str
     draw: Callable[[Axes, PictureShape], None]
-    rows: int | None = None
+    row_count: int | None = None
     """Number of rows of bars; None for a picture whose height does not depend on what it shows."""
     inches: float | None = None
     """The height itself, in any shape."""
@@ -89,7 +89,9 @@ class Picture:
             return (shape.width, self.inches + (0.3 if shape.is_narrow else 0.0))
         return (
             shape.width,
-            shape.height if self.rows is None else 0.65 + (0.95 if shape.is_narrow else 0.72) * self.rows,
+            shape.height
+            if self.row_count is None
+            else 0.65 + (0.95 if shape.is_narrow else 0.72) * self.row_count,
         )
 
 

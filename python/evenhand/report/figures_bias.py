@@ -22,7 +22,7 @@ class Bar:
 
     hashes: str
     """`addresses only`."""
-    addresses: str
+    address_words: str
     """`one address pair`."""
     found_fps: float | None
     passed_fps: float | None = None
@@ -83,7 +83,7 @@ def bars_picture(bars: Sequence[Bar], plateau_fps: float) -> Picture:
             )
             if shape.is_narrow:
                 axes.annotate(
-                    f"hashes {bar.hashes}; {bar.addresses}",
+                    f"hashes {bar.hashes}; {bar.address_words}",
                     (0, row - 0.36),
                     xytext=(0, 1),
                     textcoords="offset points",
@@ -100,7 +100,7 @@ def bars_picture(bars: Sequence[Bar], plateau_fps: float) -> Picture:
             zorder=1,
             label="all elements at work",
         )
-        labels = [f"router hashes {bar.hashes},\n{bar.addresses}" for bar in bars]
+        labels = [f"router hashes {bar.hashes},\n{bar.address_words}" for bar in bars]
         axes.set_yticks(range(len(bars)), [] if shape.is_narrow else labels)
         axes.tick_params(axis="y", labelcolor=LIGHT["ink"])
         axes.set_ylim(len(bars) - 0.5, -0.72 if shape.is_narrow else -0.5)
@@ -110,10 +110,16 @@ def bars_picture(bars: Sequence[Bar], plateau_fps: float) -> Picture:
         put_legend(axes, shape)
 
     said = "; ".join(
-        f"hashes {bar.hashes}, {bar.addresses}: {bar.shown_found}, predicted {format_rate(bar.predicted_fps)}"
+        f"hashes {bar.hashes}, {bar.address_words}: {bar.shown_found},"
+        f" predicted {format_rate(bar.predicted_fps)}"
         for bar in bars
     )
     caption = "Bars: what the search found, in percent of what all elements of the router do together."
     return Picture(
-        name="demo", title=title, alt=f"{title}. Router {said}.", caption=caption, draw=draw, rows=len(bars)
+        name="demo",
+        title=title,
+        alt=f"{title}. Router {said}.",
+        caption=caption,
+        draw=draw,
+        row_count=len(bars),
     )

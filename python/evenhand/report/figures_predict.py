@@ -63,10 +63,10 @@ def series_picture(series: Sequence[Prediction], smallest_even: int | None) -> P
     )
 
     def draw(axes: Axes, shape: PictureShape) -> None:
-        hosts = [point.plan.left.hosts.count for point in series]
+        host_counts = [point.plan.left.host_range.count for point in series]
         axes.set_xscale("log", base=2)
         axes.plot(
-            hosts,
+            host_counts,
             [100 * float(point.share_of_plateau) for point in series],
             **style(0),
             linewidth=1.8,
@@ -86,7 +86,7 @@ def series_picture(series: Sequence[Prediction], smallest_even: int | None) -> P
             axes.axhline(best, color=LIGHT["c2"], linestyle=(0, (2, 1.5)), linewidth=1, zorder=1)
             axes.annotate(
                 f"best that the table allows: {best:.1f} %",
-                (hosts[-1], best),
+                (host_counts[-1], best),
                 xytext=(0, -14),
                 textcoords="offset points",
                 color=LIGHT["c2"],
@@ -101,7 +101,7 @@ def series_picture(series: Sequence[Prediction], smallest_even: int | None) -> P
                 textcoords="offset points",
                 color=LIGHT["good"],
             )
-        put_ticks_of_counts(axes, shape, hosts)
+        put_ticks_of_counts(axes, shape, host_counts)
         axes.set_ylim(0, 112)
         axes.set_yticks(range(0, 101, 20))
         axes.set_xlabel(hosts_title(plan))

@@ -132,7 +132,7 @@ def samples_picture(name: str, title: str, samples: Sequence[Samples], *, what: 
         alt=f"{title}. {said}",
         caption="Dots: each repetition; bar: their median. The axis does not begin at 0.",
         draw=draw,
-        rows=len(samples),
+        row_count=len(samples),
     )
 
 

@@ -11,16 +11,16 @@ from evenhand.trial import LearningResult, name_first
 
 
 def learning_status(
-    reachable: Mapping[SideName, int], hosts: Mapping[SideName, int], attempt: int = 1
+    reachable: Mapping[SideName, int], host_counts: Mapping[SideName, int], attempt: int = 1
 ) -> str:
     """One line: `learning: 1,200 of 65,533 reachable on the left, 0 of 65,533 on the right`."""
-    sides = [f"{format_count(reachable[name])} of {format_count(hosts[name])}" for name in hosts]
+    sides = [f"{format_count(reachable[name])} of {format_count(host_counts[name])}" for name in host_counts]
     if len(set(sides)) == 1:
         shown = f"{sides[0]} reachable" + (" on each side" if len(sides) > 1 else "")
     else:
         parts = [
             f"{text}{' reachable' if n == 0 else ''} on the {name}"
-            for n, (name, text) in enumerate(zip(hosts, sides, strict=True))
+            for n, (name, text) in enumerate(zip(host_counts, sides, strict=True))
         ]
         shown = ", ".join(parts)
     return f"learning: {shown}" + (f", round {attempt}" if attempt > 1 else "")
@@ -31,7 +31,8 @@ def learning_lines(result: LearningResult) -> list[str]:
     sides = result.sides
     lines = [
         learning_status(
-            {name: s.reachable for name, s in sides.items()}, {name: s.hosts for name, s in sides.items()}
+            {name: s.reachable for name, s in sides.items()},
+            {name: s.host_count for name, s in sides.items()},
         )
     ]
     if result.rate_share < 1:

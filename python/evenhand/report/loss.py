@@ -55,7 +55,7 @@ def loss_lines(result: FrameLoss) -> list[str]:
     lines = [
         f"Frame loss rate from {format_count(goal.max_fps)} fps per direction down in steps of"
         f" {format_ratio(goal.step)}, trials of"
-        f" {format_duration(goal.duration_s)}; {profile.frames}, {profile.protocol}, {profile.addresses}"
+        f" {format_duration(goal.duration_s)}; {profile.frames}, {profile.protocol}, {profile.address_words}"
         f" ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
         f"Outcome: {_describe(result)}.",
     ]

@@ -70,8 +70,8 @@ def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
     (MLR-11)."""
     lines = [_goal_line(found, profile) for found in result.goals]
     lines.append(
-        f"{profile.frames}, {profile.protocol}, {profile.addresses} ({profile.plan.label}); theoretical limit"
-        f" {describe_limit(profile)}."
+        f"{profile.frames}, {profile.protocol}, {profile.address_words} ({profile.plan.label}); theoretical"
+        f" limit {describe_limit(profile)}."
     )
     for found in result.goals:
         goal = found.goal

@@ -96,7 +96,7 @@ def _versions_in_turn(curves: Sequence[Curve]) -> list[Curve]:
 def _drawn(curve: Curve, *, with_setting: bool, with_version: bool, size: str) -> DrawnCurve:
     points = tuple(
         DrawnPoint(
-            x=point.addresses,
+            x=point.address_count,
             values=point.values,
             predicted=point.predicted,
             is_at_least=point.is_at_least,

@@ -102,7 +102,7 @@ def pairs_table(stream: StreamProof) -> Table | None:
         occurred = "-" if pair.coverage is None else format_count(pair.coverage.occurred)
         table.add_row(
             name,
-            f"{pair.rows} x {pair.columns}",
+            f"{pair.row_count} x {pair.column_count}",
             occurred,
             *_chi_square_cells(pair),
             *_correlation_cells(pair),

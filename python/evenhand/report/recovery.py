@@ -51,7 +51,7 @@ def recovery_lines(result: Recovery) -> list[str]:
         f" {format_count(load.then.rate_fps)} fps for {format_duration(load.then.duration_s)};"
         f" throughput {format_count(goal.throughput_fps)} fps, {source}; {profile.frames},"
         f" {profile.protocol},"
-        f" {profile.addresses} ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
+        f" {profile.address_words} ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
         DEFINITION,
     ]
     for direction in profile.directions:

@@ -223,10 +223,10 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> FittedTable:
                 "-" if upper is None else _figure(upper, PROCEDURES[point.procedure].figure),
                 *values[1:],
             )
-        hosts = _pair(point.hosts) + (f" x {_pair(point.networks)}" if has_networks else "")
+        addresses = _pair(point.hosts) + (f" x {_pair(point.networks)}" if has_networks else "")
         cells = (
             str(number),
-            hosts,
+            addresses,
             visible(str(point.frame_size)),
             *values,
             f"{len(measured.values)}/{point.repetitions}",

@@ -46,7 +46,7 @@ def suite_table(entries: Sequence[SuiteEntry]) -> Table:
         plan, result, final = entry.profile.plan, entry.result, entry.result.final_trial
         table.add_row(
             plan.title,
-            entry.profile.traffic.counts,
+            entry.profile.traffic.count_words,
             str(entry.profile.frame_size),
             _value(result),
             "-" if final is None else format_ratio(final.loss_ratio),
@@ -70,7 +70,7 @@ def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
             lines += (
                 []
                 if lost is None
-                else [f"{entry.profile.plan.label}, {entry.profile.addresses}: lost at that load {lost}."]
+                else [f"{entry.profile.plan.label}, {entry.profile.address_words}: lost at that load {lost}."]
             )
     lines += dict.fromkeys(line for entry in entries for line in verification_lines(entry.result.goal))
     lines += dict.fromkeys(line for entry in entries for line in sent_lines(entry.profile))
@@ -175,7 +175,7 @@ def _search_line(entry: SuiteEntry) -> str:
         said.append(f"tester late by at most {late}, poll gap {gap}")
     if figures.is_of_invalid_trials:
         said.append(f"no trial was valid ({describe_causes(figures.invalid_reasons)})")
-    return f"{entry.profile.plan.label}, {entry.profile.addresses}: {'; '.join(said)}."
+    return f"{entry.profile.plan.label}, {entry.profile.address_words}: {'; '.join(said)}."
 
 
 def _words(outcome: Outcome) -> str:
@@ -201,7 +201,7 @@ def _comparisons(entries: Sequence[SuiteEntry]) -> list[str]:
             assert one.result.throughput_fps is not None
             ratio = entry.result.throughput_fps / one.result.throughput_fps
             lines.append(
-                f"{entry.profile.plan.title}: with {entry.profile.addresses} the DUT forwards"
+                f"{entry.profile.plan.title}: with {entry.profile.address_words} the DUT forwards"
                 f" {ratio:.2f} times what it forwards with one address pair (one search"
                 " each, so the spread is not known)."
             )

@@ -83,7 +83,8 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
     results: list[Throughput | FrameLoss] = [result for row in rows for result in row.repetitions]
     profile = results[0].profile
     lines = [
-        f"{profile.protocol}, {profile.addresses} ({profile.plan.label}), {' and '.join(profile.directions)}."
+        f"{profile.protocol}, {profile.address_words} ({profile.plan.label}),"
+        f" {' and '.join(profile.directions)}."
     ]
     lines += [
         f"{describe_size(row.frame_size)}: theoretical limit {describe_limit(row.repetitions[0].profile)}."

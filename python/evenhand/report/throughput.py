@@ -40,7 +40,7 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
     )
     lost = loss_by_direction(result.losses) if result.goal.loss_ratio else None
     lines = [
-        f"Throughput{loss}: {value}; {profile.frames}, {profile.protocol}, {profile.addresses}"
+        f"Throughput{loss}: {value}; {profile.frames}, {profile.protocol}, {profile.address_words}"
         f" ({profile.plan.label}); "
         f"theoretical limit {describe_limit(profile)}.",
         f"Outcome: {describe_outcome(result)}.",

@@ -306,13 +306,14 @@ def _check_room(lab: Lab, plan: AddressPlan) -> None:
     too, or it has no routes."""
     if lab.hosts is None or lab.networks is None:
         return
-    for side, hosts, networks in zip(plan.sides, lab.hosts, lab.networks, strict=True):
+    for side, host_count, network_count in zip(plan.sides, lab.hosts, lab.networks, strict=True):
         what = ""
         # Behind a gateway the DUT has one neighbour, whatever the number of hosts.
-        if side.dut_neighbors > max(1, hosts * networks):
-            what = f"room for {hosts * networks} hosts on the {side.name} side, not for {side.dut_neighbors}"
-        elif side.hosts.network_count > networks:
-            what = f"routes to {networks} networks on the {side.name} side, not to {side.hosts.network_count}"
+        if side.dut_neighbors > max(1, host_count * network_count):
+            room = host_count * network_count
+            what = f"room for {room} hosts on the {side.name} side, not for {side.dut_neighbors}"
+        elif (asked := side.host_range.network_count) > network_count:
+            what = f"routes to {network_count} networks on the {side.name} side, not to {asked}"
         if what:
             raise RequestError(
                 f"the DUT of the lab {lab.name!r} has {what}",
@@ -328,14 +329,14 @@ def _check_pool(lab: Lab, plan: AddressPlan) -> None:
     all of its pool."""
     if not isinstance(lab, VmLab) or lab.translator != "jool" or plan.nat is None or lab.hosts is None:
         return
-    pool, hosts = min(lab.hosts.left, MOST_POOL_ADDRESSES), plan.left.hosts.count
-    if hosts < pool:
+    pool, host_count = min(lab.hosts.left, MOST_POOL_ADDRESSES), plan.left.host_range.count
+    if host_count < pool:
         raise RequestError(
-            f"Jool in the lab {lab.name!r} draws from {pool} addresses, but the plan has {hosts} hosts",
+            f"Jool in the lab {lab.name!r} draws from {pool} addresses, but the plan has {host_count} hosts",
             code="rig.pool-too-large",
             where="hosts",
             next_step=f"Use at least {pool} hosts on the left, or set the lab up for fewer: evenhand lab"
-            f" up {lab.kind} {lab.options} --hosts {hosts},{plan.right.hosts.count}",
+            f" up {lab.kind} {lab.options} --hosts {host_count},{plan.right.host_range.count}",
         )
 
 

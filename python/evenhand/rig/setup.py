@@ -145,7 +145,7 @@ class Setup:
     def make_own_plan(self) -> AddressPlan:
         """The same with its addresses: those that the DUT is set up for, if that is known, else all."""
         dut = self.testbed.dut
-        return make_plan(self.own_plan, dut.pair("hosts"), networks=dut.pair("networks"))
+        return make_plan(self.own_plan, dut.hosts, networks=dut.networks)
 
     def check_plan(self, plan: AddressPlan) -> None:
         """RequestError if the DUT is set up for another one: it would not answer for the plan's addresses,
@@ -169,8 +169,8 @@ class Setup:
 
     def _check_networks(self, plan: AddressPlan) -> None:
         """RequestError if there are more than the DUT knows: it would lose all frames to the others."""
-        for side, known in zip(plan.sides, self.testbed.dut.pair("networks") or (), strict=False):
-            asked = side.hosts.network_count
+        for side, known in zip(plan.sides, self.testbed.dut.networks or (), strict=False):
+            asked = side.host_range.network_count
             if asked > known:
                 raise RequestError(
                     f"the DUT is set up for {known} networks on the {side.name} side, not for {asked}",

@@ -55,7 +55,7 @@ class TestbedRig(Rig):
             return PlanDefaults()  # reported when the file is read for its ports
         if dut.plan is None:
             return PlanDefaults()
-        return PlanDefaults(plan=plan_title(dut.plan), hosts=dut.pair("hosts"), networks=dut.pair("networks"))
+        return PlanDefaults(plan=plan_title(dut.plan), hosts=dut.hosts, networks=dut.networks)
 
     @property
     def sets_up_its_dut(self) -> bool:

@@ -49,7 +49,7 @@ class PointStatus:
     """What its finished repetitions took."""
     under_way_s: float
     """What the one that is measured now has taken so far, or had when it was cut short."""
-    trials: int
+    trial_count: int
 
     @property
     def statistics(self) -> Statistics | None:
@@ -94,7 +94,17 @@ class RoundStatus:
     """Number of the round, from 1."""
     rounds: int
     points_done: int
-    points: int
+    point_count: int
+
+    def to_document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "suite": self.suite,
+            "round": self.round,
+            "rounds": self.rounds,
+            "points_done": self.points_done,
+            "points": self.point_count,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +159,7 @@ class CampaignStatus:
             return None
         done = sum(point.rounds_done >= number for point in stage)
         return RoundStatus(
-            suite=first.point.suite, round=number, rounds=rounds, points_done=done, points=len(stage)
+            suite=first.point.suite, round=number, rounds=rounds, points_done=done, point_count=len(stage)
         )
 
 
@@ -173,7 +183,7 @@ def read_status(path: Path | str) -> CampaignStatus:
             )
         (run,) = tables.rows("run")
         rows = tables.rows("repetitions")
-        verdicts, trials = _count_trials(tables, rows)
+        verdicts, trial_counts = _count_trials(tables, rows)
         repetitions: dict[int, list[StoredRow]] = {}
         for row in rows:
             repetitions.setdefault(row["point_id"], []).append(row)
@@ -190,7 +200,7 @@ def read_status(path: Path | str) -> CampaignStatus:
             running=read_running(path, worker),
             verdicts=verdicts,
             points=tuple(
-                _point_status(row, repetitions.get(row["id"], []), trials[row["id"]])
+                _point_status(row, repetitions.get(row["id"], []), trial_counts[row["id"]])
                 for row in tables.rows("points")
             ),
             notes=tuple(
@@ -212,7 +222,7 @@ def _count_trials(tables: RunTables, repetitions: list[StoredRow]) -> tuple[Coun
     return Counter(row["verdict"] for row in found), Counter(searches[row["search_id"]] for row in found)
 
 
-def _point_status(row: StoredRow, repetitions: list[StoredRow], trials: int) -> PointStatus:
+def _point_status(row: StoredRow, repetitions: list[StoredRow], trial_count: int) -> PointStatus:
     point = read_point(row)
     finished = [repetition for repetition in repetitions if repetition["finished_at"] is not None]
     valued = [repetition for repetition in finished if repetition["value"] is not None]
@@ -237,7 +247,7 @@ def _point_status(row: StoredRow, repetitions: list[StoredRow], trials: int) -> 
         reason=reason or stopped_early,
         finished=len(finished),
         values=values,
-        trials=trials,
+        trial_count=trial_count,
         remarks=tuple(remarks_of(ended, reason or stopped_early, point.procedure)),
         ended_early=row["reason"] is not None,
         lower_bounds=tuple(bounds),

@@ -64,22 +64,22 @@ def _read(search: StoredSearch) -> SearchConditions:
     mix = setup.get("mix") or {}
     versions = mix.get("versions")
     names = versions["plans"] if versions else [plan.get("name", "")]
-    sides = [plan.get(side, {}).get("hosts", {}) for side in _SIDES]
+    ranges = [plan.get(side, {}).get("hosts", {}) for side in _SIDES]
     elements = (configured(setup) or {}).get("elements") or {}
     if search.imix != (parse_imix(mix["imix"]).short if mix.get("imix") else None):
         raise ValueError("its two statements of the sequence of frame sizes differ")
     return SearchConditions(
         plan="+".join(map(plan_title, names)),
         plan_options={} if not versions else {"mix": "/".join(map(str, versions["share"]))},
-        hosts=SideCounts(*(_count(side, "host") for side in sides)),
-        networks=SideCounts(*(_count(side, "network") for side in sides)),
+        hosts=SideCounts(*(_count(each, "host") for each in ranges)),
+        networks=SideCounts(*(_count(each, "network") for each in ranges)),
         frame_size=search.frame_size if search.imix is None else search.imix,
         directions=tuple(setup.get("directions") or get_args(Direction)),
         hash_type=next((name for name in get_args(HashType) if name == elements.get("hash")), None),
     )
 
 
-def _count(hosts: Mapping[str, Any], name: str) -> int:
-    """Count of a range's part; 1 where the plan has none."""
-    part = hosts.get(name)
+def _count(stored: Mapping[str, Any], name: str) -> int:
+    """Count of a part of a stored `HostRange`, `host` or `network`; 1 where the plan has none."""
+    part = stored.get(name)
     return 1 if part is None else int(part["count"])

@@ -23,7 +23,7 @@ PRECEDING_TARGETS = 2
 class Remaining(NamedTuple):
     """Trials and seconds to come."""
 
-    trials: int
+    trial_count: int
     seconds: float
 
 

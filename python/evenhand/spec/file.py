@@ -75,7 +75,7 @@ Texts = Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(_one_or
 Count = Annotated[int, Field(ge=1)]
 Duration = Annotated[float, with_unit(DURATION, parse_duration), Field(gt=0)]
 HashTypes = Annotated[tuple[HashType, ...], Field(strict=False), BeforeValidator(_one_or_more)]
-Hosts = Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)]
+HostCounts = Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)]
 Repeats = Annotated[int, Field(ge=1, le=MOST_REPETITIONS)]
 
 
@@ -212,9 +212,9 @@ class Suite(_Table):
     )
     """Names of `PROCEDURES`."""
     plan: Text = "gateway-v4"
-    hosts: Hosts = ("max",)
+    host_counts: HostCounts = Field(("max",), alias="hosts")
     """Per side: numbers, "N,M" for left and right, "doubling" (SEED-65), "max"."""
-    networks: Count | str | None = None
+    network_counts: Count | str | None = Field(None, alias="networks")
     frame_sizes: (
         Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)] | None
     ) = None

@@ -25,6 +25,7 @@ from evenhand.plan import (
     Counts,
     Direction,
     Mode,
+    SideCounts,
     UdpRange,
     find_topology,
     make_plan,
@@ -150,10 +151,13 @@ class CountOptions:
         topology = find_topology(name)
         if plan_title(name if topology is None else topology.name) != defaults.plan:
             return self
-        hosts, networks = (
-            None if counts is None else counts.written for counts in (defaults.hosts, defaults.networks)
+
+        def written(counts: SideCounts | None) -> str | None:
+            return None if counts is None else counts.written
+
+        return CountOptions(
+            hosts=self.hosts or written(defaults.hosts), networks=self.networks or written(defaults.networks)
         )
-        return CountOptions(hosts=self.hosts or hosts, networks=self.networks or networks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,7 +280,10 @@ def vars_of(group: Any) -> dict[str, Any]:
 
 
 def build_plan(
-    name: str, hosts: Counts = None, networks: Counts = None, written: Mapping[str, Any] | None = None
+    name: str,
+    host_counts: Counts = None,
+    network_counts: Counts = None,
+    written: Mapping[str, Any] | None = None,
 ) -> AddressPlan:
     """The plan, or the mix of two, that this describes; for whoever has written it: the command line, a
     campaign file, or a run file, which anyone may have made.
@@ -296,11 +303,13 @@ def build_plan(
             raise RequestError(
                 f"{key}: {value!r} is not an option of a plan", code="spec.unknown-option", where=name
             )
-    return _build(name, hosts, networks, tuple(sorted(given.items())))
+    return _build(name, host_counts, network_counts, tuple(sorted(given.items())))
 
 
 @lru_cache(maxsize=1024)
-def _build(name: str, hosts: Counts, networks: Counts, written: tuple[tuple[str, Any], ...]) -> AddressPlan:
+def _build(
+    name: str, host_counts: Counts, network_counts: Counts, written: tuple[tuple[str, Any], ...]
+) -> AddressPlan:
     values = {key: PLAN_OPTIONS[key].read(value) for key, value in written}
     mix = values.pop("mix", None)
     first, plus, second = name.partition("+")
@@ -312,9 +321,11 @@ def _build(name: str, hosts: Counts, networks: Counts, written: tuple[tuple[str,
                 where="--mix",
                 next_step=(f"Name one plan of each IP version: --plan gateway-v4+gateway-v6 --mix {mix}."),
             )
-        return make_plan(first, hosts, networks=networks, **values)
+        return make_plan(first, host_counts, networks=network_counts, **values)
     share = parse_share(EVEN_MIX if mix is None else mix, where="--mix")
-    of_first, of_second = (make_plan(each, hosts, networks=networks, **values) for each in (first, second))
+    of_first, of_second = (
+        make_plan(each, host_counts, networks=network_counts, **values) for each in (first, second)
+    )
     return mix_versions(of_first, of_second, share)
 
 

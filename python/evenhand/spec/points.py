@@ -142,20 +142,21 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
     for given, key in ((suite.procedure, "procedure"), (suite.hash_types or (), "hash-types")):
         _check_once(given, f"{where}: {key}")
     with placed(where):
-        networks = parse_counts(None if suite.networks is None else str(suite.networks), where="networks")
+        written_networks = None if suite.network_counts is None else str(suite.network_counts)
+        network_counts = parse_counts(written_networks, where="networks")
         written = {key: suite.written(each.name) for key, each in PLAN_OPTIONS.items()}
         options = {key: value for key, value in written.items() if value != PLAN_OPTIONS[key].default}
-        whole = build_plan(suite.plan, None, networks, options)
+        whole = build_plan(suite.plan, None, network_counts, options)
         sizes, _ = read_frame_sizes(whole, [str(size) for size in suite.frame_sizes or ()])
         counts = _counts(suite, whole)
     # What gives a throughput comes before what takes it.
     procedures = sorted((PROCEDURES[name] for name in suite.procedure), key=lambda p: not p.gives_throughput)
     hash_types: tuple[HashType | None, ...] = suite.hash_types or (None,)
     points: list[Point] = []
-    for (hosts, of_networks), procedure, size, hash_type in product(counts, procedures, sizes, hash_types):
+    for (hosts, networks), procedure, size, hash_type in product(counts, procedures, sizes, hash_types):
         goal = point_defaults(procedure) | _given(suite, procedure)
         n = f"n={hosts.written}" + (
-            f",r={of_networks.written}" if whole.left.hosts.networks is not None else ""
+            f",r={networks.written}" if whole.left.host_range.network_range is not None else ""
         )
         parts = [
             suite.name,
@@ -175,7 +176,7 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
             plan=whole.title,
             plan_options=options,
             hosts=hosts,
-            networks=of_networks,
+            networks=networks,
             frame_size=_short(size),
             directions=read_directions(DirectionName(suite.written("direction"))),
             hash_type=hash_type,
@@ -279,15 +280,15 @@ def _counts(suite: Suite, whole: AddressPlan) -> list[tuple[SideCounts, SideCoun
     """Hosts and networks of each point; that with a single pair first."""
     most, networks = whole.hosts, whole.networks
     counts: list[SideCounts] = []
-    for value in suite.hosts:
+    for value in suite.host_counts:
         if value == DOUBLING:
             below = takewhile(lambda n: n < min(most), (2**k for k in count()))
             found = [*(SideCounts(n, n) for n in below), most]
         elif value == MAXIMUM:
             found = [most]
         else:
-            hosts = parse_counts(str(value), where="hosts")
-            found = [SideCounts(*(hosts if isinstance(hosts, tuple) else (hosts or 1, hosts or 1)))]
+            written = parse_counts(str(value), where="hosts")
+            found = [SideCounts(*(written if isinstance(written, tuple) else (written or 1, written or 1)))]
         for pair in found:
             if pair in counts:
                 raise RequestError(

@@ -33,7 +33,7 @@ class LearningProgress:
     """Number of the round, from 1."""
     rate_share: float = 1.0
     """Share of the rate that was asked for."""
-    hosts: Mapping[SideName, int]
+    host_counts: Mapping[SideName, int]
     reachable: Mapping[SideName, int]
 
 
@@ -44,7 +44,7 @@ ProgressCallback = Callable[[LearningProgress], None]
 class LearnedSide:
     """The hosts of one side after learning."""
 
-    hosts: int
+    host_count: int
     reachable: int
     rounds: int
     """Rounds in which frames were sent to this side; 1 if all came back at once."""
@@ -55,7 +55,7 @@ class LearnedSide:
 
     @property
     def unreachable_hosts(self) -> int:
-        return self.hosts - self.reachable
+        return self.host_count - self.reachable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class LearningResult:
     @property
     def is_complete(self) -> bool:
         """Whether every host was reached."""
-        return all(side.reachable == side.hosts for side in self.sides.values())
+        return all(side.reachable == side.host_count for side in self.sides.values())
 
     @property
     def unreachable_hosts(self) -> int:
@@ -87,7 +87,7 @@ class LearningResult:
             "rate_share": self.rate_share,
             "sides": {
                 name: {
-                    "hosts": side.hosts,
+                    "hosts": side.host_count,
                     "reachable": side.reachable,
                     "rounds": side.rounds,
                     "unreachable": list(side.unreachable),
@@ -117,10 +117,10 @@ class LearningResult:
             ) from error
 
 
-def name_first(unreachable: Sequence[str], hosts: int) -> str:
-    """For people: `198.18.0.2, 198.18.0.9 and 65,000 more`, of `hosts` that are unreachable in all."""
+def name_first(unreachable: Sequence[str], total: int) -> str:
+    """For people: `198.18.0.2, 198.18.0.9 and 65,000 more`, of `total` that are unreachable in all."""
     named = unreachable[:NAMED_FOR_PEOPLE]
-    more = hosts - len(named)
+    more = total - len(named)
     return ", ".join(named) + (f" and {format_count(more)} more" if more else "")
 
 
@@ -173,22 +173,22 @@ def _progress(event: Document) -> LearningProgress:
     return LearningProgress(
         round=int(event["round"]),
         rate_share=float(event.get("rate_share", 1.0)),
-        hosts={name: int(side["hosts"]) for name, side in sides.items()},
+        host_counts={name: int(side["hosts"]) for name, side in sides.items()},
         reachable={name: int(side["reachable"]) for name, side in sides.items()},
     )
 
 
 def _side(name: str, document: Mapping[str, Any]) -> LearnedSide:
     side = LearnedSide(
-        hosts=int(document["hosts"]),
+        host_count=int(document["hosts"]),
         reachable=int(document["reachable"]),
         rounds=int(document["rounds"]),
         unreachable=tuple(str(address) for address in document["unreachable"]),
         questions_answered=int(document["questions_answered"]),
     )
-    if not 0 <= side.reachable <= side.hosts or len(side.unreachable) > side.hosts - side.reachable:
+    if not 0 <= side.reachable <= side.host_count or len(side.unreachable) > side.host_count - side.reachable:
         raise ValueError(
-            f"{name}: {side.reachable} of {side.hosts} hosts reached, {len(side.unreachable)} named as"
+            f"{name}: {side.reachable} of {side.host_count} hosts reached, {len(side.unreachable)} named as"
             " unreachable"
         )
     return side

@@ -68,8 +68,8 @@ class PairProof:
 
     first: str
     second: str
-    rows: int
-    columns: int
+    row_count: int
+    column_count: int
     is_exact: bool
     """Every pair of values has a cell of its own."""
     coverage: Coverage | None
@@ -202,8 +202,8 @@ def _pair(entry: Mapping[str, Any]) -> PairProof:
     return PairProof(
         first=str(entry["first"]),
         second=str(entry["second"]),
-        rows=int(entry["rows"]),
-        columns=int(entry["columns"]),
+        row_count=int(entry["rows"]),
+        column_count=int(entry["columns"]),
         is_exact=bool(entry["exact"]),
         coverage=_coverage(entry["coverage"]),
         chi_square=_chi_square(entry["chi_square"]),

@@ -65,7 +65,7 @@ def script(
     nat_wishes: NatWishes = USUAL_NAT,
 ) -> DutScript:
     hash_type: HashType = "type1" if system == "openbsd" else "type2"
-    networks = None if TOPOLOGIES[plan].networks is None else NETWORKS
+    networks = None if TOPOLOGIES[plan].most_networks is None else NETWORKS
     chosen = OPERATING_SYSTEMS[system]
     left, right = chosen.interfaces
     return DutScript(

@@ -224,10 +224,10 @@ def test_static_neighbours_of_every_direct_host(
     plan = make_plan(name, 100, networks=networks)
     state = walk(name, *_options(100, networks), "--static-neighbors", ",".join(MACS.values()))
     wanted = {
-        (str(side.hosts.address(host, network)), interface, MACS[interface])
+        (str(side.host_range.address(host, network)), interface, MACS[interface])
         for side, interface in zip(plan.sides, MACS, strict=True)
-        for network in range(side.hosts.network_count)
-        for host in range(side.hosts.count)
+        for network in range(side.host_range.network_count)
+        for host in range(side.host_range.count)
     }
     assert state.during.neighbors == wanted
     assert state.after == [state.before.compared()] * 2

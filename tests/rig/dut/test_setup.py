@@ -325,9 +325,9 @@ def test_every_static_neighbour_of_vpp_has_the_mac_of_its_side(dut_setup: Run, p
         wanted = make_plan(plan, 50, networks=2 if networks else None)
         macs = dict(zip(("left", "right"), MACS.split(","), strict=True))
         assert sorted(found) == sorted(
-            (side.name, str(side.hosts.address(host, network)), macs[side.name])
+            (side.name, str(side.host_range.address(host, network)), macs[side.name])
             for side in wanted.sides
-            for network in range(side.hosts.network_count)
+            for network in range(side.host_range.network_count)
             for host in range(50)
         )
 

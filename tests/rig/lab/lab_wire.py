@@ -61,8 +61,8 @@ class Wire:
         sides = {"left": self.plan.left, "right": self.plan.right}
         target = sides["right" if origin == "left" else "left"]
         source, destination = (
-            str(sides[origin].hosts.address(source_host)),
-            str(target.hosts.address(destination_host)),
+            str(sides[origin].host_range.address(source_host)),
+            str(target.host_range.address(destination_host)),
         )
         ethernet = Ether(src=self.tester_mac[origin], dst=self.dut_mac[origin])
         network = (

@@ -25,7 +25,7 @@ def test_a_frame_crosses_the_dut_with_its_hop_limit_lowered_and_nothing_else_cha
     """SEED-13, SEED-14, SEED-16, SEED-17: addresses and routes are such that the DUT forwards by itself."""
     target: SideName = "right" if origin == "left" else "left"
     with linux_lab(plan, name=lab_name) as lab, wire(lab, plan) as tester:
-        sent = tester.frame(origin, 0, plan.right.hosts.count - 1, b"evenhand test frame")
+        sent = tester.frame(origin, 0, plan.right.host_range.count - 1, b"evenhand test frame")
         tester.send(origin, sent)
         got = tester.receive_udp(target)
     assert got.src == tester.dut_mac[target]
@@ -49,7 +49,7 @@ def test_the_dut_resolves_its_two_gateways_and_nobody_else(plan: AddressPlan, la
     ways: tuple[tuple[SideName, SideName], ...] = (("left", "right"), ("right", "left"))
     with linux_lab(plan, name=lab_name) as lab, wire(lab, plan) as tester:
         assert lab.neighbors() == []
-        for host in (0, 1, 255, 256, 40_000, plan.left.hosts.count - 1):
+        for host in (0, 1, 255, 256, 40_000, plan.left.host_range.count - 1):
             for origin, target in ways:
                 tester.send(origin, tester.frame(origin, host, host, b"x" * 18))
                 tester.receive_udp(target)

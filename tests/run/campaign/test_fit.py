@@ -91,7 +91,7 @@ def test_a_lab_is_set_up_for_the_largest_of_all_points_of_a_suite() -> None:
         9018,
     )
     made = wish.make_plan()
-    assert (made.ip_version, made.left.hosts.count, made.left.hosts.network_count) == (6, 8, 4)
+    assert (made.ip_version, made.left.host_range.count, made.left.host_range.network_count) == (6, 8, 4)
 
 
 @pytest.mark.parametrize("names", ["siit+gateway-v6", "gateway-v6+siit"])

@@ -106,7 +106,7 @@ def test_a_round_has_every_point_once_and_its_share_of_the_repetitions(plan: Cam
         assert sum(blocks) == point.repetitions
         assert max(blocks) - min(blocks) <= 1
         assert len(blocks) >= min(2, point.repetitions)
-        assert {job.place.point for job in of_point} <= set(range(1, of_point[0].place.points + 1))
+        assert {job.place.point for job in of_point} <= set(range(1, of_point[0].place.point_count + 1))
 
 
 def test_each_round_has_an_order_of_its_own_and_the_first_begins_with_the_single_pair() -> None:
@@ -212,13 +212,13 @@ def test_the_seed_of_a_repetition_never_changes() -> None:
 def test_a_doubling_series_goes_to_the_maximum_of_each_plan(topology: str) -> None:
     """SEED-65."""
     plan = expanded({"plan": plan_title(topology), "hosts": "doubling"})
-    most = TOPOLOGIES[topology].hosts
+    most = TOPOLOGIES[topology].most_hosts
     series = [point.hosts[0] for point in plan.points if point.networks == plan.points[-1].networks]
     assert series == sorted({*(n for n in DOUBLED if n < most), most})
     assert plan.points[0].is_single_pair
     for point in plan.points:
-        assert plan_of(point).left.hosts.count == point.hosts[0]
-        assert plan_of(point, is_whole=True).left.hosts.count == most
+        assert plan_of(point).left.host_range.count == point.hosts[0]
+        assert plan_of(point, is_whole=True).left.host_range.count == most
 
 
 def keys(plan: CampaignPlan) -> list[str]:
@@ -324,7 +324,11 @@ def test_options_reach_the_goal_as_those_of_the_verb_do() -> None:
     )
     plan = request.conditions["plan"]
     assert not isinstance(plan, str)
-    assert (plan.source_ports.first, plan.left.hosts.mode, plan.left.hosts.count) == (0xC020, "increment", 7)
+    assert (plan.source_ports.first, plan.left.host_range.mode, plan.left.host_range.count) == (
+        0xC020,
+        "increment",
+        7,
+    )
     assert point.plan_options == {"host_mode": "increment", "source_ports": "fixed"}
     mlr = read_point(expanded({"search": "mlr", "goal": ["NDR", "PDR=1%"], "hosts": 1}).points[0]).goal
     assert isinstance(mlr, MlrGoals)

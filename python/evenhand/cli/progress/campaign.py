@@ -58,7 +58,7 @@ class CampaignDisplay(ProgressDisplay):
         self._under_way: Point | None = None
         self._replayed = 0
         """Trials that come back as if they were made now, and are counted already."""
-        self._places = 1
+        self._testbed_count = 1
         self._suites = len({point.point.suite for point in self._found.points})
         self._where = ""
         """Which round, and which of its points."""
@@ -126,7 +126,7 @@ class CampaignDisplay(ProgressDisplay):
     def _take_point(self, event: PointArrived) -> None:
         """Show a point that another worker has measured."""
         point = event.point
-        self._places = max(1, event.places)
+        self._testbed_count = max(1, event.testbed_count)
         self._look()
         done = f"{self._ended} of {len(self._found.points)} points"
         by = "" if event.testbed is None else f" by {event.testbed}"
@@ -165,7 +165,7 @@ class CampaignDisplay(ProgressDisplay):
                 replace(point, under_way_s=point.under_way_s + elapsed_s) if point.point.key == now else point
                 for point in self._found.points
             ),
-            places=self._places,
+            testbed_count=self._testbed_count,
         )
 
     def _summary(self) -> str:

@@ -62,7 +62,7 @@ class JsonProgress(ProgressDisplay):
             case Measured(result=result):
                 self._write_result(self._trial, result)
             case LearningProgress():
-                self.write("learning", round=event.round, hosts=event.hosts, reachable=event.reachable)
+                self.write("learning", round=event.round, hosts=event.host_counts, reachable=event.reachable)
             case Learned():
                 self.write("learned", **event.result.to_document())
             case _:

@@ -99,7 +99,8 @@ class ProgressDisplay:
                 if not event.what.startswith(OF_A_CEILING):  # goes up until trials are INVALID
                     self._heed_verdict(event.result)
             case LearningProgress():
-                self._status, self._short = learning_status(event.reachable, event.hosts, event.round), ""
+                status = learning_status(event.reachable, event.host_counts, event.round)
+                self._status, self._short = status, ""
                 self._refresh()
             case Learned():
                 for line in learning_lines(event.result):

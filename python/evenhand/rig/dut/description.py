@@ -57,10 +57,10 @@ class DutLink:
         if self.next_hop is not None:
             yield self.next_hop, self.gateway_mac
             return
-        hosts = self.side.hosts
-        for network in range(hosts.network_count):
-            for host in range(hosts.count):
-                yield hosts.address(host, network), self.gateway_mac
+        host_range = self.side.host_range
+        for network in range(host_range.network_count):
+            for host in range(host_range.count):
+                yield host_range.address(host, network), self.gateway_mac
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

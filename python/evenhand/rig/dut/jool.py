@@ -79,10 +79,10 @@ def stop_jool_nat64() -> tuple[str, ...]:
     return (f"jool instance remove {JOOL_INSTANCE}", f"rm -f {_SCRIPT}")
 
 
-def pool_of(hosts: HostRange) -> list[ipaddress.IPv4Network]:
+def pool_of(host_range: HostRange) -> list[ipaddress.IPv4Network]:
     """The first of these addresses, as few networks."""
-    first = ipaddress.IPv4Address(int(hosts.first_address))
-    last = first + min(hosts.count, MOST_POOL_ADDRESSES) - 1
+    first = ipaddress.IPv4Address(int(host_range.first_address))
+    last = first + min(host_range.count, MOST_POOL_ADDRESSES) - 1
     return list(ipaddress.summarize_address_range(first, last))
 
 

@@ -83,7 +83,7 @@ def _static_neighbors(setup: DutSetup, link: DutLink) -> Step:
     for number, (neighbor, mac) in enumerate(entries):
         # An entry is written below the interface address of its network; with the hosts on the link, network
         # n has the n-th.
-        own = link.addresses[number // link.side.hosts.count if link.side.is_direct else 0]
+        own = link.addresses[number // link.side.host_range.count if link.side.is_direct else 0]
         statements.append(f"{_family(setup, link)} address {own} {protocol} {neighbor} mac {mac}")
     return _set_step("neighbors", neighbor_purpose(link), statements, cut=" mac")
 

@@ -131,7 +131,7 @@ class BorrowedLab:
         _refuse_jool(lab_before(self.name), plan)
         tell(
             f"the lab {self.name} is set up for {plan.title},"
-            f" {' x '.join(f'{side.hosts.count:,}' for side in plan.sides)} hosts"
+            f" {' x '.join(f'{side.host_range.count:,}' for side in plan.sides)} hosts"
         )
         if kind_of(self.name) == VmLab.kind:
             # The rest of a mix is set up over SSH; so is all that has to be taken away for another plan.
@@ -219,8 +219,8 @@ def _is_right(lab: Lab, wish: LabWish) -> bool:
     if not is_for(lab.plan, plan) or lab.hosts is None or lab.networks is None:
         return False
     return all(
-        side.hosts.count <= hosts and side.hosts.network_count <= networks
-        for side, hosts, networks in zip(plan.sides, lab.hosts, lab.networks, strict=True)
+        side.host_range.count <= host_count and side.host_range.network_count <= network_count
+        for side, host_count, network_count in zip(plan.sides, lab.hosts, lab.networks, strict=True)
     )
 
 

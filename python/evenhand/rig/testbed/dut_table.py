@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -12,7 +12,7 @@ from evenhand.base.validation.checked_file import UnfitError, refusing
 from evenhand.plan import SideCounts, make_plan
 from evenhand.rig.dut.places import InterfacePair, by_place
 from evenhand.rig.testbed.values import (
-    CountPair,
+    COUNT_PAIR,
     Duration,
     DutInterfaces,
     DutSystem,
@@ -67,9 +67,9 @@ class TestbedDut(TomlTable):
 
     plan: PlanName | None = None
     """The address plan that it is set up for; None if that is not known here."""
-    hosts: CountPair | None = None
+    hosts: Annotated[SideCounts, COUNT_PAIR] | None = None
     """Hosts of this plan, left and right, where a command line names no others. None: the plan's maximum."""
-    networks: CountPair | None = None
+    networks: Annotated[SideCounts, COUNT_PAIR] | None = None
     """The same of its networks; the DUT knows no more of them."""
     cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)] = ()
     """CPUs of this host that the DUT runs on; none for a DUT elsewhere."""
@@ -104,13 +104,8 @@ class TestbedDut(TomlTable):
                 )
             return self
         with refusing():
-            make_plan(self.plan, self.pair("hosts"), networks=self.pair("networks"))
+            make_plan(self.plan, self.hosts, networks=self.networks)
         return self
-
-    def pair(self, name: Literal["hosts", "networks"]) -> SideCounts | None:
-        """`hosts` or `networks`, of left and right."""
-        counts = getattr(self, name)
-        return None if counts is None else SideCounts(counts[0], counts[1])
 
     @model_validator(mode="after")
     def _is_reachable(self) -> TestbedDut:

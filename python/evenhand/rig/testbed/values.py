@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetPydanticSchema, PlainSerializer
+from pydantic_core.core_schema import no_info_after_validator_function
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import (
@@ -21,7 +22,7 @@ from evenhand.base.units import (
     parse_ratio,
 )
 from evenhand.base.validation.checked_file import RefusedError, refusing, with_unit
-from evenhand.plan import make_plan
+from evenhand.plan import SideCounts, make_plan
 from evenhand.rig.testbed.device import read_device
 from evenhand.rig.testbed.eal_arguments import check_eal_arguments
 from evenhand.rig.testbed.ssh_destination import check_destination
@@ -130,11 +131,15 @@ DutInterfaces = Annotated[
 ]
 DutSystem = Literal["linux", "openbsd", "freebsd", "vpp"]
 """What a DUT may run that is reached over SSH."""
-CountPair = Annotated[
+_CountPair = Annotated[
     tuple[Annotated[int, Field(ge=1)], ...],
     Field(min_length=2, max_length=2, strict=False),
     BeforeValidator(_as_pair),
 ]
+COUNT_PAIR = GetPydanticSchema(
+    lambda _, schema_of: no_info_after_validator_function(SideCounts._make, schema_of(_CountPair))
+)
+"""Has a `SideCounts` read from one number of a file, or from two of them, for left and right."""
 RingFrames = Annotated[int, Field(ge=64, le=16384)]
 
 

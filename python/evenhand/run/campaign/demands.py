@@ -59,7 +59,7 @@ def lab_wish_of(points: Iterable[Point], of_all: Iterable[Point] = ()) -> LabWis
         plan=plan.title,
         hosts=SideCounts.largest(point.hosts for point in known),
         networks=SideCounts.largest(point.networks for point in known)
-        if plan.left.hosts.networks is not None
+        if plan.left.host_range.network_range is not None
         else None,
         largest_frame_size=max(largest, USUAL_MAX_FRAME_SIZE),
     )

@@ -72,7 +72,7 @@ class PointArrived:
     """Durations of its repetitions, in s."""
     verdicts: Mapping[str, int]
     """Numbers of its trials by verdict."""
-    places: int
+    testbed_count: int
     """Testbeds that measure at the same time."""
 
 

@@ -27,14 +27,14 @@ class Place:
     rounds: int
     point: int
     """Its place among the points of the round, from 1."""
-    points: int
+    point_count: int
 
     def __str__(self) -> str:
-        point = f"{self.point} of {self.points}"
+        point = f"{self.point} of {self.point_count}"
         return point if self.rounds == 1 else f"round {self.round} of {self.rounds}, point {point}"
 
 
-WHOLE = Place(round=1, rounds=1, point=1, points=1)
+WHOLE = Place(round=1, rounds=1, point=1, point_count=1)
 """The place of what is measured without rounds."""
 
 
@@ -71,7 +71,7 @@ def jobs(plan: CampaignPlan) -> tuple[Job, ...]:
                     point for point in ordered if (AFTER in point.goal) == is_after and point.rounds >= number
                 ]
                 for place, point in enumerate(points, start=1):
-                    where = Place(round=number, rounds=rounds, point=place, points=len(points))
+                    where = Place(round=number, rounds=rounds, point=place, point_count=len(points))
                     for repetition in plan.numbers_in_round(point, number):
                         seed = seed_of(plan.seed, point.key, repetition)
                         found.append(Job(point=point, repetition=repetition, seed=seed, place=where))

@@ -34,7 +34,7 @@ class OutlineRow:
     """Expected time of all its repetitions."""
 
     @property
-    def hosts(self) -> str:
+    def host_words(self) -> str:
         """`16 x 16`, of networks `253 x 253 in 256 x 256 networks`."""
         left, right = (format_count(count) for count in self.point.hosts)
         if self.point.networks == ONE_EACH:

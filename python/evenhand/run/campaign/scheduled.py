@@ -137,10 +137,10 @@ class ScheduledExecutor:
         failure: EvenhandError | None = None
         try:
             while True:
-                places = len(self._look(on_event))
+                testbed_count = len(self._look(on_event))
                 while (
                     failure is None
-                    and len(waiting) < places
+                    and len(waiting) < testbed_count
                     and (order := ahead or next(left, None)) is not None
                 ):
                     ahead = None
@@ -152,7 +152,7 @@ class ScheduledExecutor:
                         break
                 for future in self._ended(waiting):
                     order = waiting.pop(future)
-                    error = self._keep(future, order, keeper, on_event, places)
+                    error = self._keep(future, order, keeper, on_event, testbed_count)
                     failure = failure or error
                     if error is None:
                         yield order.point
@@ -187,7 +187,7 @@ class ScheduledExecutor:
         return [future for future in waiting if future.done()]
 
     def _keep(
-        self, future: Any, order: PointOrder, keeper: RunStore, on_event: OnCampaignEvent, places: int
+        self, future: Any, order: PointOrder, keeper: RunStore, on_event: OnCampaignEvent, testbed_count: int
     ) -> EvenhandError | None:
         """Keep the point in the file, all at once. Returns the error if it concerns more than this point."""
         distributed = import_distributed()
@@ -202,7 +202,7 @@ class ScheduledExecutor:
                 "one worker after another was lost during this point, and after the last one none was left",
                 keeper,
                 on_event,
-                places,
+                testbed_count,
             )
             return None
         except (distributed.CancelledError, OSError):
@@ -219,7 +219,7 @@ class ScheduledExecutor:
                 f"what a worker sent is not a result of this point: {error}",
                 keeper,
                 on_event,
-                places,
+                testbed_count,
             )
             return None
         store_remote_point(keeper, arrived)
@@ -238,7 +238,7 @@ class ScheduledExecutor:
                 testbed=arrived.testbed,
                 reason=arrived.reason,
                 verdicts=verdicts,
-                places=places,
+                testbed_count=testbed_count,
                 durations_s=tuple(
                     repetition.measured_s
                     for repetition in arrived.repetitions
@@ -284,10 +284,14 @@ class ScheduledExecutor:
         )
 
 
-def _given_up(point: Point, reason: str, keeper: RunStore, on_event: OnCampaignEvent, places: int) -> None:
+def _given_up(
+    point: Point, reason: str, keeper: RunStore, on_event: OnCampaignEvent, testbed_count: int
+) -> None:
     keeper.end_point(point, reason)
     on_event(
-        PointArrived(point=point, testbed=None, reason=reason, durations_s=(), verdicts={}, places=places)
+        PointArrived(
+            point=point, testbed=None, reason=reason, durations_s=(), verdicts={}, testbed_count=testbed_count
+        )
     )
 
 

@@ -93,7 +93,7 @@ class StartedWorker:
 
 @contextmanager
 def started(
-    hosts: Sequence[WorkerHost], *, say: Callable[[str], None]
+    worker_hosts: Sequence[WorkerHost], *, say: Callable[[str], None]
 ) -> Iterator[tuple[str, Callable[[], None]]]:
     """A scheduler on this machine and its workers, as long as the block goes on.
 
@@ -113,9 +113,9 @@ def started(
         )
     workers: list[StartedWorker] = []
     try:
-        for host in hosts:
+        for host in worker_hosts:
             workers.append(_start(host, cluster.scheduler_address))
-        names = ", ".join(host.name for host in hosts)
+        names = ", ".join(host.name for host in worker_hosts)
         say(f"Starting {len(workers)} worker{'' if len(workers) == 1 else 's'}: {names}.")
         _wait_for(workers, cluster.scheduler)
         yield cluster.scheduler_address, lambda: _check_one_is_left(workers)

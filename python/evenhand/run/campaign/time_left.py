@@ -81,14 +81,14 @@ def _learnt_from(points: Iterable[PointStatus]) -> TimeLeft:
     return learnt
 
 
-def time_left_s(points: Iterable[PointStatus], *, places: int = 1) -> float:
+def time_left_s(points: Iterable[PointStatus], *, testbed_count: int = 1) -> float:
     """The time left of a campaign according to its file; what the repetition under way has taken already is
     not left.
 
     Args:
-        places: Testbeds that measure at the same time.
+        testbed_count: Testbeds that measure at the same time.
     """
     known = list(points)
     under_way = [(point.point, point.under_way_s) for point in known if point.left and point.under_way_s]
     left = ((point.point, point.left) for point in known)
-    return _learnt_from(known).left_s(left, under_way=under_way) / places
+    return _learnt_from(known).left_s(left, under_way=under_way) / testbed_count
