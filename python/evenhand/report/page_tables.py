@@ -8,13 +8,12 @@ from itertools import chain
 from typing import Any
 
 from evenhand.analysis import Analysis
+from evenhand.base.table import Table, make_table
 from evenhand.base.units import format_count, format_duration, format_line_rate, format_ratio
 from evenhand.procedure.registry import BACK_TO_BACK, IPDV, LATENCY, PDV, PROCEDURES, THROUGHPUT
 from evenhand.report.page_words import (
     DASH,
     NONE,
-    Table,
-    make_table,
     median_of,
     show_addresses,
     show_median,
