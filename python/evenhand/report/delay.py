@@ -42,8 +42,10 @@ AVERAGED = "latency"
 def delay_table(entries: Sequence[ResultEntry]) -> Table:
     """A row for each direction and figure: over the repetitions the median (of RFC 2544's latency the
     average), and the spread (R8219-11, R8219-12)."""
-    tests = {mapping(entry.document, "goal").get("test") for entry in entries}
+    tests = {text(mapping(entry.document, "goal"), "test") for entry in entries}
     is_averaged = str(DelayTest.LATENCY_RFC2544) in tests
+    is_variation = tests == {str(DelayTest.PDV)}
+    definition = "" if is_variation else f"{DEFINITION} "
     middle = "median" if not is_averaged else "average" if len(tests) == 1 else "median (RFC 2544: average)"
     numbers = (middle, "own loop", "minimum", "maximum", "1st percentile", "99th percentile")
     return table_of(
@@ -56,10 +58,10 @@ def delay_table(entries: Sequence[ResultEntry]) -> Table:
             "#repetitions",
             "#excluded",
         ],
-        title=DelayTest.PDV.headline if tests == {str(DelayTest.PDV)} else DelayTest.LATENCY.headline,
+        title=DelayTest.PDV.headline if is_variation else DelayTest.LATENCY.headline,
         caption=" ".join(
             [
-                f"Over the repetitions. Excluded: the most in any of them. {DEFINITION} {WHAT_COUNTS}",
+                f"Over the repetitions. Excluded: the most in any of them. {definition}{WHAT_COUNTS}",
                 *_few_tags_lines([entry.document for entry in entries]),
                 *_resolution_lines([entry.document for entry in entries]),
             ]

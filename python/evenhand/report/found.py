@@ -58,13 +58,13 @@ class ResultReport:
     """The table over repetitions and frame sizes."""
     sizes_lines: Callable[[Any], list[str]] | None = None
     """All lines below the table of a live result of several frame sizes."""
+    is_of_figures: bool = False
+    """The table has the outcome and the one number alone."""
 
 
 def report_of(procedure: Procedure) -> ResultReport:
     """One that is not part of Evenhand is shown by its outcome and its one number."""
-    return _REPORTS.get(procedure.name) or ResultReport(
-        table=lambda entries: figure_table(procedure, entries), lines=lambda entry: []
-    )
+    return _REPORTS.get(procedure.name) or _figure_report(procedure, lambda entry: [])
 
 
 def found_table(result: Any, procedure: Procedure) -> Table:
@@ -129,7 +129,9 @@ def _search_lines(entry: ResultEntry) -> list[str]:
 
 
 def _figure_report(procedure: Procedure, lines: Callable[[ResultEntry], list[str]]) -> ResultReport:
-    return ResultReport(table=lambda entries: figure_table(procedure, entries), lines=lines)
+    return ResultReport(
+        table=lambda entries: figure_table(procedure, entries), lines=lines, is_of_figures=True
+    )
 
 
 _DELAY = ResultReport(table=delay_table, lines=delay_lines, conditions=delay_conditions)

@@ -97,9 +97,13 @@ def _rows(entry: ResultEntry, share: str) -> Iterator[list[str]]:
             show(number(point, "offered_fps_per_direction"), show_fps),
             show(loss_ratio, format_ratio),
             NONE if loss_ratio is None else _lost(point, entry.trials[last - 1] if has_trials else None),
-            "" if loss_ratio is None else "█" * max(round(loss_ratio * BAR_CELLS), int(loss_ratio > 0)),
+            "" if loss_ratio is None else "█" * _bar_cells(loss_ratio),
             _story(point),
         ]
+
+
+def _bar_cells(loss_ratio: float) -> int:
+    return max(round(min(loss_ratio, 1.0) * BAR_CELLS), int(loss_ratio > 0))
 
 
 def _lost(point: Mapping[str, Any], trial: TrialResult | None) -> str:

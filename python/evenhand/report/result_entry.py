@@ -4,7 +4,6 @@ several."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,8 @@ from evenhand.report.page_words import NONE
 from evenhand.report.plain import visible
 from evenhand.trial import Reason, TrialResult, join_directions
 
+MOST = 1e300
+"""A larger number is a file's mistake, or its malice."""
 SIZE = "#frame size, octets"
 """Title of the label that every result has."""
 FOLDED = ("suite", "protocol", "addresses", "media", "rate", SIZE.removeprefix("#"))
@@ -104,9 +105,9 @@ def mappings(document: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 
 
 def number(document: Mapping[str, Any], key: str) -> float | None:
-    """None where the document has none that is finite."""
+    """None where the document has none that can be shown."""
     found = document.get(key)
-    is_number = isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found)
+    is_number = isinstance(found, int | float) and not isinstance(found, bool) and abs(found) <= MOST
     return found if is_number else None
 
 
