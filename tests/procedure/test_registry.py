@@ -41,7 +41,6 @@ OTHER_WORDS = {
     ("report/delay.py", "pdv"): "a figure of the engine's documents",
     ("report/suite.py", "loss"): "the heading of a column",
     ("report/trials.py", "loss"): "the heading of a column",
-    ("report/loss.py", "loss"): "the heading of a column",
     ("report/connections.py", "connections"): "a key of its document",
     ("report/back_to_back.py", "throughput"): "the heading of a column",
     ("search/model.py", "throughput"): "what a search looks for, in its sentences",

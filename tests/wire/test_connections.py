@@ -221,10 +221,9 @@ def test_the_rate_of_new_connections_is_that_of_the_elements() -> None:
     with reference_router(plan, dut) as router, opened(make_reference_setup(router), plan, limits) as tester:
         goal = ConnectionRateGoal(connections=1000, max_fps=4000.0, precision=0.05, patience=20)
         found = measure_connection_rate(tester, goal)
-        assert found_lines(found, PROCEDURES["connections"])[0].startswith("Outcome: ")
-        assert found_lines(found, PROCEDURES["connections"])[0].endswith(
-            " Each frame opens one of 1,000 connections."
-        )
+        (line, *_) = found_lines(found, PROCEDURES["connections"])
+        assert line.startswith("Outcome: ")
+        assert line.endswith(" Each frame opens one of 1,000 connections.")
         if found.rate_fps is None or found.is_at_least:
             pytest.skip(f"the host left no valid trial: {found.outcome}")
         # Frames of 2000/s, and a queue of 64 that fills in a trial of about half a second.
