@@ -7,6 +7,7 @@ import ast
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -237,7 +238,9 @@ def test_a_procedure_of_one_file_is_measured_shown_and_exported(
     assert main(["show", "a.evenhand"]) == 0
     assert f"s: {soak.figure.name} in frames" in capsys.readouterr().out
     assert main(["show", "a.evenhand", "--point", "1"]) == 0
-    assert capsys.readouterr().out.count("PASS") == 2
+    shown = capsys.readouterr().out
+    assert shown.count("PASS") == 2
+    assert len(re.findall(rf"outcome +{soak.figure.name}\nmeasured +0 frames", shown)) == 2
     assert main(["export", "a.evenhand", "--format", "csv", "--table", "points"]) == 0
     header, row = csv.reader(capsys.readouterr().out.splitlines())
     assert dict(zip(header, row, strict=True)) | {"procedure": soak.name, "unit": "frames"} == dict(

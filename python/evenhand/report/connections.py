@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from evenhand.base.units import format_count
 from evenhand.procedure.connection_capacity import CapacityOutcome
-from evenhand.procedure.registry import CAPACITY
 from evenhand.report.result_entry import ResultEntry, mapping, mappings, number, show, whole, words
 from evenhand.report.throughput import describe_outcome
 
@@ -33,8 +32,7 @@ def capacity_lines(entry: ResultEntry) -> list[str]:
     """Of the capacity of a connection table."""
     document = entry.document
     held, not_held = (
-        show(count, format_count, none="none")
-        for count in (CAPACITY.value_of(document), number(document, "not_held"))
+        show(count, format_count, none="none") for count in (entry.value, number(document, "not_held"))
     )
     outcome = CAPACITY_OUTCOMES.get(str(document.get("outcome")), words(document, "outcome"))
     return [f"Outcome: {outcome}. Connections held: {held}; not held: {not_held}."]

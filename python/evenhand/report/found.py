@@ -72,12 +72,12 @@ def found_table(result: Any, procedure: Procedure) -> Table:
     report, document = report_of(procedure), result.to_document()
     if report.repeated is not None and "rows" in document:
         return report.repeated(rows_of(document))
-    return report.table([entry_of(result)])
+    return report.table([entry_of(result, procedure)])
 
 
 def found_lines(result: Any, procedure: Procedure) -> list[str]:
     """The lines below it."""
-    report, entry = report_of(procedure), entry_of(result)
+    report, entry = report_of(procedure), entry_of(result, procedure)
     if report.sizes_lines is not None and "rows" in entry.document:
         return [*report.sizes_lines(result), *deviation_lines(entry.document)]
     profile = getattr(result, "profile", None)
@@ -93,11 +93,12 @@ def found_lines(result: Any, procedure: Procedure) -> list[str]:
     return [*report.conditions(result), *report.lines(entry), *closing, *deviation_lines(entry.document)]
 
 
-def entry_of(result: Any) -> ResultEntry:
+def entry_of(result: Any, procedure: Procedure) -> ResultEntry:
     """A live result, as its document."""
     document = result.to_document()
     return ResultEntry(
         document=document,
+        value=None if "rows" in document else procedure.value_of(document),
         trials=[getattr(trial, "result", trial) for trial in getattr(result, "trials", ())],
         own_loop=getattr(getattr(result, "own_loop", None), "trial", None),
         labels=size_of(document),
@@ -107,15 +108,15 @@ def entry_of(result: Any) -> ResultEntry:
 def figure_table(procedure: Procedure, entries: Sequence[ResultEntry]) -> Table:
     """How each result ended, and its one number."""
     return table_of(
-        ((entry.labels, [_figure_row(procedure, entry.document)]) for entry in entries),
+        ((entry.labels, [_figure_row(procedure, entry)]) for entry in entries),
         [Column("outcome"), f"#{procedure.figure.name}"],
         title=procedure.name,
     )
 
 
-def _figure_row(procedure: Procedure, document: Mapping[str, Any]) -> list[str]:
-    value = procedure.value_of(document)
-    return [words(document, "outcome"), NONE if value is None else format_figure(procedure.name, value)]
+def _figure_row(procedure: Procedure, entry: ResultEntry) -> list[str]:
+    outcome = words(entry.document, "outcome")
+    return [outcome, NONE if entry.value is None else format_figure(procedure.name, entry.value)]
 
 
 def _is_decided(document: Mapping[str, Any]) -> bool:

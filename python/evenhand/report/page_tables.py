@@ -165,8 +165,11 @@ def _entries(record: CampaignRecord, *procedures: Procedure) -> list[ResultEntry
             {
                 **_labels(one),
                 **({"#repetition": str(repetition.number)} if are_several else {}),
-                "#rate": _rate(repetition.result or {}),
-                "media": media(one),
+                **{
+                    name: found
+                    for name, found in (("#rate", _rate(repetition.result or {})), ("media", media(one)))
+                    if found != NONE
+                },
             },
         )
         for one, repetition in found

@@ -30,6 +30,8 @@ class ResultEntry:
 
     document: Mapping[str, Any]
     """As `--json` of the verb has it, or the part of it that a run file has."""
+    value: float | None = None
+    """The figure of the procedure, if it ended with one."""
     trials: Sequence[TrialResult] = ()
     """All that were made for it, in order; empty if they are not at hand."""
     own_loop: TrialResult | None = None
