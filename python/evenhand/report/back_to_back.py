@@ -10,7 +10,7 @@ from evenhand.base.table import Table
 from evenhand.base.units import format_count, format_duration
 from evenhand.plan import describe_size
 from evenhand.procedure import BackToBackTable
-from evenhand.report.page_words import NONE
+from evenhand.procedure.back_to_back_result import at_rate_s, corrected_s, sample_deviation
 from evenhand.report.result_entry import (
     ResultEntry,
     mapping,
@@ -23,7 +23,7 @@ from evenhand.report.result_entry import (
     whole,
 )
 from evenhand.report.result_lines import describe_limit, dut_lines, last_reasons, trials_lines
-from evenhand.run.campaign_record import AT_LEAST
+from evenhand.run.campaign_record import AT_LEAST, TESTER_LIMIT, is_lower_bound
 
 IN_LINES = ("implied buffer time", "step", "longest burst tried")
 """Columns that a terminal does without: the lines below its table have the same."""
@@ -58,6 +58,45 @@ def back_to_back_table(entries: Sequence[ResultEntry], *, leave_out: Sequence[st
         fold=("step", "longest burst tried"),
         leave_out=leave_out,
     )
+
+
+def join_bursts(
+    bursts: Sequence[Mapping[str, Any]], goal: Mapping[str, Any], before: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """The result of the verb: its run file has the longest burst of each repetition as a result of its own.
+    None if these are whole results.
+
+    Args:
+        goal: Of the bursts.
+        before: The throughput that was measured first; empty if it was known from before.
+    """
+    rate_fps = number(goal, "rate_fps_per_direction")
+    if not rate_fps or not bursts or any("longest_burst_frames" not in burst for burst in bursts):
+        return None
+    values = [frames for burst in bursts if (frames := number(burst, "longest_burst_frames")) is not None]
+    average = sum(values) / len(values) if values else None
+    # A lower bound would make the corrected buffer time an upper one.
+    is_limited = before.get("outcome") == TESTER_LIMIT
+    known = None if is_limited else number(before, "throughput_fps_per_direction")
+    throughput_fps = number(goal, "throughput_fps_per_direction") or known
+    implied = None if average is None else average / rate_fps
+    corrected = corrected_s(implied, throughput_fps, rate_fps)
+    return {
+        "goal": goal,
+        "values": values,
+        "average_frames": average,
+        "minimum_frames": min(values, default=None),
+        "maximum_frames": max(values, default=None),
+        "standard_deviation_frames": sample_deviation(values),
+        "implied_buffer_time_s": implied,
+        "corrected_buffer_time_s": corrected,
+        "actual_rate_buffer_time_s": at_rate_s(
+            corrected, rate_fps, number(goal, "actual_fps_per_direction") or None
+        ),
+        "throughput_fps_per_direction": throughput_fps,
+        "throughput": before,
+        "is_at_least": any(is_lower_bound(text(burst, "outcome"), burst) for burst in bursts),
+    }
 
 
 def back_to_back_lines(entry: ResultEntry) -> list[str]:
@@ -102,9 +141,6 @@ def _row(row: Mapping[str, Any]) -> list[str]:
     bound = AT_LEAST if row.get("is_at_least") is True else ""
     before = mapping(row, "throughput")
     throughput_bound = AT_LEAST if before.get("is_at_least") is True else ""
-    if "longest_burst_frames" in row:  # in the run file of the verb, each repetition is a result
-        frames = number(row, "longest_burst_frames")
-        return [*(show(frames, _frames, bound) for _ in range(3)), *[NONE] * 4, "1 of 1", NONE, NONE]
     longest = number(row, "longest_burst_tried_frames") or number(goal, "max_burst_frames")
     values = row.get("values")
     return [

@@ -29,6 +29,7 @@ from evenhand.report.back_to_back import (
     back_to_back_lines,
     back_to_back_sizes_lines,
     back_to_back_table,
+    join_bursts,
 )
 from evenhand.report.burst import burst_conditions, burst_lines, burst_table
 from evenhand.report.campaign_status import format_figure
@@ -42,6 +43,12 @@ from evenhand.report.result_entry import RepeatedEntry, ResultEntry, size_of, ta
 from evenhand.report.result_lines import deviation_lines, dut_lines, trials_lines
 from evenhand.report.table import OF_LIMIT, loss_sizes_table, rows_of, table_lines, throughput_sizes_table
 from evenhand.report.throughput import note_lines
+
+Joining = Callable[
+    [Sequence[Mapping[str, Any]], Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any] | None
+]
+"""Makes one result of several that the verb's run file has one by one: of their documents, goal, and the
+throughput that was measured first. None if they are whole results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +65,7 @@ class ResultReport:
     """The table over repetitions and frame sizes."""
     sizes_lines: Callable[[Any], list[str]] | None = None
     """All lines below the table of a live result of several frame sizes."""
+    join: Joining | None = None
     is_of_figures: bool = False
     """The table has the outcome and the one number alone."""
 
@@ -155,6 +163,7 @@ _REPORTS: Mapping[str, ResultReport] = {
         table=partial(back_to_back_table, leave_out=IN_LINES),
         lines=back_to_back_lines,
         sizes_lines=back_to_back_sizes_lines,
+        join=join_bursts,
     ),
     BURST.name: ResultReport(table=burst_table, lines=burst_lines, conditions=burst_conditions),
     RECOVERY.name: ResultReport(table=recovery_table, lines=recovery_lines, conditions=recovery_conditions),

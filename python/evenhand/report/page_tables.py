@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from evenhand.analysis import Analysis
@@ -22,7 +21,7 @@ from evenhand.report.page_words import (
     show_value,
 )
 from evenhand.report.result_entry import RepeatedEntry, ResultEntry, mapping, number, size_label, table_of
-from evenhand.report.stored_results import stored_entry
+from evenhand.report.stored_results import joined_entry, results_of, stored_entry
 from evenhand.report.table import INTERVAL, throughput_sizes_table
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 
@@ -149,31 +148,33 @@ def _results_table(record: CampaignRecord, *procedures: Procedure) -> Table | No
 
 def _entries(record: CampaignRecord, *procedures: Procedure) -> list[ResultEntry]:
     """All results of them, in the order of the procedures."""
-    found = [
-        (one, repetition)
+    points = [
+        one
         for procedure in procedures
         for one in record.points
-        if one.point.procedure == procedure.name
-        for repetition in one.repetitions
-        if repetition.finished_at is not None and repetition.result is not None
+        if one.point.procedure == procedure.name and results_of(one)
     ]
-    are_several = len({one.point.key for one, _ in found}) < len(found)
-    return [
-        stored_entry(
-            record,
-            repetition,
-            {
-                **_labels(one),
-                **({"#repetition": str(repetition.number)} if are_several else {}),
-                **{
-                    name: found
-                    for name, found in (("#rate", _rate(repetition.result or {})), ("media", media(one)))
-                    if found != NONE
-                },
-            },
-        )
-        for one, repetition in found
-    ]
+    are_repeated = any(len(results_of(one)) > 1 for one in points)
+    found: list[ResultEntry] = []
+    for one in points:
+        joined = joined_entry(record, one, _result_labels(one))
+        repeated = [
+            stored_entry(
+                record,
+                repetition,
+                {**_result_labels(one), **({"#repetition": str(repetition.number)} if are_repeated else {})},
+            )
+            for repetition in results_of(one)
+        ]
+        found += repeated if joined is None else [joined]
+    return found
+
+
+def _result_labels(one: PointRecord) -> dict[str, str]:
+    result = results_of(one)[0].result or {}
+    rate_fps = number(mapping(result, "goal") or one.point.goal, "rate_fps_per_direction")
+    more = {"#rate": show_value(rate_fps, "fps"), "media": media(one)}
+    return {**_labels(one), **{name: text for name, text in more.items() if text != NONE}}
 
 
 def _labels(one: PointRecord) -> dict[str, str]:
@@ -184,10 +185,6 @@ def _labels(one: PointRecord) -> dict[str, str]:
         "protocol": show_protocol(one.point),
         "addresses": show_addresses(one.point),
     }
-
-
-def _rate(result: Mapping[str, Any]) -> str:
-    return show_value(number(mapping(result, "goal"), "rate_fps_per_direction"), "fps")
 
 
 def _up_to(count: int | None) -> str:

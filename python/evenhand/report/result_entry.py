@@ -16,8 +16,8 @@ from evenhand.report.page_words import NONE
 from evenhand.report.plain import visible
 from evenhand.trial import Reason, TrialResult, join_directions
 
-MOST = 1e300
-"""A larger number is a file's mistake, or its malice."""
+MOST = 1e100
+"""A larger number is a file's mistake, or its malice; the square of this one is still a number."""
 SIZE = "#frame size, octets"
 """Title of the label that every result has."""
 FOLDED = ("suite", "protocol", "addresses", "media", "rate", SIZE.removeprefix("#"))

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from evenhand.base.terminal_table import FittedTable
-from evenhand.procedure.registry import PROCEDURES
+from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.report.found import report_of
 from evenhand.report.plain import visible
 from evenhand.report.result_entry import RepeatedEntry, ResultEntry
@@ -27,10 +28,11 @@ class StoredResults:
     def __init__(self, record: CampaignRecord, measured: PointRecord) -> None:
         self._report = report_of(PROCEDURES[measured.point.procedure])
         self._entries = {
-            id(repetition): stored_entry(record, repetition)
-            for repetition in measured.repetitions
-            if repetition.finished_at is not None and repetition.result is not None
+            id(repetition): stored_entry(record, repetition) for repetition in results_of(measured)
         }
+        self._joined = joined_entry(record, measured)
+        if self._joined is not None:
+            self._entries = {}
         lines = [self._lines(entry) for entry in self._entries.values()]
         self._common = (
             [line for line in lines[0] if all(line in each for each in lines)] if len(lines) > 1 else []
@@ -38,6 +40,9 @@ class StoredResults:
 
     def repeated(self) -> Iterator[RenderableType]:
         """The table over the repetitions, if there are several, and what is said of all of them."""
+        if self._joined is not None:
+            yield Text("")
+            yield from self._show(self._joined)
         documents = [entry.document for entry in self._entries.values()]
         if self._report.repeated is not None and len(documents) > 1:
             yield Text("")
@@ -51,8 +56,10 @@ class StoredResults:
     def of_repetition(self, repetition: Repetition) -> Iterator[RenderableType]:
         """Table and lines; nothing, if the repetition is not a result."""
         entry = self._entries.get(id(repetition))
-        if entry is None:
-            return
+        if entry is not None:
+            yield from self._show(entry)
+
+    def _show(self, entry: ResultEntry) -> Iterator[RenderableType]:
         table = self._report.table([entry])
         if table.rows:
             yield FittedTable.of(table)
@@ -60,6 +67,37 @@ class StoredResults:
 
     def _lines(self, entry: ResultEntry) -> list[str]:
         return [*self._report.lines(entry), *deviation_lines(entry.document)]
+
+
+def results_of(measured: PointRecord) -> list[Repetition]:
+    """Repetitions that have ended."""
+    return [one for one in measured.repetitions if one.finished_at is not None and one.result is not None]
+
+
+def joined_entry(
+    record: CampaignRecord, measured: PointRecord, labels: Mapping[str, str] | None = None
+) -> ResultEntry | None:
+    """The one result that all repetitions are, in the run of a verb whose file has them one by one; else
+    None."""
+    join = report_of(PROCEDURES[measured.point.procedure]).join
+    documents = [one.result or {} for one in results_of(measured)]
+    if join is None:
+        return None
+    joined = join(documents, measured.point.goal, _throughput_before(record, measured))
+    return None if joined is None else ResultEntry(document=joined, labels=labels or {})
+
+
+def _throughput_before(record: CampaignRecord, measured: PointRecord) -> Mapping[str, Any]:
+    """The throughput that the run of a verb has measured first, for this point; empty if there is none."""
+    same = ("plan", "hosts", "networks", "frame_size", "directions")
+    results = [
+        repetition.result or {}
+        for one in record.points
+        if one.point.procedure == THROUGHPUT.name
+        and all(getattr(one.point, name) == getattr(measured.point, name) for name in same)
+        for repetition in results_of(one)
+    ]
+    return results[-1] if results and not record.is_campaign else {}
 
 
 def stored_entry(
