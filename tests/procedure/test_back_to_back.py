@@ -15,7 +15,8 @@ from evenhand.procedure import BackToBack, BackToBackGoal, BackToBackTable, Prof
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.back_to_back import _why_skipped, search_burst, with_rate
 from evenhand.procedure.record import nowhere
-from evenhand.report.back_to_back import back_to_back_lines, back_to_back_table
+from evenhand.procedure.registry import BACK_TO_BACK
+from evenhand.report.found import found_lines, found_table
 from evenhand.trial import SimulatedMeasurer
 from tests.errors import raises
 from tests.report.test_throughput import shown
@@ -100,13 +101,13 @@ def test_average_and_spread_are_over_the_repetitions() -> None:
     spread = replace(found, repetitions=tuple(searches))
     assert (spread.values, spread.average_frames) == ((10, 20, 60), 30)
     assert spread.standard_deviation_frames == pytest.approx(math.sqrt(700))
-    table = shown(back_to_back_table(BackToBackTable(rows=(spread,))))
+    table = shown(found_table(BackToBackTable(rows=(spread,)), BACK_TO_BACK))
     for word in ("30", "10", "60", "26.5", "3 of 3", "10,000,000 fps"):
         assert word in table
     document = spread.to_document()
     assert document["values"] == [10, 20, 60]
     assert (document["minimum_frames"], document["maximum_frames"]) == (10, 60)
-    text = "\n".join(back_to_back_lines(BackToBackTable(rows=(found,))))
+    text = "\n".join(found_lines(BackToBackTable(rows=(found,)), BACK_TO_BACK))
     assert "Binary search for the burst to 1 frame, bursts of up to 2 s; 3 repetitions" in text
     assert "at most 29,761,904 frames" in text
     assert "theoretical limit 14,880,952 fps per direction (10 Gbps)" in text
@@ -129,7 +130,7 @@ def test_a_result_near_the_limit_is_repeated_with_longer_bursts(share: float) ->
     # Later repetitions know it.
     assert [len(search.trials) for search in found.repetitions[1:]] == [2, 2]
     assert "R9004-04" not in {deviation.requirement for deviation in found.deviations}
-    lines = "\n".join(back_to_back_lines(BackToBackTable(rows=(found,))))
+    lines = "\n".join(found_lines(BackToBackTable(rows=(found,)), BACK_TO_BACK))
     assert "a result was close to the longest burst of" in lines
     assert found.to_document()["longest_burst_tried_frames"] == GOAL.frames_in(found.longest_s)
 
@@ -144,9 +145,9 @@ def test_a_buffer_that_holds_thirty_seconds_is_at_least_that_large() -> None:
     assert beyond.is_at_least
     table = BackToBackTable(rows=(beyond,))
     assert (
-        shown(back_to_back_table(table)).count(">= ") == 4
+        shown(found_table(table, BACK_TO_BACK)).count(">= ") == 4
     )  # average, minimum, maximum, corrected buffer time
-    lines = "\n".join(back_to_back_lines(table))
+    lines = "\n".join(found_lines(table, BACK_TO_BACK))
     assert (
         "buffer time implied at least 30 s, corrected at least 3 s; at 900 fps, the rate of interest, at"
         " least 3.333 s" in lines
@@ -178,8 +179,8 @@ def test_sizes_at_the_line_rate_are_skipped_with_a_note() -> None:
     skipped = replace(measure(), skipped=_why_skipped(None, float(LINE_FPS), GOAL), repetitions=())
     assert skipped.outcome == "skipped"
     table = BackToBackTable(rows=(skipped,))
-    assert "skipped" in shown(back_to_back_table(table))
-    assert "RFC 9004, 6.1" in "\n".join(back_to_back_lines(table))
+    assert "skipped" in shown(found_table(table, BACK_TO_BACK))
+    assert "RFC 9004, 6.1" in "\n".join(found_lines(table, BACK_TO_BACK))
     assert table.to_document()["rows"][0]["corrected_buffer_time_s"] is None
 
 
@@ -215,7 +216,9 @@ def test_invalid_bursts_are_sent_again_and_not_charged_to_the_dut() -> None:
     assert found.repetitions[0].attempts[:3] == (1, 2, 3)
     ended = measure(tester_ceiling_fps=LINE_FPS / 2)
     assert (ended.outcome, ended.values, ended.corrected_buffer_s) == ("tester_limit", (), None)
-    assert "says nothing about the DUT" in "\n".join(back_to_back_lines(BackToBackTable(rows=(ended,))))
+    assert "says nothing about the DUT" in "\n".join(
+        found_lines(BackToBackTable(rows=(ended,)), BACK_TO_BACK)
+    )
 
 
 def test_a_lossy_burst_can_be_verified() -> None:
@@ -224,7 +227,9 @@ def test_a_lossy_burst_can_be_verified() -> None:
     plain, verified = measure(**noise), measure(replace(GOAL, loss_verifications=5), **noise)
     assert plain.values[0] < LONGEST
     assert verified.values[0] == LONGEST
-    assert "sent again up to 5 times" in "\n".join(back_to_back_lines(BackToBackTable(rows=(verified,))))
+    assert "sent again up to 5 times" in "\n".join(
+        found_lines(BackToBackTable(rows=(verified,)), BACK_TO_BACK)
+    )
 
 
 def test_a_device_that_passes_no_frame_has_no_burst() -> None:

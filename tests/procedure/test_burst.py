@@ -12,7 +12,8 @@ from evenhand.plan import make_plan
 from evenhand.procedure import BurstGoal, BurstIntervals, Profile
 from evenhand.procedure.burst import search_interval, with_rate
 from evenhand.procedure.burst_goal import RFC_BURSTS
-from evenhand.report.burst import burst_lines, burst_table
+from evenhand.procedure.registry import BURST
+from evenhand.report.found import found_lines, found_table
 from evenhand.search import Outcome
 from evenhand.trial import SimulatedMeasurer
 from tests.errors import raises
@@ -62,10 +63,10 @@ def test_the_smallest_interval_is_that_in_which_a_burst_is_served() -> None:
 def test_the_table_says_what_a_reader_must_know() -> None:
     """R2544-17."""
     found = measure()
-    table = shown(burst_table(found))
+    table = shown(found_table(found, BURST))
     assert "no interval up to" in table
     assert "1,024" in table
-    lines = "\n".join(burst_lines(found))
+    lines = "\n".join(found_lines(found, BURST))
     assert "Bursts at 1,000,000 fps per direction; 64 octet frames, UDP over IPv4" in lines
     document = found.to_document()
     assert [interval["burst_frames"] for interval in document["intervals"]] == [16, 64, 256, 1024]
@@ -77,7 +78,7 @@ def test_a_device_as_fast_as_the_line_needs_no_gap() -> None:
     found = measure(replace(GOAL, burst_frames=(64,)), limit_fps=2e6)
     (interval,) = found.intervals
     assert (interval.outcome, interval.gap_s) == (Outcome.AT_OR_ABOVE_MAXIMUM, 0)
-    assert "without a gap" in shown(burst_table(found))
+    assert "without a gap" in shown(found_table(found, BURST))
 
 
 def test_what_departs_from_the_rfc_is_told() -> None:
@@ -95,7 +96,7 @@ def test_a_tester_that_cannot_is_no_fault_of_the_dut() -> None:
     """R2544-39."""
     found = measure(replace(GOAL, burst_frames=(64,)), tester_ceiling_fps=100_000)
     assert found.outcome == "tester_limit"
-    assert "says nothing about the DUT" in shown(burst_table(found))
+    assert "says nothing about the DUT" in shown(found_table(found, BURST))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from evenhand.procedure.delay import _Repeat
 from evenhand.procedure.delay_result import STAMPS
 from evenhand.procedure.own_loop import LOOPED_DRIVER
 from evenhand.procedure.record import nowhere
-from evenhand.report.delay import delay_lines, delay_table
+from evenhand.procedure.registry import LATENCY
+from evenhand.report.found import found_lines, found_table
 from evenhand.rig import Setup
 from evenhand.rig.testbed import make_testbed
 from evenhand.trial import Load, SimulatedMeasurer
@@ -73,7 +74,7 @@ def test_latency_is_as_rfc_2544_has_it() -> None:
     latency = found.statistics("forward", "latency")
     assert latency is not None
     assert (latency.count, found.average("forward", "latency")) == (20, 10_000)
-    assert "average" in shown(delay_table(found))
+    assert "average" in shown(found_table(found, LATENCY))
 
 
 def test_delay_variation_is_over_every_frame() -> None:
@@ -86,7 +87,7 @@ def test_delay_variation_is_over_every_frame() -> None:
     assert [found.statistics("forward", f"ipdv_{name}") is not None for name in ("min", "median", "max")] == [
         True
     ] * 3
-    assert "IPDV median" in shown(delay_table(found))
+    assert "IPDV median" in shown(found_table(found, LATENCY))
     for direction in found.profile.directions:
         assert (
             found.summary()["figures"][direction]["pdv_resolution_ns"]
@@ -95,7 +96,7 @@ def test_delay_variation_is_over_every_frame() -> None:
         )
     assert (
         "PDV may be too high by at most the width of its class of the histogram: forward 8 ns, reverse 8"
-        " ns." in delay_lines(found)
+        " ns." in found_lines(found, LATENCY)
     )
     assert "pdv_resolution_ns" not in repeat(goal_of()).summary()["figures"]["forward"]
 
@@ -112,11 +113,11 @@ def test_what_the_tester_adds_stands_beside_each_figure_and_is_not_subtracted() 
             {name: value for name, value in expected.items() if name in own}, rel=1e-3
         )
         assert all(value is not None for value in own.values())
-        assert "own loop" in shown(delay_table(found))
-        assert "not known" not in shown(delay_table(found))
+        assert "own loop" in shown(found_table(found, LATENCY))
+        assert "not known" not in shown(found_table(found, LATENCY))
         assert (
             "the tester's own loop at this load, forward: median 0.015000 ms, 99.9th percentile 0.019990 ms"
-            in "\n".join(delay_lines(found))
+            in "\n".join(found_lines(found, LATENCY))
         )
         document = found.to_document()["own_loop"]
         assert (document["unknown"], document["duration_s"]) == (None, 5)
@@ -128,9 +129,9 @@ def test_an_own_loop_that_is_not_known_says_why() -> None:
         goal_of(repetitions=1), own_loop=OwnLoop(unknown="ports of net_af_xdp cannot be joined to each other")
     )
     assert found.own_loop_figure("forward", "typical") is None
-    assert "not known" in shown(delay_table(found))
-    assert "is not known: ports of net_af_xdp cannot be joined" in "\n".join(delay_lines(found))
-    assert "the 99.9th percentile is their maximum" in "\n".join(delay_lines(found))
+    assert "not known" in shown(found_table(found, LATENCY))
+    assert "is not known: ports of net_af_xdp cannot be joined" in "\n".join(found_lines(found, LATENCY))
+    assert "the 99.9th percentile is their maximum" in "\n".join(found_lines(found, LATENCY))
     assert found.to_document()["own_loop"] == {
         "unknown": "ports of net_af_xdp cannot be joined to each other",
         "duration_s": None,
@@ -177,7 +178,7 @@ def test_lost_frames_are_infinitely_late() -> None:
     assert document["worst_case"]["median_ns"] is None
     assert document["worst_case"]["values"] == [None] * 3
     assert document["lost_frames"] == found.lost_frames("forward") > 0
-    assert "infinite" in shown(delay_table(found))
+    assert "infinite" in shown(found_table(found, LATENCY))
 
 
 def test_all_that_is_less_than_the_rfc_asks_for_is_told() -> None:
@@ -189,7 +190,7 @@ def test_all_that_is_less_than_the_rfc_asks_for_is_told() -> None:
     assert any("throughput for this frame size was not measured" in text for text in texts)
     above = goal_of(throughput_fps=RATE_FPS / 2)
     assert "above the throughput of 50,000 fps" in above.deviations[0].text
-    assert "Deviation from R8219-07: sent for 2 s instead of 2 min" in "\n".join(delay_lines(found))
+    assert "Deviation from R8219-07: sent for 2 s instead of 2 min" in "\n".join(found_lines(found, LATENCY))
 
 
 @pytest.mark.parametrize("test", [DelayTest.LATENCY, DelayTest.PDV])
@@ -214,7 +215,7 @@ def test_a_load_that_the_tester_does_not_keep_ends_it() -> None:
     found = repeat(goal_of(repetitions=5), tester_ceiling_fps=RATE_FPS / 2)
     assert found.outcome == "tester_limit"
     assert (len(found.repetitions), found.valid, found.statistics("forward", "typical")) == (1, (), None)
-    assert "says nothing about the DUT" in "\n".join(delay_lines(found))
+    assert "says nothing about the DUT" in "\n".join(found_lines(found, LATENCY))
     assert any("0 of 5 repetitions" in deviation.text for deviation in found.deviations)
 
 

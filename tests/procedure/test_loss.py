@@ -12,7 +12,8 @@ from evenhand.plan import make_plan
 from evenhand.procedure import LossGoal, LossOutcome, Measured, ProcedureEvent, Profile
 from evenhand.procedure.loss import FrameLoss, _Series
 from evenhand.procedure.record import nowhere
-from evenhand.report.loss import loss_lines, loss_table
+from evenhand.procedure.registry import LOSS
+from evenhand.report.found import found_lines, found_table
 from evenhand.trial import SimulatedMeasurer
 from tests.errors import raises
 from tests.report.test_throughput import shown
@@ -99,12 +100,12 @@ def test_a_load_that_the_tester_does_not_keep_is_named_and_has_no_loss() -> None
     assert [len(point.trials) for point in found.points] == [3, 3, 3, 1, 1, 1]
     assert found.points[0].to_document(None)["loss_ratio"] is None
     assert sum(isinstance(event, Measured) for event in events) == 12
-    lines = "\n".join(loss_lines(found))
+    lines = "\n".join(found_lines(found, LOSS))
     assert (
         "There was no valid trial at 100 %, 90 %, 80 % of the maximum: the tester itself did not keep"
         " the load"
     ) in lines
-    assert "offered" in shown(loss_table(found))
+    assert "offered" in shown(found_table(found, LOSS))
 
 
 def test_what_stayed_invalid_does_not_stand_between_two_lossless_loads() -> None:
@@ -122,11 +123,11 @@ def test_the_table_says_what_a_reader_must_know() -> None:
     """R2544-26, R2544-28: loads in percent of the maximum, loss in percent; conditions and deviations
     below."""
     found = series(limit_fps=640_000)
-    table = shown(loss_table(found))
+    table = shown(found_table(found, LOSS))
     assert "1,000,000 fps" in table
     assert "36 %" in table
     assert "360,000 + 360,000" in table
-    lines = "\n".join(loss_lines(found))
+    lines = "\n".join(found_lines(found, LOSS))
     assert "64 octet frames, UDP over IPv4" in lines
     assert "two successive loads lost nothing" in lines
     assert "Deviation from SEED-02" in lines

@@ -16,7 +16,8 @@ from evenhand.procedure import Began, OnEvent, ProcedureEvent, Profile, Recovery
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.record import nowhere
 from evenhand.procedure.recovery import check_throughput, repeat_overload
-from evenhand.report.recovery import recovery_lines, recovery_table
+from evenhand.procedure.registry import RECOVERY
+from evenhand.report.found import found_lines, found_table
 from evenhand.trial import SimulatedMeasurer
 from tests.errors import raises
 from tests.report.test_throughput import shown
@@ -76,7 +77,7 @@ def test_recovery_is_from_the_fall_of_the_load_to_the_last_lost_frame(recovery_s
         assert (found.still_losing(direction), found.lossless(direction)) == (0, 0)
     assert found.outcome == "measured"
     assert found.deviations == []
-    table = shown(recovery_table(found))
+    table = shown(found_table(found, RECOVERY))
     assert {0.0: "0 s", 0.25: "250 ms", 12.5: "12.5 s"}[recovery_s] in table
     assert found.to_document()["figures"]["forward"]["values"] == list(found.values("forward"))
 
@@ -102,14 +103,14 @@ def test_what_lost_up_to_the_end_has_not_recovered() -> None:
     """R2544-29: a lower bound is named as one."""
     found = measure(recovery_s=1000.0)
     assert found.still_losing("forward") == 3
-    assert ">= 60 s" in shown(recovery_table(found))
-    assert "repeat with a longer --observe" in "\n".join(recovery_lines(found))
+    assert ">= 60 s" in shown(found_table(found, RECOVERY))
+    assert "repeat with a longer --observe" in "\n".join(found_lines(found, RECOVERY))
 
 
 def test_an_overload_that_loses_nothing_is_named() -> None:
     found = measure(limit_fps=2 * THROUGHPUT_FPS)
     assert (found.lossless("reverse"), found.values("reverse")) == (3, (0, 0, 0))
-    assert "nothing to recover from" in "\n".join(recovery_lines(found))
+    assert "nothing to recover from" in "\n".join(found_lines(found, RECOVERY))
 
 
 def test_what_departs_from_the_rfc_is_told() -> None:
@@ -134,8 +135,8 @@ def test_invalid_trials_are_repeated_and_a_tester_that_cannot_ends_it() -> None:
     assert [len(repetition) for repetition in found.repetitions] == [1, 3, 1]
     ended = measure(tester_ceiling_fps=50_000)
     assert (ended.outcome, ended.values("forward"), ended.average_s("forward")) == ("tester_limit", (), None)
-    assert "says nothing about the DUT" in "\n".join(recovery_lines(ended))
-    assert "-" in shown(recovery_table(ended))
+    assert "says nothing about the DUT" in "\n".join(found_lines(ended, RECOVERY))
+    assert "-" in shown(found_table(ended, RECOVERY))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import ast
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ import pytest
 from rich.console import Console
 
 from evenhand.base.option import DURATION, RATE, Option, fill, options_of, values_of
+from evenhand.base.terminal_table import FittedTable
 from evenhand.cli.main import app_of, main
 from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, ThroughputUse
 from evenhand.procedure.limits import Retries
@@ -36,13 +38,11 @@ OTHER_WORDS = {
     ("rig/reference/config.py", "loss"): "a defect of the reference router",
     ("report/page_figures.py", "latency"): "a figure of the engine's documents",
     ("report/page_figures.py", "pdv"): "a figure of the engine's documents",
-    ("report/page_tables.py", "latency"): "a figure of the engine's documents",
-    ("report/page_tables.py", "pdv"): "a figure of the engine's documents",
     ("report/delay.py", "latency"): "a figure of the engine's documents",
     ("report/delay.py", "pdv"): "a figure of the engine's documents",
     ("report/suite.py", "loss"): "the heading of a column",
     ("report/trials.py", "loss"): "the heading of a column",
-    ("report/loss.py", "loss"): "the heading of a column",
+    ("report/connections.py", "connections"): "a key of its document",
     ("report/back_to_back.py", "throughput"): "the heading of a column",
     ("search/model.py", "throughput"): "what a search looks for, in its sentences",
     ("exchange/otg_write.py", "loss"): "a key of OTG",
@@ -238,7 +238,9 @@ def test_a_procedure_of_one_file_is_measured_shown_and_exported(
     assert main(["show", "a.evenhand"]) == 0
     assert f"s: {soak.figure.name} in frames" in capsys.readouterr().out
     assert main(["show", "a.evenhand", "--point", "1"]) == 0
-    assert capsys.readouterr().out.count("PASS") == 2
+    shown = capsys.readouterr().out
+    assert shown.count("PASS") == 2
+    assert len(re.findall(rf"outcome +{soak.figure.name}\nmeasured +0 frames", shown)) == 2
     assert main(["export", "a.evenhand", "--format", "csv", "--table", "points"]) == 0
     header, row = csv.reader(capsys.readouterr().out.splitlines())
     assert dict(zip(header, row, strict=True)) | {"procedure": soak.name, "unit": "frames"} == dict(
@@ -250,7 +252,7 @@ def test_a_procedure_of_one_file_is_measured_shown_and_exported(
 
 def test_a_result_of_an_unknown_type_is_shown_by_its_figure(soak: Procedure) -> None:
     console = Console(file=io.StringIO(), width=100)
-    console.print(found_table(SoakResult(lost_frames=7), procedure=soak))
+    console.print(FittedTable.of(found_table(SoakResult(lost_frames=7), procedure=soak)))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "frames lost in a long trial" in shown
     assert "7 frames" in shown

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count
 from evenhand.plan import make_plan
 from evenhand.procedure import Profile
@@ -50,7 +51,7 @@ def test_each_goal_is_told_with_both_bounds_and_all_its_attributes() -> None:
     """MLR-11, MLR-02, R2544-23: per direction; a sum is labelled as one."""
     result = found()
     lines = "\n".join(mlr_lines(result, PROFILE))
-    table = shown(goals_table(result))
+    table = shown(FittedTable.of(goals_table(result.to_document())))
     for goal in result.goals:
         assert goal.lower_fps is not None
         assert goal.upper_fps is not None
@@ -83,7 +84,7 @@ def test_each_goal_is_told_with_both_bounds_and_all_its_attributes() -> None:
 def test_an_irregular_result_says_why(limit_fps: float, tester_ceiling_fps: float, words: str) -> None:
     """MLR-10."""
     result = found(limit_fps=limit_fps, tester_ceiling_fps=tester_ceiling_fps)
-    table = shown(goals_table(result))
+    table = shown(FittedTable.of(goals_table(result.to_document())))
     assert table.count("irregular") == 2
     assert words in table
     assert "irregular (" in mlr_lines(result, PROFILE)[0]

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 
+from evenhand.base.table import Table
+from evenhand.base.terminal_table import FittedTable
 from evenhand.plan import make_plan
 from evenhand.procedure import (
     Profile,
@@ -55,9 +57,9 @@ def found(
     )
 
 
-def shown(renderable: RenderableType, width: int = 400) -> str:
+def shown(renderable: RenderableType | Table, width: int = 400) -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(renderable)
+    console.print(FittedTable.of(renderable) if isinstance(renderable, Table) else renderable)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -193,11 +195,11 @@ def test_a_search_that_the_tester_ended_is_no_single_pair_result() -> None:
 def test_loss_verification_is_named() -> None:
     """R2544-21 lets any loss count at once; what differs is said."""
     goal = ThroughputGoal(max_fps=1e6, loss_verifications=2)
-    assert not verification_lines(replace(goal, loss_verifications=0))
-    assert "A lossy trial counted after 2 repetitions" in verification_lines(goal)[0]
+    assert not verification_lines(replace(goal, loss_verifications=0).to_document())
+    assert "A lossy trial counted after 2 repetitions" in verification_lines(goal.to_document())[0]
     assert (
         "A trial with a loss of up to 2 % counted after"
-        in verification_lines(replace(goal, plain_loss_ratio=0.02))[0]
+        in verification_lines(replace(goal, plain_loss_ratio=0.02).to_document())[0]
     )
 
 

@@ -24,9 +24,10 @@ from evenhand.procedure.connection_capacity import CapacityGoal, CapacityOutcome
 from evenhand.procedure.connection_rate import ConnectionRateGoal, measure_connection_rate
 from evenhand.procedure.connection_trials import VALIDATION, ConnectionTrials
 from evenhand.procedure.connection_wish import ConnectionWish
+from evenhand.procedure.registry import CAPACITY, PROCEDURES, TEAR_DOWN
 from evenhand.procedure.tear_down import TearDownGoal, measure_tear_down
 from evenhand.procedure.tester import OpenTester
-from evenhand.report.connections import capacity_lines, rate_lines, tear_down_lines
+from evenhand.report.found import found_lines
 from evenhand.rig import Setup
 from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig.reference_rig import make_reference_setup
@@ -220,8 +221,9 @@ def test_the_rate_of_new_connections_is_that_of_the_elements() -> None:
     with reference_router(plan, dut) as router, opened(make_reference_setup(router), plan, limits) as tester:
         goal = ConnectionRateGoal(connections=1000, max_fps=4000.0, precision=0.05, patience=20)
         found = measure_connection_rate(tester, goal)
-        assert rate_lines(found)[0].startswith("Outcome: ")
-        assert rate_lines(found)[0].endswith(" Each frame opens one of 1,000 connections.")
+        (line, *_) = found_lines(found, PROCEDURES["connections"])
+        assert line.startswith("Outcome: ")
+        assert line.endswith(" Each frame opens one of 1,000 connections.")
         if found.rate_fps is None or found.is_at_least:
             pytest.skip(f"the host left no valid trial: {found.outcome}")
         # Frames of 2000/s, and a queue of 64 that fills in a trial of about half a second.
@@ -266,7 +268,9 @@ def test_a_number_that_the_dut_would_forget_too_soon_ends_the_search_with_a_lowe
         assert found.held is not None
         assert found.not_held is None
         assert found.summary()["is_at_least"]
-        assert capacity_lines(found)[0].startswith("Outcome: the DUT would forget some of the next number")
+        assert found_lines(found, CAPACITY)[0].startswith(
+            "Outcome: the DUT would forget some of the next number"
+        )
         assert f"{2 * found.held:,} connections: the DUT forgets a connection after 15 s" in told[-1]
         assert "raise the DUT's timeout" in told[-1]
 
@@ -294,7 +298,7 @@ def test_the_tear_down_rate_is_what_the_table_takes() -> None:
         assert [removal.counted for removal in found.removals] == [CONNECTIONS, CONNECTIONS]
         assert found.per_second is not None
         assert found.per_second <= 50_000
-        lines = tear_down_lines(found)
+        lines = found_lines(found, TEAR_DOWN)
         assert lines[0].startswith(f"Each time {CONNECTIONS:,} connections were removed: ")
         assert lines[0].count("/s") == 2
         assert any(line.startswith("Trials: 2 (2 PASS") for line in lines) or len(found.trials) > 2

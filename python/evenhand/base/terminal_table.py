@@ -4,6 +4,7 @@ Numbers are never cut."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from textwrap import wrap
@@ -14,9 +15,13 @@ from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
+from evenhand.base import table as data
+
 LEAST_TEXT = 24
 """Columns that a text needs to be read; a narrower one has its rows stacked."""
 _GAP = 2
+STYLES: Mapping[str, str] = {"PASS": "green", "FAIL": "red", "INVALID": "yellow", "flag": "yellow"}
+"""How a terminal shows the classes of cells (`Cell.style`); others are plain."""
 
 
 class FittedTable(Table):
@@ -35,6 +40,18 @@ class FittedTable(Table):
             box=None,
             pad_edge=False,
         )
+
+    @classmethod
+    def of(cls, table: data.Table) -> FittedTable:
+        """The table, without its caption."""
+        made = cls(table.title)
+        for column in table.columns:
+            made.add_column(
+                column.title, justify="right" if column.is_number else "left", no_wrap=column.is_name
+            )
+        for row in table.rows:
+            made.add_row(*(Text(cell.text, style=STYLES.get(cell.style, "")) for cell in row))
+        return made
 
     def add_column(  # type: ignore[override]
         self,

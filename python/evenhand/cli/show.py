@@ -25,7 +25,9 @@ FileArgument = Annotated[
 PointOption = Annotated[
     str | None,
     typer.Option(
-        "--point", metavar="N|KEY", help="Show one point with all its trials; give its number or its key."
+        "--point",
+        metavar="N|KEY",
+        help="Show one point with its results and all its trials; give its number or its key.",
     ),
 ]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evenhand.base.terminal_table import FittedTable
 from evenhand.cli.common import out, write_json
 from evenhand.procedure.descriptor import Procedure
 from evenhand.report.found import found_lines, found_table
@@ -23,7 +24,7 @@ def show_found(procedure: Procedure, found: Any, store: RunStore | None, *, is_j
         write_json({"command": procedure.verb, "run": run, **found.to_document()})
         return
     console = out()
-    console.print(found_table(found, procedure))
+    console.print(FittedTable.of(found_table(found, procedure)))
     console.print()
     for line in found_lines(found, procedure):
         console.print(line, markup=False)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,10 +99,7 @@ class BackToBack:
     @property
     def standard_deviation_frames(self) -> float | None:
         """Standard deviation of the sample; None with fewer than two values."""
-        average = self.average_frames
-        if average is None or len(self.values) < 2:
-            return None
-        return math.sqrt(sum((value - average) ** 2 for value in self.values) / (len(self.values) - 1))
+        return sample_deviation(self.values)
 
     @property
     def implied_buffer_s(self) -> float | None:
@@ -111,16 +109,12 @@ class BackToBack:
     @property
     def corrected_buffer_s(self) -> float | None:
         """The same less what was forwarded meanwhile (R9004-09)."""
-        if self.implied_buffer_s is None or self.throughput_fps is None:
-            return None
-        return self.implied_buffer_s * (1 - self.throughput_fps / self.goal.rate_fps)
+        return corrected_s(self.implied_buffer_s, self.throughput_fps, self.goal.rate_fps)
 
     @property
     def actual_buffer_s(self) -> float | None:
         """The corrected time at the goal's other rate: frames in the buffer by that rate (R9004-09)."""
-        if self.corrected_buffer_s is None or self.goal.actual_fps is None:
-            return None
-        return self.corrected_buffer_s * self.goal.rate_fps / self.goal.actual_fps
+        return at_rate_s(self.corrected_buffer_s, self.goal.rate_fps, self.goal.actual_fps)
 
     @property
     def is_near_maximum(self) -> bool:
@@ -295,6 +289,27 @@ class BackToBack:
                 str(verdict): sum(trial.verdict is verdict for trial in self.trials) for verdict in Verdict
             },
         }
+
+
+def sample_deviation(values: Sequence[float]) -> float | None:
+    """Standard deviation of the sample; None with fewer than two values."""
+    if len(values) < 2:
+        return None
+    average = sum(values) / len(values)
+    return math.sqrt(sum((value - average) ** 2 for value in values) / (len(values) - 1))
+
+
+def corrected_s(implied_s: float | None, throughput_fps: float | None, rate_fps: float) -> float | None:
+    """An implied buffer time less what was forwarded meanwhile (R9004-09); None if one of them is not
+    known."""
+    if implied_s is None or throughput_fps is None:
+        return None
+    return implied_s * (1 - throughput_fps / rate_fps)
+
+
+def at_rate_s(corrected: float | None, rate_fps: float, actual_fps: float | None) -> float | None:
+    """A corrected buffer time by another rate than that of the bursts (R9004-09)."""
+    return None if corrected is None or actual_fps is None else corrected * rate_fps / actual_fps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

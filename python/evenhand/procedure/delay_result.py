@@ -57,6 +57,15 @@ OWN_FIGURES: dict[str, Figure] = {
     **VARIATION_FIGURES,
 }
 """The same figures of the tester's own loop, over every frame of its trial."""
+
+
+def own_loop_figure(trial: TrialResult, direction: str, figure: str) -> float | None:
+    """A figure of the trial of the own loop, in ns; None if it has none."""
+    found = next((each for name, each in trial.directions.items() if name == direction), None)
+    value = math.nan if found is None or found.delays is None else OWN_FIGURES[figure](found.delays)
+    return None if math.isnan(value) else value
+
+
 STAMPS = "stamp A is taken by software before the frame is built, not when the frame has been sent"
 
 
@@ -124,9 +133,8 @@ class DelayResult:
 
     def own_loop_figure(self, direction: Direction, figure: str) -> float | None:
         """The same figure of the tester's own loop at this load, in ns; None if that is not known."""
-        delays = self.own_loop.delays(direction)
-        value = None if delays is None else OWN_FIGURES[figure](delays)
-        return None if value is None or math.isnan(value) else value
+        trial = self.own_loop.trial
+        return None if trial is None else own_loop_figure(trial, direction, figure)
 
     @property
     def deviations(self) -> list[Deviation]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -87,7 +87,7 @@ class ThroughputTable:
     @staticmethod
     def statistics(row: Row[Throughput]) -> Statistics | None:
         """Statistics of the throughput per direction, over the searches that found one; None if none did."""
-        return _throughput_statistics(row.repetitions)
+        return throughput_statistics((t.throughput_fps, t.is_at_least) for t in row.repetitions)
 
     @property
     def deviations(self) -> list[Deviation]:
@@ -120,8 +120,7 @@ class LossTable:
     def statistics(row: Row[FrameLoss]) -> dict[float, Statistics | None]:
         """Statistics of the loss ratio at each load, by its share of the maximum; None where no trial was
         valid."""
-        shares = sorted({point.share for loss in row.repetitions for point in loss.points}, reverse=True)
-        return {share: _loss_statistics(row.repetitions, share) for share in shares}
+        return loss_statistics([_ratios(loss) for loss in row.repetitions])
 
     @property
     def deviations(self) -> list[Deviation]:
@@ -240,30 +239,47 @@ def _spread(done: Sequence[Throughput | FrameLoss]) -> float | None:
     in percent of what was offered. None while any of them has no value, since it may differ by anything."""
     throughputs = [result for result in done if isinstance(result, Throughput)]
     if throughputs:
-        statistics = _throughput_statistics(throughputs)
+        statistics = throughput_statistics((t.throughput_fps, t.is_at_least) for t in throughputs)
         return None if statistics is None or statistics.count < len(done) else statistics.spread
     losses = [result for result in done if isinstance(result, FrameLoss)]
-    shares = {point.share for loss in losses for point in loss.points}
-    found = [_loss_statistics(losses, share) for share in shares]
+    found = loss_statistics([_ratios(loss) for loss in losses]).values()
     if any(statistics is None or statistics.count < len(losses) for statistics in found):
         return None
     return max(statistics.maximum - statistics.minimum for statistics in found if statistics is not None)
 
 
-def _throughput_statistics(found: Sequence[Throughput]) -> Statistics | None:
-    valued = [(r.throughput_fps, r.is_at_least) for r in found if r.throughput_fps is not None]
+def throughput_statistics(found: Iterable[tuple[float | None, bool]]) -> Statistics | None:
+    """Statistics of the throughputs that are there; None if there is none.
+
+    Args:
+        found: Of each search its throughput, and whether that is a lower bound.
+    """
+    valued = [(value, is_bound) for value, is_bound in found if value is not None]
     return Statistics.of((value for value, _ in valued), lower_bounds=(is_bound for _, is_bound in valued))
 
 
-def _loss_statistics(found: Sequence[FrameLoss], share: float) -> Statistics | None:
-    """A series that had lost nothing at two loads above was not tried here, and counts as lossless."""
-    ratios = []
-    for loss in found:
-        ratio = next((point.loss_ratio for point in loss.points if point.share == share), None)
-        if ratio is None and loss.outcome is LossOutcome.LOSSLESS and share < loss.points[-1].share:
-            ratio = 0.0
-        ratios += [] if ratio is None else [ratio]
-    return Statistics.of(ratios)
+def loss_statistics(
+    series: Sequence[tuple[Mapping[float, float | None], bool]],
+) -> dict[float, Statistics | None]:
+    """Statistics of the loss ratio at each load, from the highest one down; None where no trial was valid. A
+    series that had lost nothing at two loads above was not tried here, and counts as lossless.
+
+    Args:
+        series: Of each series the loss ratio at each load, by its share of the maximum, and whether it ended
+            since two loads lost nothing.
+    """
+
+    def ratio(ratios: Mapping[float, float | None], is_lossless: bool, share: float) -> float | None:
+        found = ratios.get(share)
+        return 0.0 if found is None and is_lossless and share < min(ratios, default=share) else found
+
+    shares = sorted({share for ratios, _ in series for share in ratios}, reverse=True)
+    at_each = {share: [ratio(*one, share) for one in series] for share in shares}
+    return {share: Statistics.of(r for r in found if r is not None) for share, found in at_each.items()}
+
+
+def _ratios(loss: FrameLoss) -> tuple[dict[float, float | None], bool]:
+    return {point.share: point.loss_ratio for point in loss.points}, loss.outcome is LossOutcome.LOSSLESS
 
 
 def each_once(found: Sequence[Deviation], sizes: int) -> list[Deviation]:

@@ -3,121 +3,228 @@
 
 from __future__ import annotations
 
-from rich.table import Table
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Table
 from evenhand.base.units import format_count, format_duration
-from evenhand.procedure import BackToBack, BackToBackTable
-from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
-from evenhand.run.campaign_record import AT_LEAST
-from evenhand.trial import join_directions
+from evenhand.plan import describe_size
+from evenhand.procedure import BackToBackTable
+from evenhand.procedure.back_to_back_result import at_rate_s, corrected_s, sample_deviation
+from evenhand.report.result_entry import (
+    ResultEntry,
+    mapping,
+    mappings,
+    number,
+    show,
+    size_of,
+    table_of,
+    text,
+    whole,
+)
+from evenhand.report.result_lines import describe_limit, dut_lines, last_reasons, trials_lines
+from evenhand.run.campaign_record import AT_LEAST, TESTER_LIMIT, is_lower_bound
 
-COLUMNS = (
-    "octets",
-    "average",
-    "minimum",
-    "maximum",
-    "std. dev.",
-    "corrected buffer time",
-    "throughput",
-    "repetitions",
+IN_LINES = ("implied buffer time", "step", "longest burst tried")
+"""Columns that a terminal does without: the lines below its table have the same."""
+TIMES = (
+    "Implied buffer time: the duration of the average burst. Corrected: the implied time reduced by what"
+    " was forwarded meanwhile."
 )
 
 
-def back_to_back_table(table: BackToBackTable) -> Table:
+def back_to_back_table(entries: Sequence[ResultEntry], *, leave_out: Sequence[str] = ()) -> Table:
     """A row for each size; bursts in frames, per direction (R9004-11)."""
-    shown = FittedTable("Back-to-back frames, per direction")
-    for name in COLUMNS:
-        shown.add_column(name, justify="right", no_wrap=True)
-    for row in table.rows:
-        statistics = row.statistics
-        bound = AT_LEAST if row.is_at_least else ""
-        throughput_bound = AT_LEAST if row.throughput is not None and row.throughput.is_at_least else ""
-        least, most = (None, None) if statistics is None else (statistics.minimum, statistics.maximum)
-        figures = (row.average_frames, least, most, row.standard_deviation_frames)
-        shown.add_row(
-            str(row.profile.frame_size),
-            *(("" if i == 3 else bound) + _frames(figure) for i, figure in enumerate(figures)),
-            "-" if row.corrected_buffer_s is None else bound + format_duration(row.corrected_buffer_s),
-            "-"
-            if row.throughput_fps is None
-            else f"{throughput_bound}{format_count(round(row.throughput_fps))} fps",
-            "skipped" if row.skipped is not None else f"{len(row.values)} of {row.goal.repetitions}",
-        )
-    return shown
-
-
-def back_to_back_lines(table: BackToBackTable) -> list[str]:
-    """What a reader must know of the table: conditions, the search, what each size showed, deviations, each
-    once."""
-    profile, goal = table.rows[0].profile, table.rows[0].goal
-    verified = (
-        f", a burst with loss sent again up to {goal.loss_verifications} times (ETSI TST009 12.3)"
-        if goal.loss_verifications
-        else ""
+    return table_of(
+        (
+            ({**size_of(row), **entry.labels}, [_row(row)])
+            for entry in entries
+            for row in mappings(entry.document, "rows") or [entry.document]
+        ),
+        [
+            "#average",
+            "#minimum",
+            "#maximum",
+            "#std. dev.",
+            "#corrected buffer time",
+            "#implied buffer time",
+            "#throughput",
+            "#repetitions",
+            "#step",
+            "#longest burst tried",
+        ],
+        title="Back-to-back frames, per direction",
+        caption=f"Bursts in frames per direction (RFC 9004). {TIMES}",
+        fold=("step", "longest burst tried"),
+        leave_out=leave_out,
     )
+
+
+def join_bursts(
+    bursts: Sequence[Mapping[str, Any]], goal: Mapping[str, Any], before: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """The result of the verb: its run file has the longest burst of each repetition as a result of its own.
+    None if these are whole results.
+
+    Args:
+        goal: Of the bursts.
+        before: The throughput that was measured first; empty if it was known from before.
+    """
+    rate_fps = number(goal, "rate_fps_per_direction")
+    if not rate_fps or not bursts or any("longest_burst_frames" not in burst for burst in bursts):
+        return None
+    values = [frames for burst in bursts if (frames := number(burst, "longest_burst_frames")) is not None]
+    average = sum(values) / len(values) if values else None
+    # A lower bound would make the corrected buffer time an upper one.
+    is_limited = before.get("outcome") == TESTER_LIMIT
+    known = None if is_limited else number(before, "throughput_fps_per_direction")
+    throughput_fps = number(goal, "throughput_fps_per_direction") or known
+    implied = None if average is None else average / rate_fps
+    corrected = corrected_s(implied, throughput_fps, rate_fps)
+    return {
+        "goal": goal,
+        "values": values,
+        "average_frames": average,
+        "minimum_frames": min(values, default=None),
+        "maximum_frames": max(values, default=None),
+        "standard_deviation_frames": sample_deviation(values),
+        "implied_buffer_time_s": implied,
+        "corrected_buffer_time_s": corrected,
+        "actual_rate_buffer_time_s": at_rate_s(
+            corrected, rate_fps, number(goal, "actual_fps_per_direction") or None
+        ),
+        "throughput_fps_per_direction": throughput_fps,
+        "throughput": before,
+        "is_at_least": any(is_lower_bound(text(burst, "outcome"), burst) for burst in bursts),
+    }
+
+
+def back_to_back_lines(entry: ResultEntry) -> list[str]:
+    """What a reader must know of the table: the search, what it showed."""
+    goal = mapping(entry.document, "goal")
+    return [
+        *([_search_line(goal)] if goal else []),
+        *_row_lines(entry.document, "", entry.trials),
+        *([] if number(entry.document, "corrected_buffer_time_s") is None else [TIMES]),
+    ]
+
+
+def back_to_back_sizes_lines(result: BackToBackTable) -> list[str]:
+    """The same of several sizes, with what was sent, each once."""
+    profile, document = result.rows[0].profile, result.to_document()
+    rows = mappings(document, "rows")
     lines = [
         f"{profile.protocol}, {profile.address_words} ({profile.plan.label}),"
         f" {' and '.join(profile.directions)}.",
-        f"Binary search for the burst to {_counted(goal.step_frames, 'frame')}, bursts of up"
-        f" to {format_duration(goal.max_burst_s)}; {goal.repetitions} repetitions{verified}. The"
-        " benchmark is the average.",
+        _search_line(mapping(rows[0], "goal")),
     ]
-    for row in table.rows:
-        lines += _row_lines(row)
-    if any(row.corrected_buffer_s is not None for row in table.rows):
+    for live, row in zip(result.rows, rows, strict=True):
+        head = f"{describe_size(live.profile.frame_size)}: "
         lines.append(
-            "Implied buffer time: the duration of the average burst. Corrected: the implied time reduced"
-            " by what was forwarded meanwhile."
+            f"{head}bursts at {format_count(live.goal.rate_fps)} fps per direction, at most"
+            f" {format_count(live.goal.max_frames)} frames; theoretical limit {describe_limit(live.profile)}."
         )
-    lines += [*profile.sent_lines, *dut_lines(profile)]
-    trials = [trial for row in table.rows for trial in row.trials]
-    if trials:
-        lines += trials_lines(trials, what="Bursts")
-    return lines + [deviation.line for deviation in table.deviations]
-
-
-def _row_lines(row: BackToBack) -> list[str]:
-    head, goal = f"{row.profile.octets}:", row.goal
-    lines = [
-        f"{head} bursts at {format_count(goal.rate_fps)} fps per direction, at most"
-        f" {format_count(goal.max_frames)} frames; theoretical limit {describe_limit(row.profile)}."
+        lines += _row_lines(row, head, live.trials)
+    if any(number(row, "corrected_buffer_time_s") is not None for row in rows):
+        lines.append(TIMES)
+    trials = [trial for row in result.rows for trial in row.trials]
+    return [
+        *lines,
+        *profile.sent_lines,
+        *dut_lines(profile.dut),
+        *(trials_lines(trials, what="Bursts") if trials else []),
     ]
-    if goal.throughput_source is not None:
-        lines.append(f"{head} throughput as measured before, in {goal.throughput_source}.")
-    if row.stopped_early is not None:
-        lines.append(f"{head} {row.stopped_early}.")
-    if row.implied_buffer_s is not None and row.corrected_buffer_s is not None:
-        bound, actual = "at least " if row.is_at_least else "", ""
-        if row.actual_buffer_s is not None and goal.actual_fps is not None:
-            at_rate = bound + format_duration(row.actual_buffer_s)
-            actual = f"; at {format_count(goal.actual_fps)} fps, the rate of interest, {at_rate}"
-        implied, corrected = (
-            bound + format_duration(time_s) for time_s in (row.implied_buffer_s, row.corrected_buffer_s)
-        )
-        lines.append(f"{head} buffer time implied {implied}, corrected {corrected}{actual}.")
-    if row.longest_s > goal.max_burst_s:
-        lines.append(
-            f"{head} a result was close to the longest burst of"
-            f" {format_duration(goal.max_burst_s)}, so bursts of up to"
-            f" {format_duration(row.longest_s)} were tried (RFC 9004, 6.2)."
-        )
-    if row.is_near_maximum:
-        lines.append(
-            f"{head} a burst was close to the longest that was tried, so this may be the"
-            " limit of the search and not of the DUT."
-        )
-    if row.late_frames:
-        late = f"{_counted(row.late_frames, 'frame')} arrived after the residual wait and counted as lost"
-        lines.append(f"{head} {late}: repeat with a longer --wait-residual.")
-    if row.outcome == "tester_limit":
-        reasons = "; ".join(reason.text for reason in join_directions(row.trials[-1].reasons))
-        lines.append(f"{head} the last burst was INVALID: {reasons}.")
-    return lines
 
 
-def _frames(value: float | None) -> str:
-    return "-" if value is None else format_count(round(value, 1))
+def _row(row: Mapping[str, Any]) -> list[str]:
+    goal = mapping(row, "goal")
+    bound = AT_LEAST if row.get("is_at_least") is True else ""
+    before = mapping(row, "throughput")
+    throughput_bound = AT_LEAST if before.get("is_at_least") is True else ""
+    longest = number(row, "longest_burst_tried_frames") or number(goal, "max_burst_frames")
+    values = row.get("values")
+    return [
+        *(show(number(row, key), _frames, bound) for key in _FRAMES),
+        show(number(row, "standard_deviation_frames"), _frames),
+        *(show(number(row, f"{key}_buffer_time_s"), format_duration, bound) for key in _BUFFERS),
+        show(
+            number(row, "throughput_fps_per_direction"),
+            lambda fps: f"{format_count(round(fps))} fps",
+            throughput_bound,
+        ),
+        "skipped"
+        if row.get("outcome") == "skipped"
+        else f"{len(values) if isinstance(values, list | tuple) else 0} of {whole(goal, 'repetitions')}",
+        show(number(goal, "step_frames"), _frames),
+        show(longest, _frames),
+    ]
+
+
+_FRAMES = ("average_frames", "minimum_frames", "maximum_frames")
+_BUFFERS = ("corrected", "implied")
+
+
+def _search_line(goal: Mapping[str, Any]) -> str:
+    verifications, step = whole(goal, "loss_verifications"), whole(goal, "step_frames")
+    verified = (
+        f", a burst with loss sent again up to {verifications} times (ETSI TST009 12.3)"
+        if verifications
+        else ""
+    )
+    return (
+        f"Binary search for the burst to {_counted(step, 'frame')}, bursts of up to"
+        f" {format_duration(number(goal, 'max_burst_s') or 0.0)}; {whole(goal, 'repetitions')}"
+        f" repetitions{verified}. The benchmark is the average."
+    )
+
+
+def _row_lines(row: Mapping[str, Any], head: str, trials: Sequence[Any]) -> list[str]:
+    """What one size showed.
+
+    Args:
+        head: `64 octets: `, where there are several.
+    """
+    goal, lines = mapping(row, "goal"), []
+    if source := text(goal, "throughput_source"):
+        lines.append(f"throughput as measured before, in {source}.")
+    if stopped_early := text(row, "stopped_early"):
+        lines.append(f"{stopped_early}.")
+    implied, corrected, actual = (
+        number(row, f"{key}_buffer_time_s") for key in ("implied", "corrected", "actual_rate")
+    )
+    if implied is not None and corrected is not None:
+        bound = "at least " if row.get("is_at_least") is True else ""
+        at_rate = ""
+        if actual is not None:
+            rate = format_count(number(goal, "actual_fps_per_direction") or 0.0)
+            at_rate = f"; at {rate} fps, the rate of interest, {bound}{format_duration(actual)}"
+        lines.append(
+            f"buffer time implied {bound}{format_duration(implied)}, corrected"
+            f" {bound}{format_duration(corrected)}{at_rate}."
+        )
+    longest_s, asked_s = number(row, "longest_burst_tried_s"), number(goal, "max_burst_s")
+    if longest_s is not None and asked_s is not None and longest_s > asked_s:
+        lines.append(
+            f"a result was close to the longest burst of {format_duration(asked_s)}, so bursts of up to"
+            f" {format_duration(longest_s)} were tried (RFC 9004, 6.2)."
+        )
+    if row.get("is_near_maximum") is True:
+        lines.append(
+            "a burst was close to the longest that was tried, so this may be the limit of the search and"
+            " not of the DUT."
+        )
+    if late := whole(row, "late_frames"):
+        lines.append(
+            f"{_counted(late, 'frame')} arrived after the residual wait and counted as lost: repeat with a"
+            " longer --wait-residual."
+        )
+    if row.get("outcome") == "tester_limit" and trials:
+        lines.append(f"the last burst was INVALID: {last_reasons(trials)}.")
+    return [f"{head}{line}" if head else line[:1].upper() + line[1:] for line in lines]
+
+
+def _frames(value: float) -> str:
+    return format_count(round(value, 1))
 
 
 def _counted(count: int, what: str) -> str:

@@ -221,7 +221,7 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
         f"{counted} the tester's latest frame was {format_duration(late_us / 1e6)} late. In all trials the"
         f" router was away from its ports for at most {format_duration(away_us / 1e6)}."
     )
-    lines += verification_lines(first.result.goal)
+    lines += verification_lines(first.result.goal.to_document())
     lines += dict.fromkeys(line for case in cases for line in sent_lines(case.profile))
     lines += [d.line for d in suite_deviations(bias_entries(cases))]
     return lines

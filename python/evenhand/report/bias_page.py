@@ -11,12 +11,13 @@ from typing import Any
 from evenhand.analysis.ratios import SAME_WITHIN
 from evenhand.analysis.words import show_percent
 from evenhand.base.new_file import write_new
+from evenhand.base.table import Table, make_table
 from evenhand.base.units import format_count, format_rate
 from evenhand.report.bias import BiasCase, bias_entries, bias_lines, bias_verdict
 from evenhand.report.figures import Picture
 from evenhand.report.figures_bias import Bar, bars_picture
 from evenhand.report.page import render, show_picture
-from evenhand.report.page_words import DASH, Table, make_table, show_time
+from evenhand.report.page_words import DASH, show_time
 from evenhand.report.suite import suite_deviations
 from evenhand.trial import Verdict
 

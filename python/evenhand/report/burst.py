@@ -3,65 +3,86 @@
 
 from __future__ import annotations
 
-from rich.table import Table
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Table
 from evenhand.base.units import format_count, format_duration, format_ratio
-from evenhand.procedure import BurstInterval, BurstIntervals
-from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
+from evenhand.procedure import BurstIntervals
+from evenhand.report.result_entry import (
+    ResultEntry,
+    mapping,
+    mappings,
+    number,
+    show,
+    show_time,
+    table_of,
+    whole,
+    words,
+)
+from evenhand.report.result_lines import describe_conditions
 from evenhand.search import Outcome
 
+DEFINITION = (
+    "Interval: from the beginning of a burst to the beginning of the next; gap: from the end of a burst"
+    " to the beginning of the next."
+)
+STORIES = {
+    str(Outcome.AT_OR_ABOVE_MAXIMUM): "none needed: bursts without a gap between them passed",
+    str(Outcome.TESTER_LIMIT): "the tester itself did not keep the load, which says nothing about the DUT",
+    str(Outcome.STOPPED): "stopped before the end",
+}
 
-def burst_table(result: BurstIntervals) -> Table:
+
+def burst_table(entries: Sequence[ResultEntry]) -> Table:
     """A row for each size of bursts."""
-    table = FittedTable("Smallest interval between bursts without loss")
-    for name in ("frames", "interval", "gap", "with loss", "mean load per direction"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("search", overflow="fold")
-    for interval in result.intervals:
-        times = (interval.interval_s, interval.gap_s, interval.failed_interval_s)
-        mean = "-" if interval.mean_fps is None else f"{format_count(round(interval.mean_fps))} fps"
-        table.add_row(format_count(interval.frames), *map(_time, times), mean, _story(interval))
-    return table
-
-
-def burst_lines(result: BurstIntervals) -> list[str]:
-    """What a reader must know of the table: conditions, what the columns are, deviations."""
-    profile, goal = result.profile, result.goal
-    lines = [
-        f"Bursts at {format_count(goal.rate_fps)} fps per direction; {profile.frames}, {profile.protocol},"
-        f" {profile.address_words}"
-        f" ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
-        "Interval: from the beginning of a burst to the beginning of the next; gap: from"
-        " the end of a burst to the beginning of the next. Binary search to"
-        f" {format_ratio(goal.precision)} of the interval, trials of"
-        f" {format_duration(goal.duration_s)}, the result confirmed by one of"
-        f" {format_duration(goal.final_duration_s)}.",
-        *profile.sent_lines,
-        *dut_lines(profile),
-    ]
-    lines += trials_lines(
-        [trial.result for trial in result.trials], is_decided=result.outcome != "tester_limit"
+    return table_of(
+        ((entry.labels, _rows(entry.document)) for entry in entries),
+        ["#frames", "#interval", "#gap", "#with loss", "#mean load per direction", "search"],
+        title="Smallest interval between bursts without loss",
+        caption=DEFINITION,
     )
-    return lines + [deviation.line for deviation in result.deviations]
 
 
-def _story(interval: BurstInterval) -> str:
-    match interval.outcome:
-        case Outcome.FOUND:
-            return "found"
-        case Outcome.AT_OR_ABOVE_MAXIMUM:
-            return "none needed: bursts without a gap between them passed"
-        case Outcome.BELOW_MINIMUM:
-            largest_s = interval.frames / interval.search.goal.lowest_fps
-            return f"no interval up to {format_duration(largest_s)} is without loss"
-        case Outcome.TESTER_LIMIT:
-            return "the tester itself did not keep the load, which says nothing about the DUT"
-        case Outcome.STOPPED:
-            return "stopped before the end"
+def burst_lines(entry: ResultEntry) -> list[str]:
+    """What a reader must know of the table: what the columns are, how it was searched."""
+    goal = mapping(entry.document, "goal") or mapping(mapping(entry.document, "search"), "goal")
+    precision = number(goal, "precision")
+    duration_s, final_s = number(goal, "duration_s"), number(goal, "final_duration_s")
+    if precision is None or duration_s is None or final_s is None:
+        return [DEFINITION]
+    return [
+        f"{DEFINITION} Binary search to {format_ratio(precision)} of the interval, trials of"
+        f" {format_duration(duration_s)}, the result confirmed by one of {format_duration(final_s)}."
+    ]
 
 
-def _time(value_s: float | None) -> str:
-    if value_s is None:
-        return "-"
-    return "0 s" if value_s == 0 else format_duration(value_s)
+def burst_conditions(result: BurstIntervals) -> list[str]:
+    """What was sent, and how fast."""
+    return [
+        f"Bursts at {format_count(result.goal.rate_fps)} fps per direction;"
+        f" {describe_conditions(result.profile)}."
+    ]
+
+
+def _rows(document: Mapping[str, Any]) -> Iterator[list[str]]:
+    # In the run file of the verb, each size of bursts is a result of its own.
+    for interval in mappings(document, "intervals") or [document]:
+        times = (number(interval, key) for key in ("interval_s", "gap_s", "failed_interval_s"))
+        mean_fps = number(interval, "mean_fps_per_direction")
+        yield [
+            format_count(whole(interval, "burst_frames")),
+            *(show(time_s, show_time) for time_s in times),
+            show(mean_fps, lambda fps: f"{format_count(round(fps))} fps"),
+            _story(interval),
+        ]
+
+
+def _story(interval: Mapping[str, Any]) -> str:
+    search = mapping(interval, "search")
+    outcome = str(search.get("outcome"))
+    lowest_fps = number(mapping(search, "goal"), "min_fps")
+    if outcome == Outcome.BELOW_MINIMUM and lowest_fps:
+        largest_s = whole(interval, "burst_frames") / lowest_fps
+        return f"no interval up to {format_duration(largest_s)} is without loss"
+    return STORIES.get(outcome, words(search, "outcome"))

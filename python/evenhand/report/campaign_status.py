@@ -13,6 +13,7 @@ from evenhand.base.units import format_count, format_duration
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.plain import visible
+from evenhand.report.sentences import WHY_BOUND
 from evenhand.run import PointState
 from evenhand.run.campaign_record import bounds_of
 from evenhand.run.campaign_status import CampaignStatus, PointStatus
@@ -212,7 +213,7 @@ def _bounds_of_all(status: CampaignStatus) -> list[str]:
     why = (
         "the tester could not keep a higher load on this host, or the host may have caused the loss there"
         if of_tester == len(bounds)
-        else "the highest load that was tried passed, or the tester could not keep a higher one"
+        else WHY_BOUND
     )
     return [f"Every number is a lower bound: {why}."]
 

@@ -22,6 +22,7 @@ from evenhand.analysis.words import show_percent
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count
 from evenhand.procedure.descriptor import Figure, show_number
+from evenhand.report.sentences import WHY_BOUND
 from evenhand.run.campaign_record import AT_LEAST
 
 BOUNDS = {"none": "", "at_least": AT_LEAST, "at_most": "<= ", "unknown": "? "}
@@ -32,9 +33,8 @@ BRACKETS = (
     " the searches. The limit lies between them, and the intervals are wide enough to cover that."
 )
 CAPPED = (
-    "`>=` and `<=`: a median is a lower bound, because the highest load that was tried passed, or the"
-    " tester could not keep a higher one. `?`: both are lower bounds, so the runs may differ above"
-    " them: a higher maximum-rate, or a tester that keeps more, would show it."
+    f"`>=` and `<=`: a median is a lower bound, because {WHY_BOUND}. `?`: both are lower bounds, so the"
+    " runs may differ above them: a higher maximum-rate, or a tester that keeps more, would show it."
 )
 TITLE_OF_DIFFERENCES = "Differences between the set-ups"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from evenhand.analysis import ComparedValue, Comparison, PointComparison
 from evenhand.analysis.comparison_model import FailBy
 from evenhand.base.new_file import replace_own
+from evenhand.base.table import Cell, Table, make_table
 from evenhand.report.comparison import (
     TITLE_OF_DIFFERENCES,
     describe_run,
@@ -22,7 +23,6 @@ from evenhand.report.comparison import (
 )
 from evenhand.report.figures import LIGHT, Picture, PictureShape, put_legend, style
 from evenhand.report.page import MARK, render, show_picture
-from evenhand.report.page_words import Cell, Table, make_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

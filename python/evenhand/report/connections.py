@@ -4,67 +4,49 @@ table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from evenhand.base.units import format_count
-from evenhand.procedure import Profile
-from evenhand.procedure.connection_capacity import Capacity, CapacityOutcome
-from evenhand.procedure.connection_rate import ConnectionRate
-from evenhand.procedure.tear_down import TearDown
-from evenhand.report.throughput import dut_lines, trials_lines
-from evenhand.search import Outcome, describe_outcome
-from evenhand.trial import Deviation, TrialResult
+from evenhand.procedure.connection_capacity import CapacityOutcome
+from evenhand.report.result_entry import ResultEntry, mapping, mappings, number, show, whole, words
+from evenhand.report.throughput import describe_outcome
 
 CAPACITY_OUTCOMES = {
-    CapacityOutcome.FOUND: "found",
-    CapacityOutcome.AT_LEAST: "the most that were to be tried are held: the limit was not reached",
-    CapacityOutcome.TOO_FEW: "not even the first number is held",
-    CapacityOutcome.TIMEOUT: "the DUT would forget some of the next number before all are validated",
-    CapacityOutcome.TESTER_LIMIT: "tester limit: the tester itself could not keep the rates",
-    CapacityOutcome.STOPPED: "stopped",
+    str(CapacityOutcome.FOUND): "found",
+    str(CapacityOutcome.AT_LEAST): "the most that were to be tried are held: the limit was not reached",
+    str(CapacityOutcome.TOO_FEW): "not even the first number is held",
+    str(CapacityOutcome.TIMEOUT): "the DUT would forget some of the next number before all are validated",
+    str(CapacityOutcome.TESTER_LIMIT): "tester limit: the tester itself could not keep the rates",
+    str(CapacityOutcome.STOPPED): "stopped",
 }
 
 
-def rate_lines(found: ConnectionRate) -> list[str]:
-    """The lines of a maximum connection establishment rate. A frame opens a connection, so that fps are
-    connections per second."""
-    trials = [trial.result for trial in found.trials]
+def rate_lines(entry: ResultEntry) -> list[str]:
+    """Of a maximum connection establishment rate. A frame opens a connection, so that fps are connections per
+    second."""
     return [
-        f"Outcome: {describe_outcome(found.search)}. Each frame opens one of"
-        f" {format_count(found.goal.connections)} connections.",
-        *_closing(found.profile, trials, found.deviations, found.outcome is not Outcome.TESTER_LIMIT),
+        f"Outcome: {describe_outcome(entry.document, entry.trials)}. Each frame opens one of"
+        f" {format_count(whole(entry.document, 'connections'))} connections."
     ]
 
 
-def capacity_lines(found: Capacity) -> list[str]:
-    """The lines of the capacity of a connection table."""
-    held, not_held = ("none" if n is None else format_count(n) for n in (found.held, found.not_held))
-    trials = [trial.result for trial in found.trials]
-    is_decided = found.outcome is not CapacityOutcome.TESTER_LIMIT
-    return [
-        f"Outcome: {CAPACITY_OUTCOMES[found.outcome]}. Connections held: {held}; not held: {not_held}.",
-        *_closing(found.profile, trials, found.deviations, is_decided),
-    ]
-
-
-def tear_down_lines(found: TearDown) -> list[str]:
-    """The lines of a tear-down rate: the table has the median."""
-    rates = ", ".join(
-        "too fast to be measured" if removal.per_second is None else f"{format_count(removal.per_second)}/s"
-        for removal in found.removals
+def capacity_lines(entry: ResultEntry) -> list[str]:
+    """Of the capacity of a connection table."""
+    document = entry.document
+    held, not_held = (
+        show(count, format_count, none="none") for count in (entry.value, number(document, "not_held"))
     )
-    return [
-        f"Each time {format_count(found.goal.connections)} connections were removed: {rates or 'never'}.",
-        *_closing(found.profile, found.trials, found.deviations, found.outcome != "tester_limit"),
-    ]
+    outcome = CAPACITY_OUTCOMES.get(str(document.get("outcome")), words(document, "outcome"))
+    return [f"Outcome: {outcome}. Connections held: {held}; not held: {not_held}."]
 
 
-def _closing(
-    profile: Profile, trials: Sequence[TrialResult], deviations: Sequence[Deviation], is_decided: bool
-) -> list[str]:
-    return [
-        *profile.sent_lines,
-        *dut_lines(profile),
-        *trials_lines(trials, is_decided=is_decided),
-        *(deviation.line for deviation in deviations),
-    ]
+def tear_down_lines(entry: ResultEntry) -> list[str]:
+    """Of a tear-down rate: the table has the median."""
+    rates = ", ".join(
+        show(
+            number(removal, "connections_per_second"),
+            lambda rate: f"{format_count(rate)}/s",
+            none="too fast to be measured",
+        )
+        for removal in mappings(entry.document, "removals")
+    )
+    connections = format_count(whole(mapping(entry.document, "goal"), "connections"))
+    return [f"Each time {connections} connections were removed: {rates or 'never'}."]

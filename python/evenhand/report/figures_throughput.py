@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.base.units import format_count, format_rate
 from evenhand.report.figures import LIGHT, Picture, PictureShape, put_legend, put_ticks_of_counts, put_title
+from evenhand.report.sentences import WHY_BOUND
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,10 +56,7 @@ def addresses_picture(
     if _share_places(curves):
         caption += " Curves are drawn slightly apart, so that equal results remain visible."
     if any(point.is_at_least for curve in curves for point in curve.measured):
-        caption += (
-            " Arrow: a lower bound, because the highest load that was tried passed, or the tester could"
-            " not keep a higher one; it is not joined by a line."
-        )
+        caption += f" Arrow: a lower bound, because {WHY_BOUND}; it is not joined by a line."
     if not are_all_bounds and any(
         b.x > JOINED_WITHIN * a.x for curve in curves for a, b in pairwise(curve.points)
     ):

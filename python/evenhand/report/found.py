@@ -1,62 +1,174 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: what a procedure has just found, as a table and as the lines below it, by the type of its
-result."""
+"""Station 10: what a procedure has found, as a table and as the lines below it: the same of a live result, of
+one in a run file, and on a page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import singledispatch
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from evenhand.base.terminal_table import FittedTable
-from evenhand.procedure import BackToBackTable, BurstIntervals, DelayResult, FrameLoss, Recovery
-from evenhand.procedure.connection_capacity import Capacity
-from evenhand.procedure.connection_rate import ConnectionRate
+from evenhand.base.table import Column, Table
 from evenhand.procedure.descriptor import Procedure
-from evenhand.procedure.repetition import LossTable, ThroughputTable
-from evenhand.procedure.tear_down import TearDown
-from evenhand.report.back_to_back import back_to_back_lines, back_to_back_table
-from evenhand.report.burst import burst_lines, burst_table
+from evenhand.procedure.registry import (
+    BACK_TO_BACK,
+    BURST,
+    CAPACITY,
+    CONNECTIONS,
+    IPDV,
+    LATENCY,
+    LOSS,
+    PDV,
+    RECOVERY,
+    TEAR_DOWN,
+    THROUGHPUT,
+)
+from evenhand.report.back_to_back import (
+    IN_LINES,
+    back_to_back_lines,
+    back_to_back_sizes_lines,
+    back_to_back_table,
+    join_bursts,
+)
+from evenhand.report.burst import burst_conditions, burst_lines, burst_table
 from evenhand.report.campaign_status import format_figure
 from evenhand.report.connections import capacity_lines, rate_lines, tear_down_lines
-from evenhand.report.delay import delay_lines, delay_table
-from evenhand.report.loss import loss_lines, loss_table
-from evenhand.report.recovery import recovery_lines, recovery_table
-from evenhand.report.table import loss_sizes_table, table_lines, throughput_sizes_table
+from evenhand.report.delay import delay_conditions, delay_lines, delay_table
+from evenhand.report.loss import loss_conditions, loss_lines, loss_table
+from evenhand.report.mlr import goal_lines, goals_table
+from evenhand.report.page_words import NONE
+from evenhand.report.recovery import recovery_conditions, recovery_lines, recovery_table
+from evenhand.report.result_entry import RepeatedEntry, ResultEntry, size_of, table_of, words
+from evenhand.report.result_lines import deviation_lines, dut_lines, trials_lines
+from evenhand.report.table import OF_LIMIT, loss_sizes_table, rows_of, table_lines, throughput_sizes_table
+from evenhand.report.throughput import note_lines
+
+Joining = Callable[
+    [Sequence[Mapping[str, Any]], Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any] | None
+]
+"""Makes one result of several that the verb's run file has one by one: of their documents, goal, and the
+throughput that was measured first. None if they are whole results."""
 
 
-@singledispatch
-def found_table(result: Any, procedure: Procedure) -> FittedTable:
-    """The table of a result of any other type: how it ended, and its one number."""
-    value = procedure.value_of(result.to_document())
-    table = FittedTable(procedure.name)
-    table.add_column("outcome")
-    table.add_column(procedure.figure.name, justify="right")
-    table.add_row(
-        str(result.outcome).replace("_", " "), "-" if value is None else format_figure(procedure.name, value)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultReport:
+    """How the results of a procedure are shown. All but `conditions` and `sizes_lines` read documents."""
+
+    table: Callable[[Sequence[ResultEntry]], Table]
+    """Of one result, or of several."""
+    lines: Callable[[ResultEntry], list[str]]
+    """What its table does not say."""
+    conditions: Callable[[Any], list[str]] = lambda result: []
+    """The first lines below the table of a live result, whose plan is known."""
+    repeated: Callable[[Sequence[RepeatedEntry]], Table] | None = None
+    """The table over repetitions and frame sizes."""
+    sizes_lines: Callable[[Any], list[str]] | None = None
+    """All lines below the table of a live result of several frame sizes."""
+    join: Joining | None = None
+    is_of_figures: bool = False
+    """The table has the outcome and the one number alone."""
+
+
+def report_of(procedure: Procedure) -> ResultReport:
+    """One that is not part of Evenhand is shown by its outcome and its one number."""
+    return _REPORTS.get(procedure.name) or _figure_report(procedure, lambda entry: [])
+
+
+def found_table(result: Any, procedure: Procedure) -> Table:
+    """The table of a live result."""
+    report, document = report_of(procedure), result.to_document()
+    if report.repeated is not None and "rows" in document:
+        return report.repeated(rows_of(document))
+    return report.table([entry_of(result, procedure)])
+
+
+def found_lines(result: Any, procedure: Procedure) -> list[str]:
+    """The lines below it."""
+    report, entry = report_of(procedure), entry_of(result, procedure)
+    if report.sizes_lines is not None and "rows" in entry.document:
+        return [*report.sizes_lines(result), *deviation_lines(entry.document)]
+    profile = getattr(result, "profile", None)
+    closing = (
+        []
+        if profile is None
+        else [
+            *profile.sent_lines,
+            *dut_lines(profile.dut),
+            *trials_lines(entry.trials, is_decided=_is_decided(entry.document)),
+        ]
     )
-    return table
+    return [*report.conditions(result), *report.lines(entry), *closing, *deviation_lines(entry.document)]
 
 
-@singledispatch
-def found_lines(result: Any, procedure: Procedure) -> Sequence[str]:
-    """The lines of a result of any other type: what it deviates from."""
-    deviations = getattr(result, "deviations", [])
-    return [each.line for each in deviations]
+def entry_of(result: Any, procedure: Procedure) -> ResultEntry:
+    """A live result, as its document."""
+    document = result.to_document()
+    return ResultEntry(
+        document=document,
+        value=None if "rows" in document else procedure.value_of(document),
+        trials=[getattr(trial, "result", trial) for trial in getattr(result, "trials", ())],
+        own_loop=getattr(getattr(result, "own_loop", None), "trial", None),
+        labels=size_of(document),
+    )
 
 
-for _kind, _table, _lines in (
-    (FrameLoss, loss_table, loss_lines),
-    (LossTable, loss_sizes_table, table_lines),
-    (ThroughputTable, throughput_sizes_table, table_lines),
-    (DelayResult, delay_table, delay_lines),
-    (Recovery, recovery_table, recovery_lines),
-    (BurstIntervals, burst_table, burst_lines),
-    (BackToBackTable, back_to_back_table, back_to_back_lines),
-):
-    found_table.register(_kind, lambda result, procedure, of=_table: of(result))
-    found_lines.register(_kind, lambda result, procedure, of=_lines: of(result))
+def figure_table(procedure: Procedure, entries: Sequence[ResultEntry]) -> Table:
+    """How each result ended, and its one number."""
+    return table_of(
+        ((entry.labels, [_figure_row(procedure, entry)]) for entry in entries),
+        [Column("outcome"), f"#{procedure.figure.name}"],
+        title=procedure.name,
+    )
 
-found_lines.register(ConnectionRate, lambda result, procedure: rate_lines(result))
-found_lines.register(Capacity, lambda result, procedure: capacity_lines(result))
-found_lines.register(TearDown, lambda result, procedure: tear_down_lines(result))
+
+def _figure_row(procedure: Procedure, entry: ResultEntry) -> list[str]:
+    outcome = words(entry.document, "outcome")
+    return [outcome, NONE if entry.value is None else format_figure(procedure.name, entry.value)]
+
+
+def _is_decided(document: Mapping[str, Any]) -> bool:
+    """Whether the result does not depend on loads that the tester did not keep. Of a series of loads, each
+    one is a result."""
+    return "points" not in document and document.get("outcome") != "tester_limit"
+
+
+def _search_lines(entry: ResultEntry) -> list[str]:
+    return [*goal_lines(entry.document), *note_lines(entry.document)]
+
+
+def _figure_report(procedure: Procedure, lines: Callable[[ResultEntry], list[str]]) -> ResultReport:
+    return ResultReport(
+        table=lambda entries: figure_table(procedure, entries), lines=lines, is_of_figures=True
+    )
+
+
+_DELAY = ResultReport(table=delay_table, lines=delay_lines, conditions=delay_conditions)
+_REPORTS: Mapping[str, ResultReport] = {
+    THROUGHPUT.name: ResultReport(
+        table=lambda entries: goals_table(entries[0].document),
+        lines=_search_lines,
+        repeated=partial(throughput_sizes_table, leave_out=(OF_LIMIT,)),
+        sizes_lines=table_lines,
+    ),
+    LOSS.name: ResultReport(
+        table=loss_table,
+        lines=loss_lines,
+        conditions=loss_conditions,
+        repeated=loss_sizes_table,
+        sizes_lines=table_lines,
+    ),
+    **dict.fromkeys((LATENCY.name, PDV.name, IPDV.name), _DELAY),
+    BACK_TO_BACK.name: ResultReport(
+        table=partial(back_to_back_table, leave_out=IN_LINES),
+        lines=back_to_back_lines,
+        sizes_lines=back_to_back_sizes_lines,
+        join=join_bursts,
+    ),
+    BURST.name: ResultReport(table=burst_table, lines=burst_lines, conditions=burst_conditions),
+    RECOVERY.name: ResultReport(table=recovery_table, lines=recovery_lines, conditions=recovery_conditions),
+    CONNECTIONS.name: _figure_report(CONNECTIONS, rate_lines),
+    TEAR_DOWN.name: _figure_report(TEAR_DOWN, tear_down_lines),
+    CAPACITY.name: _figure_report(CAPACITY, capacity_lines),
+}
+"""By the names of procedures."""

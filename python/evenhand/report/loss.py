@@ -3,92 +3,118 @@
 
 from __future__ import annotations
 
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Table
 from evenhand.base.units import format_count, format_duration, format_ratio
-from evenhand.procedure import FrameLoss, LossOutcome, LossPoint
-from evenhand.report.throughput import describe_limit, dut_lines, trials_lines
-from evenhand.trial import join_directions
+from evenhand.procedure import FrameLoss, LossOutcome
+from evenhand.report.page_words import NONE
+from evenhand.report.plain import visible
+from evenhand.report.result_entry import (
+    ResultEntry,
+    mappings,
+    number,
+    read_reasons,
+    show,
+    show_fps,
+    table_of,
+    whole,
+)
+from evenhand.report.result_lines import describe_conditions
+from evenhand.trial import TrialResult
 
 BAR_CELLS = 20
+OUTCOMES = {
+    str(LossOutcome.LOSSLESS): "two successive loads lost nothing",
+    str(LossOutcome.LOWEST_LOAD): (
+        "the lowest load was reached before two successive loads lost nothing; a smaller --step"
+        " or a lower --maximum-rate extends the series"
+    ),
+    str(LossOutcome.STOPPED): "stopped before the end",
+}
 
 
-def loss_table(result: FrameLoss) -> Table:
+def loss_table(entries: Sequence[ResultEntry]) -> Table:
     """A row for each load, as RFC 2544, 26.3 asks for: input rate in percent of the theoretical one, and loss
     in percent."""
-    table = FittedTable("Frame loss rate")
-    theoretical = result.profile.theoretical_fps
-    of = "of the theoretical maximum" if theoretical else "of the maximum"
-    for name in ("load per direction", of, "offered", "loss", "lost"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("trials", overflow="fold")
-    for point in result.points:
-        share = point.rate_fps / theoretical if theoretical else point.share
-        offered = (
-            max(trial.offered_fps for trial in point.trials)
-            if point.trial is None
-            else point.trial.offered_fps
-        )
-        table.add_row(
-            f"{format_count(point.rate_fps)} fps",
-            format_ratio(share),
-            f"{format_count(offered)} fps",
-            "-" if point.loss_ratio is None else format_ratio(point.loss_ratio),
-            "-"
-            if point.trial is None
-            else " + ".join(format_count(d.lost_frames) for d in point.trial.directions.values()),
-            ""
-            if point.loss_ratio is None
-            else "█" * max(round(point.loss_ratio * BAR_CELLS), int(point.loss_ratio > 0)),
-            Text(_story(point)),
-        )
-    return table
+    points = [point for entry in entries for point in mappings(entry.document, "points")]
+    is_theoretical = all(number(point, "share_of_theoretical") is not None for point in points)
+    share = "share_of_theoretical" if is_theoretical else "share_of_maximum"
+    return table_of(
+        ((entry.labels, _rows(entry, share)) for entry in entries),
+        [
+            "#load per direction",
+            f"#{'of the theoretical maximum' if is_theoretical else 'of the maximum'}",
+            "#offered",
+            "#loss",
+            "#lost",
+            "",
+            "trials",
+        ],
+        title="Frame loss rate",
+    )
 
 
-def loss_lines(result: FrameLoss) -> list[str]:
-    """What a reader must know of the table: conditions, how it ended, loads that the tester did not keep,
-    deviations."""
-    profile, goal = result.profile, result.goal
-    lines = [
-        f"Frame loss rate from {format_count(goal.max_fps)} fps per direction down in steps of"
-        f" {format_ratio(goal.step)}, trials of"
-        f" {format_duration(goal.duration_s)}; {profile.frames}, {profile.protocol}, {profile.address_words}"
-        f" ({profile.plan.label}); theoretical limit {describe_limit(profile)}.",
-        f"Outcome: {_describe(result)}.",
+def loss_lines(entry: ResultEntry) -> list[str]:
+    """What a reader must know of the table: how it ended, loads that the tester did not keep."""
+    outcome = str(entry.document.get("outcome"))
+    lines = [f"Outcome: {OUTCOMES.get(outcome, visible(outcome))}."]
+    unmeasured = [
+        point for point in mappings(entry.document, "points") if number(point, "loss_ratio") is None
     ]
-    if result.unmeasured:
-        named = ", ".join(format_ratio(point.share) for point in result.unmeasured)
+    if unmeasured:
+        named = ", ".join(show(number(point, "share_of_maximum"), format_ratio) for point in unmeasured)
         lines.append(
             f"There was no valid trial at {named} of the maximum: the tester itself did"
             " not keep the load, which says nothing about the DUT."
         )
-    lines += [*profile.sent_lines, *dut_lines(profile)]
-    lines += trials_lines(result.trials)
-    return lines + [deviation.line for deviation in result.deviations]
+    return lines
 
 
-def _describe(result: FrameLoss) -> str:
-    match result.outcome:
-        case LossOutcome.LOSSLESS:
-            return "two successive loads lost nothing"
-        case LossOutcome.LOWEST_LOAD:
-            return (
-                "the lowest load was reached before two successive loads lost nothing; a smaller --step"
-                " or a lower --maximum-rate extends the series"
-            )
-        case LossOutcome.STOPPED:
-            return "stopped before the end"
+def loss_conditions(result: FrameLoss) -> list[str]:
+    """What was sent, and how fast."""
+    goal = result.goal
+    return [
+        f"Frame loss rate from {format_count(goal.max_fps)} fps per direction down in steps of"
+        f" {format_ratio(goal.step)}, trials of"
+        f" {format_duration(goal.duration_s)}; {describe_conditions(result.profile)}."
+    ]
 
 
-def _story(point: LossPoint) -> str:
-    invalid = sum(not trial.is_valid for trial in point.trials)
-    repeated = f"{len(point.trials)}, {invalid} of them INVALID" if invalid else str(len(point.trials))
-    reasons = (
-        ""
-        if point.trial is not None
-        else "; ".join(reason.text for reason in join_directions(point.trials[-1].reasons))
-    )
+def _rows(entry: ResultEntry, share: str) -> Iterator[list[str]]:
+    points = mappings(entry.document, "points")
+    numbers = [max(1, whole(point, "attempts")) for point in points]
+    # The document has the sum over the directions; each of them is in the trial that decided.
+    has_trials = sum(numbers) == len(entry.trials)
+    last = 0
+    for point, attempts in zip(points, numbers, strict=True):
+        last += attempts
+        loss_ratio = number(point, "loss_ratio")
+        yield [
+            show(number(point, "intended_fps_per_direction"), show_fps),
+            show(number(point, share), format_ratio),
+            show(number(point, "offered_fps_per_direction"), show_fps),
+            show(loss_ratio, format_ratio),
+            NONE if loss_ratio is None else _lost(point, entry.trials[last - 1] if has_trials else None),
+            "" if loss_ratio is None else "█" * _bar_cells(loss_ratio),
+            _story(point),
+        ]
+
+
+def _bar_cells(loss_ratio: float) -> int:
+    return max(round(min(loss_ratio, 1.0) * BAR_CELLS), int(loss_ratio > 0))
+
+
+def _lost(point: Mapping[str, Any], trial: TrialResult | None) -> str:
+    if trial is None:
+        return format_count(whole(point, "lost_frames"))
+    return " + ".join(format_count(direction.lost_frames) for direction in trial.directions.values())
+
+
+def _story(point: Mapping[str, Any]) -> str:
+    attempts, has_loss = whole(point, "attempts"), number(point, "loss_ratio") is not None
+    invalid = attempts - has_loss  # they go on until one is valid
+    repeated = f"{attempts}, {invalid} of them INVALID" if invalid else str(attempts)
+    reasons = read_reasons(point)
     return repeated + (f": {reasons}" if reasons else "")

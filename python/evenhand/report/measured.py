@@ -11,11 +11,12 @@ from rich.text import Text
 from evenhand.base.units import format_count
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.report.mlr import search_tables
+from evenhand.report.result_lines import count_verdicts
+from evenhand.report.throughput import describe_outcome
 from evenhand.report.trial import trial_report
 from evenhand.report.trials import trials_table
 from evenhand.run import MeasuredSearch
-from evenhand.search import MlrGoals, MlrResult, Outcome, ThroughputResult, describe_outcome
-from evenhand.trial import Verdict
+from evenhand.search import MlrGoals, MlrResult, Outcome, ThroughputResult
 
 
 def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
@@ -33,9 +34,7 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
         if search.goal is None or not search.trials:
             continue
         if isinstance(search.goal, MlrGoals):
-            counts = ", ".join(
-                f"{sum(t.result.verdict is verdict for t in search.trials)} {verdict}" for verdict in Verdict
-            )
+            counts = count_verdicts(trial.result.verdict for trial in search.trials)
             tables = [trials_table(search.trials)] if search.end is None else search_tables(search.end)
             parts += [*tables, Text(f"Trials: {len(search.trials)} ({counts}).")]
             continue
@@ -47,7 +46,7 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
             upper_fps=None,
             trials=tuple(search.trials),
         )
-        counts = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
+        trials = [trial.result for trial in result.trials]
         least = "at least " if result.is_at_least else ""
         value = (
             ""
@@ -59,6 +58,9 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
                 search.trials,
                 title=f"Trials of {search.name}" if search.name != THROUGHPUT.name else "Trials",
             ),
-            Text(f"{value}Outcome: {describe_outcome(result)}. Trials: {len(result.trials)} ({counts})."),
+            Text(
+                f"{value}Outcome: {describe_outcome(result.to_document(), trials)}. Trials: {len(trials)}"
+                f" ({count_verdicts(trial.verdict for trial in trials)})."
+            ),
         ]
     return parts

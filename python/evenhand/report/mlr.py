@@ -3,29 +3,26 @@
 
 from __future__ import annotations
 
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Mapping
+from typing import Any
 
+from rich.table import Table as RichTable
+
+from evenhand.base.table import Cell, Column, Table, make_table
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration, format_ratio
-from evenhand.procedure import Profile, search_deviations
-from evenhand.report.throughput import (
-    ceiling_lines,
-    describe_limit,
-    dut_lines,
-    loss_by_direction,
-    patience_lines,
-    summary_lines,
-    trials_lines,
-)
+from evenhand.procedure import Profile, throughput_document
+from evenhand.report.result_entry import mapping, mappings, number, show, text, words
+from evenhand.report.result_lines import describe_conditions, deviation_lines, dut_lines, trials_lines
+from evenhand.report.throughput import loss_by_direction, note_lines, summary_lines
 from evenhand.report.trials import trials_table
-from evenhand.search import GoalResult, MlrResult, Outcome, SearchResult, describe_goal_outcome
+from evenhand.search import GoalResult, MlrResult, Outcome, SearchResult
 
 
-def search_tables(result: SearchResult, *, title: str = "Trials") -> list[Table]:
+def search_tables(result: SearchResult, *, title: str = "Trials") -> list[RichTable]:
     """All trials, and for `mlr` all goals."""
-    trials = trials_table(result.trials, title=title)
-    return [trials, goals_table(result)] if isinstance(result, MlrResult) else [trials]
+    goals = goals_table(result.to_document())
+    return [trials_table(result.trials, title=title), *([FittedTable.of(goals)] if goals.rows else [])]
 
 
 def search_lines(result: SearchResult, profile: Profile) -> list[str]:
@@ -33,56 +30,76 @@ def search_lines(result: SearchResult, profile: Profile) -> list[str]:
     return mlr_lines(result, profile) if isinstance(result, MlrResult) else summary_lines(result, profile)
 
 
-def goals_table(result: MlrResult) -> Table:
+def goals_table(document: Mapping[str, Any]) -> Table:
     """A line for each goal: both bounds, how far they are apart, and the conditional throughput (MLR-10,
     MLR-11)."""
-    table = FittedTable("Goals, loads per direction")
-    for name in (
-        "goal",
-        "loss ratio",
-        "lower bound",
-        "upper bound",
-        "width",
-        "conditional throughput",
-        "result",
-    ):
-        table.add_column(
-            name, justify="left" if name in ("goal", "result") else "right", no_wrap=name != "result"
-        )
-    for found in result.goals:
-        width = "-"
-        if found.lower_fps is not None and found.upper_fps is not None:
-            width = format_ratio((found.upper_fps - found.lower_fps) / found.upper_fps)
-        table.add_row(
-            found.goal.name,
-            format_ratio(found.goal.loss_ratio),
-            _load(found.lower_fps),
-            _load(found.upper_fps),
-            width,
-            _load(found.conditional_throughput_fps),
-            Text(describe_goal_outcome(found, result.goal), style="green" if found.is_regular else "yellow"),
-        )
-    return table
+    return make_table(
+        [
+            Column("goal", is_name=True),
+            "#loss ratio",
+            "#lower bound",
+            "#upper bound",
+            "#width",
+            "#conditional throughput",
+            "result",
+        ],
+        [_goal_row(found, mapping(document, "goal")) for found in mappings(document, "goals")],
+        title="Goals, loads per direction",
+    )
+
+
+def _goal_row(found: Mapping[str, Any], goal: Mapping[str, Any]) -> list[str | Cell]:
+    lower_fps, upper_fps = (number(found, f"{bound}_fps_per_direction") for bound in ("lower", "upper"))
+    width = None if lower_fps is None or not upper_fps else (upper_fps - lower_fps) / upper_fps
+    return [
+        text(found, "name"),
+        show(number(found, "loss_ratio"), format_ratio),
+        _load(lower_fps),
+        _load(upper_fps),
+        show(width, format_ratio),
+        _load(number(found, "conditional_throughput_fps_per_direction")),
+        Cell(_describe_goal(found, goal), "PASS" if found.get("outcome") == Outcome.FOUND else "flag"),
+    ]
+
+
+def _describe_goal(found: Mapping[str, Any], goal: Mapping[str, Any]) -> str:
+    """How the search for one goal ended (MLR-10)."""
+    max_fps = number(goal, "max_fps") or 0.0
+    match found.get("outcome"):
+        case Outcome.FOUND:
+            return "regular"
+        case Outcome.AT_OR_ABOVE_MAXIMUM:
+            return (
+                f"irregular: at or above the maximum of {format_count(max_fps)} fps, the limit was not"
+                " reached"
+            )
+        case Outcome.BELOW_MINIMUM:
+            return f"irregular: below the minimum of {show(number(goal, 'min_fps'), format_count)} fps"
+        case Outcome.TESTER_LIMIT if goal.get("is_max_testers") is True and max_fps == number(
+            found, "lower_fps_per_direction"
+        ):
+            return (
+                f"irregular: at or above the tester's own ceiling of {format_count(max_fps)} fps, no higher"
+                " load was tried"
+            )
+        case Outcome.TESTER_LIMIT:
+            return (
+                "irregular: tester limit, every trial at a load between the bounds was INVALID, so the"
+                " bounds get no closer"
+            )
+        case Outcome.STOPPED:
+            return "irregular: stopped before the end"
+        case _:
+            return f"irregular: {words(found, 'outcome')}"
 
 
 def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
     """A line for each goal with the items of R2544-23, then all its attributes, what was sent, what deviates
     (MLR-11)."""
     lines = [_goal_line(found, profile) for found in result.goals]
-    lines.append(
-        f"{profile.frames}, {profile.protocol}, {profile.address_words} ({profile.plan.label}); theoretical"
-        f" limit {describe_limit(profile)}."
-    )
-    for found in result.goals:
-        goal = found.goal
-        lines.append(
-            f"Goal {goal.name} (RFC 9971): loss ratio {format_ratio(goal.loss_ratio)}, exceed ratio"
-            f" {format_ratio(goal.exceed_ratio)}, "
-            f"final trial duration {format_duration(goal.final_duration_s)}, duration sum"
-            f" {format_duration(goal.duration_sum_s)}, "
-            f"initial trial duration {format_duration(goal.initial_duration_s)}, width"
-            f" {format_ratio(goal.width)} of the upper bound."
-        )
+    lines.append(f"{describe_conditions(profile)}.")
+    document = throughput_document(result, profile)
+    lines += goal_lines(document)
     for found in result.goals:
         lost = loss_by_direction(result.losses_of(found)) if found.goal.loss_ratio else None
         lines += [] if lost is None else [f"Lost at the lower bound of {found.goal.name}: {lost}."]
@@ -102,13 +119,28 @@ def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
     lines += profile.sent_lines
     if profile.single_pair is not None:
         lines.append(profile.single_pair.line(result))
-    lines += dut_lines(profile)
-    lines += ceiling_lines(result.goal, profile)
-    lines += patience_lines(result.goal)
+    lines += dut_lines(profile.dut)
+    lines += note_lines(document)
     lines += trials_lines(
         [trial.result for trial in result.trials], is_decided=result.outcome is not Outcome.TESTER_LIMIT
     )
-    return lines + [deviation.line for deviation in search_deviations(result, profile)]
+    return [*lines, *deviation_lines(document)]
+
+
+def goal_lines(document: Mapping[str, Any]) -> list[str]:
+    """The attributes of each goal (MLR-11)."""
+
+    def duration(goal: Mapping[str, Any], name: str) -> str:
+        return show(number(goal, f"{name}_s"), format_duration)
+
+    return [
+        f"Goal {text(goal, 'name')} (RFC 9971): loss ratio {show(number(goal, 'loss_ratio'), format_ratio)},"
+        f" exceed ratio {show(number(goal, 'exceed_ratio'), format_ratio)}, final trial duration"
+        f" {duration(goal, 'final_duration')}, duration sum {duration(goal, 'duration_sum')}, initial trial"
+        f" duration {duration(goal, 'initial_duration')}, width"
+        f" {show(number(goal, 'width'), format_ratio)} of the upper bound."
+        for goal in mappings(document, "goals")
+    ]
 
 
 def _goal_line(found: GoalResult, profile: Profile) -> str:

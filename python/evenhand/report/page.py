@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.analysis import Analysis, analyse
 from evenhand.base.new_file import replace_own
+from evenhand.base.table import Table
 from evenhand.base.units import format_count
 from evenhand.base.version import VERSION
 from evenhand.procedure.registry import (
@@ -47,7 +48,7 @@ from evenhand.report.page_tables import (
     throughput_table,
     variation_table,
 )
-from evenhand.report.page_words import Table, show_time, version_of_plan
+from evenhand.report.page_words import show_time, version_of_plan
 from evenhand.run.campaign_record import CampaignRecord, PointState
 from evenhand.run.resume_command import resume_command
 

@@ -12,19 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.analysis.plans import second_of_mix
+from evenhand.base.table import Table, make_table
 from evenhand.base.units import format_count
 from evenhand.plan import Traffic, with_titles
 from evenhand.report.page_points import trials_of
-from evenhand.report.page_words import (
-    DASH,
-    NONE,
-    Table,
-    addresses_of,
-    flatten,
-    make_table,
-    show_fact,
-    show_time,
-)
+from evenhand.report.page_words import DASH, NONE, addresses_of, flatten, show_fact, show_time
 from evenhand.run import StoredSearch
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, Repetition
 

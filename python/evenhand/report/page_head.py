@@ -9,14 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.analysis import Analysis, BiasVerdict
+from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.units import format_count, format_ratio
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_facts import KINDS, LAB_DUTS
 from evenhand.report.page_words import (
-    Cell,
-    Table,
     addresses_of,
-    make_table,
     show_addresses,
     show_fact,
     show_median,

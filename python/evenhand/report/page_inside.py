@@ -8,18 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.analysis.inside import SeenPoint, seen_at
+from evenhand.base.table import Table, make_table
 from evenhand.base.units import format_count
 from evenhand.report.figures import Picture, short_count
 from evenhand.report.figures_inside import UNEVEN, HeatColumn, heat_picture, queues_picture
-from evenhand.report.page_words import (
-    NONE,
-    Table,
-    addresses_of,
-    make_table,
-    show_addresses,
-    show_fact,
-    show_size,
-)
+from evenhand.report.page_words import NONE, addresses_of, show_addresses, show_fact, show_size
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 
 FEWEST_POINTS = 3

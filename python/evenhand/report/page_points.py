@@ -12,14 +12,12 @@ from typing import Any
 from markupsafe import Markup
 
 from evenhand.analysis import values_by_testbed
+from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.report.page_inside import queue_facts
 from evenhand.report.page_words import (
     NONE,
-    Cell,
-    Table,
     established_connections,
-    make_table,
     show_addresses,
     show_fact,
     show_median,

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from evenhand.base.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
@@ -16,58 +15,6 @@ from evenhand.spec.point import Point
 
 NONE = "-"
 DASH = "\N{EN DASH}"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table; its title is shown before each value where the page is narrow."""
-
-    title: str
-    is_number: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """Text, with a class of the style sheet, and perhaps a small picture behind it."""
-
-    text: str
-    style: str = ""
-    spark: Any = ""
-    """Markup that is safe."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """What the macro `table` shows."""
-
-    columns: tuple[Column, ...]
-    rows: list[list[Cell]]
-    caption: str = ""
-
-
-def make_table(
-    titles: Sequence[str],
-    rows: Iterable[Sequence[str | Cell]],
-    *,
-    caption: str = "",
-    fold: Sequence[str] = (),
-) -> Table:
-    """A title that begins with `#` is that of a column of numbers.
-
-    Args:
-        fold: Columns that leave the table for its caption where all rows have the same in them.
-    """
-    columns = [Column(title.removeprefix("#"), title.startswith("#")) for title in titles]
-    cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
-    same = [
-        n
-        for n, column in enumerate(columns)
-        if column.title in fold and cells and len({row[n].text for row in cells}) == 1
-    ]
-    said = "; ".join(f"{columns[n].title} {cells[0][n].text}" for n in same)
-    kept = [n for n in range(len(columns)) if n not in same]
-    caption = " ".join(part for part in (caption, f"All rows: {said}." if said else "") if part)
-    return Table(tuple(columns[n] for n in kept), [[row[n] for n in kept] for row in cells], caption)
 
 
 def show_value(value: float | None, unit: str) -> str:

@@ -26,6 +26,7 @@ from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
 from evenhand.report.page_words import established_connections, in_words
 from evenhand.report.plain import visible
+from evenhand.report.stored_results import StoredResults
 from evenhand.report.trial import allowed_loss
 from evenhand.report.trials import trials_table
 from evenhand.run import CampaignRecord, HookRun, PointRecord, PointState, Repetition, StoredSearch
@@ -125,9 +126,14 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
     yield from _inside(measured)
     for hook in measured.hooks:
         yield from _hook_report(hook)
+    results = StoredResults(record, measured)
+    yield from results.repeated()
     for repetition in measured.repetitions:
         yield Text("")
         yield from _repetition_report(repetition, figure)
+        yield from results.of_repetition(repetition)
+        for search in repetition.searches:
+            yield from _search_report(search)
 
 
 def _inside(measured: PointRecord) -> Iterator[RenderableType]:
@@ -259,8 +265,6 @@ def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[Rende
     if any(losses.values()):
         lost = ", ".join(f"{direction} {format_ratio(ratio)}" for direction, ratio in losses.items())
         yield _line(f"Lost at that load: {lost}.")
-    for search in repetition.searches:
-        yield from _search_report(search)
 
 
 def _search_report(search: StoredSearch) -> Iterator[RenderableType]:

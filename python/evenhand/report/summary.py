@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_words import NONE, show_median, show_size, show_value, show_version, unit_of
 from evenhand.report.plain import visible
+from evenhand.report.sentences import WHY_BOUND
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, bounds_of
 
 NOTE = (
     "Rates are per direction; frame sizes are octets with the FCS. A result is the median of the"
-    " repetitions. >= marks a lower bound: the highest load that was tried passed, or the tester could not"
-    " keep a higher one; where all repetitions are lower bounds, the result is the highest of them."
+    f" repetitions. >= marks a lower bound: {WHY_BOUND};"
+    " where all repetitions are lower bounds, the result is the highest of them."
     " Failed at: the lowest load that failed (median); the limit lies between it and the result."
 )
 NOT_STATED = "not stated"

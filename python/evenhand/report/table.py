@@ -5,193 +5,197 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from rich.table import Table
-
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Table
 from evenhand.base.units import format_count, format_ratio
-from evenhand.plan import FrameSize, Imix, describe_size, mix_lines
-from evenhand.procedure import FrameLoss, LossTable, Row, Statistics, Throughput, ThroughputTable
-from evenhand.report.throughput import (
-    ceiling_lines,
-    describe_limit,
-    dut_lines,
-    loss_by_direction,
-    verification_lines,
+from evenhand.plan import mix_lines
+from evenhand.procedure import LossOutcome, LossTable, Statistics, ThroughputTable
+from evenhand.procedure.repetition import loss_statistics, throughput_statistics
+from evenhand.report.page_words import NONE
+from evenhand.report.result_entry import (
+    RepeatedEntry,
+    mapping,
+    mappings,
+    number,
+    show,
+    show_fps,
+    show_percentiles,
+    size_of,
+    table_of,
+    text,
+    whole,
+    words,
 )
-from evenhand.run.campaign_record import AT_LEAST
-from evenhand.search import MlrGoals, ThroughputGoal, sum_of_losses
+from evenhand.report.result_lines import describe_limit, dut_lines
+from evenhand.report.throughput import ceiling_lines, loss_by_direction, read_losses, verification_lines
+from evenhand.run.campaign_record import AT_LEAST, is_lower_bound
+from evenhand.search import MlrGoals, sum_of_losses
 from evenhand.trial import Verdict
 
-FIGURES = ("median", "minimum", "maximum", "1st percentile", "99th percentile")
+FIGURES = ("#median", "#minimum", "#maximum", "#1st percentile", "#99th percentile")
+INTERVAL = "median's interval"
+OF_LIMIT = "of the limit"
+OF_INTERVAL = (
+    "The interval of the median uses order statistics, so it holds for any distribution of independent"
+    " repetitions; the number in brackets is the probability that it covers the median."
+)
+UNIT = "Frames per second per direction"
 
 
-def throughput_sizes_table(table: ThroughputTable) -> Table:
+def rows_of(document: Mapping[str, Any]) -> list[RepeatedEntry]:
+    """Entries of a result that has a row for each frame size."""
+    return [
+        RepeatedEntry(repetitions=mappings(row, "repetitions"), labels=size_of(row))
+        for row in mappings(document, "rows")
+    ]
+
+
+def throughput_sizes_table(entries: Sequence[RepeatedEntry], *, leave_out: Sequence[str] = ()) -> Table:
     """A row for each size: what R2544-22 wants as a graph, and the figures over repetitions. Frames per
     second per direction."""
-    shown = _table(
-        "Throughput, frames per second per direction",
-        ("octets", "theoretical", *FIGURES, "median's interval", "searches"),
+    return table_of(
+        ((entry.labels, [_throughput_row(entry.repetitions)]) for entry in entries),
+        ["#theoretical limit", *FIGURES, f"#{INTERVAL}", f"#{OF_LIMIT}", "searches"],
+        title=f"Throughput, {UNIT.lower()}",
+        caption=f"{UNIT}.",
+        leave_out=leave_out,
     )
-    for row in table.rows:
-        statistics = table.statistics(row)
-        limit = row.repetitions[0].profile.theoretical_fps
-        cells = [cell if cell == "-" else _bound(row) + cell for cell in _cells(statistics, _fps)]
-        interval = _interval(statistics, percent=False)
-        shown.add_row(
-            describe_row(row.frame_size),
-            "?" if limit is None else format_count(limit),
-            *cells,
-            interval,
-            _outcomes(row),
-        )
-    return shown
 
 
-def loss_sizes_table(table: LossTable) -> Table:
+def loss_sizes_table(entries: Sequence[RepeatedEntry]) -> Table:
     """A row for each size and load. Loss in percent of the offered frames."""
-    shown = _table(
-        "Frame loss rate",
-        ("octets", "of the maximum", "load per direction", *FIGURES, "median's interval", "trials"),
+    return table_of(
+        ((entry.labels, _loss_rows(entry.repetitions)) for entry in entries),
+        ["#of the maximum", "#load per direction", *FIGURES, f"#{INTERVAL}", "trials"],
+        title="Frame loss rate",
     )
-    for row in table.rows:
-        maximum_fps = row.repetitions[0].goal.max_fps
-        for share, statistics in table.statistics(row).items():
-            cells, interval = _cells(statistics, format_ratio), _interval(statistics, percent=True)
-            counted = f"{0 if statistics is None else statistics.count} of {len(row.repetitions)}"
-            shown.add_row(
-                describe_row(row.frame_size),
-                format_ratio(share),
-                f"{format_count(maximum_fps * share)} fps",
-                *cells,
-                interval,
-                counted,
-            )
-    return shown
-
-
-def describe_row(size: FrameSize) -> str:
-    """The cell below "octets"."""
-    return f"{float(size.mean):.6g} ({size})" if isinstance(size, Imix) else str(size)
 
 
 def table_lines(table: ThroughputTable | LossTable) -> list[str]:
-    """What a reader must know of the table: conditions, repetitions, intervals, trials, deviations, each
-    once."""
-    rows: list[Row[Throughput] | Row[FrameLoss]] = [*table.rows]
-    results: list[Throughput | FrameLoss] = [result for row in rows for result in row.repetitions]
-    profile = results[0].profile
+    """What a reader must know of the table: conditions, repetitions, intervals, trials, each once."""
+    profiles = [row.repetitions[0].profile for row in table.rows]
+    rows = mappings(table.to_document(), "rows")
+    repetitions = [mappings(row, "repetitions") for row in rows]
+    named = [(f"{profile.octets}:", found) for profile, found in zip(profiles, repetitions, strict=True)]
+    goal = mapping(repetitions[0][0], "goal")
+    first = profiles[0]
     lines = [
-        f"{profile.protocol}, {profile.address_words} ({profile.plan.label}),"
-        f" {' and '.join(profile.directions)}."
+        f"{first.protocol}, {first.address_words} ({first.plan.label}), {' and '.join(first.directions)}.",
+        *(f"{profile.octets}: theoretical limit {describe_limit(profile)}." for profile in profiles),
+        *(
+            f"{head} {stopped}."
+            for (head, _), row in zip(named, rows, strict=True)
+            if (stopped := text(row, "stopped_early"))
+        ),
+        *(line for head, found in named for line in _single_pair_lines(head, found[0])),
+        *([OF_INTERVAL] if max(map(len, repetitions)) > 1 else []),
     ]
-    lines += [
-        f"{describe_size(row.frame_size)}: theoretical limit {describe_limit(row.repetitions[0].profile)}."
-        for row in rows
-    ]
-    lines += [
-        f"{describe_size(row.frame_size)}: {row.stopped_early}."
-        for row in rows
-        if row.stopped_early is not None
-    ]
-    for row in rows:
-        one_pair = row.repetitions[0].profile.single_pair
-        if one_pair is not None:
-            value = (
-                "no throughput"
-                if one_pair.throughput_fps is None
-                else f"{format_count(one_pair.throughput_fps)} fps per direction"
-            )
-            bound = "at least " if one_pair.is_at_least else ""
-            lines.append(
-                f"{describe_size(row.frame_size)}: before it, {one_pair.source}, with 1 address pair:"
-                f" {bound}{value}."
-            )
-    if max(len(row.repetitions) for row in rows) > 1:
+    if loss_ratio := number(goal, "loss_ratio"):
         lines.append(
-            "The interval of the median uses order statistics, so it holds for any distribution of"
-            " independent repetitions; the number in brackets is the probability that it covers the"
-            " median."
+            f"A load passed with a loss ratio of at most {format_ratio(loss_ratio)};"
+            " this is not the zero loss of RFC 2544."
         )
-    if isinstance(table, ThroughputTable):
-        goal = results[0].search.goal if isinstance(results[0], Throughput) else None
-        if goal is not None and goal.loss_ratio:
-            lines.append(
-                f"A load passed with a loss ratio of at most {format_ratio(goal.loss_ratio)};"
-                " this is not the zero loss of RFC 2544."
-            )
-        lines += [line for row in table.rows for line in _loss_lines(row)]
-        lines += verification_lines(goal) if isinstance(goal, ThroughputGoal) else []
-        if isinstance(goal, MlrGoals):
-            lines.append(
-                "Each value is that of the strictest goal; --json and the run file contain the values of"
-                " all goals."
-            )
-        lines += [
-            f"{row.frame_size} octets: {line}"
-            for row in table.rows
-            for line in _ceiling_lines(row.repetitions[0])
-        ]
-    sent = [line for row in rows for line in mix_lines(row.repetitions[0].profile.plan, row.frame_size)]
-    lines += [*dict.fromkeys([*profile.sent_lines, *sent]), *dut_lines(profile)]
-    trials = [trial for result in results for trial in _trials(result)]
-    counts = ", ".join(f"{sum(trial is verdict for trial in trials)} {verdict}" for verdict in Verdict)
-    lines.append(f"Trials: {len(trials)} ({counts}).")
-    return lines + [deviation.line for deviation in table.deviations]
+        lines += [line for head, found in named for line in _loss_lines(head, found)]
+    lines += verification_lines(goal)
+    if goal.get("search") == MlrGoals.search:
+        lines.append(
+            "Each value is that of the strictest goal; --json and the run file contain the values of"
+            " all goals."
+        )
+    lines += [f"{head} {line}" for head, found in named for line in ceiling_lines(found[0])]
+    sent = [line for profile in profiles for line in mix_lines(profile.plan, profile.frame_size)]
+    counts = Counter(
+        {
+            verdict: sum(whole(mapping(each, "verdicts"), verdict) for found in repetitions for each in found)
+            for verdict in Verdict
+        }
+    )
+    return [
+        *lines,
+        *dict.fromkeys([*first.sent_lines, *sent]),
+        *dut_lines(first.dut),
+        f"Trials: {counts.total()} ({', '.join(f'{count} {verdict}' for verdict, count in counts.items())}).",
+    ]
 
 
-def _loss_lines(row: Row[Throughput]) -> list[str]:
-    """What each direction lost at the results of this size, if the searches allowed for a loss."""
-    if not any(result.search.goal.loss_ratio for result in row.repetitions):
+def _single_pair_lines(head: str, document: Mapping[str, Any]) -> list[str]:
+    found = mapping(document, "single_pair")
+    if not found:
         return []
-    lost = loss_by_direction(sum_of_losses(result.search.losses for result in row.repetitions))
-    return (
-        []
-        if lost is None
-        else [f"{describe_size(row.frame_size)}: lost at the results, over all searches: {lost}."]
+    bound = "at least " if found.get("is_at_least") is True else ""
+    fps = number(found, "throughput_fps_per_direction")
+    value = "no throughput" if fps is None else f"{format_count(fps)} fps per direction"
+    return [f"{head} before it, {text(found, 'source')}, with 1 address pair: {bound}{value}."]
+
+
+def _loss_lines(head: str, repetitions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What each direction lost at the results of this size."""
+    lost = loss_by_direction(sum_of_losses(read_losses(each) for each in repetitions))
+    return [] if lost is None else [f"{head} lost at the results, over all searches: {lost}."]
+
+
+def _throughput_row(repetitions: Sequence[Mapping[str, Any]]) -> list[str]:
+    found = [
+        (number(each, "throughput_fps_per_direction"), is_lower_bound(text(each, "outcome"), each))
+        for each in repetitions
+    ]
+    statistics = throughput_statistics(found)
+    # A search that ended at its maximum, or at the tester's limit, found a lower bound only.
+    bound = AT_LEAST if any(is_at_least for _, is_at_least in found) else ""
+    limit_fps = next(
+        (fps for each in repetitions if (fps := number(each, "theoretical_fps_per_direction"))), None
     )
+    share = None if statistics is None or limit_fps is None else statistics.median / limit_fps
+    outcomes = Counter(words(each, "outcome") for each in repetitions)
+    return [
+        show(limit_fps, format_count, none="?"),
+        *(cell if cell == NONE else bound + cell for cell in _cells(statistics, _fps)),
+        _interval(statistics, percent=False),
+        show(share, format_ratio, bound),
+        ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()),
+    ]
 
 
-def _ceiling_lines(found: Throughput) -> list[str]:
-    return ceiling_lines(found.search.goal, found.profile)
-
-
-def _trials(result: Throughput | FrameLoss) -> list[Verdict]:
-    if isinstance(result, Throughput):
-        return [trial.result.verdict for trial in result.search.trials]
-    return [trial.verdict for trial in result.trials]
-
-
-def _table(title: str, columns: tuple[str, ...]) -> Table:
-    table = FittedTable(title)
-    for name in columns[:-1]:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(columns[-1], overflow="fold")
-    return table
-
-
-def show_percentiles(statistics: Statistics, show: Callable[[float], str]) -> list[str]:
-    """The 1st and the 99th; one value has none."""
-    return (
-        ["-", "-"]
-        if statistics.count < 2
-        else [show(statistics.percentile_1), show(statistics.percentile_99)]
+def _loss_rows(repetitions: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
+    series = [
+        (
+            {
+                share: number(point, "loss_ratio")
+                for point in mappings(each, "points")
+                if (share := number(point, "share_of_maximum")) is not None
+            },
+            each.get("outcome") == LossOutcome.LOSSLESS,
+        )
+        for each in repetitions
+    ]
+    maximum_fps = next(
+        (fps for each in repetitions if (fps := number(mapping(each, "goal"), "max_fps"))), None
     )
+    for share, statistics in loss_statistics(series).items():
+        counted = 0 if statistics is None else statistics.count
+        yield [
+            format_ratio(share),
+            NONE if maximum_fps is None else show_fps(maximum_fps * share),
+            *_cells(statistics, format_ratio),
+            _interval(statistics, percent=True),
+            f"{counted} of {len(repetitions)}",
+        ]
 
 
-def _cells(statistics: Statistics | None, show: Callable[[float], str]) -> list[str]:
+def _cells(statistics: Statistics | None, write: Callable[[float], str]) -> list[str]:
     """The cells below FIGURES."""
     if statistics is None:
-        return ["-"] * len(FIGURES)
-    middle = [show(value) for value in (statistics.median, statistics.minimum, statistics.maximum)]
-    return [*middle, *show_percentiles(statistics, show)]
+        return [NONE] * len(FIGURES)
+    middle = [write(value) for value in (statistics.median, statistics.minimum, statistics.maximum)]
+    return [*middle, *show_percentiles(statistics, write)]
 
 
 def _interval(statistics: Statistics | None, *, percent: bool) -> str:
     """`794,000 .. 801,000 (97.9 % probability)`; of one value none."""
     if statistics is None or statistics.count < 2:
-        return "-"
+        return NONE
     interval = statistics.median_interval
     low, high = (
         "" if math.isinf(value) else format_ratio(value) if percent else format_count(round(value))
@@ -203,13 +207,3 @@ def _interval(statistics: Statistics | None, *, percent: bool) -> str:
 
 def _fps(value: float) -> str:
     return format_count(round(value))
-
-
-def _bound(row: Row[Throughput]) -> str:
-    """A search that ended at its maximum, or at the tester's limit, found a lower bound only."""
-    return AT_LEAST if any(result.is_at_least for result in row.repetitions) else ""
-
-
-def _outcomes(row: Row[Throughput]) -> str:
-    counts = Counter(str(result.outcome).replace("_", " ") for result in row.repetitions)
-    return ", ".join(f"{count} {outcome}" for outcome, count in counts.items())

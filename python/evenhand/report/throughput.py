@@ -4,27 +4,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from evenhand.base.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
-from evenhand.procedure import Profile, WorstTesterFigures, search_deviations
-from evenhand.report.invalid import next_lines
-from evenhand.rig import READ_THERE
+from evenhand.base.units import format_count, format_duration, format_rate, format_ratio
+from evenhand.procedure import Profile, throughput_document
+from evenhand.procedure.connection_rate import LEAST_SHARE
+from evenhand.report.result_entry import by_direction, mapping, number, show, text, whole, words
+from evenhand.report.result_lines import describe_conditions, deviation_lines, dut_lines, trials_lines
+from evenhand.rig import KnownCeiling
 from evenhand.search import (
     DEFAULT_INVALID_RETRIES,
     DEFAULT_PATIENCE,
     DirectionLoss,
-    Goal,
     Outcome,
-    ThroughputGoal,
     ThroughputResult,
-    describe_outcome,
 )
-from evenhand.trial import TrialResult, Verdict, join_directions
+from evenhand.trial import TrialResult, causes_of_invalid, describe_causes
 
 
 def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
     """The closing lines: the four items of R2544-23, the loss ratio if it is not 0, the outcome, what
     deviates."""
+    document = throughput_document(result, profile)
+    trials = [trial.result for trial in result.trials]
     if result.throughput_fps is None:
         value = "no throughput"
     else:
@@ -40,26 +42,67 @@ def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
     )
     lost = loss_by_direction(result.losses) if result.goal.loss_ratio else None
     lines = [
-        f"Throughput{loss}: {value}; {profile.frames}, {profile.protocol}, {profile.address_words}"
-        f" ({profile.plan.label}); "
-        f"theoretical limit {describe_limit(profile)}.",
-        f"Outcome: {describe_outcome(result)}.",
+        f"Throughput{loss}: {value}; {describe_conditions(profile)}.",
+        f"Outcome: {describe_outcome(document, trials)}.",
         *([] if lost is None else [f"Lost at that load: {lost}."]),
         *profile.sent_lines,
     ]
     if profile.single_pair is not None:
         lines.append(profile.single_pair.line(result))
     lines += filling_lines(result)
-    lines += dut_lines(profile)
-    lines += verification_lines(result.goal)
-    lines += start_lines(result.goal)
-    lines += ceiling_lines(result.goal, profile)
-    lines += patience_lines(result.goal)
-    lines += trials_lines(
-        [trial.result for trial in result.trials], is_decided=result.outcome is not Outcome.TESTER_LIMIT
+    lines += dut_lines(profile.dut)
+    lines += note_lines(document)
+    lines += trials_lines(trials, is_decided=result.outcome is not Outcome.TESTER_LIMIT)
+    return [*lines, *deviation_lines(document)]
+
+
+def describe_outcome(document: Mapping[str, Any], trials: Sequence[TrialResult]) -> str:
+    """How a search ended, in a sentence.
+
+    Args:
+        document: Of a throughput, or of a maximum connection establishment rate.
+    """
+    goal = mapping(document, "goal")
+    upper_fps = number(document, "upper_fps_per_direction") or number(document, "failed_per_second")
+    max_fps = number(goal, "max_fps") or 0.0
+    passed = (
+        f"Highest load passed: {show(_highest_passed_fps(trials, upper_fps), _per_direction, none='none')}"
     )
-    lines += [deviation.line for deviation in search_deviations(result, profile)]
-    return lines
+    match document.get("outcome"):
+        case Outcome.FOUND:
+            return "found" + ("" if upper_fps is None else f"; {format_count(upper_fps)} fps failed")
+        case Outcome.AT_OR_ABOVE_MAXIMUM:
+            return f"at or above the maximum of {_per_direction(max_fps)}: the limit was not reached"
+        case Outcome.BELOW_MINIMUM:
+            min_fps = number(goal, "min_fps") or LEAST_SHARE * max_fps
+            return f"below the minimum of {_per_direction(min_fps)}: no load passed"
+        case Outcome.TESTER_LIMIT if goal.get("is_max_testers") is True and max_fps == number(
+            document, "throughput_fps_per_direction"
+        ):
+            return (
+                f"tester limit: the tester's own ceiling of {_per_direction(max_fps)} passed, and no higher"
+                " load was tried"
+            )
+        case Outcome.TESTER_LIMIT:
+            offered_fps = max((trial.offered_fps for trial in trials if trial.is_valid), default=None)
+            causes = describe_causes(causes_of_invalid(trials)) or "INVALID trials"
+            return (
+                f"tester limit: the tester itself could not keep the load ({causes}). {passed}; highest load"
+                f" offered in a valid trial: {show(offered_fps, _per_direction, none='none')}"
+            )
+        case Outcome.STOPPED:
+            return f"stopped before the end. {passed}"
+        case _:
+            return words(document, "outcome")
+
+
+def _highest_passed_fps(trials: Sequence[TrialResult], upper_fps: float | None) -> float | None:
+    passed = (trial.intended_fps for trial in trials if trial.is_pass)
+    return max((fps for fps in passed if upper_fps is None or fps < upper_fps), default=None)
+
+
+def _per_direction(fps: float) -> str:
+    return f"{format_count(fps)} fps per direction"
 
 
 def filling_lines(result: ThroughputResult) -> list[str]:
@@ -77,59 +120,6 @@ def filling_lines(result: ThroughputResult) -> list[str]:
     ]
 
 
-def last_invalid_line(trials: Sequence[TrialResult]) -> str:
-    """The last line of a test that ended because the tester could not keep its load."""
-    reasons = "; ".join(reason.text for reason in join_directions(trials[-1].reasons))
-    return (
-        f"The last trial was INVALID: {reasons}. This tester cannot keep this load,"
-        " which says nothing about the DUT."
-    )
-
-
-def trials_lines(
-    trials: Sequence[TrialResult], *, what: str = "Trials", is_decided: bool = False
-) -> list[str]:
-    """How many trials of each verdict, what the tester showed of itself in them, and what to do if it did not
-    keep a load.
-
-    Args:
-        is_decided: The result does not depend on loads that the tester did not keep.
-    """
-    counts = ", ".join(
-        f"{sum(trial.verdict is verdict for trial in trials)} {verdict}" for verdict in Verdict
-    )
-    return [
-        f"{what}: {len(trials)} ({counts}). Tester: {WorstTesterFigures.of(trials)}.",
-        *([] if is_decided else next_lines(trials)),
-    ]
-
-
-def dut_lines(profile: Profile) -> list[str]:
-    """What the testbed file states of the DUT, what was read there, and what neither states (SEED-81,
-    SEED-84)."""
-    if profile.dut is None:
-        return []
-    known = {name: value for name, value in profile.dut.items() if value is not None}
-    read = "; ".join(
-        f"{_words(name)}: {value.removesuffix(READ_THERE)}"
-        for name, value in known.items()
-        if value.endswith(READ_THERE)
-    )
-    told = "; ".join(
-        f"{_words(name)}: {value}" for name, value in known.items() if not value.endswith(READ_THERE)
-    )
-    missing = ", ".join(_words(name) for name, value in profile.dut.items() if value is None)
-    lines = [f"DUT, according to the testbed file: {told}."] if told else []
-    lines += [f"DUT, as read there: {read}."] if read else []
-    return lines + (
-        [f"Not stated for the DUT ([dut.facts] in the testbed file): {missing}."] if missing else []
-    )
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
 def loss_by_direction(losses: Mapping[str, DirectionLoss]) -> str | None:
     """`forward 0.9 % (5,400 of 600,000 frames), reverse 0 % (...)`: a loss ratio is over both together
     (MLR-03). None: no result."""
@@ -142,15 +132,38 @@ def loss_by_direction(losses: Mapping[str, DirectionLoss]) -> str | None:
     return each + together if each else None
 
 
-def verification_lines(goal: ThroughputGoal) -> list[str]:
-    """How a lossy trial came to count, if not as in RFC 2544."""
-    if goal.loss_verifications == 0:
+def read_losses(document: Mapping[str, Any]) -> dict[str, DirectionLoss]:
+    """What each direction lost at the load that a search reports; empty where the document does not state
+    it."""
+    return {
+        direction: DirectionLoss(
+            lost_frames=whole(loss, "lost_frames"), offered_frames=whole(loss, "offered_frames")
+        )
+        for direction, loss in by_direction(document, "loss_by_direction")
+    }
+
+
+def note_lines(document: Mapping[str, Any]) -> list[str]:
+    """How the search differed from the usual one."""
+    goal = mapping(document, "goal")
+    return [*verification_lines(goal), *start_lines(goal), *ceiling_lines(document), *patience_lines(goal)]
+
+
+def verification_lines(goal: Mapping[str, Any]) -> list[str]:
+    """How a lossy trial came to count, if not as in RFC 2544.
+
+    Args:
+        goal: Document of the search's goal.
+    """
+    verifications = whole(goal, "loss_verifications")
+    if verifications == 0:
         return []
-    times = "a repetition" if goal.loss_verifications == 1 else f"{goal.loss_verifications} repetitions"
+    times = "a repetition" if verifications == 1 else f"{verifications} repetitions"
+    plain = number(goal, "plain_loss_ratio")
     which = (
         "A lossy trial"
-        if goal.plain_loss_ratio == 1
-        else f"A trial with a loss of up to {format_ratio(goal.plain_loss_ratio)}"
+        if plain is None or plain == 1
+        else f"A trial with a loss of up to {format_ratio(plain)}"
     )
     return [
         f"{which} counted after {times} also had too much loss (loss verification, ETSI"
@@ -158,48 +171,43 @@ def verification_lines(goal: ThroughputGoal) -> list[str]:
     ]
 
 
-def start_lines(goal: ThroughputGoal) -> list[str]:
+def start_lines(goal: Mapping[str, Any]) -> list[str]:
     """Where the search began, if not at the maximum (MLR-13)."""
-    if goal.known_fps is None:
+    known_fps = number(goal, "known_fps")
+    if known_fps is None:
         return []
-    known = f"{format_count(goal.known_fps)} fps per direction, known from before"
+    known = f"{_per_direction(known_fps)}, known from before"
     return [f"The search began at {known}, not at the maximum (MLR-13); both bounds were verified again."]
 
 
-def patience_lines(goal: Goal) -> list[str]:
+def patience_lines(goal: Mapping[str, Any]) -> list[str]:
     """How often INVALID trials were repeated, if not as usual."""
+    retries, patience = number(goal, "invalid_retries"), number(goal, "patience")
     usual = (DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE)
-    if (goal.invalid_retries, goal.patience) == usual:
+    if retries is None or patience is None or (retries, patience) == usual:
         return []
     return [
-        f"INVALID trials were repeated up to {goal.invalid_retries} times, trials that were"
-        f" spoiled by a brief disturbance and confirming trials up to {goal.patience} times"
+        f"INVALID trials were repeated up to {retries} times, trials that were"
+        f" spoiled by a brief disturbance and confirming trials up to {patience} times"
         f" (defaults: {usual[0]} and {usual[1]})."
     ]
 
 
-def ceiling_lines(goal: Goal, profile: Profile) -> list[str]:
+def ceiling_lines(document: Mapping[str, Any]) -> list[str]:
     """Where the tester's own ceiling had a say in where the search began, or should have had one (MLR-14)."""
-    ceiling = profile.ceiling
-    if ceiling is None:
+    ceiling, max_fps = mapping(document, "ceiling"), number(mapping(document, "goal"), "max_fps")
+    ceiling_fps = number(ceiling, "rate_fps_per_direction")
+    if ceiling_fps is None or max_fps is None:
         return []
-    when = "found before this search" if ceiling.is_new else ceiling.found_when
-    known = f"the tester's own ceiling of {format_count(ceiling.rate_fps)} fps per direction, {when}"
-    if goal.max_fps <= ceiling.rate_fps:
+    known_ceiling = KnownCeiling(rate_fps=ceiling_fps, above_fps=None, found_at=text(ceiling, "found_at"))
+    when = "found before this search" if ceiling.get("is_new") is True else known_ceiling.found_when
+    known = f"the tester's own ceiling of {_per_direction(ceiling_fps)}, {when}"
+    if max_fps <= ceiling_fps:
         return [f"The search began at {known}: this tester cannot keep a higher load (MLR-14)."]
-    maximum = f"{format_count(goal.max_fps)} fps per direction"
     return [
-        f"The search began at {maximum}, above {known}: INVALID trials above that are caused"
+        f"The search began at {_per_direction(max_fps)}, above {known}: INVALID trials above that are caused"
         " by the tester (MLR-14)."
     ]
-
-
-def describe_limit(profile: Profile) -> str:
-    """Item (c) of R2544-23."""
-    if profile.theoretical_fps is None:
-        return "unknown, because the ports do not know their line rate"
-    of = "" if profile.line_rate_bps is None else f" ({format_line_rate(profile.line_rate_bps)})"
-    return f"{format_count(profile.theoretical_fps)} fps per direction{of}"
 
 
 def describe_load(rate_fps: float) -> str:

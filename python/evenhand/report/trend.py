@@ -19,6 +19,7 @@ from evenhand.procedure.descriptor import show_number
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_words import show_size, show_value
 from evenhand.report.plain import visible
+from evenhand.report.sentences import WHY_BOUND
 from evenhand.run.campaign_record import AT_LEAST
 from evenhand.spec.point import Point
 
@@ -38,9 +39,8 @@ APART = (
     " run shows whether it was the first of a new level."
 )
 BOUNDS = (
-    f"`{AT_LEAST.strip()}`: a lower bound, because the highest load that was tried passed, or the tester"
-    " could not keep a higher one. It counts as what it is: between two lower bounds no change can be seen;"
-    " between one and a number, only a fall from the bound or a rise to it."
+    f"`{AT_LEAST.strip()}`: a lower bound, because {WHY_BOUND}. It counts as what it is: between two lower"
+    " bounds no change can be seen; between one and a number, only a fall from the bound or a rise to it."
 )
 GAPS = "A gap is a run that has no number at that point."
 

@@ -18,7 +18,7 @@ from evenhand.search.head import Role, SearchHead
 from evenhand.search.losses import DirectionLoss, sum_of_losses
 from evenhand.search.mlr import find_goals
 from evenhand.search.mlr_goals import MlrGoal, MlrGoals
-from evenhand.search.mlr_result import GoalResult, MlrResult, describe_goal_outcome
+from evenhand.search.mlr_result import GoalResult, MlrResult
 from evenhand.search.model import (
     DEFAULT_INVALID_RETRIES,
     DEFAULT_PATIENCE,
@@ -30,7 +30,6 @@ from evenhand.search.model import (
     ThroughputResult,
     TrialFinished,
     TrialStarted,
-    describe_outcome,
     is_outcome_at_least,
 )
 from evenhand.search.search_trial import Purpose, SearchTrial
@@ -68,8 +67,6 @@ __all__ = [
     "Tst009Goal",
     "classify",
     "conditional_loss_ratio",
-    "describe_goal_outcome",
-    "describe_outcome",
     "find_goals",
     "find_largest",
     "find_tester_ceiling",

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from evenhand.base.units import format_count
 from evenhand.search.attempts import Uncharged, uncharged_attempts
 from evenhand.search.losses import DirectionLoss, losses_document, losses_in
 from evenhand.search.mlr_goals import MlrGoal, MlrGoals
@@ -177,29 +176,3 @@ class MlrResult:
             ),
             "goal": self.goal.to_document(),
         }
-
-
-def describe_goal_outcome(result: GoalResult, goals: MlrGoals) -> str:
-    """One sentence for people (MLR-10)."""
-    match result.outcome:
-        case Outcome.FOUND:
-            return "regular"
-        case Outcome.AT_OR_ABOVE_MAXIMUM:
-            return (
-                f"irregular: at or above the maximum of {format_count(goals.max_fps)} fps, the limit was"
-                " not reached"
-            )
-        case Outcome.BELOW_MINIMUM:
-            return f"irregular: below the minimum of {format_count(goals.lowest_fps)} fps"
-        case Outcome.TESTER_LIMIT if goals.is_max_testers and result.lower_fps == goals.max_fps:
-            return (
-                f"irregular: at or above the tester's own ceiling of {format_count(goals.max_fps)} fps, no"
-                " higher load was tried"
-            )
-        case Outcome.TESTER_LIMIT:
-            return (
-                "irregular: tester limit, every trial at a load between the bounds was INVALID, so the"
-                " bounds get no closer"
-            )
-        case Outcome.STOPPED:
-            return "irregular: stopped before the end"

@@ -9,12 +9,12 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from evenhand.base.errors import RequestError
-from evenhand.base.units import format_count, format_duration, format_rate
+from evenhand.base.units import format_duration, format_rate
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.search.attempts import Uncharged, uncharged_attempts
 from evenhand.search.losses import DirectionLoss, losses_document, losses_in
 from evenhand.search.search_trial import Purpose, SearchTrial
-from evenhand.trial import TrialResult, Verdict, causes_of_invalid, describe_causes
+from evenhand.trial import TrialResult, Verdict
 
 FULL_LENGTH_S = 60.0
 """R2544-20."""
@@ -338,41 +338,3 @@ class ThroughputResult:
             "uncharged": None if self.uncharged is None else self.uncharged.to_document(),
             "goal": self.goal.to_document(),
         }
-
-
-def describe_outcome(result: ThroughputResult) -> str:
-    """One sentence for people."""
-    upper = "" if result.upper_fps is None else f"; {format_count(result.upper_fps)} fps failed"
-    passed, offered = (
-        "none" if rate is None else f"{format_count(rate)} fps per direction"
-        for rate in (result.highest_passed_fps, result.highest_offered_fps)
-    )
-    match result.outcome:
-        case Outcome.FOUND:
-            return f"found{upper}"
-        case Outcome.AT_OR_ABOVE_MAXIMUM:
-            return (
-                f"at or above the maximum of {format_count(result.goal.max_fps)} fps per direction: the"
-                " limit was not reached"
-            )
-        case Outcome.BELOW_MINIMUM:
-            return (
-                f"below the minimum of {format_count(result.goal.lowest_fps)} fps per direction: no load"
-                " passed"
-            )
-        case Outcome.TESTER_LIMIT if result.is_ceiling_reached:
-            return (
-                f"tester limit: the tester's own ceiling of {format_count(result.goal.max_fps)} fps per"
-                " direction passed, and no higher load was tried"
-            )
-        case Outcome.TESTER_LIMIT:
-            causes = (
-                describe_causes(causes_of_invalid(trial.result for trial in result.trials))
-                or "INVALID trials"
-            )
-            return (
-                f"tester limit: the tester itself could not keep the load ({causes}). Highest"
-                f" load passed: {passed}; highest load offered in a valid trial: {offered}"
-            )
-        case Outcome.STOPPED:
-            return f"stopped before the end. Highest load passed: {passed}"

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as tables read them: documents, live or stored, with what tells them apart where a table has
+several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evenhand.base.table import Cell, Column, Table, make_table
+from evenhand.base.units import format_count, format_duration
+from evenhand.plan import FrameSize, Imix, parse_imix
+from evenhand.procedure import Statistics
+from evenhand.report.page_words import NONE
+from evenhand.report.plain import visible
+from evenhand.trial import Reason, TrialResult, join_directions
+
+MOST = 1e100
+"""A larger number is a file's mistake, or its malice; the square of this one is still a number."""
+SIZE = "#frame size, octets"
+"""Title of the label that every result has."""
+FOLDED = ("suite", "protocol", "addresses", "media", "rate", SIZE.removeprefix("#"))
+"""Columns that a table does without where all rows have the same there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultEntry:
+    """One result of a procedure."""
+
+    document: Mapping[str, Any]
+    """As `--json` of the verb has it, or the part of it that a run file has."""
+    value: float | None = None
+    """The figure of the procedure, if it ended with one."""
+    trials: Sequence[TrialResult] = ()
+    """All that were made for it, in order; empty if they are not at hand."""
+    own_loop: TrialResult | None = None
+    """The trial of the tester's own loop before a test of delays; None if there is none, or not at hand."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Cells of the columns that tell results apart, by the titles of these columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatedEntry:
+    """What was measured several times under the same conditions."""
+
+    repetitions: Sequence[Mapping[str, Any]]
+    """Documents of its results."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def table_of(
+    entries: Iterable[tuple[Mapping[str, str], Iterable[Sequence[str | Cell]]]],
+    titles: Sequence[str | Column],
+    *,
+    title: str,
+    caption: str = "",
+    fold: Sequence[str] = (),
+    leave_out: Sequence[str] = (),
+) -> Table:
+    """
+    Args:
+        entries: For each result its labels, and its rows below these titles.
+        fold: As in `make_table`; labels are folded in any case.
+        leave_out: Titles of columns that there is no room for.
+    """
+    made = [(labels, [*rows]) for labels, rows in entries]
+    names = [*dict.fromkeys(name for labels, _ in made for name in labels)]
+    found = make_table(
+        [*names, *titles],
+        [[*(labels.get(name, "") for name in names), *row] for labels, rows in made for row in rows],
+    )
+    kept = [n for n, column in enumerate(found.columns) if column.title not in leave_out]
+    return make_table(
+        [found.columns[n] for n in kept],
+        [[row[n] for n in kept] for row in found.rows],
+        caption=caption,
+        title=title,
+        fold=(*FOLDED, *fold),
+    )
+
+
+def size_label(size: FrameSize) -> dict[str, str]:
+    """`64`; of a sequence its mean, and which it is."""
+    return {SIZE: f"{float(size.mean):.6g} ({size})" if isinstance(size, Imix) else str(size)}
+
+
+def size_of(document: Mapping[str, Any]) -> dict[str, str]:
+    """The label of a whole document; empty for the part of it that the run file of a verb has."""
+    imix = document.get("imix") or mapping(document, "mix").get("imix")
+    if imix:
+        return size_label(parse_imix(str(imix)))
+    size = number(document, "frame_size")
+    return {} if size is None else size_label(int(size))
+
+
+def mapping(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Empty where the document has none, as of earlier versions or of others."""
+    found = document.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def mappings(document: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """The same of a list of them."""
+    found = document.get(key)
+    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list | tuple) else []
+
+
+def number(document: Mapping[str, Any], key: str) -> float | None:
+    """None where the document has none that can be shown."""
+    found = document.get(key)
+    is_number = isinstance(found, int | float) and not isinstance(found, bool) and abs(found) <= MOST
+    return found if is_number else None
+
+
+def whole(document: Mapping[str, Any], key: str) -> int:
+    """0 where the document has none."""
+    return int(number(document, key) or 0)
+
+
+def text(document: Mapping[str, Any], key: str) -> str:
+    """A text of the document, as it may be shown; empty where it has none."""
+    found = document.get(key)
+    return visible(found) if isinstance(found, str) else ""
+
+
+def words(document: Mapping[str, Any], key: str) -> str:
+    """A name of the document, such as `tester_limit`, with spaces."""
+    return text(document, key).replace("_", " ")
+
+
+def read_reasons(document: Mapping[str, Any]) -> str:
+    """Why a trial was INVALID; empty where the document does not state it."""
+    found = [
+        Reason(code=str(each.get("code")), text=visible(str(each.get("text"))))
+        for each in mappings(document, "reasons")
+    ]
+    return "; ".join(reason.text for reason in join_directions(found))
+
+
+def by_direction(document: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What it has under that key of each direction."""
+    for direction in mapping(document, key):
+        yield visible(direction), mapping(mapping(document, key), direction)
+
+
+def show(value: float | None, write: Callable[[float], str], bound: str = "", *, none: str = NONE) -> str:
+    """`bound` comes before a number, `none` in place of one."""
+    return none if value is None else bound + write(value)
+
+
+def show_fps(value: float) -> str:
+    """`638,671 fps`."""
+    return f"{format_count(value)} fps"
+
+
+def show_time(value_s: float) -> str:
+    """`0 s`, `12.5 us`."""
+    return "0 s" if value_s == 0 else format_duration(value_s)
+
+
+def show_percentiles(statistics: Statistics, write: Callable[[float], str]) -> list[str]:
+    """The 1st and the 99th; one value has none."""
+    return (
+        [NONE, NONE]
+        if statistics.count < 2
+        else [write(statistics.percentile_1), write(statistics.percentile_99)]
+    )
