@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console, RenderableType
+from rich.console import Console
 
+from evenhand.base.terminal_table import Printable, rendered
 from evenhand.plan import make_plan
 from evenhand.procedure import (
     Profile,
@@ -55,9 +56,9 @@ def found(
     )
 
 
-def shown(renderable: RenderableType, width: int = 400) -> str:
+def shown(renderable: Printable, width: int = 400) -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(renderable)
+    console.print(rendered(renderable))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

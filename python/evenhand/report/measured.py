@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.report.mlr import search_tables
@@ -36,7 +37,8 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
             counts = ", ".join(
                 f"{sum(t.result.verdict is verdict for t in search.trials)} {verdict}" for verdict in Verdict
             )
-            tables = [trials_table(search.trials)] if search.end is None else search_tables(search.end)
+            trials = FittedTable.of(trials_table(search.trials))
+            tables = [trials] if search.end is None else search_tables(search.end)
             parts += [*tables, Text(f"Trials: {len(search.trials)} ({counts}).")]
             continue
         assert not isinstance(search.end, MlrResult)
@@ -55,9 +57,11 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
             else f"Throughput: {least}{format_count(result.throughput_fps)} fps per direction. "
         )
         parts += [
-            trials_table(
-                search.trials,
-                title=f"Trials of {search.name}" if search.name != THROUGHPUT.name else "Trials",
+            FittedTable.of(
+                trials_table(
+                    search.trials,
+                    title=f"Trials of {search.name}" if search.name != THROUGHPUT.name else "Trials",
+                )
             ),
             Text(f"{value}Outcome: {describe_outcome(result)}. Trials: {len(result.trials)} ({counts})."),
         ]

@@ -24,7 +24,7 @@ from evenhand.search import GoalResult, MlrResult, Outcome, SearchResult, descri
 
 def search_tables(result: SearchResult, *, title: str = "Trials") -> list[Table]:
     """All trials, and for `mlr` all goals."""
-    trials = trials_table(result.trials, title=title)
+    trials = FittedTable.of(trials_table(result.trials, title=title))
     return [trials, goals_table(result)] if isinstance(result, MlrResult) else [trials]
 
 

@@ -17,7 +17,7 @@ from evenhand.analysis import compare_testbeds, values_by_testbed
 from evenhand.analysis.inside import seen_at
 from evenhand.analysis.words import join
 from evenhand.base.locks import holder_of
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.terminal_table import FittedTable, rendered
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.plan import ONE_EACH, SideCounts
 from evenhand.procedure import Statistics
@@ -266,7 +266,7 @@ def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[Rende
 def _search_report(search: StoredSearch) -> Iterator[RenderableType]:
     yield _line(f"{search.name} ({search.kind}), {search.outcome or 'cut short'}:")
     if search.trials:
-        yield trials_table(search.trials, title=None)
+        yield rendered(trials_table(search.trials, title=""))
     # Once for all trials, in the words of a single one: nearly always it is the same.
     for allowed in dict.fromkeys(allowed_loss(trial.result) for trial in search.trials):
         if allowed:
