@@ -75,7 +75,7 @@ def test_headings_fold_no_further_than_they_must(width: int, headings: int) -> N
 
 def test_all_tables_are_of_this_kind() -> None:
     """What Rich's own tables cut is found out by users with small terminals only."""
-    made = re.compile(r"(?<![\w.])Table\(.")
+    made = re.compile(r"(?<![\w.])(?:Table|Grid)\(.")
     others = [
         path
         for path in PYTHON.rglob("*.py")

@@ -40,8 +40,6 @@ OTHER_WORDS = {
     ("report/page_tables.py", "pdv"): "a figure of the engine's documents",
     ("report/delay.py", "latency"): "a figure of the engine's documents",
     ("report/delay.py", "pdv"): "a figure of the engine's documents",
-    ("report/suite.py", "loss"): "the heading of a column",
-    ("report/trials.py", "loss"): "the heading of a column",
     ("report/loss.py", "loss"): "the heading of a column",
     ("report/back_to_back.py", "throughput"): "the heading of a column",
     ("search/model.py", "throughput"): "what a search looks for, in its sentences",

@@ -20,7 +20,7 @@ from evenhand.report.figures_throughput import addresses_picture
 from evenhand.report.page import render_page
 from evenhand.report.page_facts import host_facts
 from evenhand.report.page_figures import pictures_of
-from evenhand.report.page_head import dut_line, headline_figures, summary_table
+from evenhand.report.page_head import dut_line, folded_summary, headline_figures
 from evenhand.report.page_words import version_of_plan
 from evenhand.report.summary import (
     COLUMNS,
@@ -58,7 +58,7 @@ def test_page_csv_markdown_and_latex_have_the_same_rows() -> None:
     record = both()
     rows = summary_rows(record)
     assert len(rows) == 6
-    shown = summary_table(record)
+    shown = folded_summary(record)
     assert shown is not None
     kept = [column.title for column in shown.columns]
     assert [tuple(cell.text.replace("\N{NO-BREAK SPACE}", " ") for cell in row) for row in shown.rows] == [
@@ -96,7 +96,7 @@ def test_no_column_says_that_nothing_is_stated() -> None:
     """Readers need no column of it; the CSV has the same columns each time."""
     plain = curve("gateway-v4", "old", {1: 6e5, 16: 5e6})
     unstated = record_of(replace(found, point=replace(found.point, hash_type=None)) for found in plain)
-    shown = summary_table(unstated)
+    shown = folded_summary(unstated)
     assert shown is not None
     assert "hash" not in [column.title for column in shown.columns]
     assert "hash" not in shown.caption
@@ -279,7 +279,7 @@ def test_words_of_the_kernel_are_shown_as_people_write_them() -> None:
 
 def test_a_campaign_without_a_result_has_no_headline() -> None:
     assert headline_figures(record_of([])) == []
-    assert summary_table(record_of([])) is None
+    assert folded_summary(record_of([])) is None
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,13 @@ from evenhand.report.page_facts import (
     traffic_table,
 )
 from evenhand.report.page_figures import Pictures, pictures_of
-from evenhand.report.page_head import dut_line, first_verdicts, head_verdicts, headline_figures, summary_table
+from evenhand.report.page_head import (
+    dut_line,
+    first_verdicts,
+    folded_summary,
+    head_verdicts,
+    headline_figures,
+)
 from evenhand.report.page_inside import inside_of
 from evenhand.report.page_points import CEILING, count_trials, shown_hooks, shown_suites, trials_left_out
 from evenhand.report.page_tables import (
@@ -148,7 +154,7 @@ def render_page(record: CampaignRecord, analysis: Analysis, *, refresh_s: int | 
         dut=dut_line(record),
         verdicts=head_verdicts(analysis),
         headlines=headline_figures(record),
-        summary_table=summary_table(record),
+        summary_table=folded_summary(record),
         summary=_summary(record),
         progress=_progress(record, refresh_s),
         first=[

@@ -179,14 +179,13 @@ def _shown_point(
     found: PointRecord, point_id: str, among: Sequence[Point], *, with_trials: bool
 ) -> ShownPoint:
     point = found.point
-    several = "" if len(found.values) < 2 else show_range(found)
     finished = [repetition for repetition in found.repetitions if repetition.finished_at is not None]
     state, style = _state(found, len(finished))
     return ShownPoint(
         id=point_id,
         name=_name(point, among),
         median=show_median(found),
-        range=several or NONE,
+        range=show_range(found) or NONE,
         state=state,
         style=style,
         reason=found.reason or "",

@@ -107,7 +107,8 @@ FOUND_BY = {"levels": "levels", "compare": "comparison with the run before"}
 
 
 def points_table(trend: Trend, link: Link | None = None) -> Table:
-    """A row for each point: its last number, and since when it has been so."""
+    """A row for each point: its last number, and since when it has been so; on a page, which has links, also
+    where it was measured."""
     rows = []
     for point, name in zip(trend.points, _names(trend, link), strict=True):
         level = point.levels[-1] if point.levels else None
@@ -120,10 +121,15 @@ def points_table(trend: Trend, link: Link | None = None) -> Table:
                 "-" if level is None else f"{bound}{show_number(level.median, point.figure)}",
                 "-" if level is None else show_begun(trend.runs[level.first_run]),
                 f"{len(point.measured)} of {len(trend.runs)}",
-                visible(", ".join(f"{key} {value}" for key, value in point.testbed.items())),
+                *(
+                    []
+                    if link is None
+                    else [", ".join(f"{key} {value}" for key, value in point.testbed.items())]
+                ),
             ]
         )
-    titles = ("point", "unit", "#latest", "#level", "since", "#runs with a number", "testbed")
+    titles = ["point", "unit", "#latest", "#level", "since", "#runs with a number"]
+    titles += [] if link is None else ["testbed"]
     return make_table(titles, rows, title="Points", fold=("unit", "testbed"))
 
 
