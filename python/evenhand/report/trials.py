@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from evenhand.base.table import Cell, Column, Table, make_table
-from evenhand.base.units import format_count, format_duration, format_ratio
+from evenhand.base.units import format_count, format_duration, format_rate, format_ratio
 from evenhand.report.page_words import NONE
 from evenhand.report.plain import visible
 from evenhand.run import StoredTrial
@@ -37,13 +37,16 @@ def trials_table(
     """Every trial in order: load, verdict, loss, and why.
 
     Args:
-        loss_over_time: For a page, which has room: draws the loss of a trial. The load that was really
-            offered is then a column too.
+        loss_over_time: For a page: draws the loss of a trial. The table then also has the loads that were
+            really offered, or says that they were the intended ones.
     """
+    is_exact = loss_over_time is None or all(
+        format_rate(trial.result.offered_fps) == format_rate(trial.result.intended_fps) for trial in trials
+    )
     titles: list[str | Column] = [
         "#no.",
         "#load per direction",
-        *([] if loss_over_time is None else ["#offered"]),
+        *([] if is_exact else ["#offered"]),
         "#duration",
         Column("verdict", is_name=True),
         "#loss",
@@ -51,17 +54,19 @@ def trials_table(
         "#p99 latency",
         "what and why",
     ]
-    return make_table(titles, (_row(trial, loss_over_time) for trial in trials), title=title)
+    rows = (_row(trial, is_exact=is_exact, loss_over_time=loss_over_time) for trial in trials)
+    caption = "" if loss_over_time is None or not is_exact else "All loads were offered as intended."
+    return make_table(titles, rows, title=title, caption=caption)
 
 
 def _row(
-    trial: SearchTrial | StoredTrial, loss_over_time: Callable[[TrialResult], Any] | None
+    trial: SearchTrial | StoredTrial, *, is_exact: bool, loss_over_time: Callable[[TrialResult], Any] | None
 ) -> list[str | Cell]:
     result, verdict = trial.result, str(trial.result.verdict)
     return [
         str(trial.number),
         f"{format_count(result.intended_fps)} fps",
-        *([] if loss_over_time is None else [f"{format_count(result.offered_fps)} fps"]),
+        *([] if is_exact else [f"{format_count(round(result.offered_fps))} fps"]),
         describe_sending(result),
         Cell(verdict, verdict),
         Cell(
