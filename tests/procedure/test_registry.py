@@ -7,6 +7,7 @@ import ast
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,7 +19,14 @@ from rich.console import Console
 
 from evenhand.base.option import DURATION, RATE, Option, fill, options_of, values_of
 from evenhand.cli.main import app_of, main
-from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, ThroughputUse
+from evenhand.procedure.descriptor import (
+    Figure,
+    FrameSizes,
+    KnownThroughput,
+    Procedure,
+    Section,
+    ThroughputUse,
+)
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.record import recording
 from evenhand.procedure.registry import PROCEDURES
@@ -157,6 +165,7 @@ SOAK = Procedure(
     make_goal=_goal,
     run=_run,
     figure=Figure(name="frames lost in a long trial", unit="frames", is_higher_better=False),
+    section=Section.BURSTS,
     value_of=_value,
     expected_s=lambda goal, waits_s: goal.duration_s + waits_s,
     expected_parts=_parts,
@@ -244,6 +253,11 @@ def test_a_procedure_of_one_file_is_measured_shown_and_exported(
     )
     assert main(["export", "a.evenhand", "--format", "markdown"]) == 0
     assert soak.figure.name in capsys.readouterr().out
+    assert main(["report", "a.evenhand", "--html", "a.html"]) == 0
+    page = Path("a.html").read_text()
+    sections = dict(re.findall(r'<section id="([a-z-]+)">(.*?)</section>', page, re.DOTALL))
+    assert soak.figure.name in sections[soak.section.anchor]
+    assert Section.OTHERS.anchor not in sections
 
 
 def test_a_result_of_an_unknown_type_is_shown_by_its_figure(soak: Procedure) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from evenhand.analysis import analyse
+from evenhand.procedure.descriptor import Section
 from evenhand.report.curve_drawing import median_places, with_gaps
 from evenhand.report.drawn_curves import DrawnCurve, DrawnPoint
 from evenhand.report.figures import WIDE, draw_inline
@@ -123,7 +124,7 @@ def test_a_point_that_is_being_measured_is_no_point_without_a_number() -> None:
     ended = replace(third, state=PointState.NO_NUMBER, repetitions=(), reason="no")
     for other, is_marked in ((begun, False), (ended, True)):
         record = record_of([first, other], finished_at=None)
-        (picture,) = pictures_of(record, analyse(record)).throughput
+        (picture,) = pictures_of(record, analyse(record)).by_section[Section.THROUGHPUT]
         assert ("no number" in draw_inline(picture)) == is_marked
 
 
@@ -203,7 +204,7 @@ def test_the_dut_of_a_lab_is_named_as_part_of_this_host(own: Any, words: str) ->
 
 
 def test_ipv4_and_ipv6_are_in_one_picture() -> None:
-    (picture,) = pictures_of(both(), analyse(both())).throughput
+    (picture,) = pictures_of(both(), analyse(both())).by_section[Section.THROUGHPUT]
     assert picture.title == "Throughput over the number of addresses: UDP over IPv4 and IPv6, 64 octets"
     drawn = draw_inline(picture)
     assert "old, IPv4" in drawn
@@ -219,7 +220,7 @@ def test_ipv4_and_ipv6_are_in_one_picture_at_the_smallest_frames_of_each() -> No
         for found in record.points
     ]
     record = record_of(points)
-    (picture,) = pictures_of(record, analyse(record)).throughput
+    (picture,) = pictures_of(record, analyse(record)).by_section[Section.THROUGHPUT]
     assert "UDP over IPv4 and IPv6, 64 octets and 84 octets" in picture.title
     assert "new, IPv6, 84 octets" in draw_inline(picture)
     assert "theoretical" not in picture.caption
