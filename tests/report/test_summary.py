@@ -22,6 +22,7 @@ from evenhand.report.page import render_page
 from evenhand.report.page_facts import host_facts
 from evenhand.report.page_figures import pictures_of
 from evenhand.report.page_head import dut_line, folded_summary, headline_figures
+from evenhand.report.page_sections import sections_of
 from evenhand.report.page_words import version_of_plan
 from evenhand.report.summary import (
     COLUMNS,
@@ -201,6 +202,13 @@ def test_a_hostile_or_empty_dut_still_gives_a_line() -> None:
 def test_the_dut_of_a_lab_is_named_as_part_of_this_host(own: Any, words: str) -> None:
     bed = {"dut": {"cpu_model": "AMD EPYC"}, "own_dut": own}
     assert dut_line(both(testbeds={"lab": bed})).startswith(words)
+
+
+def test_a_section_whose_only_picture_is_the_first_of_the_page_is_left_out() -> None:
+    pictures = pictures_of(both(), analyse(both()))
+    assert len(pictures.by_section[Section.THROUGHPUT]) == 1
+    anchors = [section.anchor for section in sections_of(both(), pictures)]
+    assert anchors == ["over-time"]
 
 
 def test_ipv4_and_ipv6_are_in_one_picture() -> None:

@@ -136,9 +136,7 @@ def render_page(record: CampaignRecord, analysis: Analysis, *, refresh_s: int | 
             {
                 "id": section.anchor,
                 "title": section.title,
-                "figures": [
-                    show_picture(picture) for picture in section.pictures if picture not in pictures.first
-                ],
+                "figures": [show_picture(picture) for picture in section.pictures],
                 "tables": section.tables,
             }
             for section in sections_of(record, pictures)

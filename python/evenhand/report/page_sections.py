@@ -44,13 +44,13 @@ class PageSection:
 
 
 def sections_of(record: CampaignRecord, pictures: Pictures) -> list[PageSection]:
-    """Those with content."""
+    """Those with content. The first picture of the page is not shown twice."""
     inside = inside_of(record)
     first, *others = (
         PageSection(
             anchor=section.anchor,
             title=section.title,
-            pictures=pictures.by_section[section],
+            pictures=[each for each in pictures.by_section[section] if each not in pictures.first],
             tables=list(_tables(record, section)),
         )
         for section in Section
