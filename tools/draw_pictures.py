@@ -59,7 +59,7 @@ def series_picture() -> bytes:
     from tests.report.campaigns import series_a
 
     record = series_a()
-    return draw_svg_file(pictures_of(record, analyse(record)).throughput[0], follows_theme=True)
+    return draw_svg_file(pictures_of(record, analyse(record)).first[0], follows_theme=True)
 
 
 PICTURES = {"demo.svg": demo_picture, "series.svg": series_picture}

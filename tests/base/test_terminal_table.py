@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base import terminal_table
+from evenhand.base.table import Cell, Column, make_table
+from evenhand.base.terminal_table import FittedTable, Printable
 
 PYTHON = Path(__file__).resolve().parents[2] / "python" / "evenhand"
 REASON = "both directions: 18118 of 78303 frames left more than 500 us after they were due, the worst 8029 us"
@@ -25,10 +27,10 @@ def table() -> FittedTable:
     return made
 
 
-def rendered(made: FittedTable, width: int) -> str:
+def rendered(made: Printable, width: int) -> str:
     console = Console(width=width, color_system=None)
     with console.capture() as capture:
-        console.print(made)
+        console.print(terminal_table.rendered(made))
     return capture.get()
 
 
@@ -73,9 +75,28 @@ def test_headings_fold_no_further_than_they_must(width: int, headings: int) -> N
     )
 
 
+def test_a_table_as_data_is_shown_with_its_caption_and_its_bars_where_there_is_room() -> None:
+    """Texts are shown as they are, also those that look like markup."""
+    made = make_table(
+        [Column("key", is_name=True), "#share", "", "why"],
+        [["[red]", "50 %", Cell("", bar=0.5), Cell("lost", "FAIL")], ["b", "100 %", Cell("", bar=1.0), "-"]],
+        caption="Per direction.",
+        title="Shares",
+    )
+    wide = rendered(made, 60).splitlines()
+    assert wide[0].strip() == "Shares"
+    assert wide[-1].strip() == "Per direction."
+    half, whole = (line.count("█") for line in wide[2:4])
+    assert half == whole // 2 > 5
+    assert wide[2].startswith("[red]")
+    narrow = rendered(made, 22)
+    assert "█" not in narrow
+    assert "50 %" in narrow
+
+
 def test_all_tables_are_of_this_kind() -> None:
     """What Rich's own tables cut is found out by users with small terminals only."""
-    made = re.compile(r"(?<![\w.])Table\(.")
+    made = re.compile(r"(?<![\w.])(?:Table|Grid)\(.")
     others = [
         path
         for path in PYTHON.rglob("*.py")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from evenhand.cli.demo_linux import DUT_RING_FRAMES, PRESET, demo_limits
-from evenhand.cli.demo_points import read_demo
+from evenhand.cli.demo_parts import read_demo
 from evenhand.plan import BOTH_DIRECTIONS, make_plan
 from evenhand.procedure import Profile
 from evenhand.report.suite import SuiteEntry, closing_lines

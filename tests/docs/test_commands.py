@@ -212,7 +212,7 @@ def test_the_check_of_a_host_that_is_shown_has_the_table_of_its_nics(tmp_path: P
     assert table is not None
     heading = re.search(r"^NICs\n(.+)$", shown.text, re.MULTILINE)
     assert heading is not None
-    assert re.split(r" {2,}", heading[1].strip()) == [str(column.header) for column in table.columns]
+    assert re.split(r" {2,}", heading[1].strip()) == [column.title for column in table.columns]
 
 
 def _first_words(text: str) -> list[str]:

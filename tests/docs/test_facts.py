@@ -20,7 +20,7 @@ import pytest
 import evenhand
 from evenhand.base.units import parse_duration, parse_ratio
 from evenhand.cli import demo_linux, demo_reference
-from evenhand.cli.demo_points import read_demo
+from evenhand.cli.demo_parts import read_demo
 from evenhand.procedure import ceiling
 from evenhand.rig import host, testbed
 from evenhand.rig.testbed.drivers import DRIVERS

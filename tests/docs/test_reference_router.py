@@ -18,7 +18,7 @@ import pytest
 from evenhand.base.errors import HostError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.base.units import format_rate
-from evenhand.cli.demo_points import read_demo
+from evenhand.cli.demo_parts import read_demo
 from evenhand.cli.demo_reference import PRESET, demo_goal
 from evenhand.predict import DeviceModel
 from evenhand.rig.reference.router import RING_LOG2

@@ -20,7 +20,14 @@ from rich.console import Console
 from evenhand.base.option import DURATION, RATE, Option, fill, options_of, values_of
 from evenhand.base.terminal_table import FittedTable
 from evenhand.cli.main import app_of, main
-from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, ThroughputUse
+from evenhand.procedure.descriptor import (
+    Figure,
+    FrameSizes,
+    KnownThroughput,
+    Procedure,
+    Section,
+    ThroughputUse,
+)
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.record import recording
 from evenhand.procedure.registry import PROCEDURES
@@ -40,9 +47,8 @@ OTHER_WORDS = {
     ("report/page_figures.py", "pdv"): "a figure of the engine's documents",
     ("report/delay.py", "latency"): "a figure of the engine's documents",
     ("report/delay.py", "pdv"): "a figure of the engine's documents",
-    ("report/suite.py", "loss"): "the heading of a column",
-    ("report/trials.py", "loss"): "the heading of a column",
     ("report/connections.py", "connections"): "a key of its document",
+    ("report/loss.py", "loss"): "the heading of a column",
     ("report/back_to_back.py", "throughput"): "the heading of a column",
     ("search/model.py", "throughput"): "what a search looks for, in its sentences",
     ("exchange/otg_write.py", "loss"): "a key of OTG",
@@ -159,6 +165,7 @@ SOAK = Procedure(
     make_goal=_goal,
     run=_run,
     figure=Figure(name="frames lost in a long trial", unit="frames", is_higher_better=False),
+    section=Section.BURSTS,
     value_of=_value,
     expected_s=lambda goal, waits_s: goal.duration_s + waits_s,
     expected_parts=_parts,
@@ -248,6 +255,11 @@ def test_a_procedure_of_one_file_is_measured_shown_and_exported(
     )
     assert main(["export", "a.evenhand", "--format", "markdown"]) == 0
     assert soak.figure.name in capsys.readouterr().out
+    assert main(["report", "a.evenhand", "--html", "a.html"]) == 0
+    page = Path("a.html").read_text()
+    sections = dict(re.findall(r'<section id="([a-z-]+)">(.*?)</section>', page, re.DOTALL))
+    assert soak.figure.name in sections[soak.section.anchor]
+    assert Section.OTHERS.anchor not in sections
 
 
 def test_a_result_of_an_unknown_type_is_shown_by_its_figure(soak: Procedure) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from evenhand.base.terminal_table import rendered
 from evenhand.base.units import format_count, format_rate
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel, HashType, predict
@@ -115,7 +116,7 @@ def test_the_share_of_one_pair_is_the_same_number_wherever_it_stands(
     text = f"{100 * share:.1f} %"
     assert f" {text} of what this router can forward" in bias_verdict(compared)[0]
     console = Console(file=io.StringIO(), width=200)
-    console.print(bias_picture(compared))
+    console.print(rendered(bias_picture(compared)))
     assert isinstance(console.file, io.StringIO)
     assert f" {text} " in console.file.getvalue().splitlines()[3]
     page = tmp_path / "demo.html"
@@ -178,7 +179,7 @@ def test_a_search_without_a_number_says_what_passed_and_is_not_called_as_predict
     passed = result.highest_passed_fps
     assert passed is not None
     console = Console(file=io.StringIO(), width=100)
-    console.print(bias_picture(found))
+    console.print(rendered(bias_picture(found)))
     assert isinstance(console.file, io.StringIO)
     assert f">= {format_rate(passed)}" in console.file.getvalue()
     page = tmp_path / "demo.html"

@@ -8,6 +8,7 @@ import io
 import pytest
 from rich.console import Console
 
+from evenhand.base.terminal_table import rendered
 from evenhand.report.campaign_plan import campaign_plan_report
 from evenhand.run.campaign.outline import describe
 from evenhand.spec.file import make_campaign
@@ -18,7 +19,7 @@ from evenhand.spec.presets import preset_names
 def shown(document: dict[str, object], *, width: int = 80) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
     for part in campaign_plan_report(describe(expand(make_campaign(document, where="c.toml")))):
-        console.print(part)
+        console.print(rendered(part))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console, RenderableType
+from rich.console import Console
 
 from evenhand.base.errors import HostError
+from evenhand.base.terminal_table import Printable, rendered
 from evenhand.plan import SIDES, SideName, make_plan
 from evenhand.procedure import DUT_WAY, LOOPED_WAY, CeilingEntry, Profile
 from evenhand.report.check import (
@@ -39,10 +40,10 @@ LONG = (
 )
 
 
-def shown(*renderables: RenderableType, width: int = COLUMNS) -> str:
+def shown(*renderables: Printable, width: int = COLUMNS) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
     for renderable in renderables:
-        console.print(renderable)
+        console.print(rendered(renderable))
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
     assert max(map(len, text.splitlines())) <= width

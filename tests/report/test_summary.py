@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from evenhand.analysis import analyse
+from evenhand.procedure.descriptor import Section
 from evenhand.report.curve_drawing import median_places, with_gaps
 from evenhand.report.drawn_curves import DrawnCurve, DrawnPoint
 from evenhand.report.figures import WIDE, draw_inline
@@ -20,7 +21,8 @@ from evenhand.report.figures_throughput import addresses_picture
 from evenhand.report.page import render_page
 from evenhand.report.page_facts import host_facts
 from evenhand.report.page_figures import pictures_of
-from evenhand.report.page_head import dut_line, headline_figures, summary_table
+from evenhand.report.page_head import dut_line, folded_summary, headline_figures
+from evenhand.report.page_sections import sections_of
 from evenhand.report.page_words import version_of_plan
 from evenhand.report.summary import (
     COLUMNS,
@@ -58,7 +60,7 @@ def test_page_csv_markdown_and_latex_have_the_same_rows() -> None:
     record = both()
     rows = summary_rows(record)
     assert len(rows) == 6
-    shown = summary_table(record)
+    shown = folded_summary(record)
     assert shown is not None
     kept = [column.title for column in shown.columns]
     assert [tuple(cell.text.replace("\N{NO-BREAK SPACE}", " ") for cell in row) for row in shown.rows] == [
@@ -96,7 +98,7 @@ def test_no_column_says_that_nothing_is_stated() -> None:
     """Readers need no column of it; the CSV has the same columns each time."""
     plain = curve("gateway-v4", "old", {1: 6e5, 16: 5e6})
     unstated = record_of(replace(found, point=replace(found.point, hash_type=None)) for found in plain)
-    shown = summary_table(unstated)
+    shown = folded_summary(unstated)
     assert shown is not None
     assert "hash" not in [column.title for column in shown.columns]
     assert "hash" not in shown.caption
@@ -123,7 +125,7 @@ def test_a_point_that_is_being_measured_is_no_point_without_a_number() -> None:
     ended = replace(third, state=PointState.NO_NUMBER, repetitions=(), reason="no")
     for other, is_marked in ((begun, False), (ended, True)):
         record = record_of([first, other], finished_at=None)
-        (picture,) = pictures_of(record, analyse(record)).throughput
+        (picture,) = pictures_of(record, analyse(record)).by_section[Section.THROUGHPUT]
         assert ("no number" in draw_inline(picture)) == is_marked
 
 
@@ -202,8 +204,15 @@ def test_the_dut_of_a_lab_is_named_as_part_of_this_host(own: Any, words: str) ->
     assert dut_line(both(testbeds={"lab": bed})).startswith(words)
 
 
+def test_a_section_whose_only_picture_is_the_first_of_the_page_is_left_out() -> None:
+    pictures = pictures_of(both(), analyse(both()))
+    assert len(pictures.by_section[Section.THROUGHPUT]) == 1
+    anchors = [section.anchor for section in sections_of(both(), pictures)]
+    assert anchors == ["over-time"]
+
+
 def test_ipv4_and_ipv6_are_in_one_picture() -> None:
-    (picture,) = pictures_of(both(), analyse(both())).throughput
+    (picture,) = pictures_of(both(), analyse(both())).by_section[Section.THROUGHPUT]
     assert picture.title == "Throughput over the number of addresses: UDP over IPv4 and IPv6, 64 octets"
     drawn = draw_inline(picture)
     assert "old, IPv4" in drawn
@@ -219,7 +228,7 @@ def test_ipv4_and_ipv6_are_in_one_picture_at_the_smallest_frames_of_each() -> No
         for found in record.points
     ]
     record = record_of(points)
-    (picture,) = pictures_of(record, analyse(record)).throughput
+    (picture,) = pictures_of(record, analyse(record)).by_section[Section.THROUGHPUT]
     assert "UDP over IPv4 and IPv6, 64 octets and 84 octets" in picture.title
     assert "new, IPv6, 84 octets" in draw_inline(picture)
     assert "theoretical" not in picture.caption
@@ -279,7 +288,7 @@ def test_words_of_the_kernel_are_shown_as_people_write_them() -> None:
 
 def test_a_campaign_without_a_result_has_no_headline() -> None:
     assert headline_figures(record_of([])) == []
-    assert summary_table(record_of([])) is None
+    assert folded_summary(record_of([])) is None
 
 
 @pytest.mark.parametrize(

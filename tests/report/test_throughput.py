@@ -10,10 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console, RenderableType
+from rich.console import Console
 
-from evenhand.base.table import Table
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.terminal_table import Printable, rendered
 from evenhand.plan import make_plan
 from evenhand.procedure import (
     Profile,
@@ -57,9 +56,9 @@ def found(
     )
 
 
-def shown(renderable: RenderableType | Table, width: int = 400) -> str:
+def shown(renderable: Printable, width: int = 400) -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(FittedTable.of(renderable) if isinstance(renderable, Table) else renderable)
+    console.print(rendered(renderable))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -258,6 +257,25 @@ def test_every_trial_is_in_the_table_with_verdict_and_reason() -> None:
     assert text.count("FAIL") == 3
     assert text.count("INVALID") == 2
     assert "298112 frames left more than 100 us late" in text
+
+
+def test_a_page_has_the_same_table_of_trials_and_the_loads_that_were_really_offered() -> None:
+    """What a page adds are pictures, and the offered load where it is another one."""
+    trials = as_search_trials(golden_trials())
+    on_terminal = trials_table(trials)
+    on_page = trials_table(trials, loss_over_time=lambda result: f"loss of {result.trial}")
+    assert [column.title for column in on_page.columns if column.title != "offered"] == [
+        column.title for column in on_terminal.columns
+    ]
+    offered, loss = ([c.title for c in on_page.columns].index(t) for t in ("offered", "loss"))
+    assert {row[offered].text for row in on_page.rows} == {
+        f"{round(trial.result.offered_fps):,} fps" for trial in trials
+    }
+    assert [row[loss].spark for row in on_page.rows] == [f"loss of {trial.result.trial}" for trial in trials]
+    passed = [trial for trial in trials if trial.result.is_pass]
+    table = trials_table(passed, loss_over_time=lambda result: "")
+    assert table.caption == "All loads were offered as intended."
+    assert len(table.columns) == len(on_terminal.columns)
 
 
 @pytest.mark.parametrize("result", golden_trials(), ids=lambda r: f"{r.trial}-{r.verdict}")

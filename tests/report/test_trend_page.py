@@ -144,7 +144,7 @@ def test_the_lines_name_each_change_and_since_when() -> None:
     quiet = trend(nights([LEVEL] * 8, noise=0.002))
     assert verdict(quiet) == "No change at 1 point."
     assert changes_table(quiet) is None
-    assert points_table(quiet).row_count == 1
+    assert len(points_table(quiet).rows) == 1
 
 
 def test_a_change_beside_a_lower_bound_says_or_more() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.procedure import DelayTest
 from evenhand.report.campaign_rows import rows_of
-from evenhand.report.page_head import summary_table
+from evenhand.report.page_head import folded_summary
 from evenhand.report.page_points import shown_suites
 from evenhand.report.page_tables import burst_table, latency_table, variation_table
 from evenhand.run.campaign_record import PointRecord
@@ -92,7 +92,7 @@ def test_the_page_says_which_points_rest_on_a_queue_that_was_filling(told: Any) 
         with_result(point(1, [9_000.0, 9_100.0]), {"sustainable_fps_per_direction": told}),
         point(16, [9_000.0]),
     )
-    table = summary_table(found)
+    table = folded_summary(found)
     assert table is not None
     (suite,) = shown_suites(found)
     facts = [dict(shown.facts) for shown in suite.points]

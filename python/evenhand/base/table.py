@@ -21,12 +21,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Text, with a class of the page's style sheet, and perhaps a small picture behind it."""
+    """Text, with a class of the page's style sheet, and perhaps a small picture: behind it on a page, instead
+    of it on a terminal."""
 
     text: str
     style: str = ""
     spark: Any = ""
-    """Markup that is safe."""
+    """Markup that is safe, for a page."""
+    bar: float | None = None
+    """A share of 1: on a terminal a bar, as long as there is room. Without room for a table the text."""
 
 
 Row = Sequence[Cell]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from textwrap import wrap
 from typing import Any, Literal
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
@@ -20,8 +20,30 @@ from evenhand.base import table as data
 LEAST_TEXT = 24
 """Columns that a text needs to be read; a narrower one has its rows stacked."""
 _GAP = 2
-STYLES: Mapping[str, str] = {"PASS": "green", "FAIL": "red", "INVALID": "yellow", "flag": "yellow"}
+BAR_CELLS = 40
+LEAST_BAR_CELLS = 10
+STYLES: Mapping[str, str] = {
+    "PASS": "green",
+    "FAIL": "red",
+    "INVALID": "yellow",
+    "good": "green",
+    "bad": "red",
+    "flag": "yellow",
+    "open": "cyan",
+    "small": "dim",
+    "total": "bold",
+}
 """How a terminal shows the classes of cells (`Cell.style`); others are plain."""
+Printable = RenderableType | data.Table
+"""What a command prints."""
+
+
+def rendered(part: Printable) -> RenderableType:
+    """What Rich can print: a table with its caption below it, anything else as it is."""
+    if not isinstance(part, data.Table):
+        return part
+    table = FittedTable.of(part)
+    return Group(table, Text(part.caption)) if part.caption else table
 
 
 class FittedTable(Table):
@@ -45,12 +67,16 @@ class FittedTable(Table):
     def of(cls, table: data.Table) -> FittedTable:
         """The table, without its caption."""
         made = cls(table.title)
-        for column in table.columns:
+        for place, column in enumerate(table.columns):
+            has_bars = any(row[place].bar is not None for row in table.rows)
             made.add_column(
-                column.title, justify="right" if column.is_number else "left", no_wrap=column.is_name
+                column.title,
+                justify="right" if column.is_number else "left",
+                no_wrap=column.is_name,
+                min_width=LEAST_BAR_CELLS if has_bars else None,
             )
         for row in table.rows:
-            made.add_row(*(Text(cell.text, style=STYLES.get(cell.style, "")) for cell in row))
+            made.add_row(*map(_of_cell, row))
         return made
 
     def add_column(  # type: ignore[override]
@@ -102,6 +128,29 @@ class FittedTable(Table):
                 if _is_shown(of_column[number]):
                     lines.add_row(f"  {_label(column)}", of_column[number])
             yield lines
+
+
+class _Bar:
+    """A bar that is as long as there is room, so that a series stays a table at 80 columns."""
+
+    def __init__(self, share: float, text: str) -> None:
+        self._share, self._text = share, text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(1, min(BAR_CELLS, options.max_width))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        filled = self._share * min(BAR_CELLS, options.max_width)
+        yield "█" * int(filled) + ("▌" if filled % 1 >= 0.5 else "")
+
+
+def _of_cell(cell: data.Cell) -> RenderableType:
+    if cell.bar is not None:
+        return _Bar(cell.bar, cell.text)
+    return Text(cell.text, style=STYLES.get(cell.style, ""))
 
 
 def _least_of(column: Column, console: Console, options: ConsoleOptions) -> int:

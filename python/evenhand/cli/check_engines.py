@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from rich.table import Table
-
 from evenhand.base.errors import HostError
+from evenhand.base.table import Table
 from evenhand.plan import SIDES
 from evenhand.procedure import OpenTester
 from evenhand.report.check import advice_lines, far_lines, host_table, ports_table
@@ -57,9 +56,7 @@ class CheckedEngines:
                 yield f"The host of {title}: {error.what}. {error.next_step}"
                 continue
             self._surveys[engine.name] = survey
-            table = host_table(survey)
-            table.title = f"The host of {title}"
-            yield table
+            yield host_table(survey, title=f"The host of {title}")
             if advice := list(advice_lines(survey)):
                 yield "\n".join(["What to do there", *advice])
 
@@ -85,10 +82,9 @@ class CheckedEngines:
                 )
                 for side in SIDES
             ]
-            table = ports_table(self._ports[engine.name])
-            table.title = f"Ports of {engine_title(engine.name, engine.ssh)}"
-            yield table
-            yield from far_lines(self._ports[engine.name])
+            ports, title = self._ports[engine.name], f"Ports of {engine_title(engine.name, engine.ssh)}"
+            yield ports_table(ports, title=title)
+            yield from far_lines(ports)
             offsets = read_clock_offsets(opened.get("clock_offsets") or ())
             if len(offsets) > 1:
                 yield describe_clock_offsets(offsets)

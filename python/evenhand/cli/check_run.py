@@ -11,10 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.new_file import write_new
+from evenhand.base.table import Table
 from evenhand.base.units import format_duration
 from evenhand.base.version import VERSION
 from evenhand.cli.check_engines import CheckedEngines

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from evenhand.base.terminal_table import rendered
 from evenhand.plan import TOPOLOGIES, AddressPlan, plan_title, plan_warnings
 
 DEFAULT_SEED = 1
@@ -103,11 +104,12 @@ def as_commands_here(text: str) -> str:
 
 
 class _Output(Console):
-    """The commands that a note suggests can be copied as they are."""
+    """Tables fit the terminal, and the commands that a note suggests can be copied as they are."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(
-            *(as_commands_here(part) if isinstance(part, str) else part for part in objects), **options
+            *(as_commands_here(part) if isinstance(part, str) else rendered(part) for part in objects),
+            **options,
         )
 
 

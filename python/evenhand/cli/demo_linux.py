@@ -5,17 +5,14 @@ machine. What it measures is the preset `demo-linux`."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import HostError
-from evenhand.cli.common import err, out, write_json
-from evenhand.cli.demo_points import addresses_in_words, read_demo
-from evenhand.cli.progress.line import ProgressDisplay
-from evenhand.cli.run_options import open_run
+from evenhand.cli.common import out, write_json
+from evenhand.cli.demo_parts import addresses_in_words, demo_document, opened_demo, read_demo
 from evenhand.procedure import Began, Conditions, Measured, OpenTestbed, SinglePair
 from evenhand.procedure.ceiling import record_ceiling
 from evenhand.report.suite import (
@@ -27,7 +24,6 @@ from evenhand.report.suite import (
     suite_table,
 )
 from evenhand.rig import make_lab_setup
-from evenhand.rig.host.facts import read_host_facts, read_versions
 from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.search import TesterCeiling, ThroughputResult, find_tester_ceiling
 from evenhand.spec.point import Point
@@ -74,15 +70,10 @@ def linux_demo(
     entries: list[SuiteEntry] = []
     facts: dict[str, Any] = {}
     ceilings: dict[str, float] = {}
-    with ExitStack() as stack:
-        store = None if run is None else stack.enter_context(open_run(run, host_name=host_name))
-        progress = stack.enter_context(ProgressDisplay(err()))
-        progress.remedy = None
-        progress.say(
-            "Demo: the Linux kernel's router in a network namespace of this machine. No frame leaves the"
-            " machine.",
-            style="bold",
-        )
+    greeting = (
+        "Demo: the Linux kernel's router in a network namespace of this machine. No frame leaves the machine."
+    )
+    with opened_demo(run, host_name=host_name, greeting=greeting) as (store, progress):
         for _, of_plan in groupby(points, key=lambda point: point.plan):
             one_pair, everything = of_plan
             plan = plan_of(everything)
@@ -221,11 +212,7 @@ def _document(
     host_name: bool,
 ) -> dict[str, Any]:
     return {
-        "command": "demo",
-        "dut": {"kind": "linux", "facts": facts},
-        "host": read_host_facts(host_name=host_name),
-        "versions": read_versions(),
-        "run": None if run is None else str(run),
+        **demo_document({"kind": "linux", "facts": facts}, run, host_name=host_name),
         "searches": [entry.to_document() for entry in entries],
         "deviations": [d.to_document() for d in suite_deviations(entries)],
         "tester_ceilings_fps_per_direction": ceilings,

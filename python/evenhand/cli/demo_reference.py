@@ -4,7 +4,6 @@ pair and with many. What it measures is the preset `demo`."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,10 +13,9 @@ from evenhand.base.errors import RequestError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.base.without_folders import without_folders
-from evenhand.cli.common import command_line, err, out, write_json
-from evenhand.cli.demo_points import addresses_in_words, read_demo
+from evenhand.cli.common import command_line, out, write_json
+from evenhand.cli.demo_parts import addresses_in_words, demo_document, opened_demo, read_demo
 from evenhand.cli.progress.line import ProgressDisplay
-from evenhand.cli.run_options import open_run
 from evenhand.plan import BOTH_DIRECTIONS, make_plan
 from evenhand.predict import predict
 from evenhand.procedure import Conditions, OpenTestbed, SinglePair
@@ -84,17 +82,13 @@ def reference_demo(
     elements = campaign.reference.elements
     find_program(ROUTER)  # before anything is set up
     cases: list[BiasCase] = []
-    with ExitStack() as stack:
-        store = None if run is None else stack.enter_context(open_run(run, host_name=host_name))
-        progress = stack.enter_context(ProgressDisplay(err()))
-        progress.remedy = None
-        progress.say(
-            f"Demo: a router of {elements} processing elements inside this machine. It takes"
-            f" {'a minute' if quick else 'two minutes'}, or longer on a busy host. No frame"
-            " leaves the machine. A trial that ends INVALID was spoiled by the tester,"
-            " and is repeated.",
-            style="bold",
-        )
+    greeting = (
+        f"Demo: a router of {elements} processing elements inside this machine. It takes"
+        f" {'a minute' if quick else 'two minutes'}, or longer on a busy host. No frame"
+        " leaves the machine. A trial that ends INVALID was spoiled by the tester,"
+        " and is repeated."
+    )
+    with opened_demo(run, host_name=host_name, greeting=greeting) as (store, progress):
         measured = partial(
             _measure, campaign.reference, seed=seed, engine=engine, store=store, progress=progress
         )
@@ -188,11 +182,7 @@ def _document(
     cases: list[BiasCase], run: Path | None, page: Path | None, *, host_name: bool
 ) -> dict[str, Any]:
     return {
-        "command": "demo",
-        "dut": {"kind": "reference"},
-        "host": read_host_facts(host_name=host_name),
-        "versions": read_versions(),
-        "run": None if run is None else str(run),
+        **demo_document({"kind": "reference"}, run, host_name=host_name),
         "page": None if page is None else str(page),
         **bias_document(cases),
     }

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new, write_new
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Column, make_table
 from evenhand.cli.common import JsonOption, out, write_json
 from evenhand.exchange.otg_read import import_otg
 from evenhand.exchange.outcome import Became, Imported
@@ -153,15 +152,14 @@ def _document(imported: Imported, file: Path, testbed: Path) -> dict[str, object
 
 def _show(imported: Imported, testbed: Path) -> None:
     console = out()
-    table = FittedTable()
-    table.add_column("key", no_wrap=True)
-    table.add_column("value")
-    table.add_column("became", no_wrap=True)
-    table.add_column("here")
     # What the reader must look at comes first; the document has the order of the file.
-    for row in sorted(imported.rows, key=lambda row: _SHOWN_FIRST.index(row.became)):
-        table.add_row(Text(row.key), Text(row.value), str(row.became), Text(row.text))
-    console.print(table)
+    in_order = sorted(imported.rows, key=lambda row: _SHOWN_FIRST.index(row.became))
+    console.print(
+        make_table(
+            [Column("key", is_name=True), "value", Column("became", is_name=True), "here"],
+            ([row.key, row.value, str(row.became), row.text] for row in in_order),
+        )
+    )
     console.print()
     for note in imported.notes:
         console.print(note, markup=False)

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from evenhand import rig
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import write_new
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Column, Table, make_table
 from evenhand.base.units import format_count
 from evenhand.cli.common import (
     DEFAULT_SEED,
@@ -85,10 +84,6 @@ def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output:
     if json_output:
         write_json({"command": "plan show", "plan": plan.title, "address_plan": describe_plan(plan)})
         return
-    table = FittedTable(f"{plan.title} ({plan.figure})")
-    table.add_column("")
-    for side in plan.sides:
-        table.add_column(side.name)
     rows: dict[str, list[str]] = {}
     if plan.left.host_range.network_range is not None:
         rows["networks"] = [format_count(side.host_range.network_count) for side in plan.sides]
@@ -122,10 +117,10 @@ def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output:
             f"{told.ipv6_hosts} to {told.ipv6_hosts_as_ipv4}",
             f"IPv4 hosts to {told.prefix}",
         ]
-    for title, cells in rows.items():
-        table.add_row(title, *cells)
+    titles = ["", *(side.name for side in plan.sides)]
+    shown = ([name, *cells] for name, cells in rows.items())
     console = out()
-    console.print(table)
+    console.print(make_table(titles, shown, title=f"{plan.title} ({plan.figure})"))
     console.print(Traffic(plan=plan).lines()[0], markup=False)
     if plan.fixed_source:
         console.print("Source address of every frame: the first host of its side (--fixed-source).")
@@ -158,16 +153,22 @@ def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
         ]
         write_json({"command": "plan show", "plans": listed})
         return
-    table = FittedTable("Address plans")
-    for title in ("plan", "IP", "hosts", "networks", "from"):
-        table.add_column(
-            title, justify="right" if title in ("hosts", "networks") else "left", no_wrap=title == "plan"
-        )
-    for plan in plans:
-        counts = (plan.left.host_range.count, plan.left.host_range.network_count)
-        table.add_row(plan.title, plan.version_words, *map(format_count, counts), plan.figure)
+    rows = (
+        [
+            plan.title,
+            plan.version_words,
+            format_count(plan.left.host_range.count),
+            format_count(plan.left.host_range.network_count),
+            plan.figure,
+        ]
+        for plan in plans
+    )
     console = out()
-    console.print(table)
+    console.print(
+        make_table(
+            [Column("plan", is_name=True), "IP", "#hosts", "#networks", "from"], rows, title="Address plans"
+        )
+    )
     console.print(
         "Hosts are counted per network and side. For one plan in full: evenhand plan show PLAN", markup=False
     )
@@ -311,20 +312,19 @@ def _drawn(side: PlanSide) -> str:
 
 
 def _frames_table(drawn: list[dict[str, Any]]) -> Table:
-    table = FittedTable()
-    for title in ("sequence", "source", "port", "destination", "port"):
-        table.add_column(title, justify="right" if title in ("sequence", "port") else "left", no_wrap=True)
-    table.add_column("octets without FCS", overflow="fold")  # addresses and ports are never cut
-    for frame in drawn:
-        table.add_row(
+    rows = (
+        [
             str(frame["sequence"]),
             frame["source"],
             str(frame["source_port"]),
             frame["destination"],
             str(frame["destination_port"]),
             frame["octets"],
-        )
-    return table
+        ]
+        for frame in drawn
+    )
+    source, destination = (Column(end, is_name=True) for end in ("source", "destination"))
+    return make_table(["#sequence", source, "#port", destination, "#port", "octets without FCS"], rows)
 
 
 def _encode(drawn: list[dict[str, Any]], frame_format: FrameFormat) -> bytes:

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from evenhand.cli.verbs import Verbs
 from evenhand.procedure.descriptor import Procedure
-from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
+from evenhand.procedure.registry import PROCEDURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,8 @@ def register(app: Verbs, names: Iterable[str]) -> None:
 
 
 def _register_procedure(app: Verbs, name: str, procedure: Procedure) -> None:
-    # The search with one address pair that comes first is the throughput's alone.
-    if procedure is THROUGHPUT:
-        from evenhand.cli.throughput import throughput as verb
+    if procedure.has_own_verb:
+        verb = getattr(import_module(f"evenhand.cli.{name}"), name)
     else:
         from evenhand.cli.measure import verb_of
 

@@ -3,21 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.measure import Measurement
-from rich.table import Table
-
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Cell, Column, Table, make_table
 from evenhand.base.units import format_count, format_rate, format_ratio
 from evenhand.plan import AddressPlan, Traffic
 from evenhand.predict.hosts_needed import EVEN_TOLERANCE, even_limit, maximum_hosts
 from evenhand.predict.loads import Prediction
 from evenhand.predict.model import VERIFICATION_KEY, DeviceModel, round_robin_unevenness, symmetric_key
 
-BAR_CELLS = 40
-LEAST_BAR_CELLS = 10
 _HASHED = {"type1": "addresses", "type2": "addresses and ports"}
 
 
@@ -42,44 +36,23 @@ def describe_model(model: DeviceModel) -> str:
 
 def summary_table(prediction: Prediction) -> Table:
     """A row for each direction, and one for both together, which decides."""
-    table = _table("direction", *_columns(prediction))
-    rows = {direction: prediction.only(direction) for direction in prediction.directions}
-    for name, row in rows.items():
-        table.add_row(f"{name} alone" if len(rows) > 1 else name, *_cells(row))
-    if len(rows) > 1:
-        table.add_row("both together", *_cells(prediction), style="bold")
-    return table
+    each = {direction: prediction.only(direction) for direction in prediction.directions}
+    rows: list[list[str | Cell]] = [
+        [f"{name} alone" if len(each) > 1 else name, *_cells(row)] for name, row in each.items()
+    ]
+    if len(each) > 1:
+        rows.append([Cell(text, "total") for text in ("both together", *_cells(prediction))])
+    return make_table([Column("direction", is_name=True), *_columns(prediction)], rows)
 
 
 def series_table(series: Sequence[Prediction]) -> Table:
     """A row for each number of hosts; the bar is full at the plateau."""
-    table = _table(hosts_title(series[0].plan), *_columns(series[0]), "")
-    table.columns[0].justify = "right"
-    bars = table.columns[-1]
-    bars.justify, bars.no_wrap, bars.min_width = "left", False, LEAST_BAR_CELLS
-    for point in series:
-        table.add_row(
-            format_count(point.plan.hosts.left), *_cells(point), _Bar(float(point.share_of_plateau))
-        )
-    return table
-
-
-class _Bar:
-    """A bar that is as long as there is room, so that a series stays a table at 80 columns."""
-
-    def __init__(self, share: float) -> None:
-        self.share = share
-
-    def __str__(self) -> str:
-        # It says nothing that the share next to it does not: without room for a table it is left out.
-        return ""
-
-    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        return Measurement(1, min(BAR_CELLS, options.max_width))
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        filled = self.share * min(BAR_CELLS, options.max_width)
-        yield "█" * int(filled) + ("▌" if filled % 1 >= 0.5 else "")
+    rows: Iterator[list[str | Cell]] = (
+        # The bar says nothing that the share next to it does not: without room for a table it is left out.
+        [format_count(point.plan.hosts.left), *_cells(point), Cell("", bar=float(point.share_of_plateau))]
+        for point in series
+    )
+    return make_table([f"#{hosts_title(series[0].plan)}", *_columns(series[0]), ""], rows)
 
 
 def even_sentence(plan: AddressPlan, model: DeviceModel, smallest: int | None) -> str:
@@ -130,8 +103,8 @@ def closing_sentence(prediction: Prediction) -> str:
 
 
 def _columns(prediction: Prediction) -> list[str]:
-    absolute = ["throughput per direction", "plateau"] if prediction.model.rate_fps is not None else []
-    return ["busiest / mean", "share of plateau", "busy elements", *absolute]
+    absolute = ["#throughput per direction", "#plateau"] if prediction.model.rate_fps is not None else []
+    return ["#busiest / mean", "#share of plateau", "#busy elements", *absolute]
 
 
 def _cells(prediction: Prediction) -> list[str]:
@@ -144,14 +117,6 @@ def _cells(prediction: Prediction) -> list[str]:
         if rate_fps is not None:
             cells.append(format_rate(rate_fps))
     return cells
-
-
-def _table(first: str, *others: str) -> Table:
-    table = FittedTable()
-    table.add_column(first, no_wrap=True)
-    for name in others:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
 
 
 def _elements(count: int) -> str:

@@ -29,6 +29,7 @@ from evenhand.procedure.descriptor import (
     FrameSizes,
     KnownThroughput,
     Procedure,
+    Section,
     ThroughputUse,
     as_number,
 )
@@ -386,6 +387,7 @@ BACK_TO_BACK = Procedure(
     run_table=_run_table,
     is_always_table=True,
     figure=Figure(name="longest burst", unit="frames", is_higher_better=True),
+    section=Section.BURSTS,
     value_of=_value,
     expected_s=_expected_s,
     expected_parts=_expected_parts,

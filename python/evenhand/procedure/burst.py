@@ -12,7 +12,7 @@ from evenhand.base.option import DURATION, FRAME_COUNTS, RATE, RATIO, Option, va
 from evenhand.base.units import format_count, format_duration
 from evenhand.procedure.burst_goal import BurstGoal
 from evenhand.procedure.burst_result import BurstInterval, BurstIntervals
-from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, as_number
+from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, Section, as_number
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.expected_time import count_of, search_s
 from evenhand.procedure.limits import Retries
@@ -184,6 +184,7 @@ BURST = Procedure(
     make_goal=_goal,
     run=_run,
     figure=Figure(name="smallest interval between bursts", unit="us", is_higher_better=False),
+    section=Section.BURSTS,
     value_of=_value,
     expected_s=_expected_s,
     expected_parts=_expected_parts,

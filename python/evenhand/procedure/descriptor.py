@@ -48,6 +48,26 @@ class FrameSizes(Enum):
         return self in (FrameSizes.WHOLE, FrameSizes.SEVERAL)
 
 
+class Section(Enum):
+    """A part of a campaign's page, for what its procedures have found; in the order of the page."""
+
+    THROUGHPUT = ("throughput", "Throughput")
+    LOSS = ("loss", "Frame loss")
+    LATENCY = ("latency", "Latency and delay variation")
+    BURSTS = ("bursts", "Bursts")
+    RECOVERY = ("recovery", "Recovery")
+    OTHERS = ("others", "Other procedures")
+
+    def __init__(self, anchor: str, title: str) -> None:
+        """
+        Args:
+            anchor: Its id on the page.
+            title: Its heading.
+        """
+        self.anchor = anchor
+        self.title = title
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThroughputUse:
     """How a procedure uses a throughput that was measured before."""
@@ -117,12 +137,17 @@ class Procedure:
     """`run(bed, goal, options, **conditions)` measures once, with one frame size, and gives a `Result`. `bed`
     is an `OpenTestbed`; `conditions` are the keywords of `Conditions`, and `name` where a campaign has one
     for the run file."""
+    has_own_verb: bool = False
+    """Whether its verb does more than to measure once, or a table: `cli/` has a module and a function of the
+    verb's name then."""
     run_table: Callable[..., Any] | None = None
     """`run_table(bed, sizes, goal, repetitions=..., throughputs=..., **conditions)` measures with several
     frame sizes, or several times, for the verb. None: the verb takes neither."""
     is_always_table: bool = False
     """Whether the verb shows a table for a single frame size too."""
     figure: Figure
+    section: Section = Section.OTHERS
+    """The part of a page with its results."""
     value_of: Callable[[Mapping[str, Any]], float | None]
     """The figure in a result's document; None if it has none. With two directions, the worse one counts."""
     expected_s: Callable[[Any, float], float]

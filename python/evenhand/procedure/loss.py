@@ -21,6 +21,7 @@ from evenhand.procedure.descriptor import (
     FrameSizes,
     KnownThroughput,
     Procedure,
+    Section,
     as_number,
     describe_maximum,
 )
@@ -361,6 +362,7 @@ LOSS = Procedure(
     run=_run,
     run_table=_run_table,
     figure=Figure(name="frame loss ratio at the highest load", unit="ratio", is_higher_better=False),
+    section=Section.LOSS,
     value_of=_value,
     expected_s=_expected_s,
     expected_parts=_expected_parts,

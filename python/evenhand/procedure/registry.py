@@ -10,7 +10,7 @@ from evenhand.procedure.back_to_back import BACK_TO_BACK
 from evenhand.procedure.burst import BURST
 from evenhand.procedure.connection_capacity import CAPACITY
 from evenhand.procedure.connection_rate import CONNECTIONS
-from evenhand.procedure.descriptor import Procedure
+from evenhand.procedure.descriptor import Procedure, Section
 from evenhand.procedure.latency import LATENCY
 from evenhand.procedure.loss import LOSS
 from evenhand.procedure.pdv import IPDV, PDV
@@ -32,6 +32,7 @@ __all__ = [
     "TEAR_DOWN",
     "THROUGHPUT",
     "Procedure",
+    "procedures_in",
 ]
 
 
@@ -63,3 +64,8 @@ PROCEDURES = _Registry(
     (THROUGHPUT, LOSS, LATENCY, PDV, IPDV, BACK_TO_BACK, BURST, RECOVERY, CONNECTIONS, TEAR_DOWN, CAPACITY)
 )
 """The procedures in the order in which people see them."""
+
+
+def procedures_in(section: Section) -> tuple[str, ...]:
+    """Names of those whose results are in this part of a page."""
+    return tuple(each.name for each in PROCEDURES.values() if each.section is section)

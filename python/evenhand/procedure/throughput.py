@@ -15,6 +15,7 @@ from evenhand.procedure.descriptor import (
     FrameSizes,
     KnownThroughput,
     Procedure,
+    Section,
     as_number,
     describe_maximum,
 )
@@ -311,6 +312,7 @@ THROUGHPUT = Procedure(
     make_goal=_goal,
     run=_run,
     figure=Figure(name="throughput", unit="fps", is_higher_better=True),
+    section=Section.THROUGHPUT,
     value_of=_value,
     expected_s=search_s,
     expected_parts=search_parts,
@@ -318,4 +320,5 @@ THROUGHPUT = Procedure(
     frame_sizes=FrameSizes.SEVERAL,
     load="max_fps",
     gives_throughput=True,
+    has_own_verb=True,
 )

@@ -4,16 +4,13 @@ hashes ports, side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
 from evenhand.analysis.ratios import SAME_WITHIN
 from evenhand.analysis.words import show_percent
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.units import format_count, format_duration, format_rate, format_ratio
 from evenhand.predict import Prediction
 from evenhand.procedure import Profile, WorstTesterFigures, throughput_document
@@ -106,24 +103,17 @@ class BiasCase:
 
 def bias_picture(cases: Sequence[BiasCase]) -> Table:
     """Bars for a terminal of 80 columns, full length for the plateau."""
-    table = FittedTable("Throughput per direction")
-    table.add_column("router hashes\n  tester sends")
-    table.add_column("share of plateau")
-    table.add_column("found", justify="right", no_wrap=True)
-    table.add_column("predicted", justify="right", no_wrap=True)
-    for case in cases:
-        share = case.share
-        bar = Text("no number: " + str(case.result.outcome).replace("_", " "), style="yellow")
-        if share is not None:
-            style = "green" if share >= 1 - SAME_WITHIN else "red"
-            bar = Text.assemble((_bar(share), style), f" {show_percent(share)}")
-        table.add_row(
+    titles = ["router hashes\n  tester sends", "share of plateau", "#found", "#predicted"]
+    rows: Iterator[list[str | Cell]] = (
+        [
             f"{case.hash_fields}\n  {case.address_words}",
-            bar,
+            _bar(case),
             case.shown_found(format_rate),
             format_rate(case.predicted_fps),
-        )
-    return table
+        ]
+        for case in cases
+    )
+    return make_table(titles, rows, title="Throughput per direction")
 
 
 def has_verdict(cases: Sequence[BiasCase]) -> bool:
@@ -256,6 +246,9 @@ def bias_document(cases: Sequence[BiasCase]) -> dict[str, Any]:
     }
 
 
-def _bar(share: float) -> str:
-    eighths = round(max(0.0, min(share, 1.0)) * BAR_CELLS * 8)
-    return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
+def _bar(case: BiasCase) -> Cell:
+    if case.share is None:
+        return Cell("no number: " + str(case.result.outcome).replace("_", " "), "flag")
+    eighths = round(max(0.0, min(case.share, 1.0)) * BAR_CELLS * 8)
+    bar = "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
+    return Cell(f"{bar} {show_percent(case.share)}", "good" if case.share >= 1 - SAME_WITHIN else "bad")

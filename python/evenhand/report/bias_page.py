@@ -17,6 +17,7 @@ from evenhand.report.bias import BiasCase, bias_entries, bias_lines, bias_verdic
 from evenhand.report.figures import Picture
 from evenhand.report.figures_bias import Bar, bars_picture
 from evenhand.report.page import render, show_picture
+from evenhand.report.page_facts import ShownDeviation
 from evenhand.report.page_words import DASH, show_time
 from evenhand.report.suite import suite_deviations
 from evenhand.trial import Verdict
@@ -59,7 +60,7 @@ def write_bias_page(
             if not line.startswith("Deviation")
         ],
         found_deviations=[
-            {"requirement": d.requirement, "text": d.text, "where": ""}
+            ShownDeviation(requirement=d.requirement, text=d.text, where="")
             for d in suite_deviations(bias_entries(cases))
         ],
         trace=_trace(cases, command, run, versions),

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.console import RenderableType
 from rich.text import Text
 
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Column, Table, make_table
+from evenhand.base.terminal_table import Printable
 from evenhand.base.units import format_count, format_duration
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ A_LONG_TIME_S = 600.0
 """From this time on, in s, seconds are not shown."""
 
 
-def campaign_plan_report(outline: Outline) -> list[RenderableType]:
+def campaign_plan_report(outline: Outline) -> list[Printable]:
     """A table for each suite, in the order of measuring, with what its points have in common above it; then
     total, deviations, notes."""
-    parts: list[RenderableType] = []
+    parts: list[Printable] = []
     in_order = sorted(outline.rows, key=lambda row: row.place)
     for suite in dict.fromkeys(row.point.suite for row in in_order):
         rows = [row for row in in_order if row.point.suite == suite]
@@ -68,25 +68,30 @@ def _time(expected_s: float) -> str:
     return format_duration(round(expected_s / 60) * 60 if expected_s > A_LONG_TIME_S else round(expected_s))
 
 
-def _table(rows: list[OutlineRow]) -> FittedTable:
+def _table(rows: list[OutlineRow]) -> Table:
     """Columns in which all rows are alike except for what distinguishes them: place, point, repetitions,
     time."""
-    table = FittedTable()
     has_hash = any(row.point.hash_type for row in rows)
-    for name in (
-        "order",
-        "procedure",
-        "octets",
-        "hosts",
-        *(["hash"] if has_hash else []),
-        "times",
-        "expected",
-    ):
-        is_text = name in ("procedure", "hash")
-        table.add_column(name, justify="left" if is_text else "right", no_wrap=name != "octets")
-    for row in rows:
-        point = row.point
-        cells = [str(row.place), point.procedure, str(point.frame_size), row.host_words]
-        cells += [point.hash_type or "-"] if has_hash else []
-        table.add_row(*cells, str(point.repetitions), _time(row.expected_s))
-    return table
+    return make_table(
+        [
+            "#order",
+            Column("procedure", is_name=True),
+            "#octets",
+            "#hosts",
+            *([Column("hash", is_name=True)] if has_hash else []),
+            "#times",
+            "#expected",
+        ],
+        (
+            [
+                str(row.place),
+                row.point.procedure,
+                str(row.point.frame_size),
+                row.host_words,
+                *([row.point.hash_type or "-"] if has_hash else []),
+                str(row.point.repetitions),
+                _time(row.expected_s),
+            ]
+            for row in rows
+        ),
+    )

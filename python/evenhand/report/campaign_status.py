@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.text import Text
-
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Column, Table, make_table
 from evenhand.base.units import format_count, format_duration
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
+from evenhand.report.page_words import show_statistics
 from evenhand.report.plain import visible
 from evenhand.report.sentences import WHY_BOUND
 from evenhand.run import PointState
-from evenhand.run.campaign_record import bounds_of
 from evenhand.run.campaign_status import CampaignStatus, PointStatus
 from evenhand.run.point_remarks import again_advice
 from evenhand.run.resume_command import resume_command
@@ -37,30 +36,24 @@ def format_figure(procedure: str, value: float) -> str:
             return show_value(value, figure)
 
 
-def campaign_table(status: CampaignStatus) -> FittedTable:
+def campaign_table(status: CampaignStatus) -> Table:
     """A row for each point: how many of its repetitions have a value, as in `evenhand show`, and its
     number."""
-    table = FittedTable(visible(f"{status.name}: rates are per direction"))
-    for name in ("point", "repetitions", "result", "minimum", "maximum", "trials"):
-        # Keys are copied into --point of `evenhand show`, so that neither is broken.
-        table.add_column(name, justify="left" if name == "point" else "right", no_wrap=True)
-    for point in status.points:
-        bounds, found = bounds_of(point.values, point.lower_bounds), point.statistics
-        cells = (
-            ["-", "-", "-"]
-            if found is None
-            else [
-                f"{bound}{format_figure(point.point.procedure, value)}"
-                for bound, value in zip(bounds, (found.median, found.minimum, found.maximum), strict=True)
-            ]
-        )
-        table.add_row(
-            Text(visible(point.point.key)),
+    rows = (
+        [
+            visible(point.point.key),
             f"{len(point.values)} of {point.point.repetitions}",
-            *cells,
+            *show_statistics(point, partial(format_figure, point.point.procedure)),
             format_count(point.trial_count),
-        )
-    return table
+        ]
+        for point in status.points
+    )
+    return make_table(
+        # Keys are copied into --point of `evenhand show`.
+        [Column("point", is_name=True), "#repetitions", "#result", "#minimum", "#maximum", "#trials"],
+        rows,
+        title=visible(f"{status.name}: rates are per direction"),
+    )
 
 
 def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
@@ -226,10 +219,6 @@ def _again(status: CampaignStatus) -> list[str]:
         ended_early=sum(point.ended_early for point in status.points),
     )
     return [f"{advice}."] if advice is not None and _has_ended(status) and not status.is_merged else []
-
-
-def _shown(point: PointStatus, figure: Any) -> str:
-    return format_figure(point.point.procedure, figure(point.values))
 
 
 def _going_on(status: CampaignStatus, left_s: float) -> str:

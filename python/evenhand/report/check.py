@@ -7,23 +7,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from evenhand.base.cpu_list import format_cpu_list
 from evenhand.base.errors import HostError
 from evenhand.base.programs import in_checkout
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Cell, Column, Table, make_table
 from evenhand.base.units import format_count, format_line_rate, format_rate, format_ratio
 from evenhand.procedure import DUT_WAY, CableState, CableTest, CeilingEntry
-from evenhand.report.trials import VERDICT_STYLES
 from evenhand.rig.host import HostSurvey, State
 from evenhand.rig.host.finding import Part
 from evenhand.rig.host.ports import PortFacts
-from evenhand.trial import Limits
+from evenhand.trial import Limits, Verdict
 
-STATE_STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.MISSING: "red", State.UNKNOWN: "dim"}
-CABLE_STYLES = {CableState.GOOD: "green", CableState.BAD: "red", CableState.ABSENT: "dim"}
+STATE_STYLES = {State.GOOD: "good", State.WEAK: "flag", State.MISSING: "bad", State.UNKNOWN: "small"}
+CABLE_STYLES = {CableState.GOOD: "good", CableState.BAD: "bad", CableState.ABSENT: "small"}
 PART_COMMANDS = {
     Part.REFERENCE: in_checkout("make demo", installed="evenhand demo"),
     Part.LAB: in_checkout("make demo-linux", installed="sudo evenhand demo --dut linux"),
@@ -33,35 +31,26 @@ PART_COMMANDS = {
 _INDENT = "    "
 
 
-def host_table(survey: HostSurvey) -> Table:
+def host_table(survey: HostSurvey, *, title: str = "This host") -> Table:
     """A row for each finding."""
-    table = _table("This host")
-    table.add_column("check", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    table.add_column("found", overflow="fold")
-    for finding in survey.findings:
-        table.add_row(
-            finding.name, Text(str(finding.state), style=STATE_STYLES[finding.state]), finding.found
-        )
-    return table
+    rows: Iterator[list[str | Cell]] = (
+        [finding.name, Cell(str(finding.state), STATE_STYLES[finding.state]), finding.found]
+        for finding in survey.findings
+    )
+    return make_table([_name("check"), _name("state"), "found"], rows, title=title)
 
 
 def parts_table(survey: HostSurvey) -> Table:
     """What can run here."""
-    table = _table("What can run here")
-    table.add_column("part", no_wrap=True)
-    table.add_column("runs", no_wrap=True)
-    table.add_column("how it runs, or what is missing", overflow="fold")
-    for readiness in survey.parts:
-        word = Text("yes", style="green") if readiness.can_run else Text("no", style="red")
-        table.add_row(
-            readiness.part.label,
-            word,
-            PART_COMMANDS[readiness.part]
-            if readiness.can_run
-            else f"missing: {', '.join(readiness.missing)}",
-        )
-    return table
+    rows: Iterator[list[str | Cell]] = (
+        [readiness.part.label, Cell("yes", "good"), PART_COMMANDS[readiness.part]]
+        if readiness.can_run
+        else [readiness.part.label, Cell("no", "bad"), f"missing: {', '.join(readiness.missing)}"]
+        for readiness in survey.parts
+    )
+    return make_table(
+        [_name("part"), _name("runs"), "how it runs, or what is missing"], rows, title="What can run here"
+    )
 
 
 def advice_lines(survey: HostSurvey) -> Iterator[str]:
@@ -83,11 +72,7 @@ def nics_table(survey: HostSurvey) -> Table | None:
     nics = _nics(survey)
     if not nics:
         return None
-    table = _table("NICs")
-    for title in ("NIC", "bound to", "interface"):
-        table.add_column(title, no_wrap=title == "NIC")
-    table.add_column("driver of DPDK", overflow="fold")
-    table.add_column("for a tester", overflow="fold")
+    rows = []
     for nic in nics:
         library = "none known" if nic["dpdk_driver"] is None else f"net_{nic['dpdk_driver']}"
         if nic["missing_package"] is not None:
@@ -101,10 +86,11 @@ def nics_table(survey: HostSurvey) -> Table | None:
             if nic["bind_command"]
             else "not ready"
         )
-        table.add_row(
-            nic["address"], nic["driver"] or "nothing", ", ".join(nic["interfaces"]) or "none", library, use
-        )
-    return table
+        interfaces = ", ".join(nic["interfaces"]) or "none"
+        rows.append([nic["address"], nic["driver"] or "nothing", interfaces, library, use])
+    return make_table(
+        [_name("NIC"), "bound to", "interface", "driver of DPDK", "for a tester"], rows, title="NICs"
+    )
 
 
 def nic_lines(survey: HostSurvey) -> Iterator[str]:
@@ -152,12 +138,8 @@ FLOW_CONTROL = {
 RECEIVE_COUNT = {"exact": "exact: compared with the frames seen", "unknown": "unknown: not compared"}
 
 
-def ports_table(ports: Sequence[PortFacts]) -> Table:
+def ports_table(ports: Sequence[PortFacts], *, title: str = "Ports") -> Table:
     """A column for each port."""
-    table = _table("Ports")
-    table.add_column("", no_wrap=True)
-    for port in ports:
-        table.add_column(port.side, overflow="fold")
     rows: list[tuple[str, list[str]]] = [
         ("device", [port.device for port in ports]),
         ("driver", [port.driver for port in ports]),
@@ -183,9 +165,8 @@ def ports_table(ports: Sequence[PortFacts]) -> Table:
         rows.append(("answers", [_answers(port) for port in ports]))
     if any(port.numa_node is not None for port in ports):
         rows.append(("NUMA node", [_node(port) for port in ports]))
-    for title, cells in rows:
-        table.add_row(title, *cells)
-    return table
+    titles = [_name(""), *(port.side for port in ports)]
+    return make_table(titles, ([name, *cells] for name, cells in rows), title=title)
 
 
 def far_lines(ports: Sequence[PortFacts]) -> Iterator[str]:
@@ -219,13 +200,11 @@ def cable_table(test: CableTest, *, engine: str = "") -> Table:
     Args:
         engine: With several engines, the one whose ports they are.
     """
-    table = _table(f"The ports{engine and ' of engine '}{engine}, joined by a cable")
-    table.add_column("check", overflow="fold")
-    table.add_column("state", no_wrap=True)
-    table.add_column("found", overflow="fold")
-    for check in test.checks:
-        table.add_row(check.name, Text(str(check.state), style=CABLE_STYLES[check.state]), check.found)
-    return table
+    rows: Iterator[list[str | Cell]] = (
+        [check.name, Cell(str(check.state), CABLE_STYLES[check.state]), check.found] for check in test.checks
+    )
+    title = f"The ports{engine and ' of engine '}{engine}, joined by a cable"
+    return make_table(["check", _name("state"), "found"], rows, title=title)
 
 
 def dut_line(unresolved: HostError | None, ports: Sequence[PortFacts]) -> str:
@@ -291,7 +270,7 @@ def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
             f" {format_count(round(ceiling.maximum_offered_load_fps))} fps."
         )
     counts = ", ".join(
-        f"{sum(trial.verdict is verdict for trial in ceiling.trials)} {verdict}" for verdict in VERDICT_STYLES
+        f"{sum(trial.verdict is verdict for trial in ceiling.trials)} {verdict}" for verdict in Verdict
     )
     if ceiling.is_loss_ours:
         judged = "a lost frame was lost by the tester, so only PASS counts"
@@ -301,8 +280,8 @@ def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
     yield Text(f"{len(ceiling.trials)} trials: {counts}; {judged}.")
 
 
-def _table(title: str) -> Table:
-    return FittedTable(title)
+def _name(title: str) -> Column:
+    return Column(title, is_name=True)
 
 
 def _queues(queues: int, ring_frames: int) -> str:

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from statistics import median
 from typing import Any
-
-from rich.text import Text
 
 from evenhand.analysis import ComparedRun, ComparedValue, Comparison, PointComparison
 from evenhand.analysis.comparison import GATE_ERROR
@@ -19,7 +18,7 @@ from evenhand.analysis.comparison_model import (
     FailBy,
 )
 from evenhand.analysis.words import show_percent
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.units import format_count
 from evenhand.procedure.descriptor import Figure, show_number
 from evenhand.report.sentences import WHY_BOUND
@@ -59,24 +58,21 @@ def comparison_document(
     }
 
 
-def comparison_tables(comparison: Comparison) -> list[FittedTable]:
+def comparison_tables(comparison: Comparison) -> list[Table]:
     """One for each run but the first: a row for each point."""
-    return [_table(comparison, other) for other in range(len(comparison.runs) - 1)]
+    return [_points_table(comparison, other) for other in range(len(comparison.runs) - 1)]
 
 
-def differences_table(comparison: Comparison) -> FittedTable | None:
+def differences_table(comparison: Comparison) -> Table | None:
     """A row for each fact of the set-ups that is not the same in all runs; None if there is none."""
     if not comparison.differences:
         return None
-    table = _empty_table(TITLE_OF_DIFFERENCES)
-    for name in ("", *(letter_of(i) for i in range(len(comparison.runs)))):
-        table.add_column(name)
-    for difference in comparison.differences:
-        # What a run file says is shown unchanged, even if it looks like a colour to Rich.
-        table.add_row(
-            Text(difference.what), *(Text("-" if value is None else value) for value in difference.values)
-        )
-    return table
+    rows = (
+        [found.what, *("-" if value is None else value for value in found.values)]
+        for found in comparison.differences
+    )
+    letters = (letter_of(i) for i in range(len(comparison.runs)))
+    return make_table(["what", *letters], rows, title=TITLE_OF_DIFFERENCES)
 
 
 def comparison_lines(
@@ -201,28 +197,30 @@ def show_median(of: PointComparison | ComparedValue, figure: Figure) -> str:
     return f"{bound}{show_number(of.statistics.median, figure)}{bracket} ({of.statistics.count})"
 
 
-def _table(comparison: Comparison, other: int) -> FittedTable:
+def _points_table(comparison: Comparison, other: int) -> Table:
+    """A ratio whose interval does not include 1 is flagged."""
     a, b = letter_of(0), letter_of(other + 1)
-    table = _empty_table(f"{b} over {a}")
-    table.add_column("point")
-    table.add_column("unit")
-    for name in (f"median {a} (repetitions)", f"median {b}", "ratio", "its interval"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for point in comparison.points:
-        value = point.others[other]
-        table.add_row(
-            Text(point.key),
+    values = ((point, point.others[other]) for point in comparison.points)
+    rows: Iterator[list[str | Cell]] = (
+        [
+            point.key,
             point.figure.unit,
-            Text(show_median(point, point.figure)),
-            Text(show_median(value, point.figure)),
-            show_ratio_of(value),
+            show_median(point, point.figure),
+            show_median(value, point.figure),
+            Cell(show_ratio_of(value), "flag" if value.is_different else ""),
             show_interval(value),
-        )
-    return table
-
-
-def _empty_table(title: str) -> FittedTable:
-    return FittedTable(title)
+        ]
+        for point, value in values
+    )
+    titles = [
+        "point",
+        "unit",
+        f"#median {a} (repetitions)",
+        f"#median {b}",
+        f"#{b} over {a}",
+        "#its interval",
+    ]
+    return make_table(titles, rows, fold=("unit",))
 
 
 def _judgement(comparison: Comparison, limit: float, below: int) -> str:

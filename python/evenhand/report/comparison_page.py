@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 from evenhand.analysis import ComparedValue, Comparison, PointComparison
 from evenhand.analysis.comparison_model import FailBy
 from evenhand.base.new_file import replace_own
-from evenhand.base.table import Cell, Table, make_table
 from evenhand.report.comparison import (
     TITLE_OF_DIFFERENCES,
+    comparison_tables,
     describe_run,
+    differences_table,
     gate_lines,
     letter_of,
     method_lines,
-    show_interval,
-    show_median,
-    show_ratio_of,
     summary,
 )
 from evenhand.report.figures import LIGHT, Picture, PictureShape, put_legend, style
@@ -65,8 +63,8 @@ def render_comparison(
         picture=show_picture(ratios_picture(comparison, fail_below))
         if any(comparison.performances(i) for i in others)
         else None,
-        tables=[_points_table(comparison, other) for other in others],
-        differences=_differences_table(comparison),
+        tables=comparison_tables(comparison),
+        differences=differences_table(comparison),
         differences_title=TITLE_OF_DIFFERENCES,
         unlike=comparison.unlike,
         below=[f"{point.run.file}, {point.key}" for point in below],
@@ -163,43 +161,6 @@ def _verdict(comparison: Comparison, fail_below: float | None, below: int) -> di
         " a number.",
         "style": "bad",
     }
-
-
-def _points_table(comparison: Comparison, other: int) -> Table:
-    a, b = letter_of(0), letter_of(other + 1)
-    rows: list[list[str | Cell]] = []
-    for point in comparison.points:
-        value = point.others[other]
-        style_of = "flag" if value.is_different else ""
-        rows.append(
-            [
-                point.key,
-                point.figure.unit,
-                show_median(point, point.figure),
-                show_median(value, point.figure),
-                Cell(show_ratio_of(value), style_of),
-                show_interval(value),
-            ]
-        )
-    titles = (
-        "point",
-        "unit",
-        f"#median {a} (repetitions)",
-        f"#median {b}",
-        f"#{b} over {a}",
-        "#its interval",
-    )
-    return make_table(titles, rows, caption="Marked: the interval does not include 1.", fold=("unit",))
-
-
-def _differences_table(comparison: Comparison) -> Table | None:
-    if not comparison.differences:
-        return None
-    rows = [
-        [found.what, *("-" if value is None else value for value in found.values)]
-        for found in comparison.differences
-    ]
-    return make_table(["what", *(letter_of(i) for i in range(len(comparison.runs)))], rows)
 
 
 def _short(text: str, longest: int) -> str:

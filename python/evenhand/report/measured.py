@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.report.mlr import search_tables
@@ -35,7 +36,11 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
             continue
         if isinstance(search.goal, MlrGoals):
             counts = count_verdicts(trial.result.verdict for trial in search.trials)
-            tables = [trials_table(search.trials)] if search.end is None else search_tables(search.end)
+            tables = (
+                [FittedTable.of(trials_table(search.trials))]
+                if search.end is None
+                else search_tables(search.end)
+            )
             parts += [*tables, Text(f"Trials: {len(search.trials)} ({counts}).")]
             continue
         assert not isinstance(search.end, MlrResult)
@@ -54,9 +59,11 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
             else f"Throughput: {least}{format_count(result.throughput_fps)} fps per direction. "
         )
         parts += [
-            trials_table(
-                search.trials,
-                title=f"Trials of {search.name}" if search.name != THROUGHPUT.name else "Trials",
+            FittedTable.of(
+                trials_table(
+                    search.trials,
+                    title=f"Trials of {search.name}" if search.name != THROUGHPUT.name else "Trials",
+                )
             ),
             Text(
                 f"{value}Outcome: {describe_outcome(result.to_document(), trials)}. Trials: {len(trials)}"

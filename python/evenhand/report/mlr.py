@@ -22,7 +22,8 @@ from evenhand.search import GoalResult, MlrResult, Outcome, SearchResult
 def search_tables(result: SearchResult, *, title: str = "Trials") -> list[RichTable]:
     """All trials, and for `mlr` all goals."""
     goals = goals_table(result.to_document())
-    return [trials_table(result.trials, title=title), *([FittedTable.of(goals)] if goals.rows else [])]
+    trials = FittedTable.of(trials_table(result.trials, title=title))
+    return [trials, *([FittedTable.of(goals)] if goals.rows else [])]
 
 
 def search_lines(result: SearchResult, profile: Profile) -> list[str]:

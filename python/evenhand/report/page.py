@@ -4,28 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.analysis import Analysis, analyse
 from evenhand.base.new_file import replace_own
-from evenhand.base.table import Table
 from evenhand.base.units import format_count
 from evenhand.base.version import VERSION
-from evenhand.procedure.registry import (
-    BACK_TO_BACK,
-    BURST,
-    IPDV,
-    LATENCY,
-    LOSS,
-    PDV,
-    PROCEDURES,
-    RECOVERY,
-    THROUGHPUT,
-)
 from evenhand.report.figures import DARK, LIGHT, Picture, draw_inline, draw_png_file, draw_svg_file
 from evenhand.report.page_facts import (
     commands_of,
@@ -36,18 +24,18 @@ from evenhand.report.page_facts import (
     spec_text,
     traffic_table,
 )
-from evenhand.report.page_figures import Pictures, pictures_of
-from evenhand.report.page_head import dut_line, first_verdicts, head_verdicts, headline_figures, summary_table
+from evenhand.report.page_figures import pictures_of
+from evenhand.report.page_head import (
+    dut_line,
+    first_verdicts,
+    folded_summary,
+    head_verdicts,
+    headline_figures,
+)
 from evenhand.report.page_inside import inside_of
 from evenhand.report.page_points import CEILING, count_trials, shown_hooks, shown_suites, trials_left_out
-from evenhand.report.page_tables import (
-    burst_table,
-    figures_table,
-    latency_table,
-    published_table,
-    throughput_table,
-    variation_table,
-)
+from evenhand.report.page_sections import sections_of
+from evenhand.report.page_tables import published_table
 from evenhand.report.page_words import show_time, version_of_plan
 from evenhand.run.campaign_record import CampaignRecord, PointState
 from evenhand.run.resume_command import resume_command
@@ -76,17 +64,6 @@ class ShownFigure:
     title: str
     svg: Markup
     caption: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A heading with what is below it; one with nothing is left out."""
-
-    id: str
-    title: str
-    figures: list[ShownFigure] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
 
 def write_page(record: CampaignRecord, path: Path, *, refresh_s: int | None = REFRESH_S) -> None:
@@ -148,17 +125,22 @@ def render_page(record: CampaignRecord, analysis: Analysis, *, refresh_s: int | 
         dut=dut_line(record),
         verdicts=head_verdicts(analysis),
         headlines=headline_figures(record),
-        summary_table=summary_table(record),
+        summary_table=folded_summary(record),
         summary=_summary(record),
         progress=_progress(record, refresh_s),
-        first=[
-            show_picture(picture)
-            for picture in pictures.throughput[:1] or pictures.sizes[:1] or pictures.loss[:1]
-        ],
+        first=[show_picture(picture) for picture in pictures.first],
         findings=_findings(record, analysis),
         finding_tables=[] if published is None else [published],
         methods=_methods(analysis),
-        sections=_sections(record, pictures),
+        sections=[
+            {
+                "id": section.anchor,
+                "title": section.title,
+                "figures": [show_picture(picture) for picture in section.pictures],
+                "tables": section.tables,
+            }
+            for section in sections_of(record, pictures)
+        ],
         suites=shown_suites(record),
         trials_left_out=trials_left_out(record),
         found_deviations=shown_deviations(record),
@@ -297,53 +279,6 @@ def _methods(analysis: Analysis) -> list[str]:
     """How rises and falls were distinguished from noise, each way once."""
     methods = dict.fromkeys(curve.shape.method for curve in analysis.curves if curve.shape is not None)
     return [*methods, *([] if analysis.testbeds is None else [analysis.testbeds.method])]
-
-
-def _sections(record: CampaignRecord, pictures: Pictures) -> list[Section]:
-    """Those with content. The first picture of the page is not shown twice."""
-    shown_first = (pictures.throughput[:1] or pictures.sizes[:1] or pictures.loss[:1])[:1]
-    inside = inside_of(record)
-    sections = [
-        _section(
-            THROUGHPUT.name,
-            "Throughput",
-            [*pictures.throughput, *pictures.sizes],
-            [throughput_table(record)],
-            shown_first,
-        ),
-        _section("inside", "Inside the DUT", inside.pictures, inside.tables),
-        _section(LOSS.name, "Frame loss", pictures.loss, [], shown_first),
-        _section(
-            LATENCY.name,
-            "Latency and delay variation",
-            [*pictures.delays, *pictures.variation],
-            [latency_table(record), variation_table(record)],
-        ),
-        _section("bursts", "Bursts", [], [burst_table(record), figures_table(record, (BURST.name,))]),
-        _section(RECOVERY.name, "Recovery", [], [figures_table(record, (RECOVERY.name,))]),
-        _section("others", "Other procedures", [], [figures_table(record, _others())]),
-        _section("over-time", "Loss over time", pictures.histories, []),
-    ]
-    return [section for section in sections if section.figures or section.tables]
-
-
-def _others() -> tuple[str, ...]:
-    """Procedures that have no section of their own."""
-    own = (THROUGHPUT, LOSS, LATENCY, PDV, IPDV, BACK_TO_BACK, BURST, RECOVERY)
-    return tuple(name for name in PROCEDURES if name not in {each.name for each in own})
-
-
-def _section(
-    name: str,
-    title: str,
-    pictures: Sequence[Picture],
-    tables: Sequence[Table | None],
-    already: Sequence[Picture] = (),
-) -> Section:
-    left = [show_picture(picture) for picture in pictures if picture not in already]
-    return Section(
-        id=name, title=title, figures=left, tables=[table for table in tables if table is not None]
-    )
 
 
 def _number(count: int, what: str) -> str:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from itertools import chain, count, islice
 
 from evenhand.analysis import Analysis
 from evenhand.base.units import format_rate
-from evenhand.procedure.registry import IPDV, LATENCY, LOSS, PDV, RECOVERY, THROUGHPUT
+from evenhand.procedure.descriptor import Section
+from evenhand.procedure.registry import procedures_in
 from evenhand.report.figures import Picture
 from evenhand.report.figures_loss import LossCurve, loss_picture
 from evenhand.report.figures_times import (
@@ -46,29 +47,32 @@ DELAY_FIGURES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pictures:
-    """Pictures by the sections of a page."""
+    """Pictures of a page."""
 
-    throughput: tuple[Picture, ...]
-    sizes: tuple[Picture, ...]
-    loss: tuple[Picture, ...]
-    delays: tuple[Picture, ...]
-    variation: tuple[Picture, ...]
+    by_section: Mapping[Section, tuple[Picture, ...]]
     histories: tuple[Picture, ...]
+    """Loss over time, which has a section of its own."""
+
+    @property
+    def first(self) -> tuple[Picture, ...]:
+        """The one with which the page begins: of the throughput, or else of the loss."""
+        return (*self.by_section[Section.THROUGHPUT], *self.by_section[Section.LOSS])[:1]
 
     @property
     def all(self) -> tuple[Picture, ...]:
-        return (*self.throughput, *self.sizes, *self.loss, *self.delays, *self.variation, *self.histories)
+        return (*chain.from_iterable(self.by_section.values()), *self.histories)
 
 
 def pictures_of(record: CampaignRecord, analysis: Analysis) -> Pictures:
     """All that the results so far give; a picture that would be empty is not there."""
     taken: set[str] = set()
+    drawn = {
+        Section.THROUGHPUT: chain(throughput_pictures(record, analysis), size_pictures(record)),
+        Section.LOSS: _loss_pictures(record),
+        Section.LATENCY: chain(_delay_pictures(record), _sample_pictures(record)),
+    }
     return Pictures(
-        throughput=tuple(_named_apart(throughput_pictures(record, analysis), taken)),
-        sizes=tuple(_named_apart(size_pictures(record), taken)),
-        loss=tuple(_named_apart(_loss_pictures(record), taken)),
-        delays=tuple(_named_apart(_delay_pictures(record), taken)),
-        variation=tuple(_named_apart(_sample_pictures(record), taken)),
+        by_section={section: tuple(_named_apart(drawn.get(section, ()), taken)) for section in Section},
         histories=tuple(_named_apart(_history_pictures(record), taken)),
     )
 
@@ -88,7 +92,7 @@ def _named_apart(pictures: Iterable[Picture], taken: set[str]) -> Iterator[Pictu
 
 def _loss_pictures(record: CampaignRecord) -> Iterator[Picture]:
     """R2544-28."""
-    for suite, found in suites_with(record, (LOSS.name,)):
+    for suite, found in suites_with(record, procedures_in(Section.LOSS)):
         shares = {
             "share_of_theoretical": "theoretical maximum",
             "share_of_maximum": "highest load that was tried",
@@ -117,7 +121,7 @@ def _loss_curve(found: PointRecord, share: str, among: Sequence[PointRecord]) ->
 
 
 def _delay_pictures(record: CampaignRecord) -> Iterator[Picture]:
-    for suite, found in suites_with(record, (LATENCY.name, PDV.name, IPDV.name)):
+    for suite, found in suites_with(record, procedures_in(Section.LATENCY)):
         curves = [curve for one in found if (curve := _delay_curve(one, found)) is not None]
         for number, some in enumerate(in_parts(curves), start=1):
             yield delays_picture(name_of("delays", suite, number), f"Delay of every frame: {suite}", some)
@@ -139,7 +143,7 @@ def _delay_curve(found: PointRecord, among: Sequence[PointRecord]) -> DelayCurve
 
 def _sample_pictures(record: CampaignRecord) -> Iterator[Picture]:
     """Latency and PDV of each repetition, both directions apart."""
-    for suite, found in suites_with(record, (LATENCY.name, PDV.name, IPDV.name)):
+    for suite, found in suites_with(record, procedures_in(Section.LATENCY)):
         for name, title in DELAY_FIGURES.items():
             samples = [sample for one in found for sample in _samples(one, name, found)]
             for number, some in enumerate(in_parts(samples, most=6), start=1):
@@ -163,7 +167,7 @@ def _samples(found: PointRecord, name: str, among: Sequence[PointRecord]) -> Ite
 def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
     """Loss over time: of recovery tests, whose load falls, and of the lossy trial of each suite that is
     nearest to its result."""
-    for suite, found in suites_with(record, (RECOVERY.name,)):
+    for suite, found in suites_with(record, procedures_in(Section.RECOVERY)):
         trials = [
             trial
             for one in found
@@ -187,7 +191,7 @@ def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
             )
     nearest = [
         history
-        for suite, found in suites_with(record, (THROUGHPUT.name,))
+        for suite, found in suites_with(record, procedures_in(Section.THROUGHPUT))
         if (nearest_loss := _nearest_loss(found)) is not None
         for history in islice(_histories(nearest_loss[1], f"{suite}: {_place(nearest_loss[0])}"), 1)
     ]

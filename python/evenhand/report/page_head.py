@@ -22,7 +22,7 @@ from evenhand.report.page_words import (
     show_version,
     version_of_plan,
 )
-from evenhand.report.summary import NOTE, printed
+from evenhand.report.summary import summary_table
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.run.figures import sustainable_of
 
@@ -177,14 +177,14 @@ def _whole(text: str) -> str:
     return text if " connections" in text else re.sub(r"(?<=\d) (?=[A-Za-z%])", "\N{NO-BREAK SPACE}", text)
 
 
-def summary_table(record: CampaignRecord) -> Table | None:
+def folded_summary(record: CampaignRecord) -> Table | None:
     """As `export --table summary` writes it, but for columns that say the same in every row. None without
     points."""
-    columns, texts = printed(record)
-    rows: list[list[str | Cell]] = [
-        [Cell(_whole(text), "flag" if text == "no number" else "") for text in row] for row in texts
+    table = summary_table(record)
+    rows = [
+        [Cell(_whole(cell.text), "flag" if cell.text == "no number" else "") for cell in row]
+        for row in table.rows
     ]
-    titles = [f"#{column.title}" if column.is_number else column.title for column in columns]
     filling = sum(
         any(sustainable_of(each.result) is not None for each in found.repetitions) for found in record.points
     )
@@ -195,4 +195,4 @@ def summary_table(record: CampaignRecord) -> Table | None:
         if filling
         else ""
     )
-    return make_table(titles, rows, caption=NOTE + told, fold=FOLDED) if rows else None
+    return make_table(table.columns, rows, caption=table.caption + told, fold=FOLDED) if rows else None

@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from evenhand.analysis import values_by_testbed
-from evenhand.base.table import Cell, Table, make_table
+from evenhand.base.table import Table, make_table
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.report.page_inside import queue_facts
 from evenhand.report.page_words import (
@@ -28,7 +28,7 @@ from evenhand.report.page_words import (
     show_value,
     unit_of,
 )
-from evenhand.report.trials import SHOWN_NOTES
+from evenhand.report.trials import trials_table
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import (
     AT_LEAST,
@@ -41,7 +41,7 @@ from evenhand.run.campaign_record import (
 from evenhand.run.figures import losses_of, sustainable_of
 from evenhand.search import Role
 from evenhand.spec.point import Point
-from evenhand.trial import Verdict, join_directions
+from evenhand.trial import TrialResult, Verdict
 
 MOST_TRIALS = 8000
 """Most trials on a page. A browser opens some megabytes at once, and a campaign has its trials in its file as
@@ -179,14 +179,13 @@ def _shown_point(
     found: PointRecord, point_id: str, among: Sequence[Point], *, with_trials: bool
 ) -> ShownPoint:
     point = found.point
-    several = "" if len(found.values) < 2 else show_range(found)
     finished = [repetition for repetition in found.repetitions if repetition.finished_at is not None]
     state, style = _state(found, len(finished))
     return ShownPoint(
         id=point_id,
         name=_name(point, among),
         median=show_median(found),
-        range=several or NONE,
+        range=show_range(found) or NONE,
         state=state,
         style=style,
         reason=found.reason or "",
@@ -323,44 +322,18 @@ def _repetitions(found: PointRecord, unit: str) -> Table:
 
 def _shown_trials(repetition: Repetition) -> ShownTrials:
     trials = list(trials_of(repetition))
-    rows: list[list[str | Cell]] = []
-    for trial in trials:
-        result = trial.result
-        told = [*result.reasons, *(note for note in result.notes if note.code in SHOWN_NOTES)]
-        reasons = "; ".join(reason.text for reason in join_directions(told))
-        rows.append(
-            [
-                str(trial.number),
-                Cell(str(result.verdict), str(result.verdict)),
-                show_value(result.intended_fps, "fps"),
-                show_value(result.offered_fps, "fps"),
-                Cell(format_ratio(result.loss_ratio), spark=_spark(trial)),
-                format_duration(result.intended_duration_s),
-                trial.purpose + (f", attempt {trial.attempt}" if trial.attempt > 1 else ""),
-                reasons,
-            ]
-        )
-    titles = [
-        "#trial",
-        "verdict",
-        "#intended load",
-        "#offered load",
-        "loss, and when",
-        "#sent for",
-        "purpose",
-        "reasons",
-    ]
     counted = "1 trial" if len(trials) == 1 else f"{len(trials)} trials"
     cut = ", cut short" if repetition.finished_at is None else ""
-    return ShownTrials(f"Repetition {repetition.number}{cut}: {counted}", make_table(titles, rows))
+    table = trials_table(trials, loss_over_time=_spark)
+    return ShownTrials(f"Repetition {repetition.number}{cut}: {counted}", table)
 
 
-def _spark(trial: StoredTrial) -> Markup | str:
+def _spark(result: TrialResult) -> Markup | str:
     """Loss over the time of the trial, as bars as high as a line of text; empty if nothing was lost, or
     it is not known when."""
-    longest = max((len(direction.lost_by_tenth) for direction in trial.result.directions.values()), default=0)
+    longest = max((len(direction.lost_by_tenth) for direction in result.directions.values()), default=0)
     lost = [
-        sum(d.lost_by_tenth[tenth] for d in trial.result.directions.values() if tenth < len(d.lost_by_tenth))
+        sum(d.lost_by_tenth[tenth] for d in result.directions.values() if tenth < len(d.lost_by_tenth))
         for tenth in range(longest)
     ]
     if not any(lost):

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from evenhand.base.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 from evenhand.plan import describe_size, find_topology, parse_imix
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.run.campaign_record import PointRecord, bounds_of
+from evenhand.run.campaign_status import PointStatus
 from evenhand.spec.point import Point
 
 NONE = "-"
@@ -45,20 +47,28 @@ def show_ns(value: float | None) -> str:
     return "infinite" if value is None else format_duration(value / 1e9)
 
 
+def show_statistics(found: PointRecord | PointStatus, show: Callable[[float], str]) -> tuple[str, str, str]:
+    """Median, minimum and maximum, with `>= ` before lower bounds."""
+    statistics = found.statistics
+    if statistics is None:
+        return NONE, NONE, NONE
+    bounds = bounds_of(found.values, found.lower_bounds)
+    values = (statistics.median, statistics.minimum, statistics.maximum)
+    median, low, high = (f"{bound}{show(value)}" for bound, value in zip(bounds, values, strict=True))
+    return median, low, high
+
+
 def show_median(record: PointRecord) -> str:
     """`5 Mfps`; `>= 5 Mfps` where that is a lower bound."""
-    bound, _, _ = bounds_of(record.values, record.lower_bounds)
-    return f"{bound}{show_value(median_of(record), unit_of(record.point))}"
+    median, _, _ = show_statistics(record, partial(show_value, unit=unit_of(record.point)))
+    return median
 
 
 def show_range(record: PointRecord) -> str:
     """`4.9 Mfps - 5.1 Mfps`; one value alone has none."""
-    statistics, unit = record.statistics, unit_of(record.point)
-    if statistics is None or statistics.count == 1:
+    if len(record.values) < 2:
         return ""
-    _, *bounds = bounds_of(record.values, record.lower_bounds)
-    ends = zip(bounds, (statistics.minimum, statistics.maximum), strict=True)
-    low, high = (f"{bound}{show_value(value, unit)}" for bound, value in ends)
+    _, low, high = show_statistics(record, partial(show_value, unit=unit_of(record.point)))
     return low if low == high else f"{low} {DASH} {high}"
 
 

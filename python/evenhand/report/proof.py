@@ -7,9 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rich.table import Table
-
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Column, Table, make_table
 from evenhand.base.units import format_count
 from evenhand.trial.proof import FieldProof, Generator, PairProof, ProofFigure, StreamProof, title
 
@@ -21,6 +19,27 @@ GENERATOR_NAMES: dict[Generator, str] = {
     "fifteen_bit": "15-bit generator",
     "modulo": "16 bits modulo N",
 }
+FIELD_TITLES = (
+    Column("field", is_name=True),
+    "#values",
+    "#occurred",
+    "#hits of a value",
+    "#expected",
+    "#chi-square",
+    "#degrees",
+    "#p",
+)
+PAIR_TITLES = (
+    Column("pair", is_name=True),
+    "#cells",
+    "#occurred",
+    "#chi-square",
+    "#degrees",
+    "#p",
+    "#correlation",
+    "#by chance",
+    "#p",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,21 +86,19 @@ def judge_proof(streams: Iterable[StreamProof]) -> ProofJudgement:
 
 def fields_table(stream: StreamProof) -> Table:
     """Each field against an even spread over all its values."""
-    table = _table(f"{stream.name}: {format_count(stream.frames)} frames")
-    for head in ("field", "values", "occurred", "hits of a value", "expected", "chi-square", "degrees", "p"):
-        table.add_column(head, justify="left" if head == "field" else "right", no_wrap=True)
-    for one in stream.fields:
-        if one.is_proven:
-            table.add_row(*_field_cells(one))
-        else:
-            table.add_row(
-                title(one.name),
-                format_count(one.values),
-                format_count(one.coverage.occurred),
-                _why_unproven(one),
-                *["-"] * 4,
-            )
-    return table
+    rows = (
+        _field_cells(one)
+        if one.is_proven
+        else [
+            title(one.name),
+            format_count(one.values),
+            format_count(one.coverage.occurred),
+            _why_unproven(one),
+            *["-"] * 4,
+        ]
+        for one in stream.fields
+    )
+    return make_table(FIELD_TITLES, rows, title=f"{stream.name}: {format_count(stream.frames)} frames")
 
 
 def pairs_table(stream: StreamProof) -> Table | None:
@@ -95,42 +112,32 @@ def pairs_table(stream: StreamProof) -> Table | None:
     ]
     if not named:
         return None
-    table = _table("")
-    for head in ("pair", "cells", "occurred", "chi-square", "degrees", "p", "correlation", "by chance", "p"):
-        table.add_column(head, justify="left" if head == "pair" else "right", no_wrap=True)
-    for name, pair in named:
-        occurred = "-" if pair.coverage is None else format_count(pair.coverage.occurred)
-        table.add_row(
+    rows = (
+        [
             name,
             f"{pair.row_count} x {pair.column_count}",
-            occurred,
+            "-" if pair.coverage is None else format_count(pair.coverage.occurred),
             *_chi_square_cells(pair),
             *_correlation_cells(pair),
-        )
-    return table
+        ]
+        for name, pair in named
+    )
+    return make_table(PAIR_TITLES, rows)
 
 
 def contrast_table(streams: Sequence[StreamProof]) -> Table:
     """What generators with known faults score on the same figures: so it is known that the proof can fail."""
-    table = _table("For contrast: generators with known faults")
-    for head in (
-        "generator",
-        "field",
-        "values",
-        "occurred",
-        "hits of a value",
-        "expected",
-        "chi-square",
-        "degrees",
-        "p",
-    ):
-        table.add_column(head, justify="left" if head in ("generator", "field") else "right", no_wrap=True)
+    rows = []
     for stream in streams:
         name = GENERATOR_NAMES[stream.generator]
         for one in (one for one in stream.fields if one.is_proven):
-            table.add_row(name, *_field_cells(one))
+            rows.append([name, *_field_cells(one)])
             name = ""
-    return table
+    return make_table(
+        [Column("generator", is_name=True), *FIELD_TITLES],
+        rows,
+        title="For contrast: generators with known faults",
+    )
 
 
 def contrast_lines(streams: Sequence[StreamProof]) -> list[str]:
@@ -198,10 +205,6 @@ def format_p(p: float) -> str:
 def _is_lopsided(pair: PairProof) -> bool:
     """Every draw fell into one row or one column: nothing to compare, and the field itself is suspicious."""
     return pair.correlation is None
-
-
-def _table(name: str) -> Table:
-    return FittedTable(name or None)
 
 
 def _why_unproven(one: FieldProof) -> str:

@@ -10,28 +10,28 @@ from statistics import median as median_of
 from typing import Any
 
 from rich.console import RenderableType
-from rich.table import Table
+from rich.table import Table as Grid
 from rich.text import Text
 
 from evenhand.analysis import compare_testbeds, values_by_testbed
 from evenhand.analysis.inside import seen_at
 from evenhand.analysis.words import join
 from evenhand.base.locks import holder_of
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Cell, Table, make_table
+from evenhand.base.terminal_table import rendered
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.plan import ONE_EACH, SideCounts
-from evenhand.procedure import Statistics
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
-from evenhand.report.page_words import established_connections, in_words
+from evenhand.report.page_words import established_connections, in_words, show_statistics
 from evenhand.report.plain import visible
 from evenhand.report.stored_results import StoredResults
 from evenhand.report.trial import allowed_loss
 from evenhand.report.trials import trials_table
 from evenhand.run import CampaignRecord, HookRun, PointRecord, PointState, Repetition, StoredSearch
 from evenhand.run.campaign_lock import campaign_resource
-from evenhand.run.campaign_record import AT_LEAST, bounds_of
+from evenhand.run.campaign_record import AT_LEAST
 from evenhand.run.figures import losses_of
 from evenhand.run.point_remarks import remarks_of_point
 from evenhand.trial import Verdict
@@ -50,10 +50,10 @@ _HOST_FACTS = (
 _MOST_FACTS = 16
 _MOST_OUTPUT_LINES = 10
 _STATE_STYLES = {
-    PointState.MEASURED: "green",
-    PointState.NO_NUMBER: "yellow",
-    PointState.BEGUN: "cyan",
-    PointState.PENDING: "dim",
+    PointState.MEASURED: "good",
+    PointState.NO_NUMBER: "flag",
+    PointState.BEGUN: "open",
+    PointState.PENDING: "small",
 }
 
 
@@ -67,7 +67,7 @@ def campaign_report(record: CampaignRecord) -> Iterator[RenderableType]:
     for title, entries in series.items():
         yield Text("")
         yield Text(visible(title), style="bold")
-        yield _points_table(entries)
+        yield rendered(_points_table(entries))
         for number, point in entries:
             if len(record.testbeds) > 1 and (names := values_by_testbed(point)):
                 yield _line(f"{number}: measured by {join([visible(name) for name in names])}", indent=2)
@@ -104,7 +104,7 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
     )
     statistics = measured.statistics
     if statistics is not None:
-        median, low, high = _figures(measured, statistics)
+        median, low, high = _figures(measured)
         which = "the highest of lower bounds" if all(measured.lower_bounds) else "median"
         spread = "" if statistics.count == 1 else f" ({which}, from {low} to {high})"
         yield _line(f"{figure.name.capitalize()}: {median} {figure.unit}{spread}.")
@@ -209,37 +209,42 @@ def _title(measured: PointRecord) -> str:
     return f"{point.suite}: {figure.name} in {figure.unit}, {point.plan}{hashes}{ways}"
 
 
-def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> FittedTable:
-    table = FittedTable()
+def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
     has_networks = any(measured.point.networks != ONE_EACH for _, measured in entries)
-    table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("hosts x networks" if has_networks else "hosts", justify="right")
-    table.add_column("octets", justify="right")
     has_uppers = any(measured.median_upper is not None for _, measured in entries)
-    for name in ("result", *(["below"] if has_uppers else []), "minimum", "maximum", "of", "PASS/FAIL/INV."):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("state")
+    titles = [
+        "##",
+        "#hosts x networks" if has_networks else "#hosts",
+        "#octets",
+        "#result",
+        *(["#below"] if has_uppers else []),
+        "#minimum",
+        "#maximum",
+        "#of",
+        "#PASS/FAIL/INV.",
+        "state",
+    ]
+    rows: list[list[str | Cell]] = []
     for number, measured in entries:
-        point, statistics, counted = (measured.point, measured.statistics, verdicts_of(trials_of(measured)))
-        values = ("-",) * 3 if statistics is None else _figures(measured, statistics)
-        if has_uppers:
-            upper = measured.median_upper
-            values = (
-                values[0],
-                "-" if upper is None else _figure(upper, PROCEDURES[point.procedure].figure),
-                *values[1:],
-            )
-        addresses = _pair(point.hosts) + (f" x {_pair(point.networks)}" if has_networks else "")
-        cells = (
-            str(number),
-            addresses,
-            visible(str(point.frame_size)),
-            *values,
-            f"{len(measured.values)}/{point.repetitions}",
-            "/".join(str(counted[verdict]) for verdict in Verdict),
+        point, counted = measured.point, verdicts_of(trials_of(measured))
+        median, low, high = _figures(measured)
+        upper = measured.median_upper
+        below = "-" if upper is None else _figure(upper, PROCEDURES[point.procedure].figure)
+        rows.append(
+            [
+                str(number),
+                _pair(point.hosts) + (f" x {_pair(point.networks)}" if has_networks else ""),
+                visible(str(point.frame_size)),
+                median,
+                *([below] if has_uppers else []),
+                low,
+                high,
+                f"{len(measured.values)}/{point.repetitions}",
+                "/".join(str(counted[verdict]) for verdict in Verdict),
+                Cell(_state(measured), _STATE_STYLES[measured.state]),
+            ]
         )
-        table.add_row(*map(Text, cells), Text(_state(measured), style=_STATE_STYLES[measured.state]))
-    return table
+    return make_table(titles, rows)
 
 
 def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[RenderableType]:
@@ -270,7 +275,7 @@ def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[Rende
 def _search_report(search: StoredSearch) -> Iterator[RenderableType]:
     yield _line(f"{search.name} ({search.kind}), {search.outcome or 'cut short'}:")
     if search.trials:
-        yield trials_table(search.trials, title=None)
+        yield rendered(trials_table(search.trials, title=""))
     # Once for all trials, in the words of a single one: nearly always it is the same.
     for allowed in dict.fromkeys(allowed_loss(trial.result) for trial in search.trials):
         if allowed:
@@ -333,14 +338,10 @@ def _figure(value: float, figure: Figure) -> str:
     return format_count(round(value)) if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def _figures(measured: PointRecord, statistics: Statistics) -> tuple[str, ...]:
+def _figures(measured: PointRecord) -> tuple[str, str, str]:
     """Median, minimum, maximum."""
-    values = (statistics.median, statistics.minimum, statistics.maximum)
-    bounds = bounds_of(measured.values, measured.lower_bounds)
-    return tuple(
-        f"{bound}{_figure(value, PROCEDURES[measured.point.procedure].figure)}"
-        for bound, value in zip(bounds, values, strict=True)
-    )
+    figure = PROCEDURES[measured.point.procedure].figure
+    return show_statistics(measured, lambda value: _figure(value, figure))
 
 
 def _line(text: str, *, indent: int = 0) -> RenderableType:
@@ -348,7 +349,7 @@ def _line(text: str, *, indent: int = 0) -> RenderableType:
 
 
 def _fact(name: str, text: str) -> RenderableType:
-    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid = Grid.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=10, style="bold")
     grid.add_column(overflow="fold")
     grid.add_row(Text(name), Text(visible(text)))
@@ -358,7 +359,7 @@ def _fact(name: str, text: str) -> RenderableType:
 def _indented(text: Text, indent: int) -> RenderableType:
     if not indent:
         return text
-    grid = Table.grid()
+    grid = Grid.grid()
     grid.add_column(width=indent)
     grid.add_column(overflow="fold")
     grid.add_row(Text(""), text)

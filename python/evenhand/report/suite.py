@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.table import Table
-
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Column, Table, make_table
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.plan import plan_title
 from evenhand.procedure import Profile, WorstTesterFigures, search_deviations, throughput_document
@@ -35,24 +33,27 @@ class SuiteEntry:
 
 def suite_table(entries: Sequence[SuiteEntry]) -> Table:
     """A row for each search; 80 columns hold it, and `suite_lines` says the rest."""
-    table = FittedTable("Throughput")
-    table.add_column("plan", no_wrap=True)
-    table.add_column("addresses", no_wrap=True)
-    table.add_column("octets", justify="right", no_wrap=True)
-    table.add_column("fps per\ndirection", justify="right", no_wrap=True)
-    table.add_column("loss", justify="right", no_wrap=True)
-    table.add_column("outcome")
-    for entry in entries:
-        plan, result, final = entry.profile.plan, entry.result, entry.result.final_trial
-        table.add_row(
-            plan.title,
-            entry.profile.traffic.count_words,
-            str(entry.profile.frame_size),
-            _value(result),
-            "-" if final is None else format_ratio(final.loss_ratio),
-            _words(result.outcome),
-        )
-    return table
+    titles: list[str | Column] = [
+        Column("plan", is_name=True),
+        Column("addresses", is_name=True),
+        "#octets",
+        "#fps per direction",
+        "#loss",
+        "outcome",
+    ]
+    return make_table(titles, map(_row, entries), title="Throughput")
+
+
+def _row(entry: SuiteEntry) -> list[str]:
+    result, final = entry.result, entry.result.final_trial
+    return [
+        entry.profile.plan.title,
+        entry.profile.traffic.count_words,
+        str(entry.profile.frame_size),
+        _value(result),
+        "-" if final is None else format_ratio(final.loss_ratio),
+        _words(result.outcome),
+    ]
 
 
 def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:

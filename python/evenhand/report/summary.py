@@ -7,13 +7,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 
+from evenhand.base.table import Column, Table, make_table
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.report.page_words import NONE, show_median, show_size, show_value, show_version, unit_of
+from evenhand.report.page_words import NONE, show_size, show_statistics, show_value, show_version, unit_of
 from evenhand.report.plain import visible
 from evenhand.report.sentences import WHY_BOUND
-from evenhand.run.campaign_record import CampaignRecord, PointRecord, bounds_of
+from evenhand.run.campaign_record import CampaignRecord, PointRecord
 
 NOTE = (
     "Rates are per direction; frame sizes are octets with the FCS. A result is the median of the"
@@ -46,26 +47,18 @@ _LATEX = {
 _MARKDOWN = "\\`*_{}[]<>()#+!|~&$"
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryColumn:
-    """A column of the table, in all its forms."""
-
-    title: str
-    is_number: bool = False
-
-
 COLUMNS = (
-    SummaryColumn("suite"),
-    SummaryColumn("metric"),
-    SummaryColumn("IP version"),
-    SummaryColumn("hash"),
-    SummaryColumn("frame size"),
-    SummaryColumn("hosts", True),
-    SummaryColumn("result", True),
-    SummaryColumn("failed at", True),
-    SummaryColumn("minimum", True),
-    SummaryColumn("maximum", True),
-    SummaryColumn("repetitions", True),
+    Column("suite"),
+    Column("metric"),
+    Column("IP version"),
+    Column("hash"),
+    Column("frame size"),
+    Column("hosts", True),
+    Column("result", True),
+    Column("failed at", True),
+    Column("minimum", True),
+    Column("maximum", True),
+    Column("repetitions", True),
 )
 
 
@@ -75,34 +68,25 @@ def summary_rows(record: CampaignRecord) -> list[tuple[str, ...]]:
     return [_row(found) for found in record.points]
 
 
-def printed(record: CampaignRecord) -> tuple[tuple[SummaryColumn, ...], list[tuple[str, ...]]]:
-    """Columns and rows for readers: without the hash, if no point states it. The CSV has all columns."""
+def summary_table(record: CampaignRecord) -> Table:
+    """The table for readers: without the hash, if no point states it. The CSV has all columns."""
     rows = summary_rows(record)
     shown = [
         place
         for place, column in enumerate(COLUMNS)
         if column.title != "hash" or any(row[place] != NOT_STATED for row in rows)
     ]
-    return tuple(COLUMNS[place] for place in shown), [tuple(row[place] for place in shown) for row in rows]
+    return make_table(
+        [COLUMNS[place] for place in shown], ([row[place] for place in shown] for row in rows), caption=NOTE
+    )
 
 
 def _row(found: PointRecord) -> tuple[str, ...]:
     point = found.point
-    statistics, unit = found.statistics, unit_of(point)
-    if statistics is None:
-        ends = ("no number" if found.state == "no_number" else "not measured", NONE, NONE, NONE)
-    else:
-        bounds = bounds_of(found.values, found.lower_bounds)
-        low, high = (
-            f"{bound}{show_value(v, unit)}"
-            for bound, v in zip(bounds[1:], (statistics.minimum, statistics.maximum), strict=True)
-        )
-        ends = (
-            show_median(found),
-            NONE if found.median_upper is None else show_value(found.median_upper, unit),
-            low,
-            high,
-        )
+    show = partial(show_value, unit=unit_of(point))
+    median, low, high = show_statistics(found, show)
+    if not found.values:
+        median = "no number" if found.state == "no_number" else "not measured"
     done = len(found.values)
     return (
         point.suite,
@@ -111,7 +95,10 @@ def _row(found: PointRecord) -> tuple[str, ...]:
         point.hash_type or NOT_STATED,
         _size(found),
         _hosts(found),
-        *ends,
+        median,
+        show(found.median_upper),
+        low,
+        high,
         str(done) if done == point.repetitions else f"{done} of {point.repetitions}",
     )
 
@@ -143,31 +130,31 @@ def to_summary_csv(record: CampaignRecord) -> str:
 def to_summary_markdown(record: CampaignRecord) -> str:
     """A pipe table, as GitHub and most others read it; what a text has of Markdown or HTML is shown, and not
     obeyed."""
-    columns, rows = printed(record)
+    table = summary_table(record)
     lines = [
-        _pipes([column.title for column in columns]),
-        _pipes(["---:" if column.is_number else "---" for column in columns]),
-        *(_pipes([_markdown(text) for text in row]) for row in rows),
+        _pipes([column.title for column in table.columns]),
+        _pipes(["---:" if column.is_number else "---" for column in table.columns]),
+        *(_pipes([_markdown(cell.text) for cell in row]) for row in table.rows),
     ]
-    return "\n".join([*lines, "", _markdown(NOTE), ""])
+    return "\n".join([*lines, "", _markdown(table.caption), ""])
 
 
 def to_summary_latex(record: CampaignRecord) -> str:
     """A `table` float with booktabs rules, for `\\input`. Needs booktabs and graphicx."""
-    columns, rows = printed(record)
-    spec = "".join("r" if column.is_number else "l" for column in columns)
+    table = summary_table(record)
+    spec = "".join("r" if column.is_number else "l" for column in table.columns)
     lines = [
         "% Written by Evenhand. Needs \\usepackage{booktabs,graphicx}, and XeLaTeX or LuaLaTeX for names"
         " beyond Latin letters.",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_latex(record.name)}. {_latex(NOTE)}}}",
+        rf"\caption{{{_latex(record.name)}. {_latex(table.caption)}}}",
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{{spec}}}",
         r"\toprule",
-        _latex_row([column.title for column in columns]),
+        _latex_row([column.title for column in table.columns]),
         r"\midrule",
-        *(_latex_row(row) for row in rows),
+        *(_latex_row([cell.text for cell in row]) for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}}",
         r"\end{table}",

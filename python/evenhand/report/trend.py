@@ -4,16 +4,14 @@ reader must know of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-
-from rich.text import Text
 
 from evenhand.analysis.levels import FEWEST_RUNS
 from evenhand.analysis.trend import moment_of
 from evenhand.analysis.trend_model import Change, PointTrend, Trend, TrendRun, TrendValue
 from evenhand.analysis.words import join
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.units import format_count
 from evenhand.procedure.descriptor import show_number
 from evenhand.procedure.registry import PROCEDURES
@@ -81,49 +79,67 @@ def titles_of(trend: Trend) -> list[str]:
     ]
 
 
-def changes_table(trend: Trend) -> FittedTable | None:
+def changes_table(trend: Trend, link: Link | None = None) -> Table | None:
     """A row for each change, the latest first; None if there is none."""
     if not trend.changes:
         return None
-    titles = {id(point): title for point, title in zip(trend.points, titles_of(trend), strict=True)}
-    table = FittedTable("Changes")
-    for name in ("point", "change", "since", "version of the DUT", "from", "to", "found by"):
-        table.add_column(name, justify="right" if name in ("change", "from", "to") else "left")
-    for point, change in trend.changes:
-        run = trend.runs[change.run]
-        table.add_row(
-            Text(visible(titles[id(point)])),
-            show_change(change),
+    names = dict(zip(map(id, trend.points), _names(trend, link), strict=True))
+    rows = (
+        [
+            names[id(point)],
+            Cell(
+                f"{show_change(change)}, {worse_or_better(change)}",
+                "FAIL" if change.is_regression else "PASS",
+            ),
             show_begun(run),
-            Text(visible(run.version or "-")),
+            visible(run.version or "-"),
             show_before(point, change),
             show_after(point, change),
             FOUND_BY[change.by],
-        )
-    return table
+        ]
+        for point, change, run in ((point, change, trend.runs[change.run]) for point, change in trend.changes)
+    )
+    titles = ("point", "#change", "since the run of (UTC)", "DUT", "#from", "#to", "found by")
+    return make_table(titles, rows, title="Changes", fold=("DUT", "found by"))
 
 
 FOUND_BY = {"levels": "levels", "compare": "comparison with the run before"}
 
 
-def points_table(trend: Trend) -> FittedTable:
-    """A row for each point: its last number, and since when it has been so."""
-    table = FittedTable("Points")
-    for name in ("point", "unit", "latest", "level", "since", "runs"):
-        table.add_column(name, justify="right" if name in ("latest", "level", "runs") else "left")
-    for point, title in zip(trend.points, titles_of(trend), strict=True):
+def points_table(trend: Trend, link: Link | None = None) -> Table:
+    """A row for each point: its last number, and since when it has been so; on a page, which has links, also
+    where it was measured."""
+    rows = []
+    for point, name in zip(trend.points, _names(trend, link), strict=True):
         level = point.levels[-1] if point.levels else None
-        table.add_row(
-            Text(visible(title)),
-            point.figure.unit,
-            Text(show_latest(point)),
-            "-"
-            if level is None
-            else f"{AT_LEAST if level.is_at_least else ''}{show_number(level.median, point.figure)}",
-            "-" if level is None else show_begun(trend.runs[level.first_run]),
-            f"{len(point.measured)} of {len(trend.runs)}",
+        bound = AT_LEAST if level is not None and level.is_at_least else ""
+        rows.append(
+            [
+                name,
+                point.figure.unit,
+                show_latest(point),
+                "-" if level is None else f"{bound}{show_number(level.median, point.figure)}",
+                "-" if level is None else show_begun(trend.runs[level.first_run]),
+                f"{len(point.measured)} of {len(trend.runs)}",
+                *(
+                    []
+                    if link is None
+                    else [", ".join(f"{key} {value}" for key, value in point.testbed.items())]
+                ),
+            ]
         )
-    return table
+    titles = ["point", "unit", "#latest", "#level", "since", "#runs with a number"]
+    titles += [] if link is None else ["testbed"]
+    return make_table(titles, rows, title="Points", fold=("unit", "testbed"))
+
+
+Link = Callable[[int, str], Cell]
+"""A cell that leads from a table to the picture of a point: from its place and title."""
+
+
+def _names(trend: Trend, link: Link | None) -> list[str | Cell]:
+    titles = [visible(title) for title in titles_of(trend)]
+    return [title if link is None else link(place, title) for place, title in enumerate(titles)]
 
 
 def trend_lines(trend: Trend) -> list[str]:

@@ -3,31 +3,26 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from evenhand.analysis.trend_model import PointTrend, Trend
 from evenhand.base.new_file import replace_own
 from evenhand.base.table import Cell, Table, make_table
-from evenhand.procedure.descriptor import show_number
 from evenhand.report.figures_trend import trend_picture
 from evenhand.report.page import MARK, ShownFigure, render, show_picture
 from evenhand.report.plain import visible
 from evenhand.report.trend import (
-    FOUND_BY,
     SINGLE,
+    changes_table,
     direction_of,
     method_lines,
-    show_after,
-    show_before,
+    points_table,
     show_begun,
-    show_change,
-    show_latest,
     span_of,
     titles_of,
     verdict,
-    worse_or_better,
 )
-from evenhand.run.campaign_record import AT_LEAST
 
 
 def write_trend_page(trend: Trend, path: Path) -> None:
@@ -49,7 +44,7 @@ def render_trend(trend: Trend) -> str:
         verdict={"text": verdict(trend), "style": _style(trend)},
         count=len(trend.runs),
         single=SINGLE if len(trend.runs) == 1 else "",
-        changes=_changes_table(trend, titles),
+        changes=changes_table(trend, partial(_link, trend)),
         apart=[
             visible(title)
             for point, title in zip(trend.points, titles, strict=True)
@@ -61,7 +56,7 @@ def render_trend(trend: Trend) -> str:
             for place, (point, title) in enumerate(zip(trend.points, titles, strict=True))
             if point.measured
         ],
-        points=_points_table(trend, titles),
+        points=points_table(trend, partial(_link, trend)),
         runs=_runs_table(trend),
         method=method_lines(trend),
     )
@@ -82,73 +77,12 @@ def _style(trend: Trend) -> str:
     return "good" if all(point.judged_by == "levels" for point in trend.points) else "open"
 
 
-def _link(point: PointTrend, place: int, title: str) -> Cell:
+def _link(trend: Trend, place: int, title: str) -> Cell:
     from markupsafe import Markup, escape
 
-    if not point.measured:
-        return Cell(visible(title))
-    return Cell("", spark=Markup('<a href="#figure-{}">{}</a>').format(_name(place), escape(visible(title))))
-
-
-def _changes_table(trend: Trend, titles: list[str]) -> Table | None:
-    if not trend.changes:
-        return None
-    places = {id(point): place for place, point in enumerate(trend.points)}
-    is_mixed = len({change.by for _, change in trend.changes}) > 1
-    rows: list[list[str | Cell]] = []
-    for point, change in trend.changes:
-        place, run = places[id(point)], trend.runs[change.run]
-        rows.append(
-            [
-                _link(point, place, titles[place]),
-                Cell(
-                    f"{show_change(change)}, {worse_or_better(change)}",
-                    "FAIL" if change.is_regression else "PASS",
-                ),
-                show_begun(run),
-                visible(run.version or "-"),
-                show_before(point, change),
-                show_after(point, change),
-                *([FOUND_BY[change.by]] if is_mixed else []),
-            ]
-        )
-    return make_table(
-        (
-            "point",
-            "change",
-            "since the run of (UTC)",
-            "DUT",
-            "#from",
-            "#to",
-            *(["found by"] if is_mixed else []),
-        ),
-        rows,
-        fold=("DUT",),
-    )
-
-
-def _points_table(trend: Trend, titles: list[str]) -> Table:
-    rows: list[list[str | Cell]] = []
-    for place, (point, title) in enumerate(zip(trend.points, titles, strict=True)):
-        level = point.levels[-1] if point.levels else None
-        rows.append(
-            [
-                _link(point, place, title),
-                point.figure.unit,
-                show_latest(point),
-                "-"
-                if level is None
-                else f"{AT_LEAST if level.is_at_least else ''}{show_number(level.median, point.figure)}",
-                "-" if level is None else show_begun(trend.runs[level.first_run]),
-                f"{len(point.measured)} of {len(trend.runs)}",
-                ", ".join(f"{key} {value}" for key, value in point.testbed.items()),
-            ]
-        )
-    return make_table(
-        ("point", "unit", "#latest", "#level", "since", "#runs with a number", "testbed"),
-        rows,
-        fold=("unit", "testbed"),
-    )
+    if not trend.points[place].measured:
+        return Cell(title)
+    return Cell("", spark=Markup('<a href="#figure-{}">{}</a>').format(_name(place), escape(title)))
 
 
 def _runs_table(trend: Trend) -> Table:

@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.table import Table, make_table
+from evenhand.base.terminal_table import STYLES, Printable, rendered
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.procedure import Profile
 from evenhand.report.invalid import next_lines
-from evenhand.report.trials import VERDICT_STYLES
 from evenhand.trial import ClockOffset, DirectionResult, TrialResult, join_directions
 
 MOST_TENTHS = 10
@@ -67,33 +66,18 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
     set-up deviates."""
     head = Text.assemble(
         f"Trial {result.trial}: ",
-        (str(result.verdict), VERDICT_STYLES[result.verdict]),
+        (str(result.verdict), STYLES[result.verdict]),
         allowed_loss(result),
         f" at {format_count(result.intended_fps)} fps per direction for"
         f" {format_duration(result.intended_duration_s)}, ",
         (f"{result.frame_size} octet frames" if profile is None else profile.frames),
         _established(result),
     )
-    lines: list[RenderableType] = [
+    lines: list[Printable] = [
         head,
         *(Text(f"  {reason.code}: {reason.text}") for reason in join_directions(result.reasons)),
     ]
-    table = FittedTable()
-    table.add_column("")
-    for name in result.directions:
-        table.add_column(name, justify="right")
-    for title, cell in _ROWS:
-        table.add_row(title, *(cell(direction) for direction in result.directions.values()))
-    if all(direction.mistranslated_frames is not None for direction in result.directions.values()):
-        for key, title in _MISTRANSLATED.items():
-            table.add_row(
-                title,
-                *(
-                    format_count((d.mistranslated_frames or {}).get(key, 0))
-                    for d in result.directions.values()
-                ),
-            )
-    lines.append(table)
+    lines.append(make_table(["", *(f"#{name}" for name in result.directions)], _rows(result)))
     if any(direction.reordered_frames for direction in result.directions.values()) and not _has_one_flow(
         profile
     ):
@@ -128,7 +112,17 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
     lines += [Text(f"Note: {note.code}: {note.text}") for note in join_directions(result.notes)]
     deviations = (*(() if profile is None else profile.deviations), *result.deviations)
     lines += [Text(deviation.line) for deviation in deviations]
-    return Group(*lines)
+    return Group(*map(rendered, lines))
+
+
+def _rows(result: TrialResult) -> Iterator[list[str]]:
+    directions = result.directions.values()
+    for title, cell in _ROWS:
+        yield [title, *map(cell, directions)]
+    if all(direction.mistranslated_frames is not None for direction in directions):
+        for key, title in _MISTRANSLATED.items():
+            counts = ((direction.mistranslated_frames or {}).get(key, 0) for direction in directions)
+            yield [title, *map(format_count, counts)]
 
 
 def describe_clock_offsets(offsets: Sequence[ClockOffset]) -> str:
@@ -170,15 +164,16 @@ def allowed_loss(result: TrialResult) -> str:
 
 def _classes_table(result: TrialResult) -> Table:
     """Table of a mix: a row for each IP version and size of each direction."""
-    table = FittedTable()
-    table.add_column("")
-    for title in ("octets", "offered frames", "received frames", "lost frames"):
-        table.add_column(title, justify="right")
-    for name, direction in result.directions.items():
-        for c in direction.classes:
-            counts = (c.offered_frames, c.received_frames, c.lost_frames)
-            table.add_row(f"{name}, IPv{c.ip_version}", str(c.frame_size), *map(format_count, counts))
-    return table
+    rows = (
+        [
+            f"{name}, IPv{of_class.ip_version}",
+            str(of_class.frame_size),
+            *map(format_count, (of_class.offered_frames, of_class.received_frames, of_class.lost_frames)),
+        ]
+        for name, direction in result.directions.items()
+        for of_class in direction.classes
+    )
+    return make_table(("", "#octets", "#offered frames", "#received frames", "#lost frames"), rows)
 
 
 def host_line(result: TrialResult) -> str:

@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
-from evenhand.base.terminal_table import FittedTable
-from evenhand.base.units import format_count, format_duration, format_ratio
+from evenhand.base.table import Cell, Column, Table, make_table
+from evenhand.base.units import format_count, format_duration, format_rate, format_ratio
+from evenhand.report.page_words import NONE
 from evenhand.report.plain import visible
 from evenhand.run import StoredTrial
 from evenhand.search import SearchTrial
-from evenhand.trial import TrialResult, Verdict, join_directions
+from evenhand.trial import TrialResult, join_directions
 
 
 def describe_sending(result: TrialResult) -> str:
@@ -25,35 +24,64 @@ def describe_sending(result: TrialResult) -> str:
     return f"{format_duration(float(f'{result.stopped_early_s:.2g}'))} of {intended}"
 
 
-VERDICT_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.INVALID: "yellow"}
 SHOWN_NOTES = ("mistranslated", "queue_filling")
 """Codes of the notes that say why frames were lost, though they are not reasons of the verdict."""
 
 
-def trials_table(trials: Sequence[SearchTrial | StoredTrial], *, title: str | None = "Trials") -> Table:
-    """Every trial in order: load, verdict, loss, and why."""
-    table = FittedTable(title)
-    for name in ("no.", "load per direction", "duration", "verdict", "loss", "lost", "p99 latency"):
-        table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
-    table.add_column("what and why", overflow="fold")
-    for trial in trials:
-        result = trial.result
-        table.add_row(
-            str(trial.number),
-            f"{format_count(result.intended_fps)} fps",
-            describe_sending(result),
-            Text(str(result.verdict), style=VERDICT_STYLES[result.verdict]),
-            format_ratio(result.loss_ratio) if result.is_valid else "-",
-            " + ".join(format_count(direction.lost_frames) for direction in result.directions.values()),
-            _p99(result),
-            Text(_story(trial)),
-        )
-    return table
+def trials_table(
+    trials: Sequence[SearchTrial | StoredTrial],
+    *,
+    title: str = "Trials",
+    loss_over_time: Callable[[TrialResult], Any] | None = None,
+) -> Table:
+    """Every trial in order: load, verdict, loss, and why.
+
+    Args:
+        loss_over_time: For a page: draws the loss of a trial. The table then also has the loads that were
+            really offered, or says that they were the intended ones.
+    """
+    is_exact = loss_over_time is None or all(
+        format_rate(trial.result.offered_fps) == format_rate(trial.result.intended_fps) for trial in trials
+    )
+    titles: list[str | Column] = [
+        "#no.",
+        "#load per direction",
+        *([] if is_exact else ["#offered"]),
+        "#duration",
+        Column("verdict", is_name=True),
+        "#loss",
+        "#lost",
+        "#p99 latency",
+        "what and why",
+    ]
+    rows = (_row(trial, is_exact=is_exact, loss_over_time=loss_over_time) for trial in trials)
+    caption = "" if loss_over_time is None or not is_exact else "All loads were offered as intended."
+    return make_table(titles, rows, title=title, caption=caption)
+
+
+def _row(
+    trial: SearchTrial | StoredTrial, *, is_exact: bool, loss_over_time: Callable[[TrialResult], Any] | None
+) -> list[str | Cell]:
+    result, verdict = trial.result, str(trial.result.verdict)
+    return [
+        str(trial.number),
+        f"{format_count(result.intended_fps)} fps",
+        *([] if is_exact else [f"{format_count(round(result.offered_fps))} fps"]),
+        describe_sending(result),
+        Cell(verdict, verdict),
+        Cell(
+            format_ratio(result.loss_ratio) if result.is_valid else NONE,
+            spark="" if loss_over_time is None else loss_over_time(result),
+        ),
+        " + ".join(format_count(direction.lost_frames) for direction in result.directions.values()),
+        _p99(result),
+        _story(trial),
+    ]
 
 
 def _p99(result: TrialResult) -> str:
     values = [d.latency.p99_ns for d in result.directions.values() if d.latency.p99_ns is not None]
-    return format_duration(max(values) / 1e9) if values else "-"
+    return format_duration(max(values) / 1e9) if values else NONE
 
 
 def _story(trial: SearchTrial | StoredTrial) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import jsonschema
 from rich.console import Console
 
+from evenhand.base.terminal_table import rendered
 from evenhand.report.campaign_status import campaign_lines, campaign_table
 from evenhand.run.campaign_status import read_status
 from tests.preloaded.commands import evenhand_command
@@ -78,7 +79,7 @@ def test_a_repetition_without_a_value_is_not_counted_as_one_that_agrees(tmp_path
     status = read_status(path)
     shown = io.StringIO()
     console = Console(width=120, file=shown)
-    console.print(campaign_table(status))
+    console.print(rendered(campaign_table(status)))
     rows = shown.getvalue().splitlines()
     key = status.points[0].point.key
     assert "1 of 2" in next(row for row in rows if row.startswith(key))
@@ -99,7 +100,7 @@ def _names_are_whole(run: Path) -> None:
     told_at_80 = io.StringIO()
     console = Console(width=80, file=told_at_80)
     for shown in (status, replace(status, points=points)):
-        console.print(campaign_table(shown))
+        console.print(rendered(campaign_table(shown)))
     told = told_at_80.getvalue()
     assert all(point.point.key in told for point in (*status.points, *points))
     assert max(map(len, told.splitlines())) <= 80

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from evenhand.base.terminal_table import STYLES
 from evenhand.base.units import format_duration, format_rate, format_ratio
 from evenhand.cli.progress.invalid_trials import InvalidTrials
 from evenhand.cli.progress.rates import Rates, direction_texts
@@ -18,7 +19,7 @@ from evenhand.procedure import Began, Learned, Measured, Note, ProcedureEvent, T
 from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.report.learning import learning_lines, learning_status
 from evenhand.report.throughput import describe_load
-from evenhand.report.trials import VERDICT_STYLES, describe_sending
+from evenhand.report.trials import describe_sending
 from evenhand.search import SearchEvent, TrialFinished, TrialStarted
 from evenhand.trial import LearningProgress, Load, TrialResult, describe_reasons
 
@@ -192,9 +193,7 @@ class ProgressDisplay:
                 else f"{load}, of which {describe_sending(result)}"
             )
         line = Text.assemble(
-            f"{what}: {offered} ",
-            (str(result.verdict), VERDICT_STYLES[result.verdict]),
-            f"{loss}{reasons}{tail}",
+            f"{what}: {offered} ", (str(result.verdict), STYLES[result.verdict]), f"{loss}{reasons}{tail}"
         )
         self._invalid.take(what, result, line, series=series or f"{result.intended_fps}", tail=tail)
 
