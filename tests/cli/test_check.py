@@ -173,27 +173,31 @@ def test_nothing_is_opened_without_a_testbed(evenhand: Run, engine_playing: Play
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "code", "where"),
     [
-        (("--ports-only",), "no ports to open"),
-        (("--require", "dut"), "no DUT to look for"),
-        (("--require", "luck"), "luck"),
-        (("--watch", "2h"), "longer than an hour"),
-        (("--watch", "soon"), "--watch"),
-        (("--looped", "--duration", "0"), "must be greater than 0"),
-        (("--looped", "--precision", "0"), "precision"),
-        (("--looped", "--maximum-rate", "1kfps", "--minimum-rate", "2kfps"), "above the maximum rate"),
-        (("--frame-size", "63"), "64 to 9216"),
-        (("--plan", "gateway-v5"), "'gateway-v5' is not a plan"),
+        (("--ports-only",), "cli.no-testbed", "--ports-only"),
+        (("--require", "dut"), "cli.no-testbed", "--require dut"),
+        (("--require", "luck"), "base.not-one-of", "--require"),
+        (("--watch", "2h"), "cli.out-of-range", "--watch"),
+        (("--watch", "soon"), "base.not-a-quantity", "--watch"),
+        (("--looped", "--duration", "0"), "cli.out-of-range", "--duration"),
+        (("--looped", "--precision", "0"), "cli.out-of-range", "--precision"),
+        (
+            ("--looped", "--maximum-rate", "1kfps", "--minimum-rate", "2kfps"),
+            "cli.minimum-above-maximum",
+            "--minimum-rate",
+        ),
+        (("--frame-size", "63"), "procedure.frame-size-out-of-range", "--frame-size"),
+        (("--plan", "gateway-v5"), "plan.unknown-name", "--plan"),
     ],
 )
 def test_bad_options_start_no_engine(
-    evenhand: Run, engine_playing: Play, tmp_path: Path, options: tuple[str, ...], words: str
+    evenhand: Run, engine_playing: Play, tmp_path: Path, options: tuple[str, ...], code: str, where: str
 ) -> None:
     engine_playing("fair")
     ended = evenhand("check", *options)
     assert ended.code == 2
-    assert words in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
     assert not (tmp_path / "engine-was-started").exists()
 
 

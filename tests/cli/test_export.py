@@ -190,22 +190,22 @@ def test_what_it_writes_is_new(evenhand: Run, run: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("options", "word"),
+    ("options", "code", "where"),
     [
-        (("--format", "json", "--table", "trials"), "--table"),
-        (("--format", "uti", "--table", "points"), "--table"),
-        (("--format", "parquet"), "--output"),
-        (("--format", "xml"), "xml"),
-        (("--format", "csv", "--table", "hosts"), "hosts"),
+        (("--format", "json", "--table", "trials"), "cli.no-such-table", "--table"),
+        (("--format", "uti", "--table", "points"), "cli.no-such-table", "--table"),
+        (("--format", "parquet"), "cli.format-needs-a-file", "--format parquet"),
+        (("--format", "xml"), "base.not-one-of", "--format"),
+        (("--format", "csv", "--table", "hosts"), "base.not-one-of", "--table"),
     ],
 )
 def test_options_that_do_nothing_are_refused(
-    evenhand: Run, run: Path, options: tuple[str, ...], word: str
+    evenhand: Run, run: Path, options: tuple[str, ...], code: str, where: str
 ) -> None:
     ended = evenhand("export", run, *options)
     assert ended.code == 2
     assert ended.out == ""
-    assert word in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
 
 
 def test_without_pyarrow_it_says_what_to_install(

@@ -428,26 +428,33 @@ def test_a_timeout_for_each_frame_is_refused(evenhand: Run, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("line", "text"),
+    ("line", "code", "named"),
     [
-        ("siitperf-tp 84 100000 60 2000 2", "5 arguments; siitperf-tp has 6"),
-        ("siitperf-tp 84 100000 60 2000 2 2 1000 500 100 2000 5000", "11 arguments"),
-        ("siitperf-tp 60 100000 60 2000 2 2", "'60' is not a valid IPv6 frame size"),
-        ("siitperf-tp 84 0 60 2000 2 2", "'0' is not a valid rate"),
-        ("siitperf-tp 84 100000 x 2000 2 2", "'x' is not a valid duration"),
-        ("siitperf-tp 84 100000 60 2000 2 2; reboot", "arguments"),
-        ("siitperf-lat 84 1000 60 2000 2 2 60 500", "a delay of 60 s in a trial of 60 s"),
-        ("siitperf-pdv 84 1000 60 2000 2 2 62000", "longer than the trial"),
-        ("rm -rf /", "not a command line of siitperf"),
-        ("siitperf-tp '84", "not a command line of siitperf"),
-        ("", "not a command line of siitperf"),
-        ("siitperf-tp " + "8" * 2000, "not a command line of siitperf"),
+        ("siitperf-tp 84 100000 60 2000 2", "exchange.wrong-number-of-arguments", "5 arguments"),
+        (
+            "siitperf-tp 84 100000 60 2000 2 2 1000 500 100 2000 5000",
+            "exchange.wrong-number-of-arguments",
+            "11 arguments",
+        ),
+        ("siitperf-tp 60 100000 60 2000 2 2", "exchange.wrong-value", "'60'"),
+        ("siitperf-tp 84 0 60 2000 2 2", "exchange.wrong-value", "'0'"),
+        ("siitperf-tp 84 100000 x 2000 2 2", "exchange.wrong-value", "'x'"),
+        ("siitperf-tp 84 100000 60 2000 2 2; reboot", "exchange.wrong-number-of-arguments", "7 arguments"),
+        ("siitperf-lat 84 1000 60 2000 2 2 60 500", "exchange.arguments-contradict", "60 s"),
+        ("siitperf-pdv 84 1000 60 2000 2 2 62000", "exchange.arguments-contradict", "62000 ms"),
+        ("rm -rf /", "exchange.not-a-command", "'rm -rf /'"),
+        ("siitperf-tp '84", "exchange.not-a-command", "siitperf-tp '84"),
+        ("", "exchange.not-a-command", "''"),
+        ("siitperf-tp " + "8" * 2000, "exchange.not-a-command", "'siitperf-tp 888"),
     ],
 )
-def test_a_command_line_that_is_none_is_refused(evenhand: Run, tmp_path: Path, line: str, text: str) -> None:
+def test_a_command_line_that_is_none_is_refused(
+    evenhand: Run, tmp_path: Path, line: str, code: str, named: str
+) -> None:
     ended = evenhand("import", write_conf(tmp_path / "siitperf.conf", ROUTER_KEYS), "--command", line)
     assert ended.code == 2
-    assert text in ended.err
+    assert ended.error.code == code
+    assert named in f"{ended.error.what} {ended.error.next_step}"
     assert "Where: --command" in ended.err
     assert not (tmp_path / "siitperf.toml").exists()
 

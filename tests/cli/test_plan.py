@@ -93,25 +93,41 @@ def test_modes_are_passed_on(evenhand: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "code", "where", "named"),
     [
-        (("gateway-v4", "--networks", "256"), "SEED-34"),
-        (("nets-v4-gateway", "--hosts", "65534"), "SEED-34"),
-        (("nets-v4-gateway", "--networks", "257"), "1 to 256"),
-        (("nets-v4-gateway", "--networks", "many"), "--networks"),
-        (("gateway-v4", "--host-mode", "pseudorandon"), "Did you mean pseudorandom?"),
-        (("gateway-v4", "--network-mode", "fixed"), "one network"),
-        (("gateway-v5",), "Did you mean gateway-v"),
-        (("none",), "gateway-v4, gateway-v6, direct-v4-net24"),
+        (
+            ("gateway-v4", "--networks", "256"),
+            "plan.one-network-only",
+            "--networks",
+            "nets-v4-gateway or nets-v4-multi-host",
+        ),
+        (
+            ("nets-v4-gateway", "--hosts", "65534"),
+            "plan.octet-needed-twice",
+            "--hosts",
+            "gateway-v4 or direct-v4-net16",
+        ),
+        (("nets-v4-gateway", "--networks", "257"), "plan.count-out-of-range", "--networks", "1 to 256"),
+        (("nets-v4-gateway", "--networks", "many"), "spec.not-a-count", "--networks", "100,1"),
+        (("gateway-v4", "--host-mode", "pseudorandon"), "spec.not-a-mode", "--host-mode", "pseudorandom?"),
+        (
+            ("gateway-v4", "--network-mode", "fixed"),
+            "plan.one-network-only",
+            "--network-mode",
+            "such as nets-v4-gateway",
+        ),
+        (("gateway-v5",), "plan.unknown-name", "NAME", "gateway-v6?"),
+        (("none",), "plan.unknown-name", "NAME", "gateway-v4, gateway-v6, direct-v4-net24"),
     ],
 )
 def test_what_a_plan_cannot_have_is_refused_with_what_can_be_had(
-    evenhand: Run, arguments: tuple[str, ...], words: str
+    evenhand: Run, arguments: tuple[str, ...], code: str, where: str, named: str
 ) -> None:
     """SEED-34: in IPv4 either networks or 16-bit hosts."""
     ended = evenhand("plan", "show", *arguments)
     assert ended.code == 2
-    assert words in " ".join(ended.err.split())
+    assert (ended.error.code, ended.error.where) == (code, where)
+    assert named in f"{ended.error.what} {ended.error.next_step}"
 
 
 @pytest.mark.parametrize(
@@ -266,24 +282,29 @@ def test_the_reading_of_r_can_be_chosen(evenhand: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "code", "where"),
     [
-        (("gateway-v4", "--common-network"), "has only one network"),
-        (("direct-v6", "--fixed-source-network"), "has only one network"),
+        (("gateway-v4", "--common-network"), "plan.one-network-only", "--common-network"),
+        (("direct-v6", "--fixed-source-network"), "plan.one-network-only", "--fixed-source-network"),
         (
             ("nets-v4-gateway", "--common-network", "--networks", "4,5"),
-            "4 networks on the left and 5 on the right",
+            "plan.network-counts-differ",
+            "--common-network",
         ),
-        (("nets-v4-gateway", "--common-network", "--fixed-source"), "would also fix the destination network"),
+        (
+            ("nets-v4-gateway", "--common-network", "--fixed-source"),
+            "plan.network-fixed-twice",
+            "--common-network",
+        ),
     ],
 )
 def test_choices_that_a_plan_cannot_have_are_refused(
-    evenhand: Run, arguments: tuple[str, ...], words: str
+    evenhand: Run, arguments: tuple[str, ...], code: str, where: str
 ) -> None:
     """SEED-82, SEED-83."""
     ended = evenhand("plan", "show", *arguments)
     assert ended.code == 2
-    assert words in " ".join(ended.err.split())
+    assert (ended.error.code, ended.error.where) == (code, where)
 
 
 @pytest.mark.parametrize("name", ["gateway-v4", "gateway_v6"])

@@ -122,25 +122,31 @@ def test_a_single_trial_is_shown_in_full_and_loss_is_no_error(
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "code", "where"),
     [
-        (("--maximum-rate", "1Mbps"), "is not a frame rate"),
-        (("--duration", "10s", "--final-duration", "5s"), "shorter than the trials"),
-        (("--precision", "0"), "precision"),
-        (("--loss-ratio", "100%"), "must be less than 1"),
-        (("--frame-size", "63"), "64 to 9216"),
-        (("--plan", "gateway-v5"), "'gateway-v5' is not a plan"),
-        (("--wait-residual", "soon"), "--wait-residual"),
-        (("--minimum-rate", "2Mfps", "--maximum-rate", "1Mfps"), "minimum rate"),
+        (("--maximum-rate", "1Mbps"), "base.not-a-quantity", "--maximum-rate"),
+        (("--duration", "10s", "--final-duration", "5s"), "search.durations-contradict", "--final-duration"),
+        (("--precision", "0"), "search.out-of-range", "--precision"),
+        (("--loss-ratio", "100%"), "base.out-of-range", "--loss-ratio"),
+        (("--frame-size", "63"), "procedure.frame-size-out-of-range", "--frame-size"),
+        (("--plan", "gateway-v5"), "plan.unknown-name", "--plan"),
+        (("--wait-residual", "soon"), "base.not-a-quantity", "--wait-residual"),
+        (("--minimum-rate", "2Mfps", "--maximum-rate", "1Mfps"), "search.out-of-range", "--minimum-rate"),
     ],
 )
 def test_bad_options_start_no_engine(
-    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...], words: str
+    evenhand: Run,
+    engine_playing: Play,
+    testbed: Path,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    code: str,
+    where: str,
 ) -> None:
     engine_playing("fair")
     ended = evenhand("throughput", testbed, *options)
     assert ended.code == 2
-    assert words in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
     assert not (tmp_path / "engine-was-started").exists()
 
 
