@@ -63,7 +63,7 @@ def test_a_throughput_of_other_conditions_does_not_count(
     ):
         ended = evenhand("pdv", testbed, *QUICK, "--after", before, *other)
         assert ended.code == 2
-        assert "this run has no throughput for these ports" in ended.err
+        assert ended.error.code == "cli.no-throughput"
 
 
 @pytest.mark.parametrize(("profile", "name"), [("rfc8219", "latency"), ("rfc2544", "latency-rfc2544")])

@@ -118,9 +118,10 @@ def test_every_key_that_siitperf_knows_is_read_and_a_wrong_value_is_told(
             "import", write_conf(tmp_path / "b.conf", {**ROUTER_KEYS, key: wrong}), "--output", "a.toml"
         )
         assert ended.code == 2, (key, wrong)
-        assert key in ended.err
-        assert "b.conf, line" in ended.err
-        assert "Next: " in ended.err
+        assert ended.error.code == ("exchange.wrong-value" if wrong else "exchange.value-missing")
+        assert key in ended.error.what
+        assert "b.conf, line" in ended.error.where
+        assert ended.error.next_step
         assert not (tmp_path / "a.toml").exists()
 
 
@@ -455,7 +456,7 @@ def test_a_command_line_that_is_none_is_refused(
     assert ended.code == 2
     assert ended.error.code == code
     assert named in f"{ended.error.what} {ended.error.next_step}"
-    assert "Where: --command" in ended.err
+    assert ended.error.where == "--command"
     assert not (tmp_path / "siitperf.toml").exists()
 
 
@@ -465,7 +466,7 @@ def test_large_frames_of_ipv6_are_refused_as_siitperf_does(evenhand: Run, tmp_pa
         "import", write_conf(tmp_path / "siitperf.conf", keys), "--command", "siitperf-tp 1530 1 1 0 2 2"
     )
     assert ended.code == 2
-    assert "1530 octets" in ended.err
+    assert ended.error.code == "exchange.frame-too-large"
 
 
 def test_background_beside_connections_is_refused(evenhand: Run) -> None:
@@ -481,14 +482,15 @@ def test_the_gaps_are_refused_by_check_with_a_next_step(evenhand: Run, tmp_path:
     assert "Before it can be used:" in ended.out
     told = evenhand("check", "siitperf.toml", "--watch", "0")
     assert told.code == 2
-    assert "left.device" in told.err
-    assert "`evenhand import` left this open" in told.err
-    assert "a PCI address" in told.err
+    assert (told.error.code, told.error.where) == ("rig.driver-refused", "siitperf.toml: left.device")
+    assert "`evenhand import`" in told.error.what
+    assert "PCI address" in told.error.next_step
     path = tmp_path / "siitperf.toml"
     path.write_text(path.read_text().replace("FILL-IN", "net_ring0", 1).replace("FILL-IN", "net_ring1", 1))
     told = evenhand("check", "siitperf.toml", "--watch", "0")
     assert told.code == 2
-    assert "isolated_test_environment = true" in told.err
+    assert told.error.code == "rig.isolation-not-confirmed"
+    assert "isolated_test_environment = true" in told.error.next_step
 
 
 def test_a_plan_of_the_users_choice_is_taken(evenhand: Run, tmp_path: Path) -> None:

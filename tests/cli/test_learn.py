@@ -68,8 +68,9 @@ def test_an_unreachable_host_ends_it_before_the_first_trial(
     assert ended.code == 3
     assert "65,532 of 65,533 reachable on the left, 65,533 of 65,533 on the right" in ended.err
     assert "unreachable on the left: 198.18.3.7" in ended.err
-    assert "does not reach 1 of 131,066 hosts: 198.18.3.7" in ended.err
-    assert "--allow-unreachable" in ended.err
+    assert ended.error.code == "procedure.hosts-unreachable"
+    assert "1 of 131,066 hosts: 198.18.3.7" in ended.error.what
+    assert "--allow-unreachable" in ended.error.next_step
     assert "Trial" not in ended.out
     assert not (tmp_path / "a.evenhand").exists()
 

@@ -51,7 +51,7 @@ def test_ports_without_a_line_rate_need_a_maximum(evenhand: Run, engine_playing:
     engine_playing("simulated-2000000")
     ended = evenhand("loss", testbed, "--duration", "1s", "--waits", "short", "--no-run")
     assert ended.code == 2
-    assert "--maximum-rate" in ended.err
+    assert (ended.error.code, ended.error.where) == ("procedure.no-maximum-rate", "--maximum-rate")
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_neighbour_tables_under_pressure_are_told_before_a_run(
 def test_bad_hosts_are_refused(evenhand: Run, hosts: str) -> None:
     ended = evenhand("plan", "show", "gateway-v4", f"--hosts={hosts}")
     assert ended.code == 2
-    assert "hosts" in ended.err
+    assert ended.error.where == "--hosts"
 
 
 def test_frames_are_written_in_every_format(evenhand: Run, engine_playing: Play, tmp_path: Path) -> None:
@@ -188,7 +188,8 @@ def test_frame_sizes_out_of_range_are_refused(
     engine_playing("fair")
     ended = evenhand("plan", "frames", plan, "--frame-size", size)
     assert ended.code == 2
-    assert size in ended.err
+    assert ended.error.where == "--frame-size"
+    assert size in ended.error.what
     assert not (tmp_path / "engine-was-started").exists()
 
 
@@ -212,7 +213,7 @@ def test_frames_have_the_macs_of_their_hosts(evenhand: Run) -> None:
     assert {mac[2:6] for _, mac in macs} == {"0001"}
     refused = evenhand("plan", "frames", "gateway-v4", "--host-macs", "pseudorandom")
     assert refused.code == 2
-    assert "--host-macs" in refused.err
+    assert (refused.error.code, refused.error.where) == ("spec.hosts-without-macs", "--host-macs")
 
 
 def test_a_wrong_direction_is_refused(evenhand: Run) -> None:
@@ -262,7 +263,7 @@ def test_ports_are_a_range_one_or_those_of_rfc_2544(
 def test_what_is_no_range_of_ports_is_refused(evenhand: Run, text: str) -> None:
     ended = evenhand("plan", "show", "gateway-v4", f"--source-ports={text}")
     assert ended.code == 2
-    assert "--source-ports" in ended.err
+    assert (ended.error.code, ended.error.where) == ("plan.not-a-port-range", "--source-ports")
 
 
 def test_the_reading_of_r_can_be_chosen(evenhand: Run) -> None:
@@ -319,6 +320,8 @@ def test_a_mix_of_plans_is_refused_where_one_is_needed(evenhand: Run, verb: tupl
     """R5180-14: throughput and others take such a mix; what shows one plan says which to name."""
     ended = evenhand(*verb, "gateway-v4+gateway_v6")
     assert ended.code == 2
-    assert "'gateway-v4+gateway_v6' is a mix of plans, but a single plan is needed here" in ended.err
-    assert "Next: Name one at a time: gateway-v4 or gateway-v6." in ended.err
-    assert "'gateway-v7' is not a plan" in evenhand(*verb, "gateway-v4+gateway-v7").err
+    assert ended.error.code == "plan.single-plan-needed"
+    assert "gateway-v4 or gateway-v6" in ended.error.next_step
+    unknown = evenhand(*verb, "gateway-v4+gateway-v7").error
+    assert unknown.code == "plan.unknown-name"
+    assert "'gateway-v7'" in unknown.what

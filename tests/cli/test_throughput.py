@@ -85,7 +85,8 @@ def test_the_line_rate_of_the_file_is_the_maximum(evenhand: Run, engine_playing:
     engine_playing("fair")
     ended = evenhand("throughput", testbed, "--maximum-rate", "14880953fps")
     assert ended.code == 2
-    assert "14,880,952 fps" in ended.err
+    assert ended.error.code == "rig.above-line-rate"
+    assert "14,880,952 fps" in ended.error.what
 
 
 @pytest.mark.parametrize("verdict", ["640000", "10"])
@@ -151,12 +152,12 @@ def test_bad_options_start_no_engine(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "code", "words"),
+    ("old", "new", "exit_code", "code"),
     [
-        ("isolated_test_environment = true", "", 2, "isolated test environment"),
-        ("cpus", "cpu", 2, "Did you mean 'cpus'"),
-        ("net_ring0", "net_af_packet0,iface=nothing0", 3, "nothing0 does not exist"),
-        ("net_ring0", "0000:ff:1f.7", 3, "does not exist"),
+        ("isolated_test_environment = true", "", 2, "rig.isolation-not-confirmed"),
+        ("cpus", "cpu", 2, "base.unknown-key"),
+        ("net_ring0", "net_af_packet0,iface=nothing0", 3, "rig.port-missing"),
+        ("net_ring0", "0000:ff:1f.7", 3, "rig.port-missing"),
     ],
 )
 def test_a_bad_testbed_starts_no_engine(
@@ -166,16 +167,15 @@ def test_a_bad_testbed_starts_no_engine(
     tmp_path: Path,
     old: str,
     new: str,
-    code: int,
-    words: str,
+    exit_code: int,
+    code: str,
 ) -> None:
     """SEED-80, R6815-01."""
     engine_playing("fair")
     testbed.write_text(TESTBED.replace(old, new))
     for line in (("throughput", testbed, "--maximum-rate", "1Mfps"), ("trial", testbed, "--rate", "1kfps")):
         ended = evenhand(*line)
-        assert ended.code == code
-        assert words in ended.err
+        assert (ended.code, ended.error.code) == (exit_code, code)
     assert not (tmp_path / "engine-was-started").exists()
 
 
@@ -193,7 +193,8 @@ def test_a_plan_that_the_dut_is_not_set_up_for_starts_no_engine(
     ):
         ended = evenhand(*line, "--plan", "gateway-v6")
         assert ended.code == 2
-        assert "set up for gateway-v4, not for gateway-v6" in ended.err
+        assert ended.error.code == "rig.dut-of-other-plan"
+        assert "gateway-v4, not for gateway-v6" in ended.error.what
     assert not (tmp_path / "engine-was-started").exists()
     assert evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short").code == 0
 
@@ -210,7 +211,8 @@ def test_a_rate_above_the_line_rate_of_the_file_starts_no_engine(
     ):
         ended = evenhand(*line)
         assert ended.code == 2
-        assert "1,488,095 fps" in ended.err
+        assert ended.error.code == "rig.above-line-rate"
+        assert "1,488,095 fps" in ended.error.what
     assert not (tmp_path / "engine-was-started").exists()
 
 
@@ -230,7 +232,7 @@ def test_a_fault_of_the_host_is_3(evenhand: Run, engine_playing: Play, testbed: 
     engine_playing("fault-host_not_ready")
     ended = evenhand("throughput", testbed, *QUICK)
     assert ended.code == 3
-    assert "Where:" in ended.err
+    assert (ended.error.code, ended.error.where) == ("engine.no-device", "left.device")
 
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
@@ -375,4 +377,5 @@ def test_a_result_tells_the_facts_of_the_dut_and_names_those_that_are_missing(
     testbed.write_text(TESTBED + told.replace("policing", "policer"))
     refused = evenhand("throughput", testbed, *QUICK, "--no-run")
     assert refused.code == 2
-    assert "Did you mean 'policing'?" in refused.err
+    assert refused.error.code == "base.unknown-key"
+    assert "'policing'" in refused.error.next_step
