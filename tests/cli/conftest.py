@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.cli.main import main
-from tests.cli.running import TESTBED, Ended
+from tests.cli.running import TESTBED, Ended, run_here
 from tests.preloaded.commands import scripted_engine_command
 
 
@@ -19,9 +18,7 @@ def evenhand(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     """Run a command line."""
 
     def run(*arguments: str | Path) -> Ended:
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return Ended(code, captured.out, captured.err)
+        return run_here(arguments, capsys)
 
     return run
 

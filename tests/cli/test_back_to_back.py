@@ -83,25 +83,35 @@ def test_a_size_at_the_rate_of_the_bursts_is_skipped(
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "code", "where"),
     [
-        (("--max-burst", "31s"), "at most 30 s"),
-        (("--max-burst", "0s"), "greater than 0 s"),
-        (("--step", "0"), "must be greater than 0"),
-        (("--repetitions", "0"), "0 repetitions"),
-        (("--rate", "0"), "must be greater than 0"),
-        (("--frame-size", "IMIX"), "back-to-back tests do not use"),
-        (("--frame-size", "64,128", "--throughput", "1kfps"), "one throughput given for 2 frame sizes"),
-        (("--throughput", "1kfps", "--after", "nothing.evenhand"), "two throughputs"),
-        (("--after", "nothing.evenhand"), "this file does not exist"),
+        (("--max-burst", "31s"), "procedure.out-of-range", "--max-burst"),
+        (("--max-burst", "0s"), "procedure.out-of-range", "--max-burst"),
+        (("--step", "0"), "base.out-of-range", "--step"),
+        (("--repetitions", "0"), "procedure.out-of-range", "--repetitions"),
+        (("--rate", "0"), "base.out-of-range", "--rate"),
+        (("--frame-size", "IMIX"), "spec.mixed-sizes", "--frame-size"),
+        (("--frame-size", "64,128", "--throughput", "1kfps"), "cli.one-frame-size-only", "--throughput"),
+        (
+            ("--throughput", "1kfps", "--after", "nothing.evenhand"),
+            "procedure.two-throughputs",
+            "--throughput, --after",
+        ),
+        (("--after", "nothing.evenhand"), "run.no-such-file", "nothing.evenhand"),
     ],
 )
 def test_bad_options_start_no_engine(
-    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...], words: str
+    evenhand: Run,
+    engine_playing: Play,
+    testbed: Path,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    code: str,
+    where: str,
 ) -> None:
     """R9004-04, R6985-02."""
     engine_playing("fair")
     ended = evenhand("back-to-back", testbed, *options)
     assert ended.code == 2
-    assert words in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
     assert not (tmp_path / "engine-was-started").exists()

@@ -52,22 +52,32 @@ def test_a_search_for_each_size_is_shown_and_stored(
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "code", "where"),
     [
-        (("--burst", "0"), "must be greater than 0"),
-        (("--burst", "16,16"), "the same size twice"),
-        (("--burst", ""), "is not a whole number"),
-        (("--rate", "0"), "must be greater than 0"),
-        (("--precision", "0"), "precision"),
-        (("--rate", "1kfps", "--burst", "1024", "--duration", "1s"), "do not fit into a trial"),
-        (("--frame-size", "64,128"), "is not a frame size"),
+        (("--burst", "0"), "base.out-of-range", "--burst"),
+        (("--burst", "16,16"), "procedure.not-burst-sizes", "--burst"),
+        (("--burst", ""), "base.not-a-quantity", "--burst"),
+        (("--rate", "0"), "base.out-of-range", "--rate"),
+        (("--precision", "0"), "search.out-of-range", "--precision"),
+        (
+            ("--rate", "1kfps", "--burst", "1024", "--duration", "1s"),
+            "procedure.bursts-too-long",
+            "--burst, --duration",
+        ),
+        (("--frame-size", "64,128"), "base.not-a-quantity", "--frame-size"),
     ],
 )
 def test_bad_options_start_no_engine(
-    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...], words: str
+    evenhand: Run,
+    engine_playing: Play,
+    testbed: Path,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    code: str,
+    where: str,
 ) -> None:
     engine_playing("fair")
     ended = evenhand("burst", testbed, *options)
     assert ended.code == 2
-    assert words in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
     assert not (tmp_path / "engine-was-started").exists()

@@ -109,7 +109,7 @@ def test_a_lab_in_use_is_refused_before_any_time_is_told(
     @contextmanager
     def leased(**_: Any) -> Iterator[None]:
         raise InUseError(
-            "the lab is in use by process 7", code="lock.in-use", where="lab:linux", next_step="Wait."
+            "the lab is in use by process 7", code="base.in-use", where="lab:linux", next_step="Wait."
         )
         yield
 
@@ -118,7 +118,7 @@ def test_a_lab_in_use_is_refused_before_any_time_is_told(
     monkeypatch.setattr(runner, "rig_of", lambda text: SimpleNamespace(leased=leased))
     refused = evenhand("run", "small.toml", "--run", "run.evenhand", "--no-html")
     assert refused.code == 3
-    assert "the lab is in use by process 7" in refused.err
+    assert refused.error.code == "base.in-use"
     assert "Expected time" not in refused.err
     assert not (tmp_path / "run.evenhand").exists()
 

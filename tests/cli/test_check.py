@@ -118,7 +118,8 @@ def test_the_line_rate_bounds_the_ceiling(evenhand: Run, engine_playing: Play, t
     engine_playing("fair")
     ended = evenhand("check", testbed, "--maximum-rate", "14880953fps", *QUICK)
     assert ended.code == 2
-    assert "14,880,952 fps" in ended.err
+    assert ended.error.code == "rig.above-line-rate"
+    assert "14,880,952 fps" in ended.error.what
 
 
 def test_a_dut_that_does_not_answer_is_a_finding(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
@@ -173,36 +174,40 @@ def test_nothing_is_opened_without_a_testbed(evenhand: Run, engine_playing: Play
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "code", "where"),
     [
-        (("--ports-only",), "no ports to open"),
-        (("--require", "dut"), "no DUT to look for"),
-        (("--require", "luck"), "luck"),
-        (("--watch", "2h"), "longer than an hour"),
-        (("--watch", "soon"), "--watch"),
-        (("--looped", "--duration", "0"), "must be greater than 0"),
-        (("--looped", "--precision", "0"), "precision"),
-        (("--looped", "--maximum-rate", "1kfps", "--minimum-rate", "2kfps"), "above the maximum rate"),
-        (("--frame-size", "63"), "64 to 9216"),
-        (("--plan", "gateway-v5"), "'gateway-v5' is not a plan"),
+        (("--ports-only",), "cli.no-testbed", "--ports-only"),
+        (("--require", "dut"), "cli.no-testbed", "--require dut"),
+        (("--require", "luck"), "base.not-one-of", "--require"),
+        (("--watch", "2h"), "cli.out-of-range", "--watch"),
+        (("--watch", "soon"), "base.not-a-quantity", "--watch"),
+        (("--looped", "--duration", "0"), "cli.out-of-range", "--duration"),
+        (("--looped", "--precision", "0"), "cli.out-of-range", "--precision"),
+        (
+            ("--looped", "--maximum-rate", "1kfps", "--minimum-rate", "2kfps"),
+            "cli.minimum-above-maximum",
+            "--minimum-rate",
+        ),
+        (("--frame-size", "63"), "procedure.frame-size-out-of-range", "--frame-size"),
+        (("--plan", "gateway-v5"), "plan.unknown-name", "--plan"),
     ],
 )
 def test_bad_options_start_no_engine(
-    evenhand: Run, engine_playing: Play, tmp_path: Path, options: tuple[str, ...], words: str
+    evenhand: Run, engine_playing: Play, tmp_path: Path, options: tuple[str, ...], code: str, where: str
 ) -> None:
     engine_playing("fair")
     ended = evenhand("check", *options)
     assert ended.code == 2
-    assert words in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
     assert not (tmp_path / "engine-was-started").exists()
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "code", "words"),
+    ("old", "new", "exit_code", "code"),
     [
-        ("isolated_test_environment = true", "", 2, "isolated test environment"),
-        ("net_ring0", "net_af_packet0,iface=nothing0", 3, "nothing0 does not exist"),
-        ("net_ring0", "0000:ff:1f.7", 3, "`evenhand check` lists the NICs"),
+        ("isolated_test_environment = true", "", 2, "rig.isolation-not-confirmed"),
+        ("net_ring0", "net_af_packet0,iface=nothing0", 3, "rig.port-missing"),
+        ("net_ring0", "0000:ff:1f.7", 3, "rig.port-missing"),
     ],
 )
 def test_a_bad_testbed_opens_no_port(
@@ -212,17 +217,19 @@ def test_a_bad_testbed_opens_no_port(
     tmp_path: Path,
     old: str,
     new: str,
-    code: int,
-    words: str,
+    exit_code: int,
+    code: str,
 ) -> None:
     """SEED-80, R6815-01: as in all verbs. What this host lacks for it is told after what it has."""
     engine_playing("fair")
     testbed.write_text(TESTBED.replace(old, new))
     ended = evenhand("check", testbed, *QUICK)
-    assert ended.code == code
-    assert words in ended.err
+    assert ended.code == exit_code
+    assert ended.error.code == code
     assert re.search(r"(?m)^\s*Ports\s*$", ended.out) is None
-    assert ("What can run here" in ended.out) == (tmp_path / "engine-was-started").exists() == (code == 3)
+    assert (
+        ("What can run here" in ended.out) == (tmp_path / "engine-was-started").exists() == (exit_code == 3)
+    )
 
 
 def test_a_lab_that_is_not_up_is_named_with_the_way_to_it(
@@ -232,7 +239,8 @@ def test_a_lab_that_is_not_up_is_named_with_the_way_to_it(
     monkeypatch.setattr(lab_rig, "lab_status", lambda name: None)  # somebody on this machine may have one
     ended = evenhand("check", "lab:linux")
     assert ended.code == 2
-    assert "evenhand lab up linux --plan gateway-v4" in ended.err
+    assert ended.error.code == "rig.lab-not-up"
+    assert "evenhand lab up linux --plan gateway-v4" in ended.error.next_step
     assert not (tmp_path / "engine-was-started").exists()
 
 
@@ -252,7 +260,7 @@ def test_a_port_that_does_not_open_is_an_error_after_the_host_was_shown(
     ended = evenhand("check", testbed, "--watch", "0")
     assert ended.code == 3
     assert "What can run here" in ended.out
-    assert "Where:" in ended.err
+    assert (ended.error.code, ended.error.where) == ("engine.no-device", "left.device")
 
 
 def test_a_port_that_this_host_does_not_have_is_an_error_after_the_host_was_shown(
@@ -266,7 +274,7 @@ def test_a_port_that_this_host_does_not_have_is_an_error_after_the_host_was_show
     ended = evenhand("check", file, "--watch", "0")
     assert ended.code == 3
     assert "What can run here" in ended.out
-    assert "PCI device 0000:ff:1f.0 does not exist" in ended.err
+    assert ended.error.code == "rig.port-missing"
     document = fits(evenhand("check", file, "--watch", "0", "--json").json)
     assert document["error"]["id"] == "rig.port-missing"
     assert "0000:ff:1f.0" in document["error"]["what"]
@@ -328,7 +336,7 @@ def test_require_makes_a_check_fail_after_telling_all(
     ended = evenhand("check", testbed, *QUICK, "--require", "dut", "--json")
     assert ended.code == 3
     assert fits(ended.json)["testbed"]["unresolved"]
-    assert "did not answer ARP" in ended.err
+    assert ended.error.code == "engine.not-resolved"
     engine_playing("simulated-1000000000")
     line = ("check", testbed, "--ports-only", "--require", "dut", "--require", "reference", *QUICK)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
@@ -337,7 +345,8 @@ def test_require_makes_a_check_fail_after_telling_all(
     monkeypatch.setattr("os.sched_setaffinity", lambda pid, cpus: None)
     ended = evenhand(*line)
     assert ended.code == 3
-    assert "reference router (missing: CPUs)" in ended.err
+    assert ended.error.code == "cli.requirement-unmet"
+    assert "reference router (missing: CPUs)" in ended.error.what
 
 
 def test_a_demo_that_lacks_a_cpu_leads_to_the_check(
@@ -348,7 +357,8 @@ def test_a_demo_that_lacks_a_cpu_leads_to_the_check(
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
     ended = evenhand("demo", "--no-run")
     assert ended.code == 3
-    assert "`evenhand check` shows which it may use" in ended.err
+    assert ended.error.code == "rig.too-few-cpus"
+    assert "`evenhand check`" in ended.error.next_step
 
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
@@ -384,4 +394,5 @@ def test_a_command_line_of_the_dut_that_is_not_reached_is_a_finding(
     assert "Connection refused" in fits(needed.json)["error"]["what"]
     measured = evenhand("trial", testbed, "--plan", plan, "--rate", "1kfps", "--no-run")
     assert measured.code == 3
-    assert "Connection refused" in measured.err
+    assert measured.error.code == "rig.dut-does-not-answer"
+    assert "Connection refused" in measured.error.what

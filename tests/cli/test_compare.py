@@ -99,8 +99,9 @@ def test_unlike_runs_are_refused_with_two_unless_told(evenhand: Run, measure: Me
     refused = evenhand("compare", a, b)
     assert refused.code == 2
     assert refused.out == ""
-    assert "precision" in refused.err
-    assert "--anyway" in refused.err
+    assert refused.error.code == "analysis.not-alike"
+    assert "precision 0.005 against 0.01" in refused.error.what
+    assert "--anyway" in refused.error.next_step
     ended = evenhand("compare", a, b, "--anyway")
     assert ended.code == 0
     assert "Not measured alike: goal: precision" in ended.out
@@ -113,7 +114,8 @@ def test_fixed_ports_make_runs_unlike_although_a_run_file_has_no_such_option(
     a, b = measure("a.evenhand", 640_000), measure("b.evenhand", 640_000, "--source-ports", "fixed")
     refused = evenhand("compare", a, b)
     assert refused.code == 2
-    assert "sent udp_ports.source.mode pseudorandom against fixed" in refused.err
+    assert refused.error.code == "analysis.not-alike"
+    assert "sent udp_ports.source.mode pseudorandom against fixed" in refused.error.what
 
 
 def test_a_page_is_written_beside_the_table(evenhand: Run, measure: Measure) -> None:
@@ -130,7 +132,7 @@ def test_a_limit_that_is_none_is_refused(evenhand: Run, measure: Measure, limit:
     run = measure("a.evenhand", 640_000)
     ended = evenhand("compare", run, run, "--fail-below", limit)
     assert ended.code == 2
-    assert "--fail-below" in ended.err
+    assert ended.error.where == "--fail-below"
 
 
 def test_a_file_that_is_no_run_is_refused(evenhand: Run, measure: Measure) -> None:
@@ -220,7 +222,8 @@ def test_a_campaign_is_compared_with_the_run_of_a_verb(
         assert compared["ratio"]["ratio"] == 1.0
     refused = evenhand("compare", "monday.evenhand", "other.evenhand")
     assert refused.code == 2
-    assert f"not measured alike: {told}" in refused.err
+    assert refused.error.code == "analysis.not-alike"
+    assert told in refused.error.what
 
 
 def test_the_page_s_target_is_checked_before_any_run_is_read(evenhand: Run, measure: Measure) -> None:
@@ -230,7 +233,7 @@ def test_the_page_s_target_is_checked_before_any_run_is_read(evenhand: Run, meas
     for html in ("notes.html", "nowhere/page.html"):
         ended = evenhand("compare", run, "missing.evenhand", "--html", html)
         assert ended.code in (2, 3)
-        assert f"--html {html}" in ended.err
+        assert ended.error.where == f"--html {html}"
     assert Path("notes.html").read_text() == "mine"
 
 

@@ -63,7 +63,7 @@ def test_a_throughput_of_other_conditions_does_not_count(
     ):
         ended = evenhand("pdv", testbed, *QUICK, "--after", before, *other)
         assert ended.code == 2
-        assert "this run has no throughput for these ports" in ended.err
+        assert ended.error.code == "cli.no-throughput"
 
 
 @pytest.mark.parametrize(("profile", "name"), [("rfc8219", "latency"), ("rfc2544", "latency-rfc2544")])
@@ -95,14 +95,14 @@ def test_delay_variation_is_shown_with_its_differences(
 
 @pytest.mark.parametrize("verb", ["latency", "pdv"])
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "code", "where"),
     [
-        ((), "no load given"),
-        (("--rate", "0"), "must be greater than 0"),
-        (("--rate", "1kfps", "--repetitions", "0"), "0 repetitions"),
-        (("--rate", "1kfps", "--duration", "0s"), "must be greater than 0"),
-        (("--rate", "1kfps", "--duration", "1s", "--from", "1s"), "delays count from"),
-        (("--rate", "1kfps", "--after", "nothing.evenhand"), "this file does not exist"),
+        ((), "procedure.no-load", "--rate, --after"),
+        (("--rate", "0"), "base.out-of-range", "--rate"),
+        (("--rate", "1kfps", "--repetitions", "0"), "procedure.out-of-range", "--repetitions"),
+        (("--rate", "1kfps", "--duration", "0s"), "procedure.out-of-range", "--duration"),
+        (("--rate", "1kfps", "--duration", "1s", "--from", "1s"), "procedure.delays-after-the-end", "--from"),
+        (("--rate", "1kfps", "--after", "nothing.evenhand"), "run.no-such-file", "nothing.evenhand"),
     ],
 )
 def test_bad_options_start_no_engine(
@@ -112,10 +112,11 @@ def test_bad_options_start_no_engine(
     tmp_path: Path,
     verb: str,
     options: tuple[str, ...],
-    words: str,
+    code: str,
+    where: str,
 ) -> None:
     engine_playing("fair")
     ended = evenhand(verb, testbed, *options)
     assert ended.code == 2
-    assert words in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
     assert not (tmp_path / "engine-was-started").exists()

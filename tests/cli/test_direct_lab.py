@@ -59,10 +59,11 @@ def test_the_labs_hosts_are_the_default_and_more_are_refused(lab: LinuxLab) -> N
     learnt = evenhand("learn", lab)
     assert learnt.returncode == 0, learnt.stderr
     assert "50 of 50 reachable on each side" in learnt.stdout
-    refused = evenhand("trial", lab, "--rate", "1kfps", "--duration", "1s", "--hosts", "51")
+    refused = evenhand("trial", lab, "--rate", "1kfps", "--duration", "1s", "--hosts", "51", "--json")
     assert refused.returncode == 2
-    assert "has room for 50 hosts on the left side, not for 51" in refused.stderr
-    assert "evenhand lab up linux" in refused.stderr
+    error = json.loads(refused.stdout)["error"]
+    assert error["id"] == "rig.lab-too-small"
+    assert "evenhand lab up linux" in error["next"]
 
 
 @pytest.mark.slow  # five rounds of learning twice, and both IP versions
@@ -73,10 +74,11 @@ def test_hosts_that_the_dut_does_not_reach_end_it_unless_they_are_allowed(lab: L
     learnt = evenhand("learn", lab, "--hosts", "50", "--rounds", "2", "--wait", "300ms", "--json")
     assert learnt.returncode == 3
     assert json.loads(learnt.stdout)["learning"]["sides"]["right"]["unreachable"] == [lost]
-    assert f"does not reach 1 of 100 hosts: {lost}" in learnt.stderr
-    refused = evenhand("trial", lab, *TRIAL)
+    refused = evenhand("trial", lab, *TRIAL, "--json")
     assert refused.returncode == 3
-    assert f"does not reach 1 of 100 hosts: {lost}" in refused.stderr
+    error = json.loads(refused.stdout)["error"]
+    assert error["id"] == "procedure.hosts-unreachable"
+    assert f"1 of 100 hosts: {lost}" in error["what"]
     allowed = evenhand("trial", lab, *TRIAL, "--allow-unreachable")
     assert allowed.returncode == 0, allowed.stderr
     assert "FAIL" in allowed.stdout or "INVALID" in allowed.stdout

@@ -180,7 +180,7 @@ def test_what_it_writes_is_new(evenhand: Run, run: Path, tmp_path: Path) -> None
     before = target.read_bytes()
     ended = evenhand("export", run, "--format", "json", "--output", target)
     assert ended.code == 2
-    assert "already exists" in ended.err
+    assert ended.error.code == "base.file-exists"
     assert target.read_bytes() == before
     assert evenhand("export", run, "--format", "json", "--output", run).code == 2
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
@@ -190,22 +190,22 @@ def test_what_it_writes_is_new(evenhand: Run, run: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("options", "word"),
+    ("options", "code", "where"),
     [
-        (("--format", "json", "--table", "trials"), "--table"),
-        (("--format", "uti", "--table", "points"), "--table"),
-        (("--format", "parquet"), "--output"),
-        (("--format", "xml"), "xml"),
-        (("--format", "csv", "--table", "hosts"), "hosts"),
+        (("--format", "json", "--table", "trials"), "cli.no-such-table", "--table"),
+        (("--format", "uti", "--table", "points"), "cli.no-such-table", "--table"),
+        (("--format", "parquet"), "cli.format-needs-a-file", "--format parquet"),
+        (("--format", "xml"), "base.not-one-of", "--format"),
+        (("--format", "csv", "--table", "hosts"), "base.not-one-of", "--table"),
     ],
 )
 def test_options_that_do_nothing_are_refused(
-    evenhand: Run, run: Path, options: tuple[str, ...], word: str
+    evenhand: Run, run: Path, options: tuple[str, ...], code: str, where: str
 ) -> None:
     ended = evenhand("export", run, *options)
     assert ended.code == 2
     assert ended.out == ""
-    assert word in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
 
 
 def test_without_pyarrow_it_says_what_to_install(
@@ -214,7 +214,8 @@ def test_without_pyarrow_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     ended = evenhand("export", run, "--format", "parquet", "--output", tmp_path / "a.parquet")
     assert ended.code == 3
-    assert ".venv/bin/pip install 'pyarrow>=15'" in ended.err  # this is a clone
+    assert ended.error.code == "report.pyarrow-missing"
+    assert ".venv/bin/pip install 'pyarrow>=15'" in ended.error.next_step  # this is a clone
     assert not (tmp_path / "a.parquet").exists()
 
 
@@ -291,6 +292,7 @@ def test_uti_refuses_a_run_that_it_has_no_place_for(
     assert evenhand("latency", testbed, *line).code == 0
     ended = evenhand("export", file, "--format", "uti")
     assert ended.code == 2
+    assert ended.error.code == "cli.not-in-uti"
     assert "1 point of a procedure" in ended.err
 
 
@@ -322,4 +324,5 @@ def test_a_table_that_a_format_does_not_have_is_refused_with_one_that_has_it(
 ) -> None:
     ended = evenhand("export", run, "--format", form, "--table", table)
     assert ended.code == 2
-    assert "--format csv" in ended.err
+    assert ended.error.code == "cli.no-such-table"
+    assert "--format csv" in ended.error.next_step

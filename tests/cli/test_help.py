@@ -123,4 +123,4 @@ def test_plan_show_without_a_name_lists_the_plans(evenhand: Run) -> None:
     assert (listed["nets-v6-gateway"]["ip_version"], listed["nets-v6-gateway"]["networks"]) == (6, 256)
     refused = evenhand("plan", "show", "--hosts", "4")
     assert refused.code == 2
-    assert "no plan given" in refused.err
+    assert refused.error.code == "cli.no-plan"

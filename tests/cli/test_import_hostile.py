@@ -23,44 +23,47 @@ GOOD = "".join(f"{key} {value}\n" for key, value in ROUTER_KEYS.items())
 
 
 @pytest.mark.parametrize(
-    ("content", "text"),
+    ("content", "code", "named"),
     [
-        (b"\0" * 100, "characters that text files do not have"),
-        (GOOD.encode() + b"Forward\x001\n", "characters that text files do not have"),
-        (GOOD.encode() + b"# \x1b]0;title\x07\n", "characters that text files do not have"),
-        (GOOD.encode() + "# \u202eturned\n".encode(), "characters that text files do not have"),
-        (b"\xff\xfe" + GOOD.encode(), "not UTF-8"),
-        (b"#" * (MOST_OCTETS + 1), "larger than 65,536 octets"),
-        (b"", "no keys of siitperf"),
-        (b"# only words\n\n   \n", "no keys of siitperf"),
-        (GOOD.encode() + b"IP-L-Ver 6\n", "Did you mean IP-L-Vers?"),
-        (GOOD.encode() + b"--vdev net_pcap0,tx_pcap=/etc/passwd\n", "unknown key '--vdev'"),
-        (GOOD.encode() + b"x" * 5000 + b" 1\n", "unknown key"),
-        (GOOD.encode() + b"IP-L-Vers 6\n", "IP-L-Vers is already set in line 1"),
-        (GOOD.encode() + b"Forward 1 2\n", "'2' follows the value of Forward"),
-        (GOOD.encode() + b"Forward 0\nReverse 0\n", "nothing is sent"),
+        (b"\0" * 100, "exchange.not-text", ""),
+        (GOOD.encode() + b"Forward\x001\n", "exchange.not-text", ""),
+        (GOOD.encode() + b"# \x1b]0;title\x07\n", "exchange.not-text", ""),
+        (GOOD.encode() + "# \u202eturned\n".encode(), "exchange.not-text", ""),
+        (b"\xff\xfe" + GOOD.encode(), "exchange.not-text", "UTF-8"),
+        (b"#" * (MOST_OCTETS + 1), "exchange.file-too-large", "65,536"),
+        (b"", "exchange.not-siitperf", ""),
+        (b"# only words\n\n   \n", "exchange.not-siitperf", ""),
+        (GOOD.encode() + b"IP-L-Ver 6\n", "exchange.unknown-key", "IP-L-Vers?"),
+        (GOOD.encode() + b"--vdev net_pcap0,tx_pcap=/etc/passwd\n", "exchange.unknown-key", "'--vdev'"),
+        (GOOD.encode() + b"x" * 5000 + b" 1\n", "exchange.unknown-key", "'xxx"),
+        (GOOD.encode() + b"IP-L-Vers 6\n", "exchange.key-twice", "IP-L-Vers"),
+        (GOOD.encode() + b"Forward 1 2\n", "exchange.text-after-value", "'2'"),
+        (GOOD.encode() + b"Forward 0\nReverse 0\n", "exchange.nothing-sent", "Forward"),
         (
             GOOD.encode() + b"IP-L-var 3\nIP-L-min 9\nIP-L-max 8\nIPv4-L-offset 2\n",
-            "IP-L-min 9 is above IP-L-max 8",
+            "exchange.keys-contradict",
+            "IP-L-min 9",
         ),
-        (GOOD.encode() + b"IP-L-var 3\nIP-L-min 9\nIP-L-max 18\n", "IPv4-L-offset is missing"),
-        (GOOD.encode() + b"IP-L-var 3\nIPv4-L-offset 2\n", "IP-L-min is missing"),
+        (GOOD.encode() + b"IP-L-var 3\nIP-L-min 9\nIP-L-max 18\n", "exchange.key-missing", "IPv4-L-offset"),
+        (GOOD.encode() + b"IP-L-var 3\nIPv4-L-offset 2\n", "exchange.key-missing", "IP-L-min"),
         (
             GOOD.encode() + b"IP-L-var 3\nIP-L-min 2\nIP-L-max 9\nIPv4-L-offset 2\nNum-R-Nets 2\n",
-            "together with several networks",
+            "exchange.keys-contradict",
+            "IP-L-var",
         ),
-        (b"IP-L-Vers 4\nIP-R-Vers 4\n", "IPv4-L-Real is missing"),
+        (b"IP-L-Vers 4\nIP-R-Vers 4\n", "exchange.key-missing", "IPv4-L-Real"),
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else None,
 )
 def test_a_file_that_is_none_is_refused_in_three_parts(
-    evenhand: Run, tmp_path: Path, content: bytes, text: str
+    evenhand: Run, tmp_path: Path, content: bytes, code: str, named: str
 ) -> None:
     conf = tmp_path / "siitperf.conf"
     conf.write_bytes(content)
     ended = evenhand("import", conf)
     assert ended.code == 2
-    assert text in ended.err
+    assert ended.error.code == code
+    assert named in f"{ended.error.what} {ended.error.next_step}"
     assert len(ended.err) < 1000
     assert "\x1b" not in ended.err
     assert [line.partition(":")[0] for line in ended.err.splitlines()] == ["Error", "Where", "Next"]
@@ -73,7 +76,8 @@ def test_what_is_no_file_is_refused_without_waiting(evenhand: Run, tmp_path: Pat
     for name in ("pipe.conf", ".", "nowhere.conf", "/dev/zero"):
         ended = evenhand("import", name, "--output", "a.toml")
         assert ended.code == 2
-        assert "Next: Name a siitperf.conf" in ended.err
+        assert ended.error.code in ("exchange.not-a-file", "exchange.file-not-readable")
+        assert "siitperf.conf" in ended.error.next_step
 
 
 def test_nothing_that_is_there_is_overwritten(evenhand: Run, tmp_path: Path) -> None:
@@ -96,27 +100,29 @@ def test_no_word_of_a_comment_is_carried_over(evenhand: Run, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "text"),
+    ("options", "code", "where"),
     [
-        (("--left", "net_failsafe0,exec(reboot)"), "runs shell commands"),
-        (("--left", "0000:01:00.0,evil=1"), "not an allowed key of pci"),
-        (("--cpus", "1;2"), "is not a list of CPUs"),
+        (("--left", "net_failsafe0,exec(reboot)"), "rig.driver-refused", "--left"),
+        (("--left", "0000:01:00.0,evil=1"), "rig.device-key-unknown", "--left"),
+        (("--cpus", "1;2"), "cli.not-a-cpu-list", "--cpus"),
         (
             ("--cpus", "1,1", "--left", "net_ring0", "--right", "net_ring1", "--isolated-test-environment"),
-            "names a CPU twice",
+            "rig.cpu-twice",
+            "a siitperf.conf: tester",
         ),
         (
             ("--left", "net_ring0", "--right", "net_ring0", "--cpus", "1", "--isolated-test-environment"),
-            "the same device",
+            "rig.same-device-twice",
+            "a siitperf.conf",
         ),
     ],
 )
 def test_the_users_own_options_are_checked_too(
-    evenhand: Run, tmp_path: Path, options: tuple[str, ...], text: str
+    evenhand: Run, tmp_path: Path, options: tuple[str, ...], code: str, where: str
 ) -> None:
     ended = evenhand("import", write_conf(tmp_path / "siitperf.conf", ROUTER_KEYS), *options)
     assert ended.code == 2
-    assert text in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
     assert not (tmp_path / "siitperf.toml").exists()
 
 

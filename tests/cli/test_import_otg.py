@@ -142,28 +142,29 @@ def test_what_has_no_words_here_is_named(
 
 
 @pytest.mark.parametrize(
-    ("content", "text"),
+    ("content", "code", "where"),
     [
-        ("{", "not valid JSON"),
-        ("[]", "no flows"),
-        ('{"flows": [7]}', "no flows"),
-        ('{"ports": [{"name": 7}], "flows": [{}]}', "list of ports with names"),
-        ("[" * 100_000, "not valid JSON"),
+        ("{", "exchange.not-json", "flows.json"),
+        ("[]", "exchange.no-flows", "flows.json"),
+        ('{"flows": [7]}', "exchange.no-flows", "flows.json"),
+        ('{"ports": [{"name": 7}], "flows": [{}]}', "exchange.wrong-value", "flows.json: ports"),
+        ("[" * 100_000, "exchange.not-json", "flows.json"),
         (
             '{"flows": [{"packet": [{"choice": "ethernet"}, {"choice": "ipv4", "ipv4": {"src": {"choice":'
             ' "value", "value": "x"}}},'
             ' {"choice": "udp"}]}]}',
-            "IPv4 address",
+            "exchange.wrong-value",
+            "flows.json: flows[0].ipv4.src",
         ),
     ],
 )
 def test_what_is_no_configuration_is_refused_in_three_parts(
-    evenhand: Run, tmp_path: Path, content: str, text: str
+    evenhand: Run, tmp_path: Path, content: str, code: str, where: str
 ) -> None:
     (tmp_path / "flows.json").write_text(content)
     ended = evenhand("import", "flows.json")
     assert ended.code == 2
-    assert text in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
     assert [line.partition(":")[0] for line in ended.err.splitlines()] == ["Error", "Where", "Next"]
     assert not (tmp_path / "flows.toml").exists()
 

@@ -118,9 +118,10 @@ def test_every_key_that_siitperf_knows_is_read_and_a_wrong_value_is_told(
             "import", write_conf(tmp_path / "b.conf", {**ROUTER_KEYS, key: wrong}), "--output", "a.toml"
         )
         assert ended.code == 2, (key, wrong)
-        assert key in ended.err
-        assert "b.conf, line" in ended.err
-        assert "Next: " in ended.err
+        assert ended.error.code == ("exchange.wrong-value" if wrong else "exchange.value-missing")
+        assert key in ended.error.what
+        assert "b.conf, line" in ended.error.where
+        assert ended.error.next_step
         assert not (tmp_path / "a.toml").exists()
 
 
@@ -428,27 +429,34 @@ def test_a_timeout_for_each_frame_is_refused(evenhand: Run, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("line", "text"),
+    ("line", "code", "named"),
     [
-        ("siitperf-tp 84 100000 60 2000 2", "5 arguments; siitperf-tp has 6"),
-        ("siitperf-tp 84 100000 60 2000 2 2 1000 500 100 2000 5000", "11 arguments"),
-        ("siitperf-tp 60 100000 60 2000 2 2", "'60' is not a valid IPv6 frame size"),
-        ("siitperf-tp 84 0 60 2000 2 2", "'0' is not a valid rate"),
-        ("siitperf-tp 84 100000 x 2000 2 2", "'x' is not a valid duration"),
-        ("siitperf-tp 84 100000 60 2000 2 2; reboot", "arguments"),
-        ("siitperf-lat 84 1000 60 2000 2 2 60 500", "a delay of 60 s in a trial of 60 s"),
-        ("siitperf-pdv 84 1000 60 2000 2 2 62000", "longer than the trial"),
-        ("rm -rf /", "not a command line of siitperf"),
-        ("siitperf-tp '84", "not a command line of siitperf"),
-        ("", "not a command line of siitperf"),
-        ("siitperf-tp " + "8" * 2000, "not a command line of siitperf"),
+        ("siitperf-tp 84 100000 60 2000 2", "exchange.wrong-number-of-arguments", "5 arguments"),
+        (
+            "siitperf-tp 84 100000 60 2000 2 2 1000 500 100 2000 5000",
+            "exchange.wrong-number-of-arguments",
+            "11 arguments",
+        ),
+        ("siitperf-tp 60 100000 60 2000 2 2", "exchange.wrong-value", "'60'"),
+        ("siitperf-tp 84 0 60 2000 2 2", "exchange.wrong-value", "'0'"),
+        ("siitperf-tp 84 100000 x 2000 2 2", "exchange.wrong-value", "'x'"),
+        ("siitperf-tp 84 100000 60 2000 2 2; reboot", "exchange.wrong-number-of-arguments", "7 arguments"),
+        ("siitperf-lat 84 1000 60 2000 2 2 60 500", "exchange.arguments-contradict", "60 s"),
+        ("siitperf-pdv 84 1000 60 2000 2 2 62000", "exchange.arguments-contradict", "62000 ms"),
+        ("rm -rf /", "exchange.not-a-command", "'rm -rf /'"),
+        ("siitperf-tp '84", "exchange.not-a-command", "siitperf-tp '84"),
+        ("", "exchange.not-a-command", "''"),
+        ("siitperf-tp " + "8" * 2000, "exchange.not-a-command", "'siitperf-tp 888"),
     ],
 )
-def test_a_command_line_that_is_none_is_refused(evenhand: Run, tmp_path: Path, line: str, text: str) -> None:
+def test_a_command_line_that_is_none_is_refused(
+    evenhand: Run, tmp_path: Path, line: str, code: str, named: str
+) -> None:
     ended = evenhand("import", write_conf(tmp_path / "siitperf.conf", ROUTER_KEYS), "--command", line)
     assert ended.code == 2
-    assert text in ended.err
-    assert "Where: --command" in ended.err
+    assert ended.error.code == code
+    assert named in f"{ended.error.what} {ended.error.next_step}"
+    assert ended.error.where == "--command"
     assert not (tmp_path / "siitperf.toml").exists()
 
 
@@ -458,7 +466,7 @@ def test_large_frames_of_ipv6_are_refused_as_siitperf_does(evenhand: Run, tmp_pa
         "import", write_conf(tmp_path / "siitperf.conf", keys), "--command", "siitperf-tp 1530 1 1 0 2 2"
     )
     assert ended.code == 2
-    assert "1530 octets" in ended.err
+    assert ended.error.code == "exchange.frame-too-large"
 
 
 def test_background_beside_connections_is_refused(evenhand: Run) -> None:
@@ -474,14 +482,15 @@ def test_the_gaps_are_refused_by_check_with_a_next_step(evenhand: Run, tmp_path:
     assert "Before it can be used:" in ended.out
     told = evenhand("check", "siitperf.toml", "--watch", "0")
     assert told.code == 2
-    assert "left.device" in told.err
-    assert "`evenhand import` left this open" in told.err
-    assert "a PCI address" in told.err
+    assert (told.error.code, told.error.where) == ("rig.driver-refused", "siitperf.toml: left.device")
+    assert "`evenhand import`" in told.error.what
+    assert "PCI address" in told.error.next_step
     path = tmp_path / "siitperf.toml"
     path.write_text(path.read_text().replace("FILL-IN", "net_ring0", 1).replace("FILL-IN", "net_ring1", 1))
     told = evenhand("check", "siitperf.toml", "--watch", "0")
     assert told.code == 2
-    assert "isolated_test_environment = true" in told.err
+    assert told.error.code == "rig.isolation-not-confirmed"
+    assert "isolated_test_environment = true" in told.error.next_step
 
 
 def test_a_plan_of_the_users_choice_is_taken(evenhand: Run, tmp_path: Path) -> None:

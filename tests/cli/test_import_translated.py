@@ -101,7 +101,9 @@ def test_what_is_mirrored_keeps_its_cables_and_its_names(evenhand: Run, tmp_path
     assert found["Fwd-dport-max"] == ("meaningless", "Fwd-var-dport is 0")
     assert found["CPU-R-Send"] == ("meaningless", "its direction is off")
     missing = {key: value for key, value in written.items() if key != "IPv4-R-Virt"}
-    assert "IPv4-R-Virt is missing" in evenhand("import", write_conf(tmp_path / "b.conf", missing)).err
+    refused = evenhand("import", write_conf(tmp_path / "b.conf", missing)).error
+    assert refused.code == "exchange.key-missing"
+    assert "IPv4-R-Virt" in refused.what
 
 
 def test_exchanging_left_and_right_twice_changes_nothing() -> None:
@@ -167,7 +169,8 @@ def test_the_users_plan_must_be_translated(evenhand: Run, tmp_path: Path) -> Non
     )
     ended = evenhand("import", conf, "--plan", "gateway-v6", "--output", "b.toml")
     assert ended.code == 2
-    assert "gateway-v6 is not translated" in ended.err
+    assert ended.error.code == "exchange.plan-not-translated"
+    assert "gateway-v6" in ended.error.what
 
 
 @pytest.mark.parametrize(("native", "rest"), [("2001:2::2", "direct-v6"), ("::", None)])

@@ -68,8 +68,9 @@ def test_an_unreachable_host_ends_it_before_the_first_trial(
     assert ended.code == 3
     assert "65,532 of 65,533 reachable on the left, 65,533 of 65,533 on the right" in ended.err
     assert "unreachable on the left: 198.18.3.7" in ended.err
-    assert "does not reach 1 of 131,066 hosts: 198.18.3.7" in ended.err
-    assert "--allow-unreachable" in ended.err
+    assert ended.error.code == "procedure.hosts-unreachable"
+    assert "1 of 131,066 hosts: 198.18.3.7" in ended.error.what
+    assert "--allow-unreachable" in ended.error.next_step
     assert "Trial" not in ended.out
     assert not (tmp_path / "a.evenhand").exists()
 
@@ -126,22 +127,36 @@ def test_the_verb_tells_everything_and_ends_with_3_if_a_host_is_missing(
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "code", "where"),
     [
-        (("trial", *TRIAL[:-1], "gateway-v4", "--host-macs", "pseudorandom"), "behind a gateway"),
-        (("throughput", *SEARCH[:-1], "gateway-v6", "--host-macs", "pseudorandom"), "behind a gateway"),
-        (("learn", "--host-macs", "pseudorandom"), "behind a gateway"),
-        (("learn", "--plan", "direct-v6", "--rate", "0fps"), "--rate"),
-        (("learn", "--plan", "direct-v6", "--wait", "soon"), "--wait"),
-        (("learn", "--plan", "direct-v6", "--rounds", "0"), "--rounds"),
+        (
+            ("trial", *TRIAL[:-1], "gateway-v4", "--host-macs", "pseudorandom"),
+            "spec.hosts-without-macs",
+            "--host-macs",
+        ),
+        (
+            ("throughput", *SEARCH[:-1], "gateway-v6", "--host-macs", "pseudorandom"),
+            "spec.hosts-without-macs",
+            "--host-macs",
+        ),
+        (("learn", "--host-macs", "pseudorandom"), "spec.hosts-without-macs", "--host-macs"),
+        (("learn", "--plan", "direct-v6", "--rate", "0fps"), "base.out-of-range", "--rate"),
+        (("learn", "--plan", "direct-v6", "--wait", "soon"), "base.not-a-quantity", "--wait"),
+        (("learn", "--plan", "direct-v6", "--rounds", "0"), "base.out-of-range", "--rounds"),
     ],
 )
 def test_what_cannot_be_starts_no_engine(
-    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, line: tuple[str, ...], words: str
+    evenhand: Run,
+    engine_playing: Play,
+    testbed: Path,
+    tmp_path: Path,
+    line: tuple[str, ...],
+    code: str,
+    where: str,
 ) -> None:
     """R4814-06: a host behind a gateway has no MAC on the link."""
     engine_playing("fair")
     ended = evenhand(line[0], testbed, *line[1:])
     assert ended.code == 2
-    assert words in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
     assert not (tmp_path / "engine-was-started").exists()

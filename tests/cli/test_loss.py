@@ -51,25 +51,31 @@ def test_ports_without_a_line_rate_need_a_maximum(evenhand: Run, engine_playing:
     engine_playing("simulated-2000000")
     ended = evenhand("loss", testbed, "--duration", "1s", "--waits", "short", "--no-run")
     assert ended.code == 2
-    assert "--maximum-rate" in ended.err
+    assert (ended.error.code, ended.error.where) == ("procedure.no-maximum-rate", "--maximum-rate")
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "code", "where"),
     [
-        (("--step", "11%"), "at most 10 %"),
-        (("--step", "0"), "at most 10 %"),
-        (("--duration", "0s"), "duration"),
-        (("--maximum-rate", "0"), "must be greater than 0"),
-        (("--frame-size", "9217"), "64 to 9216"),
-        (("--plan", "gateway-v5"), "'gateway-v5' is not a plan"),
+        (("--step", "11%"), "procedure.out-of-range", "--step"),
+        (("--step", "0"), "procedure.out-of-range", "--step"),
+        (("--duration", "0s"), "procedure.out-of-range", "--duration"),
+        (("--maximum-rate", "0"), "base.out-of-range", "--maximum-rate"),
+        (("--frame-size", "9217"), "procedure.frame-size-out-of-range", "--frame-size"),
+        (("--plan", "gateway-v5"), "plan.unknown-name", "--plan"),
     ],
 )
 def test_bad_options_start_no_engine(
-    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...], words: str
+    evenhand: Run,
+    engine_playing: Play,
+    testbed: Path,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    code: str,
+    where: str,
 ) -> None:
     engine_playing("fair")
     ended = evenhand("loss", testbed, *options)
     assert ended.code == 2
-    assert words in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
     assert not (tmp_path / "engine-was-started").exists()

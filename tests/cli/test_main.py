@@ -45,20 +45,20 @@ def test_the_version_is_told(evenhand: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "code"),
     [
-        "nonsense",
-        "throughput",
-        "plan show gateway-v4 --nonsense",
-        "plan frames gateway-v4 --count 0",
-        "lab up vpp",
+        ("nonsense", "cli.unknown-command"),
+        ("throughput", "cli.argument-missing"),
+        ("plan show gateway-v4 --nonsense", "cli.unknown-option"),
+        ("plan frames gateway-v4 --count 0", "base.out-of-range"),
+        ("lab up vpp", "base.not-one-of"),
     ],
 )
-def test_usage_errors_end_with_2(evenhand: Run, line: str) -> None:
+def test_usage_errors_end_with_2(evenhand: Run, line: str, code: str) -> None:
     ended = evenhand(*line.split())
     assert ended.code == 2
     assert ended.out == ""
-    assert ended.err
+    assert ended.error.code == code
 
 
 def test_an_error_is_three_lines_on_stderr(evenhand: Run) -> None:
@@ -74,17 +74,20 @@ def test_debug_shows_the_trace_wherever_it_stands(evenhand: Run) -> None:
         ended = evenhand(*line.split())
         assert ended.code == 2
         assert "Traceback" in ended.err
-        assert "'none' is not a plan" in ended.err
+        assert ended.error.code == "plan.unknown-name"
+        assert f"PlanError: {ended.error}" in ended.err
 
 
 def test_a_missing_engine_is_3_and_a_dead_one_is_4(
     evenhand: Run, engine_playing: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    assert evenhand("plan", "frames", "gateway-v4", "--engine", tmp_path / "none").code == 3
+    missing = evenhand("plan", "frames", "gateway-v4", "--engine", tmp_path / "none")
+    assert (missing.code, missing.error.code) == (3, "base.program-missing")
     engine_playing("crash")
     ended = evenhand("plan", "frames", "gateway-v4")
     assert ended.code == 4
-    assert "PANIC" in ended.err
+    assert ended.error.code == "trial.engine-ended"
+    assert "PANIC" in ended.error.what
 
 
 @pytest.mark.parametrize(

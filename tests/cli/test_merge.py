@@ -55,12 +55,14 @@ def test_a_merge_that_is_refused_says_why_and_leaves_no_file(
     assert evenhand("throughput", testbed, *QUICK, *SHORT, *lossy).code == 0
     ended = evenhand("merge", "one.evenhand", "other.evenhand", "--run", "both.evenhand")
     assert (ended.code, ended.out) == (2, "")
-    assert "goal loss_ratio is 0.0 in one.evenhand, and 0.001 in other.evenhand" in ended.err
-    assert "evenhand compare one.evenhand other.evenhand" in ended.err
+    assert ended.error.code == "run.not-measured-alike"
+    assert "goal loss_ratio is 0.0 in one.evenhand, and 0.001 in other.evenhand" in ended.error.what
+    assert "evenhand compare one.evenhand other.evenhand" in ended.error.next_step
     shutil.copyfile("one.evenhand", "copy.evenhand")
     ended = evenhand("merge", "one.evenhand", "copy.evenhand", "--run", "both.evenhand")
     assert ended.code == 2
-    assert "the same measurement is in one.evenhand and in copy.evenhand" in ended.err
+    assert ended.error.code == "run.measurement-twice"
+    assert "in one.evenhand and in copy.evenhand" in ended.error.what
     assert not Path("both.evenhand").exists()
 
 
@@ -75,6 +77,6 @@ def test_campaigns_are_merged_and_not_resumed(evenhand: Run) -> None:
     Path("campaign.toml").write_text('name = "kept"\n[[suite]]\nname = "a"\n')
     ended = evenhand("run", "campaign.toml", "--resume")
     assert ended.code == 2
-    assert "there is no campaign of campaign.toml in this folder" in ended.err
+    assert ended.error.code == "cli.no-campaign-here"
     ended = evenhand("run", "--resume", "all.evenhand")
     assert ended.code == 2

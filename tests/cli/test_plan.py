@@ -93,25 +93,41 @@ def test_modes_are_passed_on(evenhand: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "code", "where", "named"),
     [
-        (("gateway-v4", "--networks", "256"), "SEED-34"),
-        (("nets-v4-gateway", "--hosts", "65534"), "SEED-34"),
-        (("nets-v4-gateway", "--networks", "257"), "1 to 256"),
-        (("nets-v4-gateway", "--networks", "many"), "--networks"),
-        (("gateway-v4", "--host-mode", "pseudorandon"), "Did you mean pseudorandom?"),
-        (("gateway-v4", "--network-mode", "fixed"), "one network"),
-        (("gateway-v5",), "Did you mean gateway-v"),
-        (("none",), "gateway-v4, gateway-v6, direct-v4-net24"),
+        (
+            ("gateway-v4", "--networks", "256"),
+            "plan.one-network-only",
+            "--networks",
+            "nets-v4-gateway or nets-v4-multi-host",
+        ),
+        (
+            ("nets-v4-gateway", "--hosts", "65534"),
+            "plan.octet-needed-twice",
+            "--hosts",
+            "gateway-v4 or direct-v4-net16",
+        ),
+        (("nets-v4-gateway", "--networks", "257"), "plan.count-out-of-range", "--networks", "1 to 256"),
+        (("nets-v4-gateway", "--networks", "many"), "spec.not-a-count", "--networks", "100,1"),
+        (("gateway-v4", "--host-mode", "pseudorandon"), "spec.not-a-mode", "--host-mode", "pseudorandom?"),
+        (
+            ("gateway-v4", "--network-mode", "fixed"),
+            "plan.one-network-only",
+            "--network-mode",
+            "such as nets-v4-gateway",
+        ),
+        (("gateway-v5",), "plan.unknown-name", "NAME", "gateway-v6?"),
+        (("none",), "plan.unknown-name", "NAME", "gateway-v4, gateway-v6, direct-v4-net24"),
     ],
 )
 def test_what_a_plan_cannot_have_is_refused_with_what_can_be_had(
-    evenhand: Run, arguments: tuple[str, ...], words: str
+    evenhand: Run, arguments: tuple[str, ...], code: str, where: str, named: str
 ) -> None:
     """SEED-34: in IPv4 either networks or 16-bit hosts."""
     ended = evenhand("plan", "show", *arguments)
     assert ended.code == 2
-    assert words in " ".join(ended.err.split())
+    assert (ended.error.code, ended.error.where) == (code, where)
+    assert named in f"{ended.error.what} {ended.error.next_step}"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +147,7 @@ def test_neighbour_tables_under_pressure_are_told_before_a_run(
 def test_bad_hosts_are_refused(evenhand: Run, hosts: str) -> None:
     ended = evenhand("plan", "show", "gateway-v4", f"--hosts={hosts}")
     assert ended.code == 2
-    assert "hosts" in ended.err
+    assert ended.error.where == "--hosts"
 
 
 def test_frames_are_written_in_every_format(evenhand: Run, engine_playing: Play, tmp_path: Path) -> None:
@@ -172,7 +188,8 @@ def test_frame_sizes_out_of_range_are_refused(
     engine_playing("fair")
     ended = evenhand("plan", "frames", plan, "--frame-size", size)
     assert ended.code == 2
-    assert size in ended.err
+    assert ended.error.where == "--frame-size"
+    assert size in ended.error.what
     assert not (tmp_path / "engine-was-started").exists()
 
 
@@ -196,7 +213,7 @@ def test_frames_have_the_macs_of_their_hosts(evenhand: Run) -> None:
     assert {mac[2:6] for _, mac in macs} == {"0001"}
     refused = evenhand("plan", "frames", "gateway-v4", "--host-macs", "pseudorandom")
     assert refused.code == 2
-    assert "--host-macs" in refused.err
+    assert (refused.error.code, refused.error.where) == ("spec.hosts-without-macs", "--host-macs")
 
 
 def test_a_wrong_direction_is_refused(evenhand: Run) -> None:
@@ -246,7 +263,7 @@ def test_ports_are_a_range_one_or_those_of_rfc_2544(
 def test_what_is_no_range_of_ports_is_refused(evenhand: Run, text: str) -> None:
     ended = evenhand("plan", "show", "gateway-v4", f"--source-ports={text}")
     assert ended.code == 2
-    assert "--source-ports" in ended.err
+    assert (ended.error.code, ended.error.where) == ("plan.not-a-port-range", "--source-ports")
 
 
 def test_the_reading_of_r_can_be_chosen(evenhand: Run) -> None:
@@ -266,24 +283,29 @@ def test_the_reading_of_r_can_be_chosen(evenhand: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "code", "where"),
     [
-        (("gateway-v4", "--common-network"), "has only one network"),
-        (("direct-v6", "--fixed-source-network"), "has only one network"),
+        (("gateway-v4", "--common-network"), "plan.one-network-only", "--common-network"),
+        (("direct-v6", "--fixed-source-network"), "plan.one-network-only", "--fixed-source-network"),
         (
             ("nets-v4-gateway", "--common-network", "--networks", "4,5"),
-            "4 networks on the left and 5 on the right",
+            "plan.network-counts-differ",
+            "--common-network",
         ),
-        (("nets-v4-gateway", "--common-network", "--fixed-source"), "would also fix the destination network"),
+        (
+            ("nets-v4-gateway", "--common-network", "--fixed-source"),
+            "plan.network-fixed-twice",
+            "--common-network",
+        ),
     ],
 )
 def test_choices_that_a_plan_cannot_have_are_refused(
-    evenhand: Run, arguments: tuple[str, ...], words: str
+    evenhand: Run, arguments: tuple[str, ...], code: str, where: str
 ) -> None:
     """SEED-82, SEED-83."""
     ended = evenhand("plan", "show", *arguments)
     assert ended.code == 2
-    assert words in " ".join(ended.err.split())
+    assert (ended.error.code, ended.error.where) == (code, where)
 
 
 @pytest.mark.parametrize("name", ["gateway-v4", "gateway_v6"])
@@ -298,6 +320,8 @@ def test_a_mix_of_plans_is_refused_where_one_is_needed(evenhand: Run, verb: tupl
     """R5180-14: throughput and others take such a mix; what shows one plan says which to name."""
     ended = evenhand(*verb, "gateway-v4+gateway_v6")
     assert ended.code == 2
-    assert "'gateway-v4+gateway_v6' is a mix of plans, but a single plan is needed here" in ended.err
-    assert "Next: Name one at a time: gateway-v4 or gateway-v6." in ended.err
-    assert "'gateway-v7' is not a plan" in evenhand(*verb, "gateway-v4+gateway-v7").err
+    assert ended.error.code == "plan.single-plan-needed"
+    assert "gateway-v4 or gateway-v6" in ended.error.next_step
+    unknown = evenhand(*verb, "gateway-v4+gateway-v7").error
+    assert unknown.code == "plan.unknown-name"
+    assert "'gateway-v7'" in unknown.what

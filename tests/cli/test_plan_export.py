@@ -137,21 +137,27 @@ def test_macs_come_from_the_testbed_file(evenhand: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "text"),
+    ("line", "code", "where", "named"),
     [
-        (("nets-v4-multi-host", *LOAD), "OTG has only one number for a field"),
-        (("siit@2001:db8::/40", *LOAD), r"octets 7 and 9, which count them, are not side by side"),
-        (("gateway-v4", "--rate", "0.5"), "only has whole numbers"),
-        (("gateway-v4", "--rate", "1kfps", "--duration", "0"), "must be greater than 0"),
-        (("gateway-v4", *LOAD, "--json", "--output", "x.json"), "Give only one of them"),
+        (("nets-v4-multi-host", *LOAD), "exchange.not-in-otg", "NAME", "253 hosts in each of 256 networks"),
+        (("siit@2001:db8::/40", *LOAD), "exchange.not-in-otg", "NAME", "octets 7 and 9"),
+        (("gateway-v4", "--rate", "0.5"), "exchange.not-in-otg", "--rate", "0.5 fps"),
+        (("gateway-v4", "--rate", "1kfps", "--duration", "0"), "cli.out-of-range", "--duration", "'0'"),
+        (
+            ("gateway-v4", *LOAD, "--json", "--output", "x.json"),
+            "cli.options-exclude-each-other",
+            "--json, --output",
+            "--output",
+        ),
     ],
 )
 def test_what_cannot_be_exported_is_refused(
-    evenhand: Run, tmp_path: Path, line: tuple[str, ...], text: str
+    evenhand: Run, tmp_path: Path, line: tuple[str, ...], code: str, where: str, named: str
 ) -> None:
     ended = evenhand("plan", "export", *line)
     assert ended.code == 2
-    assert text in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
+    assert named in f"{ended.error.what} {ended.error.next_step}"
     assert list(tmp_path.iterdir()) == []
 
 

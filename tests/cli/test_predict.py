@@ -47,7 +47,8 @@ def test_a_nic_that_does_not_tell_its_hash_function_is_not_taken_for_toeplitz(
     table.write_text(ETHTOOL.replace("    toeplitz: on", "    Operation not supported"))
     refused = evenhand("predict", "gateway-v4", "--table", str(table))
     assert refused.code == 2
-    assert "the hash function of this NIC is not known: Operation not supported" in refused.err
+    assert refused.error.code == "spec.hash-function-unknown"
+    assert "Operation not supported" in refused.error.what
     assert evenhand("predict", "gateway-v6", "--table", str(table), "--key", "common").code == 0
 
 
@@ -120,33 +121,33 @@ def test_key_and_symmetry_reach_the_model(evenhand: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "shown"),
+    ("options", "code", "where"),
     [
-        ("--elements 0", "0 elements"),
-        ("--elements 5000", "5000"),
-        ("--hash type3", "type3"),
-        ("--key 6d5a", "2 octets"),
-        ("--key xyz", "'xyz'"),
-        ("--table-size 100", "100 entries"),
-        ("--table-size 0", "0 entries"),
-        ("--table 0,1,2", "3 entries"),
-        ("--table 0,1 --table-size 2", "--table-size"),
-        ("--table 0,9 --elements 4", "elements up to 9"),
-        ("--table nowhere.txt", "nowhere.txt"),
-        ("--table ,", "no numbers"),
-        ("--rate fast", "'fast'"),
-        ("--direction up", "up"),
-        ("--picture series.bmp", "series.bmp"),
-        ("--hosts 65535", "65535"),
-        ("--networks 2", "2 networks"),
-        ("--networks two", "'two'"),
+        ("--elements 0", "predict.out-of-range", "--elements"),
+        ("--elements 5000", "predict.out-of-range", "--elements"),
+        ("--hash type3", "base.not-one-of", "--hash"),
+        ("--key 6d5a", "predict.key-too-short", "--key"),
+        ("--key xyz", "spec.not-a-hash-key", "--key"),
+        ("--table-size 100", "spec.table-size", "--table-size"),
+        ("--table-size 0", "spec.table-size", "--table-size"),
+        ("--table 0,1,2", "predict.table-size", "--table 0,1,2"),
+        ("--table 0,1 --table-size 2", "spec.options-exclude-each-other", "--table, --table-size"),
+        ("--table 0,9 --elements 4", "spec.table-contradicts-elements", "--elements 4, --table 0,9"),
+        ("--table nowhere.txt", "spec.not-a-hash-table", "--table nowhere.txt"),
+        ("--table ,", "spec.not-a-hash-table", "--table"),
+        ("--rate fast", "base.not-a-quantity", "--rate"),
+        ("--direction up", "base.not-one-of", "--direction"),
+        ("--picture series.bmp", "report.not-a-picture-format", "--picture"),
+        ("--hosts 65535", "plan.count-out-of-range", "--hosts"),
+        ("--networks 2", "plan.one-network-only", "--networks"),
+        ("--networks two", "spec.not-a-count", "--networks"),
     ],
 )
-def test_what_cannot_be_is_refused(evenhand: Run, options: str, shown: str) -> None:
+def test_what_cannot_be_is_refused(evenhand: Run, options: str, code: str, where: str) -> None:
     ended = evenhand("predict", "gateway-v4", *options.split())
     assert ended.code == 2
     assert ended.out == ""
-    assert shown in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
 
 
 @pytest.mark.parametrize("name", ["series.svg", "series.png"])
@@ -194,7 +195,7 @@ def test_openbsds_key_has_a_name(evenhand: Run) -> None:
     for wrong in ("openbsd:", "openbsd:6d5", "openbsd:6d5a6d5a", "openbsd:none"):
         refused = evenhand("predict", "gateway-v4", "--key", wrong)
         assert refused.code == 2
-        assert "four hexadecimal digits" in " ".join(refused.err.split())
+        assert (refused.error.code, refused.error.where) == ("spec.not-16-bits", "--key openbsd:")
 
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])

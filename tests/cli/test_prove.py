@@ -147,7 +147,7 @@ def test_numbers_of_frames_out_of_range_are_refused(
     engine_playing("fair")
     ended = evenhand("plan", "prove", "gateway-v4", f"--frames={frames}")
     assert ended.code == 2
-    assert "--frames" in ended.err
+    assert ended.error.where == "--frames"
     assert not (tmp_path / "engine-was-started").exists()
 
 

@@ -29,7 +29,8 @@ def runs() -> Path:
 def test_without_a_limit_nothing_is_deleted(evenhand: Run, runs: Path) -> None:
     ended = evenhand("prune", runs)
     assert ended.code == 2
-    assert "--days 90" in ended.err
+    assert ended.error.code == "cli.missing-option"
+    assert "--days 90" in ended.error.next_step
     assert len(list(runs.iterdir())) == 3
 
 
@@ -57,4 +58,5 @@ def test_the_document_names_each_file(evenhand: Run, runs: Path) -> None:
 def test_a_size_has_its_unit(evenhand: Run, runs: Path, size: str) -> None:
     ended = evenhand("prune", runs, f"--size={size}")
     assert ended.code == 2
-    assert "20GB" in ended.err
+    assert ended.error.where == "--size"
+    assert "20GB" in ended.error.next_step

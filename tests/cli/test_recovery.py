@@ -49,22 +49,32 @@ def test_overloads_by_the_throughput_of_a_run_are_shown_and_stored(
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "code", "where"),
     [
-        ((), "no throughput given"),
-        (("--throughput", "1kfps", "--after", "nothing.evenhand"), "two throughputs"),
-        (("--after", "nothing.evenhand"), "this file does not exist"),
-        (("--throughput", "0"), "must be greater than 0"),
-        (("--throughput", "1kfps", "--repetitions", "0"), "0 repetitions"),
-        (("--throughput", "1kfps", "--observe", "0s"), "must be greater than 0"),
-        (("--throughput", "1kfps", "--duration", "0s"), "must be greater than 0"),
+        ((), "procedure.no-load", "--throughput, --after"),
+        (
+            ("--throughput", "1kfps", "--after", "nothing.evenhand"),
+            "procedure.two-throughputs",
+            "--throughput, --after",
+        ),
+        (("--after", "nothing.evenhand"), "run.no-such-file", "nothing.evenhand"),
+        (("--throughput", "0"), "base.out-of-range", "--throughput"),
+        (("--throughput", "1kfps", "--repetitions", "0"), "procedure.out-of-range", "--repetitions"),
+        (("--throughput", "1kfps", "--observe", "0s"), "procedure.out-of-range", "--observe"),
+        (("--throughput", "1kfps", "--duration", "0s"), "procedure.out-of-range", "--duration"),
     ],
 )
 def test_bad_options_start_no_engine(
-    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...], words: str
+    evenhand: Run,
+    engine_playing: Play,
+    testbed: Path,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    code: str,
+    where: str,
 ) -> None:
     engine_playing("fair")
     ended = evenhand("recovery", testbed, *options)
     assert ended.code == 2
-    assert words in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
     assert not (tmp_path / "engine-was-started").exists()

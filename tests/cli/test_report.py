@@ -65,17 +65,17 @@ def test_what_cannot_be_read_or_written_is_said(
     run = tmp_path / "a.evenhand"
     assert evenhand("throughput", testbed, *SEARCH, "--run", run).code == 0
     (tmp_path / "notes.html").write_text("mine")
-    for arguments, code, words in (
-        ((tmp_path / "b.evenhand",), 2, "this file does not exist"),
-        ((testbed,), 2, "not a run of Evenhand"),
-        ((run, "--html", tmp_path / "nowhere" / "a.html"), 3, "cannot be written"),
-        ((run, "--html", tmp_path / "notes.html"), 2, "not overwritten"),
-        ((run, "--html", tmp_path / "a.html", "--pictures", run), 3, "cannot be created"),
+    for arguments, exit_code, code in (
+        ((tmp_path / "b.evenhand",), 2, "run.no-such-file"),
+        ((testbed,), 2, "run.not-a-run"),
+        ((run, "--html", tmp_path / "nowhere" / "a.html"), 3, "base.file-not-writable"),
+        ((run, "--html", tmp_path / "notes.html"), 2, "base.file-exists"),
+        ((run, "--html", tmp_path / "a.html", "--pictures", run), 3, "report.folder-not-created"),
     ):
         ended = evenhand("report", *arguments)
-        assert ended.code == code, ended.err
-        assert words in ended.err
-        assert [line.split(":")[0] for line in ended.err.strip().splitlines()] == ["Error", "Where", "Next"]
+        assert (ended.code, ended.error.code) == (exit_code, code)
+        assert str(arguments[-1]) in ended.error.where
+        assert ended.error.next_step
     assert (tmp_path / "notes.html").read_text() == "mine"
 
 
@@ -95,10 +95,13 @@ def test_a_page_that_cannot_be_written_is_refused_before_it_is_drawn(
     monkeypatch.setattr("evenhand.report.page.render_page", fail)
     (tmp_path / "file").write_text("no folder")
     (tmp_path / "mine.html").write_text("mine")
-    for name, code in (("missing/x.html", 3), ("file/x.html", 3), ("mine.html", 2)):
+    for name, exit_code, code in (
+        ("missing/x.html", 3, "base.file-not-writable"),
+        ("file/x.html", 3, "base.file-not-writable"),
+        ("mine.html", 2, "base.file-exists"),
+    ):
         ended = evenhand("report", run, "--html", name)
-        assert ended.code == code
-        assert name in ended.err
+        assert (ended.code, ended.error.code, ended.error.where) == (exit_code, code, name)
 
 
 def test_pdf_is_refused_before_the_page_is_drawn(
@@ -115,5 +118,6 @@ def test_pdf_is_refused_before_the_page_is_drawn(
     monkeypatch.setenv("PATH", str(tmp_path))
     ended = evenhand("report", run, "--pdf", tmp_path / "a.pdf")
     assert ended.code == 3
-    assert "apt install chromium" in ended.err
+    assert ended.error.code == "report.no-pdf-program"
+    assert "apt install chromium" in ended.error.next_step
     assert not run.with_suffix(".html").exists()

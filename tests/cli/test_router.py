@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -20,6 +21,7 @@ from evenhand.base.errors import HostError
 from evenhand.base.programs import ENGINE, ROUTER, find_program
 from evenhand.cli.main import main
 from evenhand.rig.reference.testbed_file import written_testbed
+from tests.cli.running import Ended
 from tests.cli.test_json_documents import validate
 from tests.errors import raises
 from tests.preloaded.commands import evenhand_command
@@ -27,6 +29,7 @@ from tests.wire.wire_session import versions_of
 
 EVENHAND = [sys.executable, "-m", "evenhand"]
 CONTRACT = Path(__file__).parents[2] / "contract"
+Run = Callable[..., Ended]
 
 
 def test_the_configuration_is_printed_and_nothing_started(capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,31 +66,28 @@ def test_each_port_pair_has_ports_of_its_own(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize(
-    ("options", "named"),
+    ("options", "code", "where"),
     [
-        ("--elements 4", "--elements, --rate"),
-        ("--rate 50kfps", "--elements, --rate"),
-        ("--elements 1000 --rate 50kfps", "1000 elements"),
-        ("--defect losses=1%", "losses=1%"),
-        ("--neighbor-cost 10%", "--neighbor-cost"),
-        ("--delay soon", "--delay"),
+        ("--elements 4", "spec.only-together", "--elements, --rate"),
+        ("--rate 50kfps", "spec.only-together", "--elements, --rate"),
+        ("--elements 1000 --rate 50kfps", "spec.out-of-range", "--elements"),
+        ("--defect losses=1%", "spec.not-a-defect", "--defect"),
+        ("--neighbor-cost 10%", "spec.not-a-neighbor-cost", "--neighbor-cost"),
+        ("--delay soon", "base.not-a-quantity", "--delay"),
     ],
 )
-def test_what_makes_no_router_is_refused(
-    options: str, named: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["router", "gateway-v4", *options.split(), "--print-config"]) == 2
-    assert named in capsys.readouterr().err
+def test_what_makes_no_router_is_refused(evenhand: Run, options: str, code: str, where: str) -> None:
+    ended = evenhand("router", "gateway-v4", *options.split(), "--print-config")
+    assert ended.code == 2
+    assert (ended.error.code, ended.error.where) == (code, where)
 
 
-def test_a_file_that_is_there_is_refused_and_starts_no_router(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_there_is_refused_and_starts_no_router(evenhand: Run, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("precious")
-    assert main(["router", "gateway-v4", "--testbed", str(file)]) == 2
-    assert "already exists" in capsys.readouterr().err
-    assert main(["router", "gateway-v4", "--testbed", str(tmp_path / "none" / "mine.toml")]) == 2
+    for name, code in ((file, "rig.file-exists"), (tmp_path / "none" / "mine.toml", "rig.no-such-folder")):
+        ended = evenhand("router", "gateway-v4", "--testbed", name)
+        assert (ended.code, ended.error.code) == (2, code)
     assert file.read_text() == "precious"
 
 
@@ -206,7 +206,7 @@ def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) ->
         "type1",
     )
     assert refused.returncode == 2
-    assert "set up for gateway-v4, not for gateway-v6" in refused.stderr
+    assert json.loads(refused.stdout)["error"]["id"] == "rig.dut-of-other-plan"
     ready, counters = map(json.loads, printed.splitlines())
     for document in (ready, counters):
         validate(document)
@@ -265,7 +265,7 @@ def test_a_trial_with_the_file_fits_the_router_that_wrote_it(
     assert document["hosts"] == ({"left": 10, "right": 10} if hosts == "10" else {"left": 3, "right": 2})
     assert all(direction["lost_frames"] == 0 for direction in document["trial"]["directions"].values())
     assert refused.returncode == 2
-    assert "the DUT is set up for 4 networks on the left side, not for 5" in refused.stderr
+    assert json.loads(refused.stdout)["error"]["id"] == "rig.too-few-networks-on-dut"
     assert fewer["hosts"] == fewer["networks"] == {"left": 1, "right": 1}
     assert "hosts in 4 x 4 networks" in told
 

@@ -104,41 +104,68 @@ def test_tst009_and_a_known_start_are_said(evenhand: Run, engine_playing: Play, 
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "code", "where", "named"),
     [
-        (("--search", "mlr", "--goal", "NRD"), "Did you mean NDR?"),
-        (("--search", "mlr", "--goal", "anything"), "'anything' is not a goal"),
-        (("--search", "mlr", "--goal", "PDR,exceed=1"), "exceed ratio '1' must be less than 1"),
-        (("--search", "mlr", "--goal", "PDR=100%"), "must be less than 1"),
-        (("--search", "mlr", "--goal", "PDR=0"), "its loss ratio is greater than 0"),
-        (("--search", "mlr", "--goal", "NDR=1%"), "its loss ratio is 0"),
-        (("--search", "mlr", "--goal", "RFC2544=1%"), "takes no ratio"),
-        (("--search", "mlr", "--goal", "NDR,exceeds=0.5"), "Did you mean exceed?"),
-        (("--search", "mlr", "--goal", "NDR,sum"), "has no value"),
-        (("--search", "mlr", "--goal", "NDR,sum=1s,sum=2s"), "is given twice"),
-        (("--search", "mlr", "--goal", "NDR,sum=1s"), "less than one final trial"),
-        (("--search", "mlr", "--goal", "NDR", "--goal", "TST009"), "the same goal"),
-        (("--search", "mlr", "--goal", "NDR,width=0"), "width 0"),
-        (("--search", "mlr", "--goal", "NDR,initial=0s"), "initial trials"),
-        (("--search", "mlr", "--loss-ratio", "1%"), "mlr does not have this option"),
-        (("--search", "mlr", "--loss-verification", "1"), "mlr does not have this option"),
-        (("--search", "mlr", "--start", "auto"), "mlr does not have this option"),
-        (("--goal", "NDR"), "binary has only one goal"),
-        (("--search", "tst009", "--goal", "NDR"), "tst009 has only one goal"),
-        (("--search", "mrl"), "mrl"),
-        (("--start", "soon"), "is not a frame rate"),
-        (("--start", "2Mfps"), "above the maximum rate"),
-        (("--start", "0"), "must be greater than 0"),
+        (("--search", "mlr", "--goal", "NRD"), "procedure.unknown-goal", "--goal", "NDR?"),
+        (("--search", "mlr", "--goal", "anything"), "procedure.unknown-goal", "--goal", "'anything'"),
+        (("--search", "mlr", "--goal", "PDR,exceed=1"), "base.out-of-range", "--goal", "exceed ratio '1'"),
+        (("--search", "mlr", "--goal", "PDR=100%"), "base.out-of-range", "--goal", "'100%'"),
+        (("--search", "mlr", "--goal", "PDR=0"), "procedure.goal-with-wrong-ratio", "--goal", "'PDR=0'"),
+        (("--search", "mlr", "--goal", "NDR=1%"), "procedure.goal-with-wrong-ratio", "--goal", "'NDR=1%'"),
+        (("--search", "mlr", "--goal", "RFC2544=1%"), "procedure.goal-without-ratio", "--goal", "RFC2544"),
+        (("--search", "mlr", "--goal", "NDR,exceeds=0.5"), "procedure.goal-value", "--goal", "exceed?"),
+        (("--search", "mlr", "--goal", "NDR,sum"), "procedure.goal-value", "--goal", "'sum' in 'NDR,sum'"),
+        (
+            ("--search", "mlr", "--goal", "NDR,sum=1s,sum=2s"),
+            "procedure.goal-value",
+            "--goal",
+            "'NDR,sum=1s,sum=2s'",
+        ),
+        (("--search", "mlr", "--goal", "NDR,sum=1s"), "search.durations-contradict", "goal NDR", "1 s"),
+        (
+            ("--search", "mlr", "--goal", "NDR", "--goal", "TST009"),
+            "search.same-goal-twice",
+            "--goal",
+            "TST009",
+        ),
+        (("--search", "mlr", "--goal", "NDR,width=0"), "search.out-of-range", "goal NDR", "width 0.0"),
+        (("--search", "mlr", "--goal", "NDR,initial=0s"), "search.durations-contradict", "goal NDR", "0 ns"),
+        (
+            ("--search", "mlr", "--loss-ratio", "1%"),
+            "procedure.not-an-option-of-mlr",
+            "--loss-ratio",
+            "--goal PDR",
+        ),
+        (
+            ("--search", "mlr", "--loss-verification", "1"),
+            "procedure.not-an-option-of-mlr",
+            "--loss-verification",
+            "exceed in --goal",
+        ),
+        (("--search", "mlr", "--start", "auto"), "procedure.not-an-option-of-mlr", "--start", "--start"),
+        (("--goal", "NDR"), "procedure.one-goal-only", "--goal", "binary"),
+        (("--search", "tst009", "--goal", "NDR"), "procedure.one-goal-only", "--goal", "tst009"),
+        (("--search", "mrl"), "base.not-one-of", "--search", "mlr?"),
+        (("--start", "soon"), "base.not-a-quantity", "--start", "'soon'"),
+        (("--start", "2Mfps"), "procedure.above-maximum-rate", "--start", "'2Mfps'"),
+        (("--start", "0"), "base.out-of-range", "--start", "'0'"),
     ],
 )
 def test_bad_goals_are_refused_before_anything_starts(
-    evenhand: Run, engine_playing: Play, testbed: Path, options: tuple[str, ...], message: str
+    evenhand: Run,
+    engine_playing: Play,
+    testbed: Path,
+    options: tuple[str, ...],
+    code: str,
+    where: str,
+    named: str,
 ) -> None:
     """MLR-05: exit code 2, what is wrong, where, what to do."""
     engine_playing("simulated-640000")
     ended = evenhand("throughput", testbed, *QUICK, *options, "--no-run")
     assert ended.code == 2
-    assert message in " ".join(ended.err.split())
+    assert (ended.error.code, ended.error.where) == (code, where)
+    assert named in f"{ended.error.what} {ended.error.next_step}"
     assert "trial 1" not in ended.err
 
 

@@ -125,7 +125,7 @@ def test_a_point_that_is_not_there_is_a_bad_request(evenhand: Run, table_run: Pa
     ended = evenhand("show", table_run, f"--point={name}")
     assert ended.code == 2
     assert ended.out == ""
-    assert [line.split(":")[0] for line in ended.err.splitlines()] == ["Error", "Where", "Next"]
+    assert (ended.error.code, ended.error.where) == ("cli.no-such-point", "--point")
 
 
 def test_a_run_that_goes_on_says_so(evenhand: Run, tmp_path: Path) -> None:
@@ -198,7 +198,11 @@ def test_the_document_is_as_the_schema_says(evenhand: Run, table_run: Path) -> N
 
 def test_a_file_that_is_no_run_is_three_lines(evenhand: Run, tmp_path: Path) -> None:
     (tmp_path / "x.evenhand").write_text("hello")
-    for name in ("x.evenhand", "none.evenhand", "."):
+    for name, code in (
+        ("x.evenhand", "run.not-a-run"),
+        ("none.evenhand", "run.no-such-file"),
+        (".", "run.not-a-file"),
+    ):
         ended = evenhand("show", tmp_path / name)
-        assert ended.code == 2
+        assert (ended.code, ended.error.code) == (2, code)
         assert [line.split(":")[0] for line in ended.err.splitlines()] == ["Error", "Where", "Next"]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.base.errors import EvenhandError
 from evenhand.plan import TOPOLOGIES, Traffic, make_plan
 from evenhand.run import read_run
 from tests.cli.running import TESTBED, Ended
@@ -89,7 +90,7 @@ def test_an_earlier_run_of_the_same_testbed_counts(
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "differs"),
     [
         (("--plan", "gateway-v6"), "plan gateway-v4 there, gateway-v6 here"),
         (("--frame-size", "128"), "frame size 64 there, 128 here"),
@@ -98,7 +99,7 @@ def test_an_earlier_run_of_the_same_testbed_counts(
     ],
 )
 def test_a_run_of_other_conditions_is_refused_before_anything_starts(
-    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...], words: str
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...], differs: str
 ) -> None:
     """SEED-02: a ratio of two numbers that were made differently says nothing."""
     engine_playing("simulated-640000")
@@ -107,7 +108,8 @@ def test_a_run_of_other_conditions_is_refused_before_anything_starts(
     (tmp_path / "engine-was-started").unlink()
     ended = evenhand("throughput", testbed, *QUICK, "--after", first, *options, "--no-run")
     assert ended.code == 2
-    assert words in " ".join(ended.err.split())
+    assert ended.error.code == "cli.different-conditions"
+    assert differs in ended.error.what
     assert not (tmp_path / "engine-was-started").exists()
 
 
@@ -121,15 +123,17 @@ def test_other_ports_another_dut_and_a_run_without_such_a_search_are_refused(
     evenhand("throughput", testbed, *QUICK, "--run", many)
     evenhand("throughput", testbed, *QUICK, "--hosts", "1", "--run", first)
 
-    def refusal(run: Path) -> str:
+    def refusal(run: Path) -> EvenhandError:
         ended = evenhand("throughput", testbed, *QUICK, "--after", run, "--no-run")
         assert ended.code == 2
-        return " ".join(ended.err.split())
+        return ended.error
 
-    assert "no finished search with a single address pair" in refusal(many)
-    assert "this file does not exist" in refusal(tmp_path / "none.evenhand")
+    assert refusal(many).code == "cli.no-single-pair-search"
+    assert refusal(tmp_path / "none.evenhand").code == "run.no-such-file"
     testbed.write_text(TESTBED.replace("net_ring1", "net_ring7"))
-    assert "ports net_ring0 and net_ring1 there, net_ring0 and net_ring7 here" in refusal(first)
+    other_ports = refusal(first)
+    assert other_ports.code == "cli.different-conditions"
+    assert "ports net_ring0 and net_ring1 there, net_ring0 and net_ring7 here" in other_ports.what
     testbed.write_text(TESTBED)
     with sqlite3.connect(first) as connection:
         (setup,) = connection.execute("SELECT setup FROM searches").fetchone()
@@ -137,7 +141,9 @@ def test_other_ports_another_dut_and_a_run_without_such_a_search_are_refused(
         changed["traffic"]["macs"]["right"]["dut"] = "02:00:00:00:00:cc"
         connection.execute("UPDATE searches SET setup = ?", (json.dumps(changed),))
     connection.close()
-    assert "a different DUT: its right interface had the MAC 02:00:00:00:00:cc" in refusal(first)
+    other_dut = refusal(first)
+    assert other_dut.code == "procedure.different-dut"
+    assert "02:00:00:00:00:cc" in other_dut.what
 
 
 def test_a_single_pair_that_passed_up_to_the_testers_limit_is_a_lower_bound(
@@ -216,5 +222,4 @@ def test_a_run_whose_search_lacks_what_is_compared_is_a_bad_request(
             "--no-run",
             *(("--maximum-rate", "1Mfps") if verb == "throughput" else ()),
         )
-        assert ended.code == 2, ended.err
-        assert [line.split(":")[0] for line in ended.err.splitlines()[-3:]] == ["Error", "Where", "Next"]
+        assert (ended.code, ended.error.code) == (2, "run.not-a-run")

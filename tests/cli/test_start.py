@@ -185,8 +185,8 @@ def test_a_tester_that_keeps_no_load_says_so(evenhand: Run, engine_playing: Play
     engine_playing("simulated-640000-1")
     ended = evenhand("throughput", testbed, *QUICK, "--no-run")
     assert ended.code == 3
-    assert "keeps no load" in ended.err
-    assert "--maximum-rate" in ended.err
+    assert ended.error.code == "procedure.no-load-kept"
+    assert "--maximum-rate" in ended.error.next_step
 
 
 def test_a_table_finds_it_for_each_size_and_looks_again_before_each_repetition(

@@ -13,6 +13,7 @@ import pytest
 
 from evenhand.cli import main as cli
 from evenhand.cli import registry
+from tests.cli.running import run_here
 
 EVENHAND = f"{sys.executable} -m evenhand"
 SHOW = f"{EVENHAND} plan show gateway-v4"
@@ -70,22 +71,21 @@ def test_characters_that_a_terminal_lacks_are_escaped() -> None:
 def test_an_error_that_no_verb_has_foreseen_is_three_lines(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for error, code, word in (
-        (PermissionError(13, "Permission denied", "/lab/x"), 3, "/lab/x"),
-        (ZeroDivisionError("division by zero"), 4, "a bug in Evenhand: ZeroDivisionError"),
-        (MemoryError(), 3, "not have enough memory"),
+    for error, exit_code, code, word in (
+        (PermissionError(13, "Permission denied", "/lab/x"), 3, "cli.refused-by-system", "/lab/x"),
+        (ZeroDivisionError("division by zero"), 4, "cli.bug", "ZeroDivisionError: division by zero"),
+        (MemoryError(), 3, "cli.out-of-memory", ""),
     ):
 
         def fail(*_: object, error: BaseException = error, **__: object) -> None:
             raise error
 
         monkeypatch.setattr(cli, "app_for", lambda _, fail=fail: SimpleNamespace(built=fail))
-        assert cli.main([]) == code
-        said = capsys.readouterr().err
-        assert word in said
-        assert "Traceback" not in said
-        cli.main(["--debug"])
-        assert type(error).__name__ in capsys.readouterr().err
+        ended = run_here([], capsys)
+        assert (ended.code, ended.error.code) == (exit_code, code)
+        assert word in str(ended.error)
+        assert "Traceback" not in ended.err
+        assert type(error).__name__ in run_here(["--debug"], capsys).err
 
 
 def test_a_verb_that_cannot_be_loaded_is_three_lines(
@@ -96,10 +96,10 @@ def test_a_verb_that_cannot_be_loaded_is_three_lines(
 
     cli.app_of.cache_clear()
     monkeypatch.setattr(registry, "import_module", fail)
-    assert cli.main(["status", "a.evenhand"]) == 4
-    said = capsys.readouterr().err
-    assert "a bug in Evenhand: ImportError: no module named 'evenhand.cli.status'" in said
-    assert "Traceback" not in said
+    ended = run_here(["status", "a.evenhand"], capsys)
+    assert (ended.code, ended.error.code) == (4, "cli.bug")
+    assert "ImportError: no module named 'evenhand.cli.status'" in ended.error.what
+    assert "Traceback" not in ended.err
 
 
 def test_an_error_does_nothing_to_the_terminal(tmp_path: Path) -> None:

@@ -209,19 +209,19 @@ def test_one_pair_comes_first_with_every_size(
 
 @pytest.mark.parametrize("verb", ["throughput", "loss"])
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "code", "where"),
     [
-        (("--repetitions", "0"), "0 repetitions"),
-        (("--repetitions", "1001"), "1001 repetitions"),
-        (("--repetitions", "10", "--spread", "0"), "spread"),
-        (("--spread", "1%"), "cannot end"),
-        (("--frame-size", "64,63"), "63 octets"),
-        (("--frame-size", "64,9217"), "64 to 9216"),
-        (("--frame-size", "64,64"), "twice"),
-        (("--frame-size", "64", "--frame-size", "small"), "frame size"),
-        (("--frame-size", "64,"), "frame size"),
-        (("--frame-size", "all,64"), "twice"),
-        (("--frame-size", "rfc8219,jumbo"), "twice"),
+        (("--repetitions", "0"), "procedure.out-of-range", "--repetitions"),
+        (("--repetitions", "1001"), "procedure.out-of-range", "--repetitions"),
+        (("--repetitions", "10", "--spread", "0"), "procedure.out-of-range", "--spread"),
+        (("--spread", "1%"), "procedure.too-few-for-spread", "--spread"),
+        (("--frame-size", "64,63"), "procedure.frame-size-out-of-range", "--frame-size"),
+        (("--frame-size", "64,9217"), "procedure.frame-size-out-of-range", "--frame-size"),
+        (("--frame-size", "64,64"), "procedure.listed-twice", "--frame-size"),
+        (("--frame-size", "64", "--frame-size", "small"), "base.not-a-quantity", "--frame-size"),
+        (("--frame-size", "64,"), "base.not-a-quantity", "--frame-size"),
+        (("--frame-size", "all,64"), "procedure.listed-twice", "--frame-size"),
+        (("--frame-size", "rfc8219,jumbo"), "procedure.listed-twice", "--frame-size"),
     ],
 )
 def test_bad_lists_and_repetitions_start_no_engine(
@@ -231,12 +231,13 @@ def test_bad_lists_and_repetitions_start_no_engine(
     tmp_path: Path,
     verb: str,
     options: tuple[str, ...],
-    words: str,
+    code: str,
+    where: str,
 ) -> None:
     engine_playing("fair")
     ended = evenhand(verb, testbed, *options)
     assert ended.code == 2
-    assert words in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
     assert not (tmp_path / "engine-was-started").exists()
     assert list(tmp_path.glob("*.evenhand")) == []
 
@@ -246,5 +247,5 @@ def test_the_same_is_refused_in_python() -> None:
         check_frame_sizes(make_plan("gateway-v6"), [64, 84])
     with raises("procedure.no-frame-size"):
         check_frame_sizes(make_plan("gateway-v6"), [])
-    with raises("procedure.out-of-range", match="repetitions"):
+    with raises("procedure.out-of-range"):
         Repetitions(count=0)

@@ -85,7 +85,8 @@ def test_the_line_rate_of_the_file_is_the_maximum(evenhand: Run, engine_playing:
     engine_playing("fair")
     ended = evenhand("throughput", testbed, "--maximum-rate", "14880953fps")
     assert ended.code == 2
-    assert "14,880,952 fps" in ended.err
+    assert ended.error.code == "rig.above-line-rate"
+    assert "14,880,952 fps" in ended.error.what
 
 
 @pytest.mark.parametrize("verdict", ["640000", "10"])
@@ -122,35 +123,41 @@ def test_a_single_trial_is_shown_in_full_and_loss_is_no_error(
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "code", "where"),
     [
-        (("--maximum-rate", "1Mbps"), "is not a frame rate"),
-        (("--duration", "10s", "--final-duration", "5s"), "shorter than the trials"),
-        (("--precision", "0"), "precision"),
-        (("--loss-ratio", "100%"), "must be less than 1"),
-        (("--frame-size", "63"), "64 to 9216"),
-        (("--plan", "gateway-v5"), "'gateway-v5' is not a plan"),
-        (("--wait-residual", "soon"), "--wait-residual"),
-        (("--minimum-rate", "2Mfps", "--maximum-rate", "1Mfps"), "minimum rate"),
+        (("--maximum-rate", "1Mbps"), "base.not-a-quantity", "--maximum-rate"),
+        (("--duration", "10s", "--final-duration", "5s"), "search.durations-contradict", "--final-duration"),
+        (("--precision", "0"), "search.out-of-range", "--precision"),
+        (("--loss-ratio", "100%"), "base.out-of-range", "--loss-ratio"),
+        (("--frame-size", "63"), "procedure.frame-size-out-of-range", "--frame-size"),
+        (("--plan", "gateway-v5"), "plan.unknown-name", "--plan"),
+        (("--wait-residual", "soon"), "base.not-a-quantity", "--wait-residual"),
+        (("--minimum-rate", "2Mfps", "--maximum-rate", "1Mfps"), "search.out-of-range", "--minimum-rate"),
     ],
 )
 def test_bad_options_start_no_engine(
-    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, options: tuple[str, ...], words: str
+    evenhand: Run,
+    engine_playing: Play,
+    testbed: Path,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    code: str,
+    where: str,
 ) -> None:
     engine_playing("fair")
     ended = evenhand("throughput", testbed, *options)
     assert ended.code == 2
-    assert words in ended.err
+    assert (ended.error.code, ended.error.where) == (code, where)
     assert not (tmp_path / "engine-was-started").exists()
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "code", "words"),
+    ("old", "new", "exit_code", "code"),
     [
-        ("isolated_test_environment = true", "", 2, "isolated test environment"),
-        ("cpus", "cpu", 2, "Did you mean 'cpus'"),
-        ("net_ring0", "net_af_packet0,iface=nothing0", 3, "nothing0 does not exist"),
-        ("net_ring0", "0000:ff:1f.7", 3, "does not exist"),
+        ("isolated_test_environment = true", "", 2, "rig.isolation-not-confirmed"),
+        ("cpus", "cpu", 2, "base.unknown-key"),
+        ("net_ring0", "net_af_packet0,iface=nothing0", 3, "rig.port-missing"),
+        ("net_ring0", "0000:ff:1f.7", 3, "rig.port-missing"),
     ],
 )
 def test_a_bad_testbed_starts_no_engine(
@@ -160,16 +167,15 @@ def test_a_bad_testbed_starts_no_engine(
     tmp_path: Path,
     old: str,
     new: str,
-    code: int,
-    words: str,
+    exit_code: int,
+    code: str,
 ) -> None:
     """SEED-80, R6815-01."""
     engine_playing("fair")
     testbed.write_text(TESTBED.replace(old, new))
     for line in (("throughput", testbed, "--maximum-rate", "1Mfps"), ("trial", testbed, "--rate", "1kfps")):
         ended = evenhand(*line)
-        assert ended.code == code
-        assert words in ended.err
+        assert (ended.code, ended.error.code) == (exit_code, code)
     assert not (tmp_path / "engine-was-started").exists()
 
 
@@ -187,7 +193,8 @@ def test_a_plan_that_the_dut_is_not_set_up_for_starts_no_engine(
     ):
         ended = evenhand(*line, "--plan", "gateway-v6")
         assert ended.code == 2
-        assert "set up for gateway-v4, not for gateway-v6" in ended.err
+        assert ended.error.code == "rig.dut-of-other-plan"
+        assert "gateway-v4, not for gateway-v6" in ended.error.what
     assert not (tmp_path / "engine-was-started").exists()
     assert evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short").code == 0
 
@@ -204,7 +211,8 @@ def test_a_rate_above_the_line_rate_of_the_file_starts_no_engine(
     ):
         ended = evenhand(*line)
         assert ended.code == 2
-        assert "1,488,095 fps" in ended.err
+        assert ended.error.code == "rig.above-line-rate"
+        assert "1,488,095 fps" in ended.error.what
     assert not (tmp_path / "engine-was-started").exists()
 
 
@@ -224,7 +232,7 @@ def test_a_fault_of_the_host_is_3(evenhand: Run, engine_playing: Play, testbed: 
     engine_playing("fault-host_not_ready")
     ended = evenhand("throughput", testbed, *QUICK)
     assert ended.code == 3
-    assert "Where:" in ended.err
+    assert (ended.error.code, ended.error.where) == ("engine.no-device", "left.device")
 
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
@@ -369,4 +377,5 @@ def test_a_result_tells_the_facts_of_the_dut_and_names_those_that_are_missing(
     testbed.write_text(TESTBED + told.replace("policing", "policer"))
     refused = evenhand("throughput", testbed, *QUICK, "--no-run")
     assert refused.code == 2
-    assert "Did you mean 'policing'?" in refused.err
+    assert refused.error.code == "base.unknown-key"
+    assert "'policing'" in refused.error.next_step

@@ -71,9 +71,9 @@ def test_what_is_no_run_in_a_folder_is_left_out_and_by_name_refused(evenhand: Ru
     assert "One run has no trend yet" in ended.out
     refused = evenhand("trend", bad)
     assert refused.code == 2
-    assert "not a run of Evenhand" in refused.err
+    assert refused.error.code == "run.not-a-run"
     Path("empty").mkdir()
-    assert evenhand("trend", "empty").code == 2
+    assert evenhand("trend", "empty").error.code == "cli.no-run"
 
 
 def test_runs_of_other_settings_are_refused(evenhand: Run, measure: Measure, testbed: Path) -> None:
@@ -92,7 +92,7 @@ def test_runs_of_other_settings_are_refused(evenhand: Run, measure: Measure, tes
     assert other.code == 0, other.err
     refused = evenhand("trend", "runs")
     assert refused.code == 2
-    assert "not measured alike" in refused.err
+    assert refused.error.code == "analysis.not-alike"
     shown = evenhand("trend", "runs", "--anyway", "--json")
     assert len(shown.json["points"]) == 2
 
