@@ -20,15 +20,15 @@ MOST_OF_A_SHARE = 100
 
 
 def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]) -> AddressPlan:
-    """Both plans on one testbed: in every n + m frames of a direction, n are of the first and m of the
-    second, evenly spread (R5180-14).
+    """Both plans on one testbed: of every n + m frames of a direction, n belong to the first plan and m to
+    the second, evenly spread (R5180-14).
 
     Args:
         share: n and m, such as (90, 10), which is the same as (9, 1).
 
     Raises:
-        PlanError: One has connections; both are of one IP version, or of different forms; there is no such
-            share; or an address is one of a host in both, though the DUT translates it in one.
+        PlanError: A plan has connections; both have the same IP version, or different forms; the share is
+            impossible; or a host address occurs in both plans, although the DUT translates it in one of them.
     """
     n, m = (number // (math.gcd(*share) or 1) for number in share)
     if min(n, m) < 1 or n + m > MOST_OF_A_SHARE:

@@ -70,9 +70,10 @@ class BurstGoal:
         return self.final_duration_s
 
     def search_goal(self, frames: int) -> ThroughputGoal:
-        """Bursts of that size are searched as a throughput is: by the mean load over bursts and silence.
+        """The goal for bursts of this size. The search is that for a throughput, by the mean load over bursts
+        and silence.
 
-        RequestError if too few of them fit into a trial.
+        Raises RequestError if too few bursts fit into a trial.
         """
         least_fps = LEAST_BURSTS * frames / self.duration_s if self.duration_s > 0 else math.inf
         if self.duration_s > 0 and least_fps > self.rate_fps:

@@ -51,7 +51,7 @@ class LossOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossGoal:
-    """Which loads, and how long the trials are. Loads are per direction."""
+    """Loads of the series, and duration of trials. Loads are per direction."""
 
     max_fps: float = math.inf
     """The load of 100 %; UP_TO_LINE_RATE: the maximum theoretical frame rate."""
@@ -62,7 +62,7 @@ class LossGoal:
     invalid_retries: int = DEFAULT_INVALID_RETRIES
     """How often an INVALID trial is repeated, if the tester did not offer the load; as in searches."""
     patience: int = DEFAULT_PATIENCE
-    """The same if the load was offered, but a moment of the host spoiled the trial."""
+    """The same if the load was offered, but the host disturbed the trial for a moment."""
 
     def __post_init__(self) -> None:
         check_types(self)

@@ -38,7 +38,8 @@ class Repetitions:
 
     count: int = 1
     spread: float | None = None
-    """Stop when (maximum - minimum) / median is no more than this, from three repetitions on; None: never."""
+    """Stop when (maximum - minimum) / median is at most this, after three repetitions or more; None:
+    never."""
 
     def __post_init__(self) -> None:
         check_types(self)
