@@ -33,7 +33,7 @@ def is_near(frames: int, max_frames: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackToBackGoal:
-    """How long bursts may be, how exact the search is, how often it is made."""
+    """Longest burst, precision of the search, and number of repetitions."""
 
     rate_fps: float = math.inf
     """Rate within the burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a

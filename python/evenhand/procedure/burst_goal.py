@@ -21,7 +21,7 @@ LEAST_BURSTS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurstGoal:
-    """Which bursts, and how their interval is searched."""
+    """Sizes of bursts, and goal of the search for their interval."""
 
     burst_frames: tuple[int, ...] = RFC_BURSTS
     rate_fps: float = math.inf

@@ -34,7 +34,7 @@ T = TypeVar("T", Throughput, FrameLoss)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetitions:
-    """How often, and when fewer are enough."""
+    """Number of repetitions, and when fewer are enough."""
 
     count: int = 1
     spread: float | None = None
@@ -69,14 +69,14 @@ class Repetitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row(Generic[T]):
-    """What was found with one frame size."""
+    """Result for one frame size."""
 
     frame_size: FrameSize
     asked: int
     """Repetitions."""
     repetitions: tuple[T, ...]
     stopped_early: str | None
-    """Why there are fewer than asked for; None if there are not."""
+    """Why there are fewer than requested; None if there are not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class ThroughputTable:
         return each_once([*found, *too_few(searches, values)] if searches else found, len(self.rows))
 
     def to_document(self) -> dict[str, Any]:
-        """All of it, as `evenhand throughput --json` writes it for several sizes or repetitions."""
+        """The whole result, as `evenhand throughput --json` writes it for several sizes or repetitions."""
         return {
             "rows": [
                 _row_document(row, {"statistics": _document_of(self.statistics(row))}) for row in self.rows
@@ -132,7 +132,7 @@ class LossTable:
         )
 
     def to_document(self) -> dict[str, Any]:
-        """All of it, as `evenhand loss --json` writes it for several sizes or repetitions."""
+        """The whole result, as `evenhand loss --json` writes it for several sizes or repetitions."""
         rows = [
             _row_document(
                 row,

@@ -146,7 +146,7 @@ class OpenTestbed(DelayTestbed):
 
         Args:
             frame_sizes: Frame sizes, in this order; `frame_size` of the conditions is ignored.
-            repetitions: How often, and when fewer are enough.
+            repetitions: Number of repetitions, and when fewer are enough.
             single_pair_first: Search with one address pair first, once for each size (SEED-02).
         """
         check_request(goal, Goal | None, conditions)

@@ -61,8 +61,8 @@ class Outcome(StrEnum):
     """The maximum itself passed: there is no upper bound (MLR-10)."""
     BELOW_MINIMUM = "below_minimum"
     TESTER_LIMIT = "tester_limit"
-    """A load came out INVALID again and again, or the tester's own ceiling was the maximum, and passed: the
-    tester ended the search, not the DUT. What passed is a lower bound."""
+    """A load stayed INVALID, or the maximum was the tester's own ceiling and passed: the tester ended the
+    search, not the DUT. The highest load that passed is a lower bound."""
     STOPPED = "stopped"
 
 
@@ -227,7 +227,7 @@ class TrialStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialFinished:
-    """Progress: a trial ended; the bounds as they are after it."""
+    """Progress: a trial has ended, with the bounds after it."""
 
     trial: SearchTrial
     lower_fps: float
@@ -235,7 +235,7 @@ class TrialFinished:
     remaining_trials: int
     remaining_s: float
     quantity: str = "throughput"
-    """What lies between the bounds, for people: a load, per direction."""
+    """The quantity between the bounds, as text: a load, per direction."""
 
 
 SearchEvent = TrialStarted | TrialFinished
