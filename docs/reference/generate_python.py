@@ -75,10 +75,7 @@ SECTIONS = (
             "Verdict",
         ),
     ),
-    (
-        "Events",
-        ("Began", "Measured", "TrialStarted", "TrialFinished", "TrialPhase", "Learned", "Note"),
-    ),
+    ("Events", ("Began", "Measured", "TrialStarted", "TrialFinished", "TrialPhase", "Learned", "Note")),
     ("Errors", ("EvenhandError", "RequestError", "HostError", "EngineError")),
 )
 """In the order in which a reader needs them."""

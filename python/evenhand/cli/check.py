@@ -67,8 +67,8 @@ def check(
         typer.Option(
             "--cable",
             metavar="FILE",
-            help="The ports of TESTBED are connected to each other by a cable, and there is no DUT: test the"
-            " ports with IPv4 and IPv6, and write all that was found into FILE (JSON).",
+            help="Test the ports of TESTBED with IPv4 and IPv6 while a cable connects them to each other,"
+            " without a DUT, and write the results to FILE (JSON).",
         ),
     ] = None,
     pull: Annotated[

@@ -68,7 +68,7 @@ def up(
         typer.Option(
             "--plan",
             metavar="NAME",
-            help="The address plan to set up the DUT for; for linux also two, of a mix.",
+            help="The address plan to set up the DUT for; for linux also a mix of two plans.",
         ),
     ] = "gateway-v4",
     counts: CountOptions,
@@ -90,7 +90,7 @@ def up(
         typer.Option(
             "--translator",
             metavar="tayga|jool",
-            help="For vm, with siit, siit-eam or nat64: what translates. Default: tayga.",
+            help="For vm, with siit, siit-eam or nat64: the translator. Default: tayga.",
         ),
     ] = None,
     rules: Annotated[

@@ -22,7 +22,8 @@ EXAMPLE = "Example: evenhand prune runs --days 90 --size 20GB"
 
 def prune(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help=f"A folder of run files (*{SUFFIX}); not those below it.")
+        Path,
+        typer.Argument(metavar="FOLDER", help=f"A folder of run files (*{SUFFIX}). Subfolders are not read."),
     ],
     days: Annotated[
         int | None,
