@@ -220,10 +220,10 @@ def _read_cable(testbed: str | None, cable: Path | None, pull: str | None, *, ex
         if pull is None:
             return None
         raise RequestError(
-            "there is no cable to pull",
+            "--pull needs a test with a cable",
             code="cli.no-cable",
             where="--pull",
-            next_step="Name the file for what is found: --cable FILE.",
+            next_step="Name the file for the results: --cable FILE.",
         )
     if testbed is None or testbed.startswith("lab:"):
         raise RequestError(

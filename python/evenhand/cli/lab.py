@@ -128,7 +128,7 @@ def up(
         )
     if translator is TranslatorProgram.JOOL and kind is LabKind.LINUX:
         raise RequestError(
-            "the Linux lab translates by TAYGA: Jool would be a module of this host's own kernel",
+            "the Linux lab translates with TAYGA: Jool would be a module of this host's own kernel",
             code="cli.option-not-here",
             where="--translator",
             next_step=f"Omit it, or use: evenhand lab up vm --plan {address_plan.title} --translator jool",

@@ -63,7 +63,7 @@ def prune(
     """
     if days is None and size is None:
         raise RequestError(
-            "nothing says which runs are too many",
+            "neither an age nor a size is given, so no run would be deleted",
             code="cli.missing-option",
             where=f"evenhand prune {folder}",
             next_step="Add --days 90, --size 20GB, or both.",

@@ -161,8 +161,8 @@ def _addresses(hosts: HostRange, draw: _Draw) -> dict[str, Any]:
     if hosts.gap and is_host and hosts.first >> 8 != (hosts.first + hosts.count - 1) >> 8:
         raise RequestError(
             f"{hosts.count:,} hosts from {hosts.first_address} on: the octets {hosts.offset} and"
-            f" {hosts.number_octets[1]}, which count them, are not side by side, and OTG has no step over"
-            " the one in between",
+            f" {hosts.number_octets[1]}, which count them, are not adjacent, and OTG cannot skip the octet"
+            " in between",
             code="exchange.not-in-otg",
             where="NAME",
             next_step=f"Export up to {0x100 - (hosts.first & 0xFF)} hosts (--hosts), or use a prefix of"

@@ -98,15 +98,15 @@ def _check_unlike_hosts(translated: AddressPlan, other: AddressPlan) -> None:
                     f" {translated.title}",
                     code="plan.networks-overlap",
                     where="first, second",
-                    next_step="Use a prefix outside 2001:2::/48, or that of siit without one.",
+                    next_step="Use a prefix outside 2001:2::/48, or siit without a prefix of your own.",
                 )
     for side in translated.sides:
         native = (other.right if side.name == "left" else other.left).hosts
         seen = side.peers
         if seen is not None and (seen.first_address in native or native.first_address in seen):
             raise PlanError(
-                f"{native.first_address} .. {native.last_address} are hosts of {other.title}, and the"
-                f" addresses that {translated.title} gives to translated ones",
+                f"{native.first_address} .. {native.last_address} are hosts of {other.title}, and also"
+                f" addresses that {translated.title} gives to translated hosts",
                 code="plan.networks-overlap",
                 where="first, second",
                 next_step="Combine it with a plan of the other IP version, such as gateway-v6.",

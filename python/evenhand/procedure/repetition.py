@@ -184,7 +184,7 @@ def check_whole_sizes(sizes: Sequence[FrameSize]) -> tuple[int, ...]:
                 f"{size}: bursts consist of frames of one size (RFC 9004, section 3)",
                 code="procedure.mixed-sizes",
                 where="frame_sizes",
-                next_step="Name sizes alone.",
+                next_step="Name single sizes.",
             )
     return tuple(size for size in sizes if not isinstance(size, Imix))
 

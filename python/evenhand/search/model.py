@@ -29,7 +29,7 @@ def check_loads(max_fps: float, min_fps: float | None) -> None:
             f"maximum rate {max_fps} fps: must be greater than 0",
             code="search.out-of-range",
             where="max_fps",
-            next_step="Use 1Mfps, for one.",
+            next_step="Use, for example, 1Mfps.",
         )
     if min_fps is not None and not 0 < min_fps <= max_fps:
         raise RequestError(
@@ -139,7 +139,7 @@ class ThroughputGoal:
                 f"duration {self.duration_s} s: must be greater than 0",
                 code="search.out-of-range",
                 where="duration_s",
-                next_step="Use 5s, for one.",
+                next_step="Use, for example, 5s.",
             )
         if self.final_duration_s < self.duration_s:
             raise RequestError(
