@@ -167,7 +167,7 @@ def test_the_users_plan_must_be_translated(evenhand: Run, tmp_path: Path) -> Non
     )
     ended = evenhand("import", conf, "--plan", "gateway-v6", "--output", "b.toml")
     assert ended.code == 2
-    assert "gateway-v6 is not translated" in ended.err
+    assert "gateway-v6 is not for a translator" in ended.err
 
 
 @pytest.mark.parametrize(("native", "rest"), [("2001:2::2", "direct-v6"), ("::", None)])

@@ -140,7 +140,7 @@ def test_macs_come_from_the_testbed_file(evenhand: Run, tmp_path: Path) -> None:
     ("line", "text"),
     [
         (("nets-v4-multi-host", *LOAD), "OTG has only one number for a field"),
-        (("siit@2001:db8::/40", *LOAD), r"octets 7 and 9, which count them, are not side by side"),
+        (("siit@2001:db8::/40", *LOAD), r"octets 7 and 9, which count them, are not adjacent"),
         (("gateway-v4", "--rate", "0.5"), "only has whole numbers"),
         (("gateway-v4", "--rate", "1kfps", "--duration", "0"), "must be greater than 0"),
         (("gateway-v4", *LOAD, "--json", "--output", "x.json"), "Give only one of them"),

@@ -69,7 +69,7 @@ def passed(name: str) -> dict[str, Any]:
 
 
 def test_an_engine_of_another_version_is_refused_by_name() -> None:
-    with raises("trial.engine-of-other-version", match=r"engine b is of version 9\.9"):
+    with raises("trial.engine-of-other-version", match=r"engine b has version 9\.9"):
         EngineGroup([member("a", Engine()), member("b", Engine(version="9.9"))])
 
 
