@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The door to everything. What a verb does in more than a line stands in tools/.
+# All verbs start here. What takes more than a line is in tools/.
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -9,7 +9,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # WERROR=1 makes warnings errors in build folders that are set up from then on (CI does).
 MESON_SETUP := meson setup $(if $(WERROR),--werror)
 # Not optimized and with few debug symbols: g++ takes minutes to optimize the sanitized JSON code.
-# Left out is what tells nothing more: a null pointer ends in AddressSanitizer all the same, and without optimizing no object size is known.
+# Three checks are left out because they find nothing more: AddressSanitizer reports a null pointer as well, and object sizes are not known without optimizing.
 SANITIZED := -Db_sanitize=address,undefined -Dbuildtype=debug -Dcpp_args='-g1 -fno-sanitize=null,vptr,object-size' -Ddpdk=enabled -Dtests=true
 
 .PHONY: help deps build build-tests build-asan test test-all lint format bench demo demo-linux prove docs package clean
@@ -17,9 +17,9 @@ SANITIZED := -Db_sanitize=address,undefined -Dbuildtype=debug -Dcpp_args='-g1 -f
 help:  ## list these verbs
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-deps: .venv/.deps-build .venv/.deps-test .venv/.deps-lint .venv/.deps-docs .venv/.deps-bench .venv/.deps-prove .venv/.deps-package  ## install now what the other verbs install when they need it: Debian packages (with sudo if not root), .venv
+deps: .venv/.deps-build .venv/.deps-test .venv/.deps-lint .venv/.deps-docs .venv/.deps-bench .venv/.deps-prove .venv/.deps-package  ## install at once what the other verbs install when they need it: Debian packages (with sudo if not root), .venv
 
-# Each verb installs what it needs, once: groups of tools/debian-packages.txt, and for them what .venv must have.
+# Each verb installs what it needs, once: groups of tools/debian-packages.txt, and the Python packages that belong to each group.
 .venv/.deps-build: requirements.lock pyproject.toml tools/debian-packages.txt tools/install-dependencies
 	tools/install-dependencies build run
 	@touch $@
@@ -47,7 +47,7 @@ build/build.ninja: | .venv/.deps-build
 build-tests: build build/.has-tests
 	@ninja -C build cpp-tests
 
-# Until the first `make test` the folder knows of no tests, so that building needs none of their libraries.
+# The build folder has no tests until the first `make test`, so that building needs none of their libraries.
 build/.has-tests: | build/build.ninja .venv/.deps-test
 	meson setup --reconfigure build -Dtests=true
 	@touch $@
@@ -56,20 +56,20 @@ build-asan: .venv/.deps-test build-asan/build.ninja
 	@ninja -C build-asan cpp-tests
 
 # A debug build keeps the assertions. Only the C++ tests are built in it, not the programs.
-# A folder of an older Makefile has other options: it is set up anew.
+# A build folder that an older Makefile made has other options: it is set up again.
 build-asan/build.ninja: Makefile | .venv/.deps-test
 	$(MESON_SETUP) $(if $(wildcard $@),--reconfigure) build-asan $(SANITIZED)
 	@touch $@
 
-# Nothing is compiled in it: clang-tidy reads there how each file is compiled, also those that are joined elsewhere.
+# Nothing is compiled in it. It tells clang-tidy how each file is compiled, also those that other build folders join.
 build-lint/build.ninja: Makefile | .venv/.deps-lint
 	meson setup $(if $(wildcard $@),--reconfigure) build-lint -Djoined_tests=false -Dtests=true
 	@touch $@
 
-test: build-tests  ## run the tests: C++, Python
+test: build-tests  ## run the tests, C++ and Python, except those that take several seconds each
 	@$(PYTHON) tools/run_tests.py
 
-test-all: build-tests build-asan  ## the same, the C++ tests under sanitizers, and what takes longer: in all half an hour; CI runs this
+test-all: build-tests build-asan  ## run also the longer tests, and the C++ tests under sanitizers: half an hour in all; CI runs this
 	@$(PYTHON) tools/run_tests.py --all
 
 lint: .venv/.deps-lint .venv/.deps-docs build-lint/build.ninja  ## check format, types, known mistakes, spelling, licences, the site of docs/; `tools/lint NAME` runs one
@@ -82,22 +82,22 @@ bench: build .venv/.deps-bench  ## measure the tester itself; results go to benc
 	@ninja -C build engine/bench/evenhand-bench-asker engine/bench/evenhand-bench-sender-parts
 	@tools/bench
 
-demo: build  ## two minutes on the reference router: what the choice of test addresses does to a result (any user)
+demo: build  ## show what the choice of test addresses does to a result: two minutes on the reference router (any user)
 	.venv/bin/evenhand demo
 
 demo-linux: build  ## measure the kernel's own router in a network namespace (with sudo if not root)
 	$(AS_ROOT) .venv/bin/evenhand demo --dut linux
 
-prove: build-tests build-asan .venv/.deps-prove  ## what takes too long for `make test-all`: whole demos, 10^9 draws, 10^7 fuzzed frames, known truth, Figure 7, l3fwd, breaks on purpose; two hours
+prove: build-tests build-asan .venv/.deps-prove  ## run what takes too long for `make test-all`: whole demos, 10^9 draws, 10^7 fuzzed frames, a router with known limits, Figure 7, l3fwd, breaks on purpose; two hours
 	@tools/prove
 
 docs: .venv/.deps-docs  ## write the generated pages of docs/reference/, then all pages as a site with search: build-site/html/index.html
 	@tools/generate-docs
 	@$(PYTHON) tools/build_site.py
 
-package: .venv/.deps-package  ## Debian packages for the Debian that this is, and a wheel: dist/
+package: .venv/.deps-package  ## build Debian packages for this release of Debian, and a wheel: dist/
 	@tools/package
 
-clean:  ## remove what these verbs made here; Debian packages stay
+clean:  ## remove what these verbs made in this folder; Debian packages stay installed
 	rm -rf build build-asan build-lint build-package build-site dist .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

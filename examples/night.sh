@@ -18,10 +18,10 @@ shift 2
 mkdir -p "$folder/runs" || exit 3
 run=$folder/runs/$(date -u +%Y-%m-%d-%H%M%S).evenhand
 worst=0
-# Keeps the highest code of those that leave something to go on with.
+# Keeps the highest exit code of the steps after which the script goes on.
 note() { [ "$1" -le "$worst" ] || worst=$1; }
 
-# Whoever ends this script, such as systemd, ends the campaign in order: it gives a lab back, and can be resumed.
+# A signal to this script, for example from systemd, ends the campaign in order: it gives a lab back, and can be resumed.
 "$EVENHAND" run "$campaign" "$@" --run "$run" &
 measuring=$!
 trap 'kill -TERM "$measuring"' TERM INT

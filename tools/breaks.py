@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Breaks the product on purpose, one break at a time, and sees that the test that names the requirement
+"""Breaks the product on purpose, one break at a time, and checks that the test that names the requirement
 fails.
 
 A test can name a requirement and yet pass whatever the product does. tools/breaks.toml has a break for each
-requirement of SEED, R4814 and RSS that docs/reference/conformance.md calls *tested*: a text of one file, what
-stands there instead, and the tests that must fail by it. Nothing is changed in the checkout: all happens in a
-temporary git worktree, which has the checkout's files as they are, and goes away also on Ctrl-C.
+requirement of SEED, R4814 and RSS that docs/reference/conformance.md calls *tested*: a text of one file, its
+replacement, and the tests that must then fail. Nothing is changed in the checkout: everything happens in a
+temporary git worktree, which has the checkout's files as they are, and is removed even after Ctrl-C.
 
     tools/breaks.py                         all breaks; a quarter of an hour, most of it compiling
-    tools/breaks.py --only SEED-70 RSS-04   those of these requirements
-    tools/breaks.py --list                  what is broken, and what must see it; runs nothing
+    tools/breaks.py --only SEED-70 RSS-04   the breaks of these requirements
+    tools/breaks.py --list                  list the breaks and the tests that must fail; run nothing
 
 First the named tests must pass unbroken. Then each break is one of:
     caught           every test that it names failed
     NOT CAUGHT       a test passed, was skipped, was never found, or did not end
-    does not apply   its text does not stand exactly once in its file, or the file does not compile with it
+    does not apply   its text does not occur exactly once in its file, or the file does not compile with it
 Exit 0 if all are caught, 1 if not, 2 for a bad request or a bad list.
 """
 
@@ -70,7 +70,7 @@ class Break:
         return self.file.endswith((".cpp", ".hpp"))
 
     def applied_to(self, source: str) -> str:
-        """The broken file. ValueError: the text to replace does not stand there exactly once.
+        """The broken file. ValueError: the text to replace does not occur there exactly once.
 
         How a formatter lays the text out does not matter: any white space between two words or signs, or
         none, and a comma before a closing bracket.
@@ -79,7 +79,7 @@ class Break:
         gaps = [r",?\s*" if part in (r"\)", r"\]", r"\}") else r"\s*" for part in parts]
         found = list(re.finditer("".join(map("".join, zip(["", *gaps[1:]], parts, strict=True))), source))
         if len(found) != 1:
-            raise ValueError(f"the text to replace stands {len(found)} times in {self.file}, not once")
+            raise ValueError(f"the text to replace occurs {len(found)} times in {self.file}, not once")
         # The text is found behind the indentation of its first line, so that of the replacement goes.
         indentation = self.old[: len(self.old) - len(self.old.lstrip(" "))]
         return source[: found[0].start()] + self.new.removeprefix(indentation) + source[found[0].end() :]

@@ -10,8 +10,8 @@ list of requirements, deviations and what is not offered are written by hand in
 docs/reference/conformance-notes.toml.
 
 A test marked `slow` is run by `make prove`, not by `make test-all`: a requirement that only such tests
-claim is *proved*, not *tested*. That a test would fail if the product broke the requirement is shown by
-tools/breaks.py.
+claim is *proved*, not *tested*. tools/breaks.py shows that a test would fail if the product broke the
+requirement.
 
     tools/conformance.py          write the page
     tools/conformance.py --check  exit 1 if it is not up to date
@@ -177,7 +177,7 @@ def read_notes(text: str) -> dict[str, Note]:
     document: dict[str, Any] = tomllib.loads(text)
     for requirement, entry in document.items():
         if ids_in(requirement) != [requirement]:
-            raise ValueError(f"{requirement} is no requirement's id")
+            raise ValueError(f"{requirement} is not the id of a requirement")
         unknown = sorted(set(entry) - set(Note._fields))
         if (
             unknown
@@ -196,7 +196,7 @@ def problems(claims: Iterable[Claim], notes: Mapping[str, Note]) -> list[str]:
     """Where claims and notes do not give each requirement exactly one status."""
     tested = {claim.requirement: claim for claim in claims}
     found = [
-        f"{requirement} is named by {claim.file}, but is no requirement of {NOTES}"
+        f"{requirement} is named by {claim.file}, but {NOTES} does not list it"
         for requirement, claim in sorted(tested.items())
         if requirement not in notes
     ]
@@ -237,13 +237,13 @@ def page(claims: Iterable[Claim], notes: Mapping[str, Note]) -> str:
         f"{len(notes)} requirements: {numbers['tested']} are tested, {numbers['proved']} are proved,"
         f" {numbers['deviates']} are met with a"
         f" deviation, and {numbers['not offered']} are not offered in this version.",
-        "A number is the project's own count within the document; a test claims it by naming it.",
-        "*Tested* is what `make test-all` runs. Tests marked *slow* are run by `make prove` alone; what only"
-        " they check is *proved*.",
+        "The numbers are the project's own; a test claims a requirement by naming it.",
+        "A requirement is *tested* if `make test-all` runs a test that names it, and *proved* if only tests"
+        " marked *slow* name it, which `make prove` runs.",
         "For each requirement of SEED, R4814 and RSS that is tested, `tools/breaks.py` breaks the product on"
-        " purpose and sees a test fail",
+        " purpose and checks that a test fails",
         "([how](../../HACKING.md#breaks-on-purpose)).",
-        f"Deviations, and what is not offered, are written down in [{NOTES.name}]({NOTES.name}).",
+        f"[{NOTES.name}]({NOTES.name}) lists the deviations, and what is not offered.",
     ]
     for prefix, document in DOCUMENTS.items():
         requirements = sorted(r for r in notes if r.startswith(f"{prefix}-"))

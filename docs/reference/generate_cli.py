@@ -16,7 +16,7 @@ from evenhand.cli.main import app_of
 PAGE = Path(__file__).with_name("cli.md")
 HEAD = r"""# Command line
 
-<!-- Written by docs/reference/generate_cli.py; `make docs` writes it anew. -->
+<!-- Written by docs/reference/generate_cli.py; `make docs` writes it again. -->
 
 Every verb has `--help` with an example. Results go to stdout, progress and notes to stderr. Options that take a value accept these forms:
 
@@ -32,15 +32,15 @@ Every verb has `--help` with an example. Results go to stdout, progress and note
 | exit code | meaning |
 |---|---|
 | 0 | done; loss and INVALID trials are results |
-| 1 | the answer is no: `plan prove` finds the draws suspicious, `compare --fail-below` a point below the limit; or there is none: a point of `run` has no number, `demo` has no verdict |
+| 1 | the answer is no: `plan prove` finds the draws suspicious, or `compare --fail-below` finds a point below the limit; or there is no answer: a point of `run` has no number, or `demo` has no verdict |
 | 2 | bad request: a value, a key, a missing confirmation; nothing was sent |
-| 3 | host not ready: no permission, no device, no engine, no answer from the DUT, hosts that it does not reach, what `--require` asks for |
+| 3 | host not ready: no permission, no device, no engine, no answer from the DUT, hosts that the DUT does not reach, a part that `--require` names |
 | 4 | bug |
-| 5 | what was found cannot be written to stdout: a full disk, a closed descriptor; what is stored in files is stored |
+| 5 | the result cannot be written to stdout: a full disk, a closed descriptor; files have been written as usual |
 | 141 | the reader of stdout has closed the pipe (`\| head`), as if SIGPIPE had ended the program; no message is written |
 | 130, 143 | interrupted by Ctrl-C, by SIGTERM |
 
-An error is three lines on stderr: what is wrong, where, what to do next. `--debug` adds the trace.
+An error is three lines on stderr: what is wrong, where, and what to do next. `--debug` adds the traceback.
 
 With `--json` the same is on stdout, under `error` ([contract/error.schema.json](../../contract/error.schema.json)): `what`, `where` and `next`; `code`, the exit code; and `id`, which identifies the error in a script, such as `plan.unknown-name`. An `id` stays when the words of its message change.
 """  # noqa: E501  (Markdown)
@@ -55,7 +55,7 @@ def _sections(name: str, command: Any) -> list[str]:
     inner = getattr(command, "commands", None)
     text = f"\n## {name}\n\n{' '.join((command.help or '').split())}\n"
     if command.epilog:
-        # Of groups it says exit codes, which stand above.
+        # The epilogs of groups list exit codes, which the page has above.
         text += "" if inner else f"\n```text\n{command.epilog.removeprefix('Example: ')}\n```\n"
     rows = [_row(parameter) for parameter in command.params if not parameter.name.endswith("completion")]
     if rows:

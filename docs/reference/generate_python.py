@@ -18,15 +18,15 @@ import evenhand
 PAGE = Path(__file__).with_name("python.md")
 HEAD = """# Python
 
-<!-- Written by docs/reference/generate_python.py; `make docs` writes it anew. -->
+<!-- Written by docs/reference/generate_python.py; `make docs` writes it again. -->
 
-What `import evenhand` offers; all of it is typed. [Measure from Python](../how-to/measure-from-python.md) shows it at work.
+This page lists what `import evenhand` offers; all of it is typed. [Measure from Python](../how-to/measure-from-python.md) has examples.
 Rates are frames per second per direction, durations are seconds, frame sizes octets with the FCS, ratios from 0 to 1.
 """  # noqa: E501  (Markdown)
 SECTIONS = (
-    ("To measure", ("open_testbed", "OpenTestbed", "Conditions")),
+    ("Measuring", ("open_testbed", "OpenTestbed", "Conditions")),
     (
-        "What is asked for",
+        "Goals and conditions",
         (
             "ThroughputGoal",
             "Tst009Goal",
@@ -51,7 +51,7 @@ SECTIONS = (
         ),
     ),
     (
-        "What comes out",
+        "Results",
         (
             "Throughput",
             "FrameLoss",
@@ -75,11 +75,8 @@ SECTIONS = (
             "Verdict",
         ),
     ),
-    (
-        "What is told meanwhile",
-        ("Began", "Measured", "TrialStarted", "TrialFinished", "TrialPhase", "Learned", "Note"),
-    ),
-    ("What can go wrong", ("EvenhandError", "RequestError", "HostError", "EngineError")),
+    ("Events", ("Began", "Measured", "TrialStarted", "TrialFinished", "TrialPhase", "Learned", "Note")),
+    ("Errors", ("EvenhandError", "RequestError", "HostError", "EngineError")),
 )
 """In the order in which a reader needs them."""
 
@@ -176,7 +173,7 @@ def _first(thing: Any) -> str:
 
 
 def _and_its_bases(thing: type) -> list[type]:
-    """Those bases first of which a reader learns only here."""
+    """The class itself, after those of its bases that have no entry of their own."""
     if issubclass(thing, BaseException):
         return [thing]
     hidden = [

@@ -26,17 +26,17 @@ def open_testbed(
 
     Args:
         path: A testbed file (TOML), or `lab:linux` or `lab:vm` for a lab that is up.
-        run: Store every trial in this file, which must not exist; None: nowhere. Each trial is there before
-            the next one begins.
+        run: Store every trial in this file, which must not exist; None: store nothing. Each trial is stored
+            before the next one begins.
         engine: Default: EVENHAND_ENGINE, this checkout's, PATH.
         on_event: Gets every `ProcedureEvent` while a method measures; match it by its type. An exception of
             its own ends the procedure.
         host_name: Store the name of this host as well.
 
     Raises:
-        RequestError: The file is not right, or does not confirm an isolated test environment; the run file is
-            there already.
-        HostError: A device is not there, or is in use; the run file cannot be written.
+        RequestError: The file is invalid, or does not confirm an isolated test environment; the run file
+            exists already.
+        HostError: A device does not exist, or is in use; the run file cannot be written.
     """
     setup = read_setup(str(path))
     if run is None:

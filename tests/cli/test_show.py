@@ -136,7 +136,7 @@ def test_a_run_that_goes_on_says_so(evenhand: Run, tmp_path: Path) -> None:
             connection.execute(f"UPDATE {table} SET finished_at = NULL, outcome = NULL, result = NULL")
     ended = evenhand("show", run)
     assert "not finished" in ended.out
-    assert "begun" in ended.out
+    assert "unfinished" in ended.out
 
 
 def test_a_single_trial_is_shown_although_it_is_no_point(

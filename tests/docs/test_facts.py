@@ -200,7 +200,7 @@ def test_validity_page_quotes_the_limits() -> None:
     )
     assert f"Both allow {justified['overdue_tolerance'].replace('%', ' %')} of overdue frames" in text
     assert in_lab.conditions["limits"].overdue_tolerance == parse_ratio(justified["overdue_tolerance"])
-    assert f"a loss of up to {demo_reference.PLAIN_LOSS_RATIO * 100:g} % counts when a repetition" in text
+    assert f"a loss of up to {demo_reference.PLAIN_LOSS_RATIO * 100:g} % counts only if a repetition" in text
     offered_tolerance = read_point(demo.points[0]).conditions["limits"].offered_tolerance
     assert (
         f"offered load within {offered_tolerance * 100:g} % instead of"

@@ -270,10 +270,10 @@ def test_explanation_quotes_the_constants_of_the_router() -> None:
     (fraction,) = re.findall(r"Ticks one = (\d+);", sources["elements/elements.hpp"])
     (arrivals,) = re.findall(r"most_of_look = (\d+);", sources["forward/arrival_times.hpp"])
     assert (
-        f"no frame has come for {1000 * float(idle_s):.0f} ms and none waits, the thread sleeps {sleep_us} us"
-        in text
+        f"no frame has arrived for {1000 * float(idle_s):.0f} ms and none waits, the thread sleeps"
+        f" {sleep_us} us" in text
     )
     assert f"a wheel of {1 << int(slot_bits):,} slots" in text
     assert f"1/{fraction} of a tick" in text
-    assert f"A look takes at most {arrivals} frames of a port" in text
+    assert f"A poll usually takes at most {arrivals} frames of a port" in text
     assert f"{1 << RING_LOG2:,} frames, the most that a memif holds" in text

@@ -77,7 +77,7 @@ def test_a_list_that_does_not_fit_is_told() -> None:
     told = breaks.problems([*wrong, *fitting], breaks.ROOT)
     for words in (
         "RSS-06 is tested, and has no break",
-        "stands 0 times in python/evenhand/plan/plan_side.py",
+        "occurs 0 times in python/evenhand/plan/plan_side.py",
         "plan_side.py, not once",
         "No such file",
         "there is no tests/plan/test_validate.py::test_none",

@@ -142,7 +142,7 @@ def test_the_page_tells_deviations_beside_their_tests_and_what_is_not_offered() 
         (Note("t"), False, "no test names it"),
         (Note("t", not_offered="n"), True, "yet a.py tests it"),
         (Note("t", deviates="d", not_offered="n"), False, "both"),
-        (None, True, "is no requirement of"),
+        (None, True, "does not list it"),
     ],
 )
 def test_each_requirement_has_exactly_one_status(

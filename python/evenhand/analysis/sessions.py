@@ -54,7 +54,7 @@ def _as_one(side: Sequence[CampaignRecord]) -> CampaignRecord:
         ]
         if lines:
             raise RequestError(
-                f"no two sessions are of the same side: {lines[0]}",
+                f"no two sessions belong to the same side: {lines[0]}",
                 code="analysis.no-common-side",
                 where=f"{first.path.name}, {other.path.name}",
                 next_step="Name sessions that measured the same points under the same conditions.",

@@ -103,7 +103,7 @@ def _in_order(records: Sequence[CampaignRecord], over: Over) -> list[CampaignRec
             "no run: a trend needs at least one",
             code="analysis.no-run",
             where="RUN",
-            next_step="Name run files, or a folder that has some.",
+            next_step="Name run files, or a folder with run files.",
         )
     moments: dict[datetime, CampaignRecord] = {}
     for record in records:

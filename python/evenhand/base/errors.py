@@ -33,7 +33,7 @@ class EvenhandError(Exception):
 
 
 class RequestError(EvenhandError):
-    """The user asked for something that cannot be: bad value, unknown key, missing confirmation."""
+    """The request is impossible: bad value, unknown key, missing confirmation."""
 
     exit_code = 2
 
@@ -49,7 +49,7 @@ class HostError(EvenhandError):
 
 
 class EngineError(EvenhandError):
-    """A bug: the engine died or said something outside the contract."""
+    """A bug: the engine died, or sent something that the contract does not allow."""
 
     exit_code = 4
 

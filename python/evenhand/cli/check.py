@@ -67,8 +67,8 @@ def check(
         typer.Option(
             "--cable",
             metavar="FILE",
-            help="The ports of TESTBED are connected to each other by a cable, and there is no DUT: test the"
-            " ports with IPv4 and IPv6, and write all that was found into FILE (JSON).",
+            help="Test the ports of TESTBED with IPv4 and IPv6 while a cable connects them to each other,"
+            " without a DUT, and write the results to FILE (JSON).",
         ),
     ] = None,
     pull: Annotated[
@@ -220,10 +220,10 @@ def _read_cable(testbed: str | None, cable: Path | None, pull: str | None, *, ex
         if pull is None:
             return None
         raise RequestError(
-            "there is no cable to pull",
+            "--pull needs a test with a cable",
             code="cli.no-cable",
             where="--pull",
-            next_step="Name the file for what is found: --cable FILE.",
+            next_step="Name the file for the results: --cable FILE.",
         )
     if testbed is None or testbed.startswith("lab:"):
         raise RequestError(

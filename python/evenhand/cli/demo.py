@@ -74,7 +74,7 @@ def demo(
     """Show how a router that hashes addresses only appears when it is measured with one address pair, and
     with many addresses. No frame leaves this machine.
 
-    The exit code is 1 without a verdict; on the kernel's router, if a search has no number.
+    The exit code is 1 if there is no verdict or, on the kernel's router, if a search has no number.
     """
     find_engine(engine)  # before anything is set up
     run = run_file("demo", run, no_run)

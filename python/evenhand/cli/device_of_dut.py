@@ -92,7 +92,8 @@ def device_of_dut(
                 f"{told}, so the pairs of the engines are not one device",
                 code="cli.pairs-differ",
                 where=f"{WHERE} {file}",
-                next_step="Set them alike on the DUT, or name a testbed file with one of the pairs.",
+                next_step="Give them the same settings on the DUT, or name a testbed file with one of the"
+                " pairs.",
             )
         raise RequestError(
             f"{told}, so each direction needs a prediction of its own",

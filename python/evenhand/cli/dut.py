@@ -115,7 +115,7 @@ def setup(
         typer.Option(
             "--translator",
             metavar="tayga|jool",
-            help="What translates on Linux, for a plan that is translated. Default: tayga.",
+            help="The translator on Linux, for siit, siit-eam or nat64. Default: tayga.",
         ),
     ] = None,
     nat: NatOptions,

@@ -42,7 +42,7 @@ FileArgument = Annotated[
 
 
 def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
-    """Reach the DUT, and see whether its interfaces can be set up. Changes nothing."""
+    """Connect to the DUT, and check whether its interfaces can be set up. Nothing is changed."""
     with _on(testbed) as on:
         state, held = check_dut(on)
     document = {
@@ -171,7 +171,7 @@ def apply_setup(
 
 
 def status(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
-    """Report who set up the DUT, when, and for what. Changes nothing."""
+    """Report who set up the DUT, when, and for what. Nothing is changed."""
     with _on(testbed) as on:
         held, is_new = read_held(on.shell), is_begun(on.shell)
         here = read_here(on.destination) if held is None else None
@@ -206,7 +206,7 @@ def undo_setup(
     ] = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Restore the DUT to the state that was recorded before the set-up, whoever made the set-up."""
+    """Restore the DUT to the state that was recorded before the set-up, no matter who made it."""
     with _on(testbed) as on:
         record = undo(on, is_forced=force)
     if json_output:

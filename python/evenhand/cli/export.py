@@ -93,8 +93,8 @@ def export(
     """Write what is in a run file as JSON, CSV, Parquet, CSIT's UTI result JSON, or a summary table for a
     paper.
 
-    docs/reference/export.md says what stands where, and in which unit. The file is only read, and as one that
-    anybody may have sent.
+    docs/reference/export.md describes every column and its unit. The file is only read, and treated as
+    untrusted.
     """
     _check_table(format, table)
     if format is Format.PARQUET and output is None:

@@ -68,7 +68,7 @@ def up(
         typer.Option(
             "--plan",
             metavar="NAME",
-            help="The address plan to set up the DUT for; for linux also two, of a mix.",
+            help="The address plan to set up the DUT for; for linux also a mix of two plans.",
         ),
     ] = "gateway-v4",
     counts: CountOptions,
@@ -90,7 +90,7 @@ def up(
         typer.Option(
             "--translator",
             metavar="tayga|jool",
-            help="For vm, with siit, siit-eam or nat64: what translates. Default: tayga.",
+            help="For vm, with siit, siit-eam or nat64: the translator. Default: tayga.",
         ),
     ] = None,
     rules: Annotated[
@@ -128,7 +128,7 @@ def up(
         )
     if translator is TranslatorProgram.JOOL and kind is LabKind.LINUX:
         raise RequestError(
-            "the Linux lab translates by TAYGA: Jool would be a module of this host's own kernel",
+            "the Linux lab translates with TAYGA: Jool would be a module of this host's own kernel",
             code="cli.option-not-here",
             where="--translator",
             next_step=f"Omit it, or use: evenhand lab up vm --plan {address_plan.title} --translator jool",

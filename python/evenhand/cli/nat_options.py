@@ -40,7 +40,7 @@ _ADDRESSES: dict[NatAddressesWish | None, NatAddresses] = {
 
 
 class TranslatorProgram(StrEnum):
-    """What translates on Linux."""
+    """The translator on Linux."""
 
     TAYGA = "tayga"
     JOOL = "jool"
@@ -68,8 +68,8 @@ NatPortsOption = Annotated[
     typer.Option(
         "--nat-ports",
         metavar="kept|random",
-        help="With nat44, nat64 or nat66: what the NAT does with a host's port. It is kept unless it is"
-        " taken (default), or replaced by a random one.",
+        help="Ports that the NAT gives to connections (nat44, nat64, nat66). kept: the host's port, unless it"
+        " is taken (default); random: a random port.",
     ),
 ]
 
@@ -84,8 +84,8 @@ class NatOptions:
         typer.Option(
             "--nat-addresses",
             metavar="paired|one",
-            help="Addresses that the NAT gives to hosts: each its own address of the pool (default), or all"
-            " of them the pool's first, as with masquerading.",
+            help="Addresses that the NAT gives to hosts. paired: to each host its own address of the pool"
+            " (default); one: the pool's first address to all hosts, as with masquerading.",
         ),
     ] = None
     nat_table: Annotated[

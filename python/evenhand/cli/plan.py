@@ -182,7 +182,7 @@ def _list_plans(shape: ShapeOptions, *, json_output: bool) -> None:
 def frames(
     name: NameArgument,
     *,
-    count: Annotated[int, typer.Option("--count", min=1, max=1_000_000, help="How many frames.")] = 10,
+    count: Annotated[int, typer.Option("--count", min=1, max=1_000_000, help="Number of frames.")] = 10,
     seed: SeedOption = DEFAULT_SEED,
     first: Annotated[int, typer.Option("--first", min=0, help="Sequence number of the first frame.")] = 0,
     direction: Annotated[

@@ -22,7 +22,8 @@ EXAMPLE = "Example: evenhand prune runs --days 90 --size 20GB"
 
 def prune(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help=f"A folder of run files (*{SUFFIX}); not those below it.")
+        Path,
+        typer.Argument(metavar="FOLDER", help=f"A folder of run files (*{SUFFIX}). Subfolders are not read."),
     ],
     days: Annotated[
         int | None,
@@ -62,7 +63,7 @@ def prune(
     """
     if days is None and size is None:
         raise RequestError(
-            "nothing says which runs are too many",
+            "neither an age nor a size is given, so no run would be deleted",
             code="cli.missing-option",
             where=f"evenhand prune {folder}",
             next_step="Add --days 90, --size 20GB, or both.",

@@ -55,8 +55,8 @@ def router(
             metavar="N",
             min=1,
             max=MAX_ROUTER_PAIRS,
-            help="Port pairs. Each is for an engine of its own, and has the same addresses and routes; the"
-            " elements work for all pairs, and a NAT has one table.",
+            help="Number of port pairs, each for an engine of its own. All pairs have the same addresses and"
+            " routes, and share the elements and the table of a NAT.",
         ),
     ] = 1,
     print_config: Annotated[

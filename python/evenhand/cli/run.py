@@ -93,8 +93,8 @@ def run(
             "--workers",
             metavar="FILE",
             help=(
-                "A file (TOML) that names machines and their testbeds: start a worker on each, over SSH"
-                " where it is another machine, and measure on all of them."
+                "Start a worker on each machine that this file (TOML) names, over SSH if it is another"
+                " machine, and measure on the testbeds of all."
             ),
         ),
     ] = None,

@@ -33,9 +33,9 @@ PointOption = Annotated[
 
 
 def show(file: FileArgument, point: PointOption = None, json_output: JsonOption = False) -> None:
-    """Show what is in a run file: what was asked, when, on what host and testbed, and what was found.
+    """Show what is in a run file: what was measured, when, on what host and testbed, and the results.
 
-    The file is only read, and as one that anybody may have sent.
+    The file is only read, and treated as untrusted.
     """
     record = read_record(file)
     chosen = None if point is None else find_point(record, point)

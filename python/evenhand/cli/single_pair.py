@@ -43,7 +43,7 @@ AfterOption = Annotated[
     typer.Option(
         "--after",
         metavar="RUN",
-        help="A run file that already has such a search, for the same testbed and DUT.",
+        help="A run file with an earlier search with one address pair, on the same testbed and DUT.",
         rich_help_panel=_PANEL,
     ),
 ]

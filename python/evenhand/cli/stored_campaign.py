@@ -39,11 +39,11 @@ def stored_and_source(file: Path, run: Path | None, *, is_resumed: bool) -> tupl
         found = find_source(file, source)
         if found is None:
             raise RequestError(
-                f"it was made from {source}, which is neither next to it, nor in the current"
-                " folder, nor at its original place",
+                f"this campaign was made from {source}, which is neither next to this file, nor in the"
+                " current folder, nor at its original place",
                 code="cli.campaign-file-not-found",
                 where=str(file),
-                next_step=f"Give its place: {resume_command(file, Path(source))}",
+                next_step=f"Give its path: {resume_command(file, Path(source))}",
             )
         return file, found
     if not is_resumed:

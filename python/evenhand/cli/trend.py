@@ -23,7 +23,7 @@ def trend(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN...", help=f"Run files (*{SUFFIX}), or folders that have some, in any order."
+            metavar="RUN...", help=f"Run files (*{SUFFIX}), or folders with run files, in any order."
         ),
     ],
     over: Annotated[
@@ -37,7 +37,7 @@ def trend(
     last: Annotated[
         int | None,
         typer.Option(
-            "--last", metavar="N", min=1, help="Only the N runs that were started last. Default: all."
+            "--last", metavar="N", min=1, help="Use only the N runs that started last. Default: all."
         ),
     ] = None,
     anyway: Annotated[

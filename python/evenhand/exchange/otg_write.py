@@ -161,8 +161,8 @@ def _addresses(host_range: HostRange, draw: _Draw) -> dict[str, Any]:
     if host_range.gap and is_host and host_range.first >> 8 != (host_range.first + host_range.count - 1) >> 8:
         raise RequestError(
             f"{host_range.count:,} hosts from {host_range.first_address} on: the octets"
-            f" {host_range.offset} and {host_range.number_octets[1]}, which count them, are not side by"
-            " side, and OTG has no step over the one in between",
+            f" {host_range.offset} and {host_range.number_octets[1]}, which count them, are not adjacent,"
+            " and OTG cannot skip the octet in between",
             code="exchange.not-in-otg",
             where="NAME",
             next_step=f"Export up to {0x100 - (host_range.first & 0xFF)} hosts (--hosts), or use a prefix of"

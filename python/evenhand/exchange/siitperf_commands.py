@@ -89,7 +89,7 @@ def _frame_size(typed: SiitperfCommand, traffic: ImportedTraffic) -> int:
         return size - 20
     if size > 1518:
         raise RequestError(
-            f"{size} octets: only for pure IPv4 traffic does siitperf accept more than 1518",
+            f"{size} octets: siitperf accepts more than 1518 only for pure IPv4 traffic",
             code="exchange.frame-too-large",
             where="--command",
             next_step="Write 84 to 1518.",

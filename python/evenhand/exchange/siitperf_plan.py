@@ -142,7 +142,7 @@ def find_translated(file: SiitperfFile, *, has_background: bool, name: str | Non
         name, why_not = plan_behind(plan, by_prefix or prefixes, beside=beside)
     elif make_plan(name).translation is None:
         raise PlanError(
-            f"{make_plan(name).title} is not translated, but this traffic is IPv6 on one side alone",
+            f"{make_plan(name).title} is not for a translator, but this traffic is IPv6 on one side only",
             code="exchange.plan-not-translated",
             where="--plan",
             next_step="Leave it out, or use siit or siit-eam.",

@@ -41,23 +41,23 @@ _DRAW = re.compile(r"\s*(frames|seed)\s*=\s*(\d{1,20})\s*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnOrder:
-    """The letters again and again up to a number of frames, in a pseudorandom order: their shares stay exact,
-    and a seed has one order."""
+    """The letters, repeated up to a number of frames, in a pseudorandom order. Their shares stay exact, and a
+    seed always gives the same order."""
 
     frames: int
-    """Frames of the order, a multiple of the letters; then it repeats."""
+    """Frames after which the order repeats; a multiple of the number of letters."""
     seed: int = 1
     """0 to 2^64 - 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imix:
-    """A sequence of frame sizes that repeats: frame k of a direction has that of letter k modulo its length,
-    or of place k of an order that is drawn. Printed as RFC 6985 writes it, an order with what it is drawn
-    by."""
+    """A sequence of frame sizes that repeats: frame k of a direction has the size of letter k modulo its
+    length, or of place k in a drawn order. Printed as RFC 6985 writes it; a drawn order with its number of
+    frames and seed."""
 
     sequence: str
-    """A letter for each frame: small ones as the RFC has them, capital ones with sizes of one's own."""
+    """A letter for each frame: small letters have the sizes of the RFC, capital letters sizes of your own."""
     sizes: tuple[tuple[str, int], ...] = ()
     """Sizes of z and of capital letters, in octets with the FCS."""
     drawn: DrawnOrder | None = None
@@ -83,13 +83,13 @@ class Imix:
 
     @property
     def mean(self) -> Fraction:
-        """Octets of a frame, exactly."""
+        """Exact mean size of a frame, in octets."""
         octets = self.octets
         return Fraction(sum(octets), len(octets))
 
     @property
     def is_custom(self) -> bool:
-        """Whether sizes are one's own."""
+        """Whether it has sizes of your own."""
         return not self.sequence.islower()
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ class Imix:
 
     @property
     def short(self) -> str:
-        """`imix:aaz:z=1400`, as the command line and campaign files take it without quotes."""
+        """`imix:aaz:z=1400`: the form that the command line and campaign files take without quotes."""
         return ":".join(["imix", self.sequence, *self._stated])
 
     @property
@@ -110,7 +110,7 @@ class Imix:
 
     @property
     def order(self) -> str:
-        """`in the order of the letters`, or by what they are drawn, for a sentence."""
+        """`in the order of the letters`, or how they are drawn, for use in a sentence."""
         if self.drawn is None:
             return "in the order of the letters"
         return f"in a pseudorandom order of {self.drawn.frames} frames ({ALGORITHM}, seed {self.drawn.seed})"

@@ -20,15 +20,15 @@ MOST_OF_A_SHARE = 100
 
 
 def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]) -> AddressPlan:
-    """Both plans on one testbed: in every n + m frames of a direction, n are of the first and m of the
-    second, evenly spread (R5180-14).
+    """Both plans on one testbed: of every n + m frames of a direction, n belong to the first plan and m to
+    the second, evenly spread (R5180-14).
 
     Args:
         share: n and m, such as (90, 10), which is the same as (9, 1).
 
     Raises:
-        PlanError: One has connections; both are of one IP version, or of different forms; there is no such
-            share; or an address is one of a host in both, though the DUT translates it in one.
+        PlanError: A plan has connections; both have the same IP version, or different forms; the share is
+            impossible; or a host address occurs in both plans, although the DUT translates it in one of them.
     """
     n, m = (number // (math.gcd(*share) or 1) for number in share)
     if min(n, m) < 1 or n + m > MOST_OF_A_SHARE:
@@ -98,15 +98,15 @@ def _check_unlike_hosts(translated: AddressPlan, other: AddressPlan) -> None:
                     f" {translated.title}",
                     code="plan.networks-overlap",
                     where="first, second",
-                    next_step="Use a prefix outside 2001:2::/48, or that of siit without one.",
+                    next_step="Use a prefix outside 2001:2::/48, or siit without a prefix of your own.",
                 )
     for side in translated.sides:
         native = (other.right if side.name == "left" else other.left).host_range
         seen = side.peers
         if seen is not None and (seen.first_address in native or native.first_address in seen):
             raise PlanError(
-                f"{native.first_address} .. {native.last_address} are hosts of {other.title}, and the"
-                f" addresses that {translated.title} gives to translated ones",
+                f"{native.first_address} .. {native.last_address} are hosts of {other.title}, and also"
+                f" addresses that {translated.title} gives to translated hosts",
                 code="plan.networks-overlap",
                 where="first, second",
                 next_step="Combine it with a plan of the other IP version, such as gateway-v6.",

@@ -294,7 +294,7 @@ def _topology_of(name: str) -> Topology | None:
         return None
     if plan not in _BEHIND_PREFIX:
         raise PlanError(
-            f"{plan_title(plan)} translates by no prefix, but @{text} is given",
+            f"{plan_title(plan)} has no translation prefix, but @{text} is given",
             code="plan.takes-no-prefix",
             next_step=f"Omit it, or use one of: {', '.join(map(plan_title, _BEHIND_PREFIX))}.",
         )

@@ -124,7 +124,7 @@ def _check_peers(plan: AddressPlan, side: PlanSide) -> None:
                 f" {side.name}",
                 code="plan.peers-missing",
                 where=_where(side),
-                next_step="Say which addresses the DUT translates theirs to (peers).",
+                next_step="State the addresses to which the DUT translates theirs (peers).",
             )
         return
     peers = side.peers

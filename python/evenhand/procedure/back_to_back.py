@@ -230,7 +230,7 @@ _PANEL = "Throughput, which is measured first"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackToBackOptions:
-    """How long bursts may be, how exact the search is, how often it is made."""
+    """Longest burst, precision of the search, and number of repetitions."""
 
     rate: Annotated[
         str | None,

@@ -33,31 +33,31 @@ def is_near(frames: int, max_frames: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackToBackGoal:
-    """How long bursts may be, how exact the search is, how often it is made."""
+    """Longest burst, precision of the search, and number of repetitions."""
 
     rate_fps: float = math.inf
     """Rate within the burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
     deviation."""
     max_burst_s: float = 2.0
-    """Longest burst that is tried at first; 30 s at most. After a result near it longer ones are tried, up to
-    30 s."""
+    """Longest burst that is tried at first; 30 s at most. If the result is near it, longer bursts are tried,
+    up to 30 s."""
     step_frames: int = 1
     """The search ends when its bounds are no further apart."""
     repetitions: int = REPETITIONS
     loss_verifications: int = 0
     """How often a burst that lost frames is sent again before the loss counts (ETSI TST009, 12.3)."""
     throughput_fps: float | None = None
-    """Per direction, known from before; None: it is measured first."""
+    """Known throughput per direction; None: it is measured first."""
     throughput_source: str | None = None
-    """Where it was measured under the same conditions; None: it is the user's, which is a deviation."""
+    """Where it was measured under the same conditions; None: the user stated it, which is a deviation."""
     throughput_goal: ThroughputGoal | None = None
-    """How it is measured. Default: as `ThroughputGoal` does, up to the rate of the bursts."""
+    """Goal of the search for it. Default: a `ThroughputGoal`, up to the rate of the bursts."""
     actual_fps: float | None = None
-    """Another rate at which the buffer time is of interest."""
+    """Another rate for which the buffer time is reported."""
     invalid_retries: int = DEFAULT_INVALID_RETRIES
     """How often an INVALID trial is repeated, if the tester did not offer the burst; as in searches."""
     patience: int = DEFAULT_PATIENCE
-    """The same if the burst was offered, but a moment of the host spoiled the trial."""
+    """The same if the burst was offered, but the host disturbed the trial for a moment."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -110,8 +110,8 @@ class BackToBackGoal:
 
     @property
     def longest_trial_s(self) -> float:
-        """Length of the sending phase: that of the throughput where it is measured first. Longer bursts than
-        at first may follow."""
+        """Length of the sending phase: that of the throughput search if it comes first. Later bursts may be
+        longer than the first ones."""
         if self.throughput_fps is not None:
             return self.max_burst_s
         search_s = FULL_LENGTH_S if self.throughput_goal is None else self.throughput_goal.longest_trial_s
@@ -119,11 +119,11 @@ class BackToBackGoal:
 
     @property
     def max_frames(self) -> int:
-        """Frames in the longest burst that is tried at first; the rate must be known."""
+        """Frames of the longest burst that is tried at first; the rate must be known."""
         return self.frames_in(self.max_burst_s)
 
     def frames_in(self, burst_s: float) -> int:
-        """Frames of a burst that lasts so long; the rate must be known."""
+        """Frames of a burst of this duration; the rate must be known."""
         return math.floor(burst_s * self.rate_fps + 1e-6)
 
     def to_document(self) -> dict[str, Any]:

@@ -33,17 +33,17 @@ class BurstSearch:
     bracket: LengthBracket
     trials: tuple[TrialResult, ...]
     attempts: tuple[int, ...]
-    """Number of each trial's attempt: 1, or 2 and more after INVALID ones."""
+    """Number of each trial's attempt: 1, or more after INVALID trials."""
     longest_s: float
-    """Length up to which bursts were tried, in s: the goal's, or what that was raised to."""
+    """Length up to which bursts were tried, in s: that of the goal, or the length to which it was raised."""
     max_frames: int
     """Frames of the longest burst."""
     is_held_back: bool = False
-    """The result is near the longest burst, and the tester could not offer longer ones."""
+    """Whether the result is near the longest burst, and the tester could not offer longer ones."""
 
     @property
     def frames(self) -> int | None:
-        """The longest burst without loss; None if the tester did not decide it."""
+        """The longest burst without loss, in frames; None if the tester could not decide it."""
         return self.bracket.lower if self.bracket.is_complete else None
 
     @property
@@ -63,13 +63,13 @@ class BurstSearch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackToBack:
-    """What was found with one frame size (R9004-07 .. R9004-11)."""
+    """Result for one frame size (R9004-07 .. R9004-11)."""
 
     profile: Profile
     goal: BackToBackGoal
     """The goal, with the rate of the bursts."""
     throughput: Throughput | None
-    """The throughput that was measured first; None if it was known from before."""
+    """The throughput that was measured first; None if it was known already."""
     skipped: str | None
     """Why no burst was sent; None if bursts were (R9004-02)."""
     repetitions: tuple[BurstSearch, ...]
@@ -83,7 +83,7 @@ class BackToBack:
 
     @property
     def values(self) -> tuple[int, ...]:
-        """Frames of the longest burst, of each repetition that has one."""
+        """Frames of the longest burst, for each repetition that found one."""
         return tuple(search.frames for search in self.repetitions if search.frames is not None)
 
     @property
@@ -98,27 +98,28 @@ class BackToBack:
 
     @property
     def standard_deviation_frames(self) -> float | None:
-        """Standard deviation of the sample; None with fewer than two values."""
+        """Standard deviation of the sample, in frames; None with fewer than two values."""
         return sample_deviation(self.values)
 
     @property
     def implied_buffer_s(self) -> float | None:
-        """How long the average burst lasts (R9004-08)."""
+        """Duration of the average burst (R9004-08)."""
         return None if self.average_frames is None else self.average_frames / self.goal.rate_fps
 
     @property
     def corrected_buffer_s(self) -> float | None:
-        """The same less what was forwarded meanwhile (R9004-09)."""
+        """The implied time, less the time for the frames that were forwarded meanwhile (R9004-09)."""
         return corrected_s(self.implied_buffer_s, self.throughput_fps, self.goal.rate_fps)
 
     @property
     def actual_buffer_s(self) -> float | None:
-        """The corrected time at the goal's other rate: frames in the buffer by that rate (R9004-09)."""
+        """The corrected time at the goal's other rate: frames in the buffer, divided by that rate
+        (R9004-09)."""
         return at_rate_s(self.corrected_buffer_s, self.goal.rate_fps, self.goal.actual_fps)
 
     @property
     def is_near_maximum(self) -> bool:
-        """A burst was so long that the limit may be the search's own (R9004-04)."""
+        """Whether a burst was so long that it may have reached the limit of the search (R9004-04)."""
         return any(
             search.frames is not None and is_near(search.frames, search.max_frames)
             for search in self.repetitions
@@ -132,14 +133,14 @@ class BackToBack:
 
     @property
     def longest_s(self) -> float:
-        """Length up to which bursts were tried: the goal's, or what that was raised to after a result near it
-        (R9004-04)."""
+        """Length up to which bursts were tried: that of the goal, or the length to which it was raised after
+        a result near it (R9004-04)."""
         return max((search.longest_s for search in self.repetitions), default=self.goal.max_burst_s)
 
     @property
     def late_frames(self) -> int:
-        """Came after the residual wait, in all valid trials: with a longer wait they would not be lost
-        (R9004-03)."""
+        """Frames that arrived after the residual wait, in all valid trials; with a longer wait they would not
+        be lost (R9004-03)."""
         return sum(
             direction.late_frames
             for trial in self.trials
@@ -162,7 +163,7 @@ class BackToBack:
 
     @property
     def stopped_early(self) -> str | None:
-        """Why there are fewer repetitions than asked for; None if there are not."""
+        """Why there are fewer repetitions than requested; None if there are not."""
         if self.skipped is not None:
             return self.skipped
         if len(self.repetitions) == self.goal.repetitions and self.outcome == "measured":
@@ -239,7 +240,7 @@ class BackToBack:
         return [Deviation(requirement=requirement, text=text) for requirement, text in found]
 
     def to_document(self) -> dict[str, Any]:
-        """All of it: a row of what `evenhand back-to-back --json` writes."""
+        """The whole result: one row of what `evenhand back-to-back --json` writes."""
         return {
             "frame_size": whole_octets(self.profile.frame_size),
             "asked_repetitions": self.goal.repetitions,
@@ -324,7 +325,7 @@ class BackToBackTable:
         return each_once([deviation for row in self.rows for deviation in row.deviations], len(self.rows))
 
     def to_document(self) -> dict[str, Any]:
-        """All of it, as `evenhand back-to-back --json` writes it."""
+        """The whole result, as `evenhand back-to-back --json` writes it."""
         return {
             "rows": [row.to_document() for row in self.rows],
             "deviations": [deviation.to_document() for deviation in self.deviations],

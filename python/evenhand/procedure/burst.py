@@ -115,7 +115,7 @@ def search_interval(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurstOptions:
-    """Which bursts, and how their interval is searched."""
+    """Sizes of bursts, and goal of the search for their interval."""
 
     burst: Annotated[
         str,

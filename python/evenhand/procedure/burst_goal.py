@@ -21,7 +21,7 @@ LEAST_BURSTS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurstGoal:
-    """Which bursts, and how their interval is searched."""
+    """Sizes of bursts, and goal of the search for their interval."""
 
     burst_frames: tuple[int, ...] = RFC_BURSTS
     rate_fps: float = math.inf
@@ -70,9 +70,10 @@ class BurstGoal:
         return self.final_duration_s
 
     def search_goal(self, frames: int) -> ThroughputGoal:
-        """Bursts of that size are searched as a throughput is: by the mean load over bursts and silence.
+        """The goal for bursts of this size. The search is that for a throughput, by the mean load over bursts
+        and silence.
 
-        RequestError if too few of them fit into a trial.
+        Raises RequestError if too few bursts fit into a trial.
         """
         least_fps = LEAST_BURSTS * frames / self.duration_s if self.duration_s > 0 else math.inf
         if self.duration_s > 0 and least_fps > self.rate_fps:

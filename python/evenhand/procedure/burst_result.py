@@ -17,7 +17,7 @@ from evenhand.trial import Deviation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurstInterval:
-    """What was found for one size of bursts."""
+    """Result for one size of bursts."""
 
     frames: int
     """Frames of one burst, per direction."""
@@ -34,23 +34,23 @@ class BurstInterval:
 
     @property
     def mean_fps(self) -> float | None:
-        """Over bursts and silence, per direction, at the smallest interval; None if there is none, as at the
-        tester's limit."""
+        """Mean load over bursts and silence, per direction, at the smallest interval; None if there is none,
+        as at the tester's limit."""
         return None if self.outcome is Outcome.TESTER_LIMIT else self.search.throughput_fps
 
     @property
     def interval_s(self) -> float | None:
-        """The smallest without loss, from the begin of a burst to that of the next."""
+        """The smallest interval without loss, from the start of a burst to the start of the next."""
         return None if self.mean_fps is None else self.frames / self.mean_fps
 
     @property
     def gap_s(self) -> float | None:
-        """The same from the end of a burst to the begin of the next (inter-burst gap, RFC 2285)."""
+        """The same from the end of a burst to the start of the next (inter-burst gap, RFC 2285)."""
         return None if self.interval_s is None else max(0.0, self.interval_s - self.frames / self.rate_fps)
 
     @property
     def failed_interval_s(self) -> float | None:
-        """The largest that lost frames."""
+        """The largest interval that lost frames."""
         return None if self.search.upper_fps is None else self.frames / self.search.upper_fps
 
     def to_document(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class BurstInterval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurstIntervals:
-    """The smallest intervals by the size of the bursts (R2544-17)."""
+    """The smallest interval for each size of bursts (R2544-17)."""
 
     profile: Profile
     goal: BurstGoal
@@ -110,7 +110,7 @@ class BurstIntervals:
         return sorted(found, key=lambda deviation: deviation.requirement)
 
     def to_document(self) -> dict[str, Any]:
-        """All of it, as `evenhand burst --json` writes it."""
+        """The whole result, as `evenhand burst --json` writes it."""
         return result_document(
             self.profile,
             {

@@ -16,7 +16,7 @@ from evenhand.trial import Limits, Waits
 
 
 class Conditions(TypedDict, total=False):
-    """What stays the same in all trials of a procedure; all of it may be left out."""
+    """Conditions that are the same in all trials of a procedure. All are optional."""
 
     plan: str | AddressPlan
     """The address plan, or its name; `mix_versions` makes one of two. Default: gateway-v4 with all its
@@ -34,13 +34,13 @@ class Conditions(TypedDict, total=False):
     limits: Limits
     """When a trial is valid. Default: the testbed's."""
     host_macs: HostMacs
-    """Whose MACs the hosts on the link have (R4814-06). Default: the port's."""
+    """The MACs of hosts on the link (R4814-06). Default: the port's."""
     learning: LearningChoice
-    """Whether the DUT of a direct plan learns every host first (R2544-35). Default: it does."""
+    """Whether the DUT of a direct plan learns every host first (R2544-35). Default: yes."""
     established: ConnectionWish | None
-    """The connections that are established before each trial, where the DUT keeps state (R9693-03)."""
+    """The connections that are established before each trial, if the DUT keeps state (R9693-03)."""
     single_pair: SinglePair | None
-    """What was found before with one address pair (SEED-02)."""
+    """An earlier search with one address pair (SEED-02)."""
 
 
 _KINDS: Mapping[str, Any] = {

@@ -141,7 +141,7 @@ class ConnectionRateGoal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionRate:
-    """What one search found, and with what traffic."""
+    """Result of one search, with its traffic."""
 
     profile: Profile
     goal: ConnectionRateGoal

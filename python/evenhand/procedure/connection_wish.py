@@ -23,7 +23,8 @@ class ConnectionWish:
 
     count: int
     rate_fps: float
-    """Rate at which they are opened: safely below the maximum connection establishment rate (R9693-09)."""
+    """Rate at which they are opened: it must be safely below the maximum connection establishment rate
+    (R9693-09)."""
     order: TupleOrder = "pseudorandom"
 
     def __post_init__(self) -> None:
@@ -38,7 +39,8 @@ class ConnectionWish:
 
     @property
     def line(self) -> str:
-        """A sentence for below a result: only these of the plan's addresses and ports occur."""
+        """A sentence to show below a result, since only the addresses and ports of these connections
+        occur."""
         return (
             f"Connections: {format_count(self.count)}, opened at {format_count(self.rate_fps)} per second"
             " before each trial, in an empty table of the DUT; each frame belongs to one of them."

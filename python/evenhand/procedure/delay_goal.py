@@ -27,7 +27,7 @@ LEAST_FOR_WORST = 1000
 
 
 class DelayTest(StrEnum):
-    """Which test, and so which figures."""
+    """The test, which determines the figures."""
 
     LATENCY = "latency"
     """RFC 8219, 7.2: typical and worst-case latency of at least 500 tagged frames (R8219-07..10)."""
@@ -63,17 +63,18 @@ _REQUIREMENT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayGoal:
-    """Load, duration, and number of repetitions. What is None is as the test's RFC has it; less is reported
-    as a deviation."""
+    """Load, duration, and number of repetitions. None means the value of the test's RFC; less is reported as
+    a deviation."""
 
     test: DelayTest
     rate_fps: float
-    """Per direction; the RFCs want the throughput for this frame size."""
+    """Load per direction; the RFCs require the throughput for this frame size."""
     throughput_fps: float | None = None
-    """What was measured before, per direction; None if nothing is known of it, which is a deviation."""
+    """The throughput that was measured earlier, per direction; None if it is not known, which is a
+    deviation."""
     duration_s: float | None = None
     from_s: float | None = None
-    """Frames that are due before have no part. None: as the RFC has it, in proportion for a shorter trial."""
+    """Frames that are due earlier are excluded. None: as in the RFC, in proportion for a shorter trial."""
     tagged_frames: int | None = None
     repetitions: int = REPETITIONS
     has_variation: bool = False
@@ -81,7 +82,7 @@ class DelayGoal:
     invalid_retries: int = DEFAULT_INVALID_RETRIES
     """How often an INVALID trial is repeated, if the tester did not offer the load; as in searches."""
     patience: int = DEFAULT_PATIENCE
-    """The same if the load was offered, but a moment of the host spoiled the trial."""
+    """The same if the load was offered, but the host disturbed the trial for a moment."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -126,7 +127,7 @@ class DelayGoal:
 
     @property
     def is_full_length(self) -> bool:
-        """Whether it sends as long as the RFC wants."""
+        """Whether the trial is as long as the RFC requires."""
         return self.length_s >= _DURATION_S[self.test]
 
     @property
@@ -136,8 +137,8 @@ class DelayGoal:
 
     @property
     def start_s(self) -> float:
-        """From when on delays count. A shorter trial begins to count sooner, in proportion: of 3 s instead of
-        120 s after 1.5 s."""
+        """Time from which on delays count. In a shorter trial they count sooner, in proportion: after 1.5 s
+        if it lasts 3 s instead of 120 s."""
         if self.from_s is not None:
             return self.from_s
         return _FROM_S[self.test] * min(1.0, self.length_s / _DURATION_S[self.test])
@@ -148,18 +149,18 @@ class DelayGoal:
 
     @property
     def is_worst_case_maximum(self) -> bool | None:
-        """Whether the 99.9th percentile is the highest of the tagged frames' delays, as of fewer than a
-        thousand (RFC 2330, 11.3). None: this test has no worst-case latency."""
+        """Whether the 99.9th percentile is the highest of the tagged frames' delays, as with fewer than a
+        thousand of them (RFC 2330, 11.3). None: this test has no worst-case latency."""
         return self.tags < LEAST_FOR_WORST if self.test is DelayTest.LATENCY else None
 
     @property
     def wish(self) -> DelayWish:
-        """The wish for the engine."""
+        """The part of the request to the engine."""
         return DelayWish(from_s=self.start_s, tagged_frames=self.tags, has_variation=self.has_variation)
 
     @property
     def deviations(self) -> list[Deviation]:
-        """Where it asks for less than the RFC, and what is known of the rate."""
+        """Where the goal asks for less than the RFC, and how far the rate is known to be the throughput."""
         requirement = self.test.requirement
         found: list[str] = []
         if self.throughput_fps is None:

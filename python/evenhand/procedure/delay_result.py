@@ -71,16 +71,16 @@ STAMPS = "stamp A is taken by software before the frame is built, not when the f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayResult:
-    """What the repetitions gave, and with what traffic."""
+    """Results of the repetitions, with their traffic."""
 
     profile: Profile
     goal: DelayGoal
     repetitions: tuple[tuple[TrialResult, ...], ...]
-    """Each with its trials in order; the last one counts, if it is valid."""
+    """The trials of each repetition in order; the last one counts, if it is valid."""
     own_loop: OwnLoop = field(default_factory=OwnLoop)
-    """What the tester itself adds at this load. It is part of every delay here: nothing is subtracted."""
+    """What the tester itself adds at this load. It is included in every delay, and not subtracted."""
     hardware_stamps: Mapping[SideName, str] = field(default_factory=dict)
-    """What each port offers, as the engine reports it: `none` or `unused`. No delay here comes from them."""
+    """What each port offers, as the engine reports it: `none` or `unused`. Delays do not use these stamps."""
 
     @property
     def trials(self) -> tuple[TrialResult, ...]:
@@ -89,7 +89,7 @@ class DelayResult:
 
     @property
     def valid(self) -> tuple[TrialResult, ...]:
-        """One for each repetition that the tester managed."""
+        """The valid trial of each repetition that has one."""
         return tuple(repetition[-1] for repetition in self.repetitions if repetition[-1].is_valid)
 
     @property
@@ -99,27 +99,27 @@ class DelayResult:
 
     @property
     def figures(self) -> dict[str, Figure]:
-        """What each trial gives of each direction."""
+        """Names of the figures that each trial gives for each direction."""
         return {**FIGURES[self.goal.test], **(VARIATION_FIGURES if self.goal.has_variation else {})}
 
     def values(self, direction: Direction, figure: str) -> tuple[float, ...]:
-        """Values of each valid repetition, in ns; infinite where lost frames make it so."""
+        """Values of each valid repetition, in ns; infinite if too many frames were lost."""
         return tuple(self.figures[figure](_delays_of(trial.directions[direction])) for trial in self.valid)
 
     def statistics(self, direction: Direction, figure: str) -> Statistics | None:
-        """Over the repetitions; None without a valid one, or where no pair of frames came for a
+        """Statistics over the repetitions; None without a valid one, or if no pair of frames arrived for a
         difference."""
         values = self.values(direction, figure)
         return None if any(map(math.isnan, values)) else Statistics.of(values)
 
     def lost_frames(self, direction: Direction) -> int:
-        """Over all valid repetitions, of the frames whose delay counts."""
+        """Lost frames in all valid repetitions, among the frames whose delays count."""
         return sum(_delays_of(trial.directions[direction]).lost_frames for trial in self.valid)
 
     def left_out(self, direction: Direction) -> tuple[int, int]:
-        """How many frames of a repetition have no part in its delays, since the tester was late, and of how
-        many: of the repetition with the most of them. Tagged frames are counted where these count, else
-        all."""
+        """Frames that are excluded from the delays because the tester was late, and the frames among which
+        they were counted, for the repetition with the most of them. Tagged frames are counted if only these
+        count, otherwise all frames."""
         tags, found = self.goal.tags, [_delays_of(trial.directions[direction]) for trial in self.valid]
         counts = [
             (one.left_out_tags, tags) if tags else (one.left_out_frames, one.offered_frames) for one in found
@@ -127,12 +127,12 @@ class DelayResult:
         return max(counts, default=(0, 0))
 
     def pdv_resolution_ns(self, direction: Direction) -> float | None:
-        """How much too high a repetition's PDV may be, in ns; None if that is not known of any."""
+        """By how much a repetition's PDV may be too high, in ns; None if that is not known for any."""
         found = [_delays_of(trial.directions[direction]).pdv_resolution_ns for trial in self.valid]
         return max((one for one in found if one is not None), default=None)
 
     def own_loop_figure(self, direction: Direction, figure: str) -> float | None:
-        """The same figure of the tester's own loop at this load, in ns; None if that is not known."""
+        """The same figure for the tester's own loop at this load, in ns; None if it is not known."""
         trial = self.own_loop.trial
         return None if trial is None else own_loop_figure(trial, direction, figure)
 
@@ -156,7 +156,7 @@ class DelayResult:
         return sorted(found, key=lambda deviation: deviation.requirement)
 
     def to_document(self) -> dict[str, Any]:
-        """All of it, as the verbs' `--json` writes it."""
+        """The whole result, as the verbs' `--json` writes it."""
         return result_document(
             self.profile,
             self.summary(),
@@ -199,7 +199,7 @@ class DelayResult:
         return "measured" if self.is_complete else "tester_limit"
 
     def average(self, direction: Direction, figure: str) -> float | None:
-        """Over the repetitions, in ns: what R2544-24 asks for."""
+        """Average over the repetitions, in ns, which R2544-24 requires."""
         values = self.values(direction, figure)
         return sum(values) / len(values) if values else None
 

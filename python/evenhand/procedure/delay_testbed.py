@@ -34,13 +34,13 @@ class DelayTestbed(PreparedTestbed):
         name: str | None = None,
         **conditions: Unpack[Conditions],
     ) -> DelayResult:
-        """Latency, or delay variation, at one load, many times over (RFC 8219, 7.2 and 7.3; RFC 2544, 26.2).
+        """Latency, or delay variation, at one load, with repetitions (RFC 8219, 7.2 and 7.3; RFC 2544, 26.2).
 
         Args:
-            goal: Which test, at which load. The RFCs want the throughput: `throughput(...).throughput_fps`.
-            has_own_loop: Measure first what the tester itself adds at this load, where its ports can be
-                joined to each other here.
-            name: The name of the test in the run file. Default: that of the test.
+            goal: The test and its load. The RFCs require the throughput: `throughput(...).throughput_fps`.
+            has_own_loop: First measure what the tester itself adds at this load, if its ports can be joined
+                to each other on this host.
+            name: The name of the test in the run file. Default: the name of `goal.test`.
         """
         check_request(goal, DelayGoal, conditions)
         self._check_idle(
@@ -74,9 +74,9 @@ class DelayTestbed(PreparedTestbed):
 
         Args:
             rate_fps: The load per direction. Default: the throughput of `after`.
-            after: What `throughput` has found under the same conditions.
+            after: A result of `throughput` under the same conditions.
             profile: rfc8219: median and 99.9th percentile of 500 frames; rfc2544: one frame.
-            duration_s: As the RFC has it by default, like `from_s` and `tagged_frames`; less is a deviation.
+            duration_s: Default: as in the RFC, like `from_s` and `tagged_frames`; less is a deviation.
             has_own_loop: As for `delay`, and `name`.
         """
         test = DelayTest.LATENCY if profile == "rfc8219" else DelayTest.LATENCY_RFC2544
@@ -109,7 +109,7 @@ class DelayTestbed(PreparedTestbed):
         `latency`.
 
         Args:
-            has_variation: The differences of consecutive frames as well (RFC 8219, 7.3.2).
+            has_variation: Also measure the differences of consecutive frames (RFC 8219, 7.3.2).
         """
         goal = self._delay_goal(
             DelayTest.PDV,

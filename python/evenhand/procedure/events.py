@@ -14,12 +14,11 @@ from evenhand.trial import LearningProgress, LearningResult, Load, TrialResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something that whoever reads the result should know, such as another frame size than the one that was
-    asked for."""
+    """A note for the reader of the result, for example that another frame size was used than requested."""
 
     text: str
     is_heading: bool = False
-    """It begins a part of the procedure."""
+    """Whether it begins a part of the procedure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +57,7 @@ class SoFar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialPhase:
-    """Where a trial is just now; about twice a second."""
+    """Progress of the running trial, about twice a second."""
 
     phase: str
     elapsed_s: float
@@ -88,23 +87,23 @@ class TrialPhase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Began:
-    """Trials begin that belong to no search."""
+    """Trials that belong to no search begin."""
 
     what: str
     remaining_s: float
     """Expected time until this part of the procedure ends."""
     number: int | None = None
-    """Number of the trial, where it is one of a series."""
+    """Number of the trial, if it is one of a series."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Such a trial has ended."""
+    """A trial that belongs to no search has ended."""
 
     what: str
     result: TrialResult
     load: Load | None = None
-    """The load, where it is more than a rate and a time: of two loads the result has only the mean."""
+    """The load, if it is more than a rate and a time: with two loads the result has only the mean."""
 
 
 ProcedureEvent = (

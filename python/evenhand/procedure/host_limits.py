@@ -323,7 +323,7 @@ def _check_whole(trial: TrialResult, engines: Sequence[TestbedEngine]) -> None:
             f"no result of engine {', '.join(lost)}: {'; '.join(reason.text for reason in trial.reasons)}",
             code="procedure.engine-lost-in-probe",
             where="--limits host",
-            next_step="Try it again, or give the limits of the hosts by name.",
+            next_step="Try again, or give each limit with its own option.",
         )
 
 

@@ -15,7 +15,7 @@ from evenhand.trial import LearningResult, learn, name_first
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningChoice:
-    """Whether the DUT learns the hosts of a direct plan first, and whether all of them are wanted."""
+    """Whether the DUT learns the hosts of a direct plan first, and whether all of them must be reachable."""
 
     is_skipped: bool = False
     allows_unreachable: bool = False

@@ -44,15 +44,15 @@ class LossOutcome(StrEnum):
     """How a loss series ended."""
 
     LOSSLESS = "lossless"
-    """Two loads in a row lost nothing: the series is complete (R2544-27)."""
+    """Two successive loads lost nothing: the series is complete (R2544-27)."""
     LOWEST_LOAD = "lowest_load"
-    """There was no lower load left."""
+    """No lower load was left."""
     STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossGoal:
-    """Which loads, and how long the trials are. Loads are per direction."""
+    """Loads of the series, and duration of trials. Loads are per direction."""
 
     max_fps: float = math.inf
     """The load of 100 %; UP_TO_LINE_RATE: the maximum theoretical frame rate."""
@@ -63,7 +63,7 @@ class LossGoal:
     invalid_retries: int = DEFAULT_INVALID_RETRIES
     """How often an INVALID trial is repeated, if the tester did not offer the load; as in searches."""
     patience: int = DEFAULT_PATIENCE
-    """The same if the load was offered, but a moment of the host spoiled the trial."""
+    """The same if the load was offered, but the host disturbed the trial for a moment."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -115,7 +115,7 @@ class LossGoal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossPoint:
-    """One load of the series, and its trials in order. The last one decides, if it is valid."""
+    """One load of the series, and its trials in order. The last trial counts, if it is valid."""
 
     share: float
     """Share of the maximum; 1 is 100 %."""
@@ -125,7 +125,7 @@ class LossPoint:
 
     @property
     def trial(self) -> TrialResult | None:
-        """The valid trial; None if the tester did not manage one: that says nothing of the DUT."""
+        """The valid trial; None if the tester did not manage one, which says nothing about the DUT."""
         return self.trials[-1] if self.trials[-1].is_valid else None
 
     @property
@@ -157,7 +157,7 @@ class LossPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameLoss:
-    """What one loss series found, and with what traffic."""
+    """Result of one loss series, with its traffic."""
 
     profile: Profile
     goal: LossGoal
@@ -181,7 +181,7 @@ class FrameLoss:
         return plain_deviations(self.trials, self.profile)
 
     def to_document(self) -> dict[str, Any]:
-        """All of it, as `evenhand loss --json` writes it."""
+        """The whole result, as `evenhand loss --json` writes it."""
         return result_document(
             self.profile,
             self.summary(),

@@ -39,15 +39,16 @@ class PreparedTestbed:
     engine: Path | None = None
     """Default: EVENHAND_ENGINE, this checkout's, PATH."""
     recorder: Recorder | None = None
-    """Where each trial is kept before the next one begins; None: nowhere."""
+    """Stores each trial before the next one begins; None: trials are not stored."""
     on_event: OnEvent = ignore
-    """Gets every `ProcedureEvent`; what it takes is time that the tester waits between trials."""
+    """Gets every `ProcedureEvent`; the tester waits for it between trials."""
     replay: Replay | None = None
     """Trials of a procedure that was cut short, which need not be made again."""
     engines: EnginesOf | None = None
-    """Those of the set-up, if they have been found already; None: each method finds them by `engine`."""
+    """The engines of the set-up, if they are known already; None: each method finds them by `engine`."""
     run: str = ""
-    """Which campaign this is: what it measured of the host it has again when it goes on. Empty: none."""
+    """The campaign that measures: if it is resumed, it keeps the limits that were measured on the host.
+    Empty: no campaign."""
 
     @contextmanager
     def tester(
@@ -66,14 +67,14 @@ class PreparedTestbed:
         established: ConnectionWish | None = None,
         single_pair: SinglePair | None = None,
     ) -> Iterator[OpenTester]:
-        """For a procedure of your own: an engine with open ports, whose DUT has answered and learnt its
+        """For a procedure of your own: an engine with open ports. The DUT has answered, and has learnt its
         hosts.
 
         Args:
-            check: Called with what is known before the DUT learns its hosts, which may take a minute; raises
-                if it would be of no use.
-            longest_trial_s: Time of sending, as far as it is known: a DUT that forgets established
-                connections before is refused at once. Each trial is also checked by itself.
+            check: Called with what is known before the DUT learns its hosts, which may take a minute; it
+                raises an error if the procedure would be useless.
+            longest_trial_s: Longest time of sending, if it is known: a DUT that forgets established
+                connections sooner is refused at once. Each trial is also checked by itself.
         """
         self._check_idle(established, waits, longest_trial_s)
         address_plan = self._plan(plan)

@@ -26,12 +26,12 @@ STILL_LOSING = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryGoal:
-    """Which overload, for how long, how often. Loads are per direction."""
+    """Overload, durations, and number of repetitions. Loads are per direction."""
 
     throughput_fps: float
     """Throughput for this frame size."""
     throughput_source: str | None = None
-    """Where it was measured under the same conditions; None: it is the user's, which is a deviation."""
+    """Where it was measured under the same conditions; None: the user stated it, which is a deviation."""
     duration_s: float = OVERLOAD_S
     """Duration of the overload."""
     observe_s: float = OVERLOAD_S
@@ -40,7 +40,7 @@ class RecoveryGoal:
     invalid_retries: int = DEFAULT_INVALID_RETRIES
     """How often an INVALID trial is repeated, if the tester did not offer the load; as in searches."""
     patience: int = DEFAULT_PATIENCE
-    """The same if the load was offered, but a moment of the host spoiled the trial."""
+    """The same if the load was offered, but the host disturbed the trial for a moment."""
 
     def __post_init__(self) -> None:
         check_types(self)

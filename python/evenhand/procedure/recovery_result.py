@@ -18,13 +18,13 @@ from evenhand.trial import Deviation, DirectionResult, Load, TrialResult, Verdic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """What the repetitions gave, and with what traffic."""
+    """Results of the repetitions, with their traffic."""
 
     profile: Profile
     goal: RecoveryGoal
     load: Load
     repetitions: tuple[tuple[TrialResult, ...], ...]
-    """Each with its trials in order; the last one counts, if it is valid."""
+    """The trials of each repetition in order; the last one counts, if it is valid."""
 
     @property
     def trials(self) -> tuple[TrialResult, ...]:
@@ -33,14 +33,14 @@ class Recovery:
 
     @property
     def valid(self) -> tuple[TrialResult, ...]:
-        """One for each repetition that the tester managed."""
+        """The valid trial of each repetition that has one."""
         return tuple(repetition[-1] for repetition in self.repetitions if repetition[-1].is_valid)
 
     def values(self, direction: Direction) -> tuple[float, ...]:
-        """Recovery times in s, of each valid repetition: from the fall of the load (A) to when the last lost
-        frame was due (B).
+        """Recovery time of each valid repetition in s: from the drop of the load (A) to the time at which the
+        last lost frame was due (B).
 
-        0 if nothing was lost after the fall.
+        0 if nothing was lost after the drop.
         """
         return tuple(self._recovery_s(trial.directions[direction]) for trial in self.valid)
 
@@ -48,28 +48,30 @@ class Recovery:
         return 0.0 if result.last_lost is None else max(0.0, result.last_lost.due_s - self.load.duration_s)
 
     def statistics(self, direction: Direction) -> Statistics | None:
-        """Over the repetitions; None without a valid one."""
+        """Statistics over the repetitions; None without a valid one."""
         return Statistics.of(self.values(direction))
 
     def average_s(self, direction: Direction) -> float | None:
-        """What RFC 2544 asks for."""
+        """Average over the repetitions in s, which RFC 2544 requires."""
         values = self.values(direction)
         return sum(values) / len(values) if values else None
 
     def lost_frames(self, direction: Direction) -> int:
-        """Over all valid repetitions."""
+        """Lost frames in all valid repetitions."""
         return sum(trial.directions[direction].lost_frames for trial in self.valid)
 
     def lossless(self, direction: Direction) -> int:
-        """Repetitions whose overload lost nothing: there was nothing to recover from."""
+        """Number of repetitions in which the overload lost nothing, so that there was nothing to recover
+        from."""
         return sum(trial.directions[direction].last_lost is None for trial in self.valid)
 
     def still_losing(self, direction: Direction) -> int:
-        """Repetitions that lost frames up to the end: the time is a lower bound."""
+        """Number of repetitions that lost frames until the end, so that the time is a lower bound."""
         return sum(value > STILL_LOSING * self.goal.observe_s for value in self.values(direction))
 
     def doubtful(self, direction: Direction) -> int:
-        """Repetitions in which the tester's own lapses may explain all that was lost after the fall."""
+        """Number of repetitions in which the tester's own lapses may explain all frames that were lost after
+        the drop."""
         return sum(self._is_doubtful(trial, direction) for trial in self.valid)
 
     def _is_doubtful(self, trial: TrialResult, direction: Direction) -> bool:
@@ -124,7 +126,7 @@ class Recovery:
         return sorted([*own, *of_trials], key=lambda deviation: deviation.requirement)
 
     def to_document(self) -> dict[str, Any]:
-        """All of it, as `evenhand recovery --json` writes it."""
+        """The whole result, as `evenhand recovery --json` writes it."""
         return result_document(
             self.profile,
             self.summary(),

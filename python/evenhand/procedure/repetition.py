@@ -34,11 +34,12 @@ T = TypeVar("T", Throughput, FrameLoss)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetitions:
-    """How often, and when fewer are enough."""
+    """Number of repetitions, and when fewer are enough."""
 
     count: int = 1
     spread: float | None = None
-    """Stop when (maximum - minimum) / median is no more than this, from three repetitions on; None: never."""
+    """Stop when (maximum - minimum) / median is at most this, after three repetitions or more; None:
+    never."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -68,14 +69,14 @@ class Repetitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row(Generic[T]):
-    """What was found with one frame size."""
+    """Result for one frame size."""
 
     frame_size: FrameSize
     asked: int
     """Repetitions."""
     repetitions: tuple[T, ...]
     stopped_early: str | None
-    """Why there are fewer than asked for; None if there are not."""
+    """Why there are fewer than requested; None if there are not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,7 @@ class ThroughputTable:
         return each_once([*found, *too_few(searches, values)] if searches else found, len(self.rows))
 
     def to_document(self) -> dict[str, Any]:
-        """All of it, as `evenhand throughput --json` writes it for several sizes or repetitions."""
+        """The whole result, as `evenhand throughput --json` writes it for several sizes or repetitions."""
         return {
             "rows": [
                 _row_document(row, {"statistics": _document_of(self.statistics(row))}) for row in self.rows
@@ -130,7 +131,7 @@ class LossTable:
         )
 
     def to_document(self) -> dict[str, Any]:
-        """All of it, as `evenhand loss --json` writes it for several sizes or repetitions."""
+        """The whole result, as `evenhand loss --json` writes it for several sizes or repetitions."""
         rows = [
             _row_document(
                 row,
@@ -182,7 +183,7 @@ def check_whole_sizes(sizes: Sequence[FrameSize]) -> tuple[int, ...]:
                 f"{size}: bursts consist of frames of one size (RFC 9004, section 3)",
                 code="procedure.mixed-sizes",
                 where="frame_sizes",
-                next_step="Name sizes alone.",
+                next_step="Name single sizes.",
             )
     return tuple(size for size in sizes if not isinstance(size, Imix))
 

@@ -44,19 +44,19 @@ class ProfileOfPair(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinglePair:
-    """A search with one address pair, made before on the same testbed."""
+    """An earlier search with one address pair on the same testbed."""
 
     outcome: Outcome
     throughput_fps: float | None
     """Per direction."""
     upper_fps: float | None
     loss_ratio: float
-    """Loss ratio that it allowed."""
+    """Loss ratio that the search allowed."""
     seed: int
     dut_macs: Mapping[SideName, str | None]
-    """MACs by which the DUT is recognised."""
+    """MACs that identify the DUT."""
     source: str = THIS_RUN
-    """Where it is: `in this run`, or the name of a run file."""
+    """Where the search is stored: `in this run`, or the name of a run file."""
 
     @classmethod
     def of(cls, result: SearchResult, profile: ProfileOfPair) -> Self | None:
@@ -78,7 +78,7 @@ class SinglePair:
         return self.throughput_fps is not None and is_outcome_at_least(self.outcome)
 
     def ratio(self, result: SearchResult) -> float | None:
-        """Many addresses to one pair; None unless both were found."""
+        """Throughput with many addresses divided by that with one pair; None unless both were found."""
         if (
             self.outcome is not Outcome.FOUND
             or result.outcome is not Outcome.FOUND
@@ -88,7 +88,7 @@ class SinglePair:
         return None if result.throughput_fps is None else result.throughput_fps / self.throughput_fps
 
     def line(self, result: SearchResult) -> str:
-        """The sentence next to a result with many addresses."""
+        """The sentence that is shown with a result with many addresses."""
         value = (
             "no throughput"
             if self.throughput_fps is None
@@ -108,7 +108,7 @@ class SinglePair:
         return f"Before it, {self.source}, with 1 address pair{loss}: {bound}{value}; {compared}."
 
     def to_document(self, result: SearchResult | None = None) -> dict[str, Any]:
-        """With `result`, the one with many addresses, also the ratio."""
+        """With `result`, which is the search with many addresses, also the ratio."""
         return {
             "source": self.source,
             "outcome": str(self.outcome),

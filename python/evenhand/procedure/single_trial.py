@@ -18,20 +18,20 @@ from evenhand.trial import Deviation, TrialResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleTrial:
-    """What one trial counted, and with what traffic."""
+    """Result of one trial, with its traffic."""
 
     profile: Profile
     trial: TrialResult
 
     @property
     def deviations(self) -> list[Deviation]:
-        """Each once: those of the conditions and those of the trial, so that an empty list means full
+        """Deviations of the conditions and of the trial, each once, so that an empty list means full
         conformance (R2544-23)."""
         both = [*self.profile.deviations, *self.trial.deviations]
         return list({(deviation.requirement, deviation.text): deviation for deviation in both}.values())
 
     def to_document(self) -> dict[str, Any]:
-        """All of it, as `evenhand trial --json` writes it."""
+        """The whole result, as `evenhand trial --json` writes it."""
         document: Mapping[str, Any] = self.trial.raw
         return {
             **self.profile.to_document(),

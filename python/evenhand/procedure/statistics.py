@@ -21,17 +21,17 @@ class Interval:
     low: float
     high: float
     level: float
-    """The probability with which it does: at least 0.95 from six values on."""
+    """Probability that the median lies in it: at least 0.95 from six values on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """Statistics of the values that were measured. Nothing is interpolated but the median of an even number
-    (RFC 2330, 11.3)."""
+    """Statistics of measured values. Only the median of an even number of values is interpolated (RFC 2330,
+    11.3)."""
 
     count: int
     median: float
-    """If all values are lower bounds, the highest of them: each of them is true, and it says the most."""
+    """If all values are lower bounds, the highest of them: each is true, and the highest says the most."""
     minimum: float
     maximum: float
     percentile_1: float

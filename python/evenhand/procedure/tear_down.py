@@ -298,8 +298,8 @@ TEAR_DOWN = Procedure(
     verb="tear-down",
     help="""Find how fast a stateful NAT removes connections when its table is emptied (RFC 9693 section 4.8).
 
-    What empties the table is timed: for a DUT of your own that is the command in the testbed file, so it
-    should end when the table is empty.""",
+    The command that empties the table is timed. For a DUT of your own it is in the testbed file, and should
+    end when the table is empty.""",
     example="evenhand tear-down lab.toml --plan nat44 --connections 400k --rate 20kfps",
     options=TearDownOptions,
     make_goal=_goal,

@@ -39,11 +39,11 @@ ONCE = Repetitions()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTestbed(DelayTestbed):
-    """A testbed whose file has been checked. Each method measures with an engine of its own, which is ended
-    when the method is.
+    """A testbed with a checked file. Each method starts an engine of its own, and ends it when it returns.
 
-    All methods take the keywords of `Conditions`. They raise RequestError for what cannot be, before anything
-    is sent; HostError if the host or the DUT is not ready; EngineError for a bug. Loss and INVALID trials are
+    All methods take the keywords of `Conditions`. They raise RequestError for an impossible request, before
+    anything is sent; HostError if the host or the DUT is not ready; EngineError for a bug. Loss and INVALID
+    trials are
     results.
     """
 
@@ -62,7 +62,7 @@ class OpenTestbed(DelayTestbed):
                 `Tst009Goal`, or `MlrGoals`. Default: binary from the line rate down, or from the tester's own
                 ceiling if that is lower (MLR-14), with trials of 5 s, confirmed by one of 60 s, to 0.5 %.
             name: The name of the search in the run file.
-            role: What it is made for, as the run file has it.
+            role: Its role in the run file.
         """
         check_request(goal, Goal | None, conditions)
         chosen: Goal = goal or ThroughputGoal(
@@ -102,11 +102,11 @@ class OpenTestbed(DelayTestbed):
     def recovery(
         self, *, goal: RecoveryGoal, name: str = "recovery", **conditions: Unpack[Conditions]
     ) -> Recovery:
-        """For how long frames are lost after an overload, many times over (RFC 2544, 26.5).
+        """The time for which frames are lost after an overload, with repetitions (RFC 2544, 26.5).
 
         Args:
-            goal: The throughput, of which 110 % are the overload: `throughput(...).throughput_fps`; how long,
-                how often.
+            goal: The throughput, such as `throughput(...).throughput_fps`, of which 110 % are the overload;
+                durations, and number of repetitions.
             name: The name of the test in the run file.
         """
         check_request(goal, RecoveryGoal, conditions)
@@ -118,11 +118,11 @@ class OpenTestbed(DelayTestbed):
     def burst(
         self, *, goal: BurstGoal | None = None, name: str = "burst", **conditions: Unpack[Conditions]
     ) -> BurstIntervals:
-        """The smallest interval between bursts without loss, by the size of the bursts (RFC 2544, 21).
+        """The smallest interval without loss between bursts, for each size of bursts (RFC 2544, 21).
 
         Args:
-            goal: Which bursts, how long the trials are, when to stop. Default: 16, 64, 256 and 1024 frames at
-                the line rate, to 0.5 %.
+            goal: Sizes of bursts, duration of trials, precision. Default: 16, 64, 256 and 1024 frames at the
+                line rate, to 0.5 %.
             name: The name of the searches in the run file, before the size.
         """
         check_request(goal, BurstGoal | None, conditions)
@@ -142,11 +142,11 @@ class OpenTestbed(DelayTestbed):
         **conditions: Unpack[Conditions],
     ) -> ThroughputTable:
         """Throughput by frame size, each search repeated (R2544-04, R2544-22, SEED-72). Every search is
-        stored by its own name.
+        stored with its own name.
 
         Args:
-            frame_sizes: In this order; `frame_size` of the conditions has no say here.
-            repetitions: How often, and when fewer are enough.
+            frame_sizes: Frame sizes, in this order; `frame_size` of the conditions is ignored.
+            repetitions: Number of repetitions, and when fewer are enough.
             single_pair_first: Search with one address pair first, once for each size (SEED-02).
         """
         check_request(goal, Goal | None, conditions)
@@ -234,15 +234,15 @@ class OpenTestbed(DelayTestbed):
         throughputs: Mapping[int, tuple[float, str]] | None = None,
         **conditions: Unpack[Conditions],
     ) -> BackToBackTable:
-        """The longest burst after idle without loss, by frame size, many times over, and the buffer time that
-        it implies (RFC 9004).
+        """The longest burst after idle without loss, by frame size, with repetitions, and the buffer time
+        that it implies (RFC 9004).
 
         Args:
-            frame_sizes: In this order; `frame_size` of the conditions has no say here.
-            goal: How long bursts may be, how exact and how often. Default: up to 2 s at the line rate, to one
-                frame, 50 times.
-            throughputs: By frame size, fps per direction that were measured before under the same conditions,
-                and where. The others are measured first (R9004-01).
+            frame_sizes: Frame sizes, in this order; `frame_size` of the conditions is ignored.
+            goal: Longest burst, precision, and number of repetitions. Default: up to 2 s at the line rate, to
+                one frame, 50 times.
+            throughputs: By frame size, the throughput in fps per direction that was measured earlier under
+                the same conditions, and where. For other sizes it is measured first (R9004-01).
         """
         check_request(goal, BackToBackGoal | None, conditions)
         plan, any_sizes = self._sizes(frame_sizes, conditions)

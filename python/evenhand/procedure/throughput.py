@@ -51,12 +51,12 @@ UP_TO_LINE_RATE = math.inf
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throughput:
-    """What one search found, and with what traffic."""
+    """Result of one search, with its traffic."""
 
     profile: Profile
     search: SearchResult
     is_repetition: bool = False
-    """One of several: what their number says is given with all of them."""
+    """Whether it is one of several repetitions, whose statistics are in their table."""
 
     @property
     def outcome(self) -> Outcome:
@@ -70,8 +70,8 @@ class Throughput:
 
     @property
     def throughput_fps(self) -> float | None:
-        """Per direction, confirmed by a full-length trial; a lower bound if `is_at_least`, else None unless
-        it was found. With several goals, that of the strictest one."""
+        """Throughput per direction, confirmed by a full-length trial; a lower bound if `is_at_least`,
+        otherwise None unless it was found. With several goals, that of the strictest one."""
         return self.search.throughput_fps
 
     @property
@@ -91,7 +91,7 @@ class Throughput:
         )
 
     def to_document(self) -> dict[str, Any]:
-        """All of it, as `evenhand throughput --json` writes it."""
+        """The whole result, as `evenhand throughput --json` writes it."""
         document = throughput_document(self.search, self.profile)
         return {**document, "deviations": [deviation.to_document() for deviation in self.deviations]}
 

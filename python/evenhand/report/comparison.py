@@ -135,8 +135,8 @@ def letter_of(place: int) -> str:
 
 
 def describe_run(run: ComparedRun) -> str:
-    """Its file, and when it was begun."""
-    return f"{run.file}, begun {run.created_at}"
+    """Its file, and when it started."""
+    return f"{run.file}, started {run.created_at}"
 
 
 def summary(comparison: Comparison, other: int) -> str:

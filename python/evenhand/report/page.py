@@ -209,7 +209,7 @@ def _summary(record: CampaignRecord) -> str:
             if trials[CEILING]
             else []
         ),
-        f"begun {show_time(record.created_at)}",
+        f"started {show_time(record.created_at)}",
     ]
     parts += [f"finished {show_time(record.finished_at)}"] if record.finished_at else []
     return "; ".join(parts) + "."

@@ -294,7 +294,7 @@ def repeat_facts(record: CampaignRecord) -> list[tuple[str, str | None]]:
     )
     facts: list[tuple[str, str | None]] = [
         ("file", record.path.name),
-        ("begun", show_time(record.created_at)),
+        ("started", show_time(record.created_at)),
     ]
     facts += [("finished", show_time(record.finished_at) if record.finished_at else "not finished")]
     facts += [] if own is None else [("seed of the campaign", str(own))]

@@ -212,7 +212,7 @@ def _name(point: Point, among: Sequence[Point]) -> str:
 def _state(found: PointRecord, finished: int) -> tuple[str, str]:
     match found.state:
         case PointState.PENDING:
-            return "not begun", "small"
+            return "not started", "small"
         case PointState.BEGUN:
             return f"{finished} of {found.point.repetitions} done", "flag"
         case PointState.NO_NUMBER:
@@ -315,7 +315,7 @@ def _repetitions(found: PointRecord, unit: str) -> Table:
         "#PASS / FAIL / INVALID",
         "#seed",
         "testbed",
-        "begun",
+        "started",
     ]
     return make_table(titles, rows)
 

@@ -118,7 +118,7 @@ def published_table(analysis: Analysis) -> Table | None:
         ]
     return (
         make_table(
-            ["series", "whose", "rises up to", "falls above"],
+            ["series", "source", "rises up to", "falls above"],
             rows,
             caption="Compared with Figure 7 of the draft.",
         )

@@ -164,7 +164,7 @@ def _when(record: CampaignRecord) -> str:
         return f"{record.created_at} to {record.finished_at}"
     worker = holder_of(campaign_resource(record.path))
     state = "interrupted, or measured on another host" if worker is None else f"being measured by {worker}"
-    return f"begun {record.created_at}, not finished: {state}"
+    return f"started {record.created_at}, not finished: {state}"
 
 
 def _head(record: CampaignRecord) -> Iterator[RenderableType]:
@@ -257,7 +257,7 @@ def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[Rende
     value += "" if repetition.upper is None else f", {_figure(repetition.upper, figure)} failed"
     why = "" if repetition.reason is None else f" ({repetition.reason})"
     when = (
-        f"begun {repetition.started_at}, not finished"
+        f"started {repetition.started_at}, not finished"
         if repetition.finished_at is None
         else f"{repetition.started_at} to {repetition.finished_at}"
     )
@@ -307,6 +307,8 @@ def _facts(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str
 
 
 def _state(measured: PointRecord) -> str:
+    if measured.state is PointState.BEGUN:  # the word of exports
+        return "unfinished"
     return str(measured.state).replace("_", " ")
 
 

@@ -99,7 +99,7 @@ def _runs_table(trend: Trend) -> Table:
             ]
         )
     return make_table(
-        ("begun (UTC)", "file", "version of the DUT", "state", "#points without a number"),
+        ("started (UTC)", "file", "version of the DUT", "state", "#points without a number"),
         rows,
         fold=("version of the DUT",),
     )

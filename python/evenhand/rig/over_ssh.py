@@ -125,8 +125,8 @@ def empty_connections(dut: ReachableDut, *, where: str) -> Emptied:
             f"the DUT's table of connections was not emptied: {said}",
             code="rig.emptying-failed",
             where=where,
-            next_step=f"Is the DUT set up for the plan (evenhand dut apply), and has it conntrack"
-            f" ({CONNTRACK_INSTALL})?",
+            next_step="Check that the DUT is set up for the plan (evenhand dut apply), and that it has"
+            f" conntrack ({CONNTRACK_INSTALL}).",
         ) from None
     return Emptied(seconds=nanoseconds / 1e9, connections=connections)
 

@@ -247,11 +247,11 @@ class Setup:
             return over_ssh.empty_connections(self._linux, where=self.name)
         if command is None:
             raise HostError(
-                "nothing says how the DUT's table of connections is emptied",
+                "no command is known that empties the DUT's table of connections",
                 code="rig.no-way-to-empty",
                 where=self.name,
                 next_step="Write the command in the testbed file: [dut] empty_connections ="
-                ' "ssh root@dut conntrack -F". Of a Linux DUT with [dut] ssh none is needed.',
+                ' "ssh root@dut conntrack -F". A Linux DUT with [dut] ssh needs none.',
             )
         return empty_by_command(command, where=self.name)
 

@@ -129,7 +129,7 @@ class CampaignStatus:
     """Trials by their verdicts, those of repetitions that were cut short included."""
     notes: tuple[str, ...]
     is_merged: bool = False
-    """It was made of several files, and cannot go on."""
+    """It was merged from several files, and cannot be resumed."""
 
     def count(self, *states: PointState) -> int:
         """Points in one of these states."""
@@ -179,7 +179,7 @@ def read_status(path: Path | str) -> CampaignStatus:
                 "this is the run of a single verb, not a campaign",
                 code="run.not-a-campaign",
                 where=str(path),
-                next_step="Name a campaign's.",
+                next_step="Name the file of a campaign.",
             )
         (run,) = tables.rows("run")
         rows = tables.rows("repetitions")

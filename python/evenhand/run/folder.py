@@ -106,7 +106,7 @@ def runs_in(folder: Path) -> list[Path]:
             f"this folder cannot be read: {error.strerror}",
             code="run.folder-not-readable",
             where=str(folder),
-            next_step="Name a folder that has run files.",
+            next_step="Name a folder with run files.",
         ) from error
 
 
@@ -197,7 +197,7 @@ def _wish(each: _Candidate, limits: FolderLimits, total: int, now: datetime) -> 
     """Which limit wants it to go."""
     days = (now - each.head.created_at).total_seconds() / DAY_S
     if limits.days is not None and days > limits.days:
-        return f"begun {int(days)} days ago"
+        return f"started {int(days)} days ago"
     if limits.octets is not None and total > limits.octets:
         return "the folder is too large"
     return None

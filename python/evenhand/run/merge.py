@@ -93,7 +93,7 @@ def _check_kinds(runs: Sequence[_Run]) -> None:
     first = runs[0]
     if len(runs) < 2:
         raise RequestError(
-            "one run is nothing to merge",
+            "a single run cannot be merged",
             code="run.one-run",
             where="FILE",
             next_step="Name two or more run files.",

@@ -81,7 +81,7 @@ def copy_to_memory(path: Path) -> sqlite3.Connection:
             f"this file cannot be read: {error.strerror}",
             code="run.file-not-readable",
             where=str(path),
-            next_step="See its permissions.",
+            next_step="Check its permissions.",
         ) from error
 
 

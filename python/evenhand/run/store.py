@@ -390,7 +390,7 @@ def _check_resumable(path: Path) -> None:
         )
     if record.merged_from:
         raise RequestError(
-            f"this file was merged from {', '.join(record.merged_from)}, and cannot go on",
+            f"this file was merged from {', '.join(record.merged_from)}, and cannot be resumed",
             code="run.file-was-merged",
             where=str(path),
             next_step="Resume one of these, and merge again.",

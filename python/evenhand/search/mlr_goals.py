@@ -38,13 +38,13 @@ class MlrGoal:
     exceed_ratio: float = DEFAULT_EXCEED_RATIO
     """Goal Exceed Ratio: the share of high-loss trial time that a lower bound may have."""
     final_duration_s: float = FULL_LENGTH_S
-    """Goal Final Trial Duration: of a full-length trial."""
+    """Goal Final Trial Duration: duration of a full-length trial."""
     duration_sum_s: float = 2 * FULL_LENGTH_S
-    """Goal Duration Sum: so much trial time settles a load."""
+    """Goal Duration Sum: total trial time that settles a load."""
     width: float = DEFAULT_WIDTH
     """Goal Width: largest distance of the relevant bounds, as a share of the upper one."""
     initial_duration_s: float = DEFAULT_INITIAL_S
-    """Goal Initial Trial Duration: of the trials that only narrow."""
+    """Goal Initial Trial Duration: duration of the trials that only narrow the bounds."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -90,7 +90,7 @@ class MlrGoal:
 
     @property
     def attributes(self) -> tuple[float, ...]:
-        """Two goals that have the same are one."""
+        """The values by which two goals are compared."""
         return (
             self.loss_ratio,
             self.exceed_ratio,
@@ -115,8 +115,7 @@ class MlrGoal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MlrGoals:
-    """All goals of one search, and the loads among which it looks. RequestError for what cannot be
-    searched."""
+    """All goals of one search, and its range of loads. Raises RequestError if they cannot be searched."""
 
     search: ClassVar[str] = "mlr"
     goals: tuple[MlrGoal, ...]
@@ -131,7 +130,7 @@ class MlrGoals:
     """As in `ThroughputGoal`."""
     patience: int = DEFAULT_PATIENCE
     max_trials: int = MAX_TRIALS
-    """Ends a search that does not come to an end, on a device that changes its mind."""
+    """Ends a search that would not end otherwise, because the device behaves inconsistently."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -178,13 +177,13 @@ class MlrGoals:
 
     @property
     def loss_ratio(self) -> float:
-        """The smallest of the goals: by it the measurer distinguishes PASS from FAIL. What a goal makes of a
-        trial depends on the loss alone."""
+        """The smallest loss ratio of the goals, by which the measurer distinguishes PASS from FAIL. How a
+        goal judges a trial depends only on the loss."""
         return min(goal.loss_ratio for goal in self.goals)
 
     @property
     def final_duration_s(self) -> float:
-        """Trials of this length are full-length for every goal."""
+        """Trials of this length count as full-length for every goal."""
         return max(goal.final_duration_s for goal in self.goals)
 
     @property

@@ -29,7 +29,7 @@ def check_loads(max_fps: float, min_fps: float | None) -> None:
             f"maximum rate {max_fps} fps: must be greater than 0",
             code="search.out-of-range",
             where="max_fps",
-            next_step="Use 1Mfps, for one.",
+            next_step="Use, for example, 1Mfps.",
         )
     if min_fps is not None and not 0 < min_fps <= max_fps:
         raise RequestError(
@@ -61,8 +61,8 @@ class Outcome(StrEnum):
     """The maximum itself passed: there is no upper bound (MLR-10)."""
     BELOW_MINIMUM = "below_minimum"
     TESTER_LIMIT = "tester_limit"
-    """A load came out INVALID again and again, or the tester's own ceiling was the maximum, and passed: the
-    tester ended the search, not the DUT. What passed is a lower bound."""
+    """A load stayed INVALID, or the maximum was the tester's own ceiling and passed: the tester ended the
+    search, not the DUT. The highest load that passed is a lower bound."""
     STOPPED = "stopped"
 
 
@@ -90,7 +90,7 @@ class ThroughputGoal:
     """Lowest load that is tried; default a thousandth of the maximum, and a frame in the shortest trial
     (MLR-12)."""
     precision: float = 0.005
-    """Stop when the bracket is no wider than this share of its upper bound; 0 < x < 1."""
+    """The search stops when the bracket is no wider than this share of its upper bound; 0 < x < 1."""
     duration_s: float = 5.0
     """Length of the trials of the search."""
     final_duration_s: float = FULL_LENGTH_S
@@ -102,26 +102,27 @@ class ThroughputGoal:
     does (ETSI TST009 12.3, binary search with loss verification). 0 is RFC 2544. Named in the result if it is
     not 0."""
     plain_loss_ratio: float = 1.0
-    """A loss above this counts at once, whatever `loss_verifications` says: a stall of the host does not
+    """A loss above this counts at once, regardless of `loss_verifications`: a stall of the host does not
     explain it."""
     invalid_retries: int = DEFAULT_INVALID_RETRIES
     """How often an INVALID trial is repeated before its load is given up, if the tester did not offer the
     load."""
     patience: int = DEFAULT_PATIENCE
-    """The same where only patience is missing: the load was offered, but a moment of the host spoiled the
-    trial. And for the trial that confirms the result: it is longer, so such a moment comes more easily, and
-    without it the whole search is lost. Both are named in the result if they are not the defaults."""
+    """How often an INVALID trial is repeated if the load was offered, but the host disturbed the trial for a
+    moment, or if the trial confirms the result: that trial is longer, so it is disturbed more easily, and
+    without it the whole search is lost. `invalid_retries` and `patience` are named in the result if they are
+    not the defaults."""
     known_fps: float | None = None
-    """What an earlier search found, here or at a neighbouring point. The search begins there, with a
-    full-length trial, instead of at the maximum; both bounds are proven anew, whatever the value."""
+    """The result of an earlier search, for this or a neighbouring point. The search begins there, with a
+    full-length trial, instead of at the maximum; both bounds are proven again in any case."""
     is_guided: bool = False
-    """Look first where the forwarding rate of the first lossy trial says that the limit is. Trials are the
-    same, only fewer."""
+    """Begin near the limit that the forwarding rate of the first lossy trial suggests. Trials are the same,
+    only fewer."""
     stops_early: bool = True
-    """Whether a trial of the search may end as soon as more was lost than the whole trial may lose. The load
-    that bounds the result is tried once more to its end where such a trial leaves a doubt."""
+    """Whether a trial of the search may end as soon as more frames were lost than the whole trial may lose.
+    If such a trial leaves a doubt, the load that bounds the result is tried once more to the end."""
     max_trials: int = 200
-    """Ends a search that does not come to an end, on a device that changes its mind."""
+    """Ends a search that would not end otherwise, because the device behaves inconsistently."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -138,7 +139,7 @@ class ThroughputGoal:
                 f"duration {self.duration_s} s: must be greater than 0",
                 code="search.out-of-range",
                 where="duration_s",
-                next_step="Use 5s, for one.",
+                next_step="Use, for example, 5s.",
             )
         if self.final_duration_s < self.duration_s:
             raise RequestError(
@@ -226,7 +227,7 @@ class TrialStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialFinished:
-    """Progress: a trial ended; the bounds as they are after it."""
+    """Progress: a trial has ended, with the bounds after it."""
 
     trial: SearchTrial
     lower_fps: float
@@ -234,7 +235,7 @@ class TrialFinished:
     remaining_trials: int
     remaining_s: float
     quantity: str = "throughput"
-    """What lies between the bounds, for people: a load, per direction."""
+    """The quantity between the bounds, as text: a load, per direction."""
 
 
 SearchEvent = TrialStarted | TrialFinished

@@ -15,8 +15,8 @@ DEFAULT_LOSS_VERIFICATIONS = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tst009Goal(ThroughputGoal):
-    """A `ThroughputGoal` whose lossy trials are verified before they count: a transient of the host does not
-    end up in the result."""
+    """A `ThroughputGoal` that verifies trials with loss before they count, so that a transient of the host
+    does not affect the result."""
 
     search: ClassVar[str] = "tst009"
     loss_verifications: int = DEFAULT_LOSS_VERIFICATIONS

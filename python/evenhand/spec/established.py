@@ -22,7 +22,8 @@ class EstablishedOptions:
         str | None,
         Option(
             grammar=NUMBER,
-            help="Connections that are established before each trial, in an empty table of the DUT.",
+            help="Number of connections to establish before each trial, after the DUT's table has been"
+            " emptied.",
             panel=_PANEL,
         ),
     ] = None
@@ -30,7 +31,8 @@ class EstablishedOptions:
         str | None,
         Option(
             grammar=RATE,
-            help="Rate at which they are opened: at most half of what evenhand connections finds.",
+            help="Rate at which to open these connections: at most half of the rate that evenhand connections"
+            " finds.",
             panel=_PANEL,
         ),
     ] = None

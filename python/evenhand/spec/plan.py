@@ -111,7 +111,7 @@ PlanOption = Annotated[
     Option(
         metavar="NAME|NAME+NAME",
         help="The address plan, or one plan each of IPv4 and IPv6; see: evenhand plan show;"
-        " with a translation prefix of yours: siit@2001:db8::/40. Default:"
+        " with your own translation prefix: siit@2001:db8::/40. Default:"
         " the plan that the lab or dut.plan in the testbed file names, otherwise gateway-v4.",
     ),
 ]

@@ -125,7 +125,7 @@ class EngineGroup:
         """See `EngineSession.request`. An error of one engine names it."""
         if name not in _ANSWERED_TOGETHER:
             raise RequestError(
-                f"several engines do not answer {name!r} together",
+                f"several engines cannot answer {name!r} together",
                 code="trial.not-with-several-engines",
                 where=name,
             )
@@ -309,7 +309,7 @@ class EngineGroup:
             f"engine {member.name} is lost: {why}",
             code="trial.engine-lost",
             where=f"engine {member.name}",
-            next_step="Check that host and the way to it, then start again.",
+            next_step="Check that host and the connection to it, then start again.",
         )
 
 
@@ -317,7 +317,7 @@ def _check_version(member: EngineMember) -> None:
     version = member.session.about["version"]
     if version != VERSION:
         raise HostError(
-            f"engine {member.name} is of version {version}, but this is Evenhand {VERSION}",
+            f"engine {member.name} has version {version}, but this is Evenhand {VERSION}",
             code="trial.engine-of-other-version",
             where=f"engine {member.name}",
             next_step=f"Install Evenhand {VERSION} on its host.",
@@ -347,5 +347,5 @@ def _not_finished(lost: Mapping[str, str]) -> EvenhandError:
         "no engine has finished the trial: " + "; ".join(f"{name}: {why}" for name, why in lost.items()),
         code="trial.engine-lost",
         where="trial",
-        next_step="Check the hosts of the engines and the way to them, then start again.",
+        next_step="Check the hosts of the engines and the connections to them, then start again.",
     )

@@ -263,7 +263,7 @@ class EngineSession:
         for place, value in _numbers_of(document):
             if not math.isfinite(value):
                 raise RequestError(
-                    f"{value} is not a number that can be measured with",
+                    f"{value} is not a usable number",
                     code="trial.not-finite",
                     where=place,
                     next_step="Use a finite number.",

@@ -42,7 +42,7 @@ def compare_clocks(members: Iterable[EngineMember]) -> dict[str, ComparedClock]:
                 f" (limit {LARGEST_OFFSET_S:g} s)",
                 code="trial.engine-clock-off",
                 where=f"engine {member.name}",
-                next_step="Have both hosts' clocks set by PTP or NTP.",
+                next_step="Synchronise the clocks of both hosts with PTP or NTP.",
             )
     return found
 

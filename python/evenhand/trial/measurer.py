@@ -88,22 +88,21 @@ USUAL_OVERDUE_AFTER_US = 100.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Where a trial stops to pass (loss) and to be valid (the rest)."""
+    """Limits within which a trial passes (loss) and is valid (all others)."""
 
     loss_ratio: float = 0.0
     offered_tolerance: float = 0.0001
     """R2544-39."""
     overdue_after_us: float | None = None
-    """A frame that leaves later than this after its time is overdue: it comes to the device as part of a
-    burst. None: USUAL_OVERDUE_AFTER_US, but no more than 1,500 frames at the trial's rate."""
+    """A frame that leaves later than this after its time is overdue: it reaches the device as part of a
+    burst. None: USUAL_OVERDUE_AFTER_US, but at most the time of 1,500 frames at the trial's rate."""
     overdue_tolerance: float = 0.01
-    """Share of overdue frames that a valid trial may have; docs/explanation/validity.md explains why some may
-    be."""
+    """Share of overdue frames that a valid trial may have; docs/explanation/validity.md explains why some are
+    allowed."""
     longest_overdue_us: float = 100_000.0
     clock_ppm: float = 100.0
     duplicate_tolerance: float = 0.01
-    """Share of duplicated frames that a valid trial may have: with more, something else than forwarding is
-    going on."""
+    """Share of duplicated frames that a valid trial may have: a router that only forwards makes none."""
 
     def __post_init__(self) -> None:
         check_types(self)

@@ -42,7 +42,8 @@ _MOMENTS = 0.25
 
 
 class Verdict(StrEnum):
-    """Verdict of one trial. INVALID is the tester's own fault and says nothing of the DUT (R2544-39)."""
+    """Verdict of one trial. INVALID means that the tester was at fault, and says nothing about the DUT
+    (R2544-39)."""
 
     PASS = "PASS"
     FAIL = "FAIL"
@@ -127,7 +128,7 @@ def read_clock_offsets(document: Iterable[Mapping[str, Any]]) -> tuple[ClockOffs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialResult:
-    """One trial: load and duration that were asked for, counts, verdict."""
+    """One trial: intended load and duration, counts, verdict."""
 
     trial: int
     verdict: Verdict
@@ -135,13 +136,13 @@ class TrialResult:
     started_at: str
     """RFC 3339, UTC."""
     frame_size: int
-    """Octets including the FCS; of a mix the mean, rounded."""
+    """Octets including the FCS; for a mix the mean, rounded."""
     intended_fps: float
-    """Per direction, over the whole sending phase: with bursts their silence counts, and of two loads it is
-    the mean."""
+    """Intended load per direction, over the whole sending phase: with bursts the silence between them counts,
+    and with two loads it is the mean."""
     intended_duration_s: float
     stopped_early_s: float | None
-    """Sending ended after so long, since the trial could no longer pass; None if it lasted to its end."""
+    """Time after which sending ended because the trial could no longer pass; None if it ran to its end."""
     loss_ratio_limit: float
     """Largest loss ratio that passes."""
     directions: dict[Direction, DirectionResult]
@@ -150,7 +151,7 @@ class TrialResult:
     """Frames that the tester's own ports dropped during the trial, both sides."""
     clock_error_ppm: float
     watched_cpus: tuple[WatchedCpu, ...] | None
-    """CPUs of the DUT; None if the DUT is not on this host, or it was not stated where it runs."""
+    """CPUs of the DUT; None if the DUT is not on this host, or its CPUs were not stated."""
     tester_cpus: tuple[TakenCpu, ...] = ()
     """CPUs of the tester's workers; empty if they are not known."""
     notes: tuple[Reason, ...] = ()
@@ -171,7 +172,7 @@ class TrialResult:
 
     @property
     def lost_frames(self) -> int:
-        """Over all directions; a surplus in one cannot hide a loss in the other (R2544-07)."""
+        """Lost frames over all directions; a surplus in one cannot hide a loss in the other (R2544-07)."""
         return sum(direction.lost_frames for direction in self.directions.values())
 
     @property
@@ -184,7 +185,7 @@ class TrialResult:
 
     @property
     def least_loss_ratio(self) -> float:
-        """What the whole trial has lost at least: `loss_ratio`, unless it was stopped early."""
+        """Lower bound of the loss of the whole trial: `loss_ratio`, unless it was stopped early."""
         return (
             self.loss_ratio
             if self.stopped_early_s is None
@@ -193,25 +194,25 @@ class TrialResult:
 
     @property
     def offered_fps(self) -> float:
-        """Per direction: the lowest of them, the load that every direction really got."""
+        """Offered load per direction: the lowest of all directions, which each of them really got."""
         return min(direction.offered_fps for direction in self.directions.values())
 
     @property
     def forwarding_rate_fps(self) -> float:
-        """Sum of all directions."""
+        """Forwarding rate, summed over all directions."""
         return sum(direction.forwarding_rate_fps for direction in self.directions.values())
 
     @property
     def was_spoiled_by_a_moment(self) -> bool:
-        """INVALID although the tester offered the load: something short came between, and the next trial may
-        well be valid."""
+        """Whether it is INVALID although the tester offered the load: a short disturbance spoiled it, and the
+        next trial may well be valid."""
         if self.is_valid or {reason.code for reason in self.reasons} & _NO_MOMENT:
             return False
         return all(d.sender.overdue_frames <= _MOMENTS * d.intended_frames for d in self.directions.values())
 
     @property
     def sustainable_fps(self) -> float | None:
-        """Per direction: what the DUT would forward without end, the lowest of those directions in which a
+        """Load per direction that the DUT could forward forever: the lowest of the directions in which a
         queue was filling; None if none was."""
         return min(
             (

@@ -60,7 +60,7 @@ BAD_SUITES: list[tuple[dict[str, Any], str, str, str, str]] = [
         "frame-sizes",
         "procedure.mixed-sizes",
         "IMIX - aaafg",
-        "Name sizes alone.",
+        "Name single sizes.",
     ),
     ({"procedure": "thruput"}, "procedure", "base.not-one-of", "'thruput'", 'Did you mean "throughput"?'),
     ({"procedure": []}, "procedure", "spec.empty", "", ""),

@@ -136,7 +136,7 @@ def describe_setup(
     """
     if nat_wishes != USUAL_NAT and plan.nat is None:
         raise RequestError(
-            f"the DUT of {plan.title} keeps no state, so it has no NAT to choose anything of",
+            f"the DUT of {plan.title} keeps no state, so it has no NAT to configure",
             code="rig.no-nat-to-set",
             where="--nat-ports, --nat-addresses, --nat-table",
             next_step="Leave them out, or name a plan whose DUT is a NAT: nat44, nat64, nat66.",
@@ -146,7 +146,7 @@ def describe_setup(
             f"{plan.title} has one IP version on both sides, so nothing is translated",
             code="rig.nothing-to-translate",
             where="--translator",
-            next_step="Leave it out, or name a plan that is translated: siit, siit-eam, nat64.",
+            next_step="Leave it out, or name a plan with translation: siit, siit-eam, nat64.",
         )
     if translator == "jool" and nat_wishes != USUAL_NAT:
         raise RequestError(

@@ -128,7 +128,7 @@ def _translator(setup: DutSetup, translation: Translation, state: LinuxState) ->
             f"the DUT already has an interface {INTERFACE}",
             code="rig.translator-already-there",
             where="[dut] ssh",
-            next_step="It is of a printed set-up: take that back (evenhand dut setup --undo), or on the"
+            next_step="It belongs to a printed set-up: undo that (evenhand dut setup --undo), or run on the"
             f" DUT: ip link del {INTERFACE}",
         )
     (ipv6,) = setup.links_of(6)

@@ -44,7 +44,7 @@ def nat_items(setup: DutSetup, nat: Nat, state: LinuxState) -> Iterator[Item]:
             f"the DUT already has a table {TABLE!r} of nftables",
             code="rig.nat-already-there",
             where="[dut] ssh",
-            next_step="It is of a printed set-up: take that back (evenhand dut setup --undo), or on the"
+            next_step="It belongs to a printed set-up: undo that (evenhand dut setup --undo), or run on the"
             f" DUT: nft delete table ip {TABLE}; nft delete table ip6 {TABLE}",
         )
     wishes, settings = setup.nat_wishes, settings_of_nat(setup.nat_wishes)

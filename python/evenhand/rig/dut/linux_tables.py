@@ -54,12 +54,12 @@ def check_rules(setup: DutSetup, state: LinuxState) -> None:
                 code="rig.dut-setting-missing",
                 where="[dut] ssh",
                 next_step="Use a kernel with policy routing (CONFIG_IP_MULTIPLE_TABLES,"
-                " CONFIG_IPV6_MULTIPLE_TABLES), as all of Debian's have it.",
+                " CONFIG_IPV6_MULTIPLE_TABLES), as all kernels of Debian have it.",
             )
         other = next((rule for rule in rules.get(link.interface, ()) if rule != wanted), None)
         if other is not None:
             raise RequestError(
-                f"the DUT already has a rule for what comes in on {link.interface}: {other}",
+                f"the DUT already has a rule for packets that arrive on {link.interface}: {other}",
                 code="rig.other-rule-on-dut",
                 where=f"[dut] {link.side.name}",
                 next_step=f"Remove it on the DUT: ip -{version} rule del iif {link.interface} {other}",

@@ -121,8 +121,8 @@ def _set_up(
 ) -> LinuxLab:
     if plan.other is not None and plan.is_direct:
         raise RequestError(
-            f"{plan.title} has hosts of both IP versions on the links, and the Linux lab has room for the"
-            " neighbours of one",
+            f"{plan.title} has hosts of both IP versions on the links, but the Linux lab has room for the"
+            " neighbours of only one",
             code="rig.lab-mix-of-direct-plans",
             where="plan",
             next_step="Use gateway plans, such as gateway-v4+gateway-v6.",

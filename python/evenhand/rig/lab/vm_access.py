@@ -165,7 +165,7 @@ def check_programs() -> None:
     lacking = sorted({package for program, package in NEEDS.items() if shutil.which(program) is None})
     if lacking:
         raise HostError(
-            f"the machine of the lab is reached by {', '.join(lacking)}, which is not installed here",
+            f"the machine of the lab is reached with {', '.join(lacking)}, which is not installed here",
             code="rig.program-missing",
             where="PATH",
             next_step=f"Install what is missing: sudo apt-get install {' '.join(lacking)}",
@@ -178,7 +178,7 @@ def _make_key(path: Path) -> str:
     made = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if made.returncode != 0:
         raise HostError(
-            f"ssh-keygen makes no key: {made.stderr.strip()}",
+            f"ssh-keygen did not make a key: {made.stderr.strip()}",
             code="rig.ssh-key-not-made",
             where=str(path),
             next_step="The lab needs a writable /run.",
