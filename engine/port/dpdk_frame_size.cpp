@@ -33,7 +33,7 @@ void let_large_frames_in(std::uint16_t id, const std::string& driver, const Port
     if (octets <= frame::largest_usual_frame_size - frame::fcs_octets + tags) return;
     const auto mtu = static_cast<std::uint16_t>(octets - frame::ethernet_octets - tags);
     rte_eth_dev_info info{};
-    require(options, rte_eth_dev_info_get(id, &info), "the device does not tell what it is");
+    require(options, rte_eth_dev_info_get(id, &info), "the device does not report what it is");
     const auto take_at_most = [&](std::size_t largest_mtu, const std::string& next) {
         if (mtu > largest_mtu) refuse_frames(options, octets, largest_mtu + tags, next);
     };

@@ -122,7 +122,7 @@ void DpdkPort::probe() {
         }
     }
     rte_eth_dev_info info{};
-    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
+    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not report what it is");
     driver_ = info.driver_name;
     if (options_.receive_queues > info.max_rx_queues || options_.transmit_queues > info.max_tx_queues) {
         throw Fault{
@@ -146,7 +146,7 @@ void DpdkPort::probe() {
 
 void DpdkPort::configure() {
     rte_eth_dev_info info{};
-    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
+    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not report what it is");
     // Not asked of the device: a stamp in units of its own clock is none until that clock is held against ours, which
     // no port here has.
     hardware_stamps_ = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0 ? "unused" : "none";
@@ -243,7 +243,7 @@ void DpdkPort::start() {
     kernel_interface_ = interface_of(options_.device);
     flow_control_ = switch_flow_control_off(id_, options_.device, kernel_interface_);
     rte_eth_dev_info info{};
-    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
+    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not report what it is");
     counters_ = std::make_unique<DpdkCounters>(id_, kernel_interface_, rte_dev_name(info.device));
     const auto of_software = software_ring_frames(driver_, options_.device);
     transmit_ring_frames_ = of_software.value_or(transmit_descriptors);

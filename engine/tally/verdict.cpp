@@ -117,8 +117,8 @@ std::string lost_of_classes(const DirectionResult& d) {
 void judge_connections(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     if (!d.connections || d.connections->shared_tuples == 0) return;
     note(reasons, "shared_tuples",
-         "{}: {} of {} connections were translated to the four tuple of another one, so their answers cannot be told "
-         "apart",
+         "{}: {} of {} connections were translated to the four tuple of another one, so their answers cannot be "
+         "distinguished",
          name_of(result, d.direction), d.connections->shared_tuples, d.connections->learnt);
 }
 
