@@ -11,7 +11,7 @@
 namespace evenhand {
 
 enum class FaultCode : std::uint8_t {
-    bad_json,        // the line is no JSON object
+    bad_json,        // the line is not a JSON object
     bad_request,     // a key is missing, unknown or of the wrong kind
     bad_plan,        // the address plan contradicts itself
     bad_frame_size,  // too small for headers and tag, larger than 9216, or larger than a port takes

@@ -71,9 +71,9 @@ Json read_document(std::string_view text, const DocumentForm& form) {
         json = Json::parse(text);
     } catch (const Json::exception& e) {
         constexpr std::size_t most_shown = 300;
-        refuse(fmt::format("is no JSON: {}", shortened(e.what(), most_shown)));
+        refuse(fmt::format("is not JSON: {}", shortened(e.what(), most_shown)));
     }
-    if (!json.is_object()) refuse("is no JSON object");
+    if (!json.is_object()) refuse("is not a JSON object");
     return json;
 }
 

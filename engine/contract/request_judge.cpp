@@ -47,7 +47,7 @@ tally::PortCounters read_counters(ObjectReader r) {
     c.is_removed = r.has("is_removed") && r.boolean("is_removed");
     c.is_read = r.boolean("is_read");
     const Json& drops = r.value("hidden_drops");
-    if (!drops.is_object()) r.refuse("hidden_drops", "it is no object", "Send the replies as they came.");
+    if (!drops.is_object()) r.refuse("hidden_drops", "it is not an object", "Send the replies as they came.");
     for (const auto& [name, frames] : drops.items())
         c.hidden_drops.push_back({.name = name, .frames = item<std::uint64_t>(r, "hidden_drops", frames)});
     return c;
@@ -68,7 +68,7 @@ void read_latency(ObjectReader r, tally::LatencyHistogram& histogram) {
     std::uint64_t counted = 0;
     for (const Json& bucket : r.array("buckets")) {
         if (!bucket.is_array() || bucket.size() != 2)
-            r.refuse("buckets", "a bucket is no pair of numbers", "Send the replies as they came.");
+            r.refuse("buckets", "a bucket is not a pair of numbers", "Send the replies as they came.");
         const auto in_it = item<std::uint64_t>(r, "buckets", bucket[1]);
         const auto delay_ns = item<double>(r, "buckets", bucket[0]);
         histogram.put(static_cast<std::uint64_t>(std::min(delay_ns, std::ldexp(1.0, 47))), in_it);
@@ -343,7 +343,7 @@ tally::TogetherRequest read_judge(ObjectReader& r) {
         if (name.empty() || name.size() > longest_name)
             entry.refuse("engine", fmt::format("a name has 1 to {} letters", longest_name), "Shorten it.");
         if (std::ranges::find(names, name) != names.end())
-            entry.refuse("engine", fmt::format("{} stands twice", name), "Give each its own name.");
+            entry.refuse("engine", fmt::format("{} is given twice", name), "Give each its own name.");
         names.push_back(name);
         if (entry.has("lost")) {
             request.lost.push_back({.tester = name, .what = entry.text("lost")});

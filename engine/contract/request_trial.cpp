@@ -17,7 +17,7 @@ std::vector<plan::Direction> read_directions(ObjectReader& r) {
         ObjectReader reader{holder, ""};
         const auto direction = reader.choice(key, directions);
         for (const auto other : found) {
-            if (other == direction) r.refuse("directions", "a direction stands twice", "Name each once.");
+            if (other == direction) r.refuse("directions", "a direction is given twice", "Name each once.");
         }
         found.push_back(direction);
     }

@@ -29,7 +29,7 @@ bool names_a_socket(std::string_view device, std::string_view key, bool is_abstr
 void require_socket(const std::string& path, std::string_view key, const std::string& where) {
     struct stat facts{};
     if (path == kernel_vhost || (stat(path.c_str(), &facts) != 0 && errno == ENOENT) || S_ISSOCK(facts.st_mode)) return;
-    throw Fault{FaultCode::bad_request, fmt::format("{}={} is there, but is no socket", key, path), where,
+    throw Fault{FaultCode::bad_request, fmt::format("{}={} exists, but is not a socket", key, path), where,
                 "Name a socket, or a path that is free."};
 }
 

@@ -103,9 +103,9 @@ Refusal explain_memif(std::string_view device) {
                                    : fmt::format("there is no folder {}", folder.string());
     if (is_server) {
         if (!absent.empty())
-            return {fmt::format("nobody can connect to {}: {}", socket, absent),
+            return {fmt::format("no other end can connect to {}: {}", socket, absent),
                     "Make the folder, or name a socket in one that is there."};
-        return {fmt::format("nobody has connected to {}", socket),
+        return {fmt::format("no other end has connected to {}", socket),
                 fmt::format("Start the DUT: its end needs role=client, id={} and this socket. If the DUT has "
                             "role=server, this end needs role=client.",
                             id)};
@@ -113,7 +113,7 @@ Refusal explain_memif(std::string_view device) {
     const std::string why = !absent.empty()                              ? fmt::format(": {}", absent)
                             : !is_abstract && !fs::exists(socket, error) ? ": there is no such socket"
                                                                          : "";
-    return {fmt::format("nobody listens on {} for id {}{}", socket, id, why),
+    return {fmt::format("no other end listens on {} for id {}{}", socket, id, why),
             "Start the other end first: `evenhand router`, or the DUT with role=server. If the DUT has role=client, "
             "this end needs role=server."};
 }

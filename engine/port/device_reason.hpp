@@ -24,7 +24,7 @@ namespace evenhand::port {
 [[nodiscard]] std::optional<Refusal> explain_software_port(std::string_view device,
                                                            const std::filesystem::path& plugins);
 
-/// Why a memif is not joined to another one: nobody listens on the socket of a client, nobody connects to that of a
+/// Why a memif is not joined to another one: nothing listens on the socket of a client, nothing connects to that of a
 /// server, or the folder of the socket is not there. `device` is a memif's.
 [[nodiscard]] Refusal explain_memif(std::string_view device);
 

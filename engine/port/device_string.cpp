@@ -259,7 +259,7 @@ std::optional<Refusal> refuse_device(std::string_view device) {
     const auto driver = driver_of(name);
     if (driver.empty()) {
         return Refusal{
-            fmt::format("{} is no device with a driver that is allowed", shown(name)),
+            fmt::format("{} is not a device with an allowed driver", shown(name)),
             fmt::format("Use a PCI address, or a name that begins with one of: {}.", fmt::join(drivers, ", "))};
     }
     const auto arguments = device_arguments(device);
@@ -268,13 +268,13 @@ std::optional<Refusal> refuse_device(std::string_view device) {
         const auto key =
             std::ranges::find_if(keys, [&](const Key& k) { return k.driver == driver && k.name == argument->first; });
         if (key == keys.end()) {
-            return Refusal{fmt::format("{} is no key of {} that is allowed", shown(name_of_key), driver),
-                           "See docs/reference/testbed-file.md for those that are."};
+            return Refusal{fmt::format("{} is not an allowed key of {}", shown(name_of_key), driver),
+                           "See docs/reference/testbed-file.md for the allowed keys."};
         }
         const bool is_repeatable = key->form == Form::source || key->form == Form::target;  // a file for each queue
         const auto same = [&](const auto& other) { return other.first == argument->first; };
         if (!is_repeatable && std::any_of(arguments.begin(), argument, same)) {
-            return Refusal{fmt::format("{} stands twice in {}", name_of_key, shown(device)),
+            return Refusal{fmt::format("{} is given twice in {}", name_of_key, shown(device)),
                            "Name it once; drivers take the first, the last or both."};
         }
         if (!fits(value, key->form)) {
@@ -312,7 +312,7 @@ std::optional<Refusal> refuse_eal_arguments(std::span<const std::string> argumen
                            "See docs/reference/testbed-file.md for its values."};
         }
         if (std::ranges::find(seen, name) != seen.end())
-            return Refusal{fmt::format("{} stands twice", name), "Name it once."};
+            return Refusal{fmt::format("{} is given twice", name), "Name it once."};
         seen.push_back(name);
     }
     return std::nullopt;

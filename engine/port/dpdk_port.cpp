@@ -6,30 +6,23 @@
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <charconv>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "fault.hpp"
 #include "frame/layout.hpp"
-#include "frame/vlan.hpp"
 #include "port/device_argument.hpp"
-#include "port/device_reason.hpp"
 #include "port/dpdk_counters.hpp"
 #include "port/dpdk_flow_control.hpp"
+#include "port/dpdk_frame_size.hpp"
 #include "port/dpdk_host.hpp"
 #include "port/dpdk_pool.hpp"
 #include "port/dpdk_port_inline.hpp"
+#include "port/dpdk_refusal.hpp"
 #include "port/extended_counters.hpp"
 #include "port/interrupt_thread.hpp"
 
@@ -42,7 +35,7 @@ constexpr unsigned least_receive_buffers = 8191;
 constexpr unsigned least_receive_buffers_of_af_xdp = 16383;  // it wants some 8k for its rings alone
 constexpr unsigned least_transmit_buffers = 8191;
 
-/// What a driver that neither follows the number of descriptors nor tells its own has at the least: QEMU's virtio has
+/// The least that a driver has which neither follows the number of descriptors nor reports its own: QEMU's virtio has
 /// 256 entries.
 constexpr unsigned least_plausible_ring_frames = 256;
 
@@ -65,24 +58,6 @@ std::uint16_t receive_buffer_octets(std::size_t room) {
         RTE_PKTMBUF_HEADROOM + RTE_ALIGN_CEIL(std::min(room, most_room), std::size_t{RTE_CACHE_LINE_SIZE})));
 }
 
-[[noreturn]] void refuse(const PortOptions& options, int error, const std::string& what, const std::string& next) {
-    // Drivers return -1 for want of a better number, which reads as EPERM: believe it only where it can be true.
-    const int code = (error < 0 ? -error : error) == EPERM && geteuid() == 0 ? 0 : std::abs(error);
-    const bool denied = code == EPERM || code == EACCES;
-    throw Fault{denied ? FaultCode::no_permission : FaultCode::no_device,
-                fmt::format("{}: {} ({})", options.device, what, code == 0 ? "no reason given" : rte_strerror(code)),
-                options.where, denied ? "Run as root, or give the program the rights that the device needs." : next};
-}
-
-[[noreturn]] void refuse_frames(const PortOptions& options, std::size_t octets, std::size_t largest_mtu,
-                                const std::string& next) {
-    constexpr std::size_t around = frame::ethernet_octets + frame::fcs_octets;
-    throw Fault{FaultCode::bad_frame_size,
-                fmt::format("{}: a frame of {} octets; this port takes {} at the most", options.device,
-                            octets + frame::fcs_octets, largest_mtu + around),
-                options.where, next};
-}
-
 class Deadline {
    public:
     explicit Deadline(double seconds)
@@ -94,29 +69,6 @@ class Deadline {
    private:
     std::chrono::steady_clock::time_point at_;
 };
-
-/// Where DPDK loads its drivers from.
-constexpr std::string_view plugins = RTE_EAL_PMD_PATH;
-
-/// A memif without another end. `when` ends the sentence.
-[[noreturn]] void refuse_memif(const PortOptions& options, const std::string& when = "") {
-    const auto reason = explain_memif(options.device);
-    throw Fault{FaultCode::no_device, fmt::format("{}: {}{}", options.device, reason.what, when), options.where,
-                reason.next};
-}
-
-/// A device that DPDK did not open: why, as far as the host tells.
-[[noreturn]] void refuse_unopened(const PortOptions& options, int result) {
-    const auto reason = is_pci_device(options.device) ? std::optional{explain_pci(options.device)}
-                                                      : explain_software_port(options.device, plugins);
-    if (!reason && result == -EINVAL && options.device.starts_with("net_memif")) refuse_memif(options);
-    if (!reason) refuse(options, result, "the device does not open", "Check the device string.");
-    throw Fault{FaultCode::no_device, fmt::format("{}: {}", options.device, reason->what), options.where, reason->next};
-}
-
-void require(const PortOptions& options, int result, const std::string& what) {
-    if (result < 0) refuse(options, result, what, "Try another kind of port; the engine's stderr may say more.");
-}
 
 /// `set_up` for the NUMA node of the device; where that has no memory for it, for another one: slower, but it works.
 template <class SetUp>
@@ -146,7 +98,7 @@ DpdkPort::DpdkPort(PortOptions options, const std::function<void(std::span<std::
     try {
         probe();
         configure();
-        let_large_frames_in();
+        let_large_frames_in(id_, driver_, options_);
         make_pools(fill_buffer);
         start();
     } catch (...) {
@@ -170,7 +122,7 @@ void DpdkPort::probe() {
         }
     }
     rte_eth_dev_info info{};
-    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
+    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not report what it is");
     driver_ = info.driver_name;
     if (options_.receive_queues > info.max_rx_queues || options_.transmit_queues > info.max_tx_queues) {
         throw Fault{
@@ -194,7 +146,7 @@ void DpdkPort::probe() {
 
 void DpdkPort::configure() {
     rte_eth_dev_info info{};
-    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
+    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not report what it is");
     // Not asked of the device: a stamp in units of its own clock is none until that clock is held against ours, which
     // no port here has.
     hardware_stamps_ = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0 ? "unused" : "none";
@@ -230,45 +182,6 @@ std::uint16_t DpdkPort::all_transmit_queues() const noexcept {
 
 std::uint16_t DpdkPort::control_queue() const noexcept {
     return has_control_queue_ ? static_cast<std::uint16_t>(options_.transmit_queues) : std::uint16_t{0};
-}
-
-/// A port that has an MTU of its own is given one; an interface of the kernel keeps what its host gave it, and so must
-/// others be asked for.
-void DpdkPort::let_large_frames_in() const {
-    const std::size_t octets = std::max(options_.largest_receive_octets, options_.largest_transmit_octets);
-    if (const auto largest = largest_octets(driver_, options_.device); largest && octets > *largest) {
-        const char* const next = driver_ == "net_af_packet" ? "Raise framesz and blocksz of the device."
-                                 : driver_ == "net_memif"
-                                     ? "Raise bsize of the device, at both ends: a frame must fit into one buffer."
-                                     : "Use smaller frames, or another kind of port.";
-        refuse_frames(options_, octets, *largest - frame::ethernet_octets, next);
-    }
-    const std::string interface = interface_of(options_.device);
-    const bool is_of_kernel = !interface.empty() && driver_ != "net_tap";  // that makes its interface itself
-    // The kernel lets a frame be longer by one tag of 802.1Q, and no other.
-    const std::size_t tags = is_of_kernel && options_.tag_octets != frame::vlan_tag_octets ? 0 : options_.tag_octets;
-    if (octets <= frame::largest_usual_frame_size - frame::fcs_octets + tags) return;
-    const auto mtu = static_cast<std::uint16_t>(octets - frame::ethernet_octets - tags);
-    rte_eth_dev_info info{};
-    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
-    const auto take_at_most = [&](std::size_t largest_mtu, const std::string& next) {
-        if (mtu > largest_mtu) refuse_frames(options_, octets, largest_mtu + tags, next);
-    };
-    if (is_of_kernel) {
-        take_at_most(info.max_mtu, "Use smaller frames, or another kind of port.");
-        std::size_t kernel_mtu = mtu;
-        std::ifstream{"/sys/class/net/" + interface + "/mtu"} >> kernel_mtu;
-        take_at_most(
-            kernel_mtu,
-            fmt::format("Give the interface room for them, and its neighbours as well: ip link set dev {} mtu {}",
-                        interface, mtu));
-        return;
-    }
-    const int result = rte_eth_dev_set_mtu(id_, mtu);
-    if (result == 0 || (result == -ENOTSUP && !is_pci_device(options_.device))) return;
-    take_at_most(info.max_mtu, "Use smaller frames, or another port.");
-    refuse(options_, result, fmt::format("the device does not take an MTU of {}", mtu),
-           "Use smaller frames, or another port.");
 }
 
 void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer) {
@@ -330,7 +243,7 @@ void DpdkPort::start() {
     kernel_interface_ = interface_of(options_.device);
     flow_control_ = switch_flow_control_off(id_, options_.device, kernel_interface_);
     rte_eth_dev_info info{};
-    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not tell what it is");
+    require(options_, rte_eth_dev_info_get(id_, &info), "the device does not report what it is");
     counters_ = std::make_unique<DpdkCounters>(id_, kernel_interface_, rte_dev_name(info.device));
     const auto of_software = software_ring_frames(driver_, options_.device);
     transmit_ring_frames_ = of_software.value_or(transmit_descriptors);

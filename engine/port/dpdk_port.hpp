@@ -64,7 +64,7 @@ class DpdkPort {
     void wait_for_link();
     /// Of the medium; nothing for software ports, whose figure would mean nothing.
     [[nodiscard]] std::optional<double> line_rate_bps() const;
-    /// Of a NIC: the NUMA node that it is attached to; nothing if nobody knows, or if the port is software.
+    /// Of a NIC: the NUMA node that it is attached to; nothing if it is unknown, or if the port is software.
     [[nodiscard]] std::optional<unsigned> numa_node() const;
     /// Frames that the receive ring holds: how long the receiver may look away. 2^30 if the device waits for its
     /// reader.
@@ -73,7 +73,7 @@ class DpdkPort {
     /// is plausible.
     [[nodiscard]] const char* receive_ring_source() const noexcept { return receive_ring_source_; }
     /// Of Ethernet flow control, which would let a full ring stop the other side: "off", "on" (it cannot be switched
-    /// off), "none" (the port is software, and has none), or "unknown" (a NIC stands behind it, and its driver does not
+    /// off), "none" (the port is software, and has none), or "unknown" (there is a NIC behind it, whose driver does not
     /// say).
     [[nodiscard]] const char* flow_control() const noexcept { return flow_control_; }
     /// Whether the device stamps frames when they arrive: "none", or "unused": it could, and the engine takes its own
@@ -128,7 +128,6 @@ class DpdkPort {
     void configure();
     [[nodiscard]] std::uint16_t all_transmit_queues() const noexcept;
     [[nodiscard]] std::uint16_t control_queue() const noexcept;
-    void let_large_frames_in() const;
     void make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer);
     void start();
     void start_device() const;

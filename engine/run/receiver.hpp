@@ -7,12 +7,10 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <type_traits>
 
 #include "frame/connections.hpp"
 #include "frame/expectation.hpp"
@@ -23,8 +21,10 @@
 #include "frame/vlan.hpp"
 #include "pace/clock.hpp"
 #include "pace/schedule.hpp"
+#include "run/frame_ages.hpp"
 #include "run/overdue_frames.hpp"
 #include "run/receiver_expectation.hpp"
+#include "run/receiver_port.hpp"
 #include "run/ring_backlog.hpp"
 #include "tally/burst_runs.hpp"
 #include "tally/delay_burst.hpp"
@@ -35,25 +35,6 @@
 #include "tally/tally.hpp"
 
 namespace evenhand::run {
-
-/// Where frames come from. Received frames belong to the receiver until release(), or until post_answer() passes one
-/// on.
-template <class P>
-concept RxPort = requires(P port, unsigned queue, typename P::Frame** frames, typename P::Frame* frame, unsigned n) {
-    { port.receive(queue, frames, n) } noexcept -> std::same_as<unsigned>;
-    { P::octets(frame) } noexcept -> std::same_as<std::byte*>;
-    { P::length(frame) } noexcept -> std::same_as<std::size_t>;
-    { P::room(frame) } noexcept -> std::same_as<std::size_t>;  // octets that the buffer can hold
-    { P::set_length(frame, std::size_t{}) } noexcept;
-    { port.release(frames, n) } noexcept;
-    { port.post_answer(frame) } noexcept;  // to be sent by the worker that owns the port's first transmit queue
-};
-
-/// Answers neighbours in place. Returns the octets of the answer, or 0 if there is none.
-template <class R>
-concept NeighborAnswerer = requires(R responder, std::span<std::byte> frame, std::size_t octets) {
-    { responder.answer(frame, octets) } noexcept -> std::same_as<std::size_t>;
-};
 
 /// One receive queue of one port. turn() never waits.
 template <RxPort Port, NeighborAnswerer Responder>
@@ -191,7 +172,7 @@ class Receiver {
         const tally::BurstRuns times{found.new_time, first, end};
         bool is_odd = expectation_->delays != nullptr || !expectation_->share.is_whole() ||
                       is_after(now, expectation_->residual_end);
-        const Ages ages = ages_at(now);
+        const FrameAges ages = ages_at(now);
         times.for_each([&](unsigned from, unsigned)
                            __attribute__((always_inline)) { is_odd |= ages.is_of_another_time(found.times[from]); });
         tally::DelayBurst delays{&tally_->delay_by_slice, &tally_->latency, slice_};
@@ -259,7 +240,7 @@ class Receiver {
         if (!expectation_->share.has(tag.sequence)) [[unlikely]] {
             ++tally_->strayed_frames;
         } else if (ages_at(now).is_of_another_time(tag.time_ticks)) [[unlikely]] {
-            note_wrong_time(now, tag.time_ticks);
+            note_wrong_time(*tally_, now, expectation_->start, tag.time_ticks);
         } else if (const std::uint64_t place = expectation_->share.place(tag.sequence); place >= map_->frames())
             [[unlikely]] {
             ++tally_->corrupted_frames;
@@ -295,33 +276,8 @@ class Receiver {
         return difference > frame::time_mask / 2 ? 0 : difference;
     }
 
-    /// Sent before this trial, or later than now: another run's frame, or no frame of ours at all. Its number says
-    /// nothing then.
-    struct Ages {
-        Ticks latest;  // that a frame can have been sent
-        Ticks most;    // by which it can have been sent earlier
-
-        [[nodiscard]] bool is_of_another_time(Ticks sent) const noexcept {
-            return ((latest - sent) & frame::time_mask) > most;
-        }
-    };
-    [[nodiscard]] Ages ages_at(Ticks now) const noexcept {
-        const Ticks skew = expectation_->clock_skew;
-        const Ticks since_start = is_after(now, expectation_->start) ? now - expectation_->start : 0;
-        return {.latest = now + skew, .most = since_start + 2 * skew};
-    }
-
-    /// The counters of two CPUs may differ by more than is allowed for; how much it is then, this tells.
-    void note_wrong_time(Ticks now, Ticks sent) noexcept {
-        tally::ReceiverTally& t = *tally_;
-        ++t.wrong_time_frames;
-        const Ticks ahead = (sent - now) & frame::time_mask;
-        const Ticks before_start = (expectation_->start - sent) & frame::time_mask;
-        if (ahead <= frame::time_mask / 2) {
-            t.max_ahead = std::max(t.max_ahead, ahead);
-        } else if (before_start <= frame::time_mask / 2) {
-            t.max_before_start = std::max(t.max_before_start, before_start);
-        }
+    [[nodiscard]] FrameAges ages_at(Ticks now) const noexcept {
+        return FrameAges::at(now, expectation_->start, expectation_->clock_skew);
     }
 
     /// The map has given the frame up, or is not yet there.
@@ -336,23 +292,11 @@ class Receiver {
     }
 
     template <FrameExpectation Frames>
-    [[nodiscard]] const Frames& expected() const noexcept {
-        if constexpr (std::is_same_v<Frames, frame::MixExpectation>)
-            return *expectation_->mix;
-        else if constexpr (std::is_same_v<Frames, frame::TranslationExpectation>)
-            return *expectation_->translation;
-        else if constexpr (std::is_same_v<Frames, frame::ConnectionExpectation>)
-            return *expectation_->connections;
-        else
-            return expectation_->frames;
-    }
-
-    template <FrameExpectation Frames>
     void count_test_frame(const std::byte* octets, std::size_t length, const frame::FirstLook& look,
                           Ticks now) noexcept {
         tally::ReceiverTally& t = *tally_;
         const frame::Tag& tag = look.tag;
-        const Frames& expected = this->template expected<Frames>();
+        const Frames& expected = expectation_->template of<Frames>();
         const std::size_t frame_class = expected.class_of(tag.sequence);
         const std::uint64_t place = expectation_->share.place(tag.sequence);
         if (tag.trial != expectation_->trial) {
@@ -360,7 +304,7 @@ class Receiver {
         } else if (!expectation_->share.has(tag.sequence)) [[unlikely]] {
             ++t.strayed_frames;
         } else if (ages_at(now).is_of_another_time(tag.time_ticks)) [[unlikely]] {
-            note_wrong_time(now, tag.time_ticks);
+            note_wrong_time(*tally_, now, expectation_->start, tag.time_ticks);
         } else if (tag.direction != expectation_->direction) {
             ++t.foreign_frames;
         } else if (length != expected.frame_octets(frame_class)) {
@@ -406,7 +350,7 @@ class Receiver {
             if (t.received_frames++ == 0) [[unlikely]]
                 t.first_hop_limit = frame::hop_limit_of(octets, version);
             if constexpr (Frames::has_classes) ++t.received_of_class[frame_class];
-            if constexpr (LearningExpectation<Frames>) this->template expected<Frames>().learn(octets, tag.sequence);
+            if constexpr (LearningExpectation<Frames>) expectation_->template of<Frames>().learn(octets, tag.sequence);
             std::uint64_t& next = t.next_in_order[tag.stream];
             if (tag.sequence < next) {
                 ++t.reordered_frames;

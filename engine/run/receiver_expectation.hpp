@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "frame/connections.hpp"
 #include "frame/expectation.hpp"
@@ -72,6 +73,19 @@ struct Expectation {
     const frame::TranslationExpectation* translation = nullptr;
     /// Where it keeps state: the same.
     const frame::ConnectionExpectation* connections = nullptr;
+
+    /// The part that the loop which was chosen for the trial is compiled for.
+    template <FrameExpectation Frames>
+    [[nodiscard]] const Frames& of() const noexcept {
+        if constexpr (std::is_same_v<Frames, frame::MixExpectation>)
+            return *mix;
+        else if constexpr (std::is_same_v<Frames, frame::TranslationExpectation>)
+            return *translation;
+        else if constexpr (std::is_same_v<Frames, frame::ConnectionExpectation>)
+            return *connections;
+        else
+            return frames;
+    }
 };
 
 }  // namespace evenhand::run

@@ -296,7 +296,7 @@ void Tester::check_rate(plan::Direction direction, double rate_fps, const frame:
     const auto octets = traffic.period_octets(tags(from).octets(), tags(to).octets());
     const auto limit = rate_limit({line_rate_bps(from), line_rate_bps(to)}, octets, ticks_per_second());
     if (rate_fps > limit.fps) {
-        const auto what = limit.is_of_line ? "the line carries" : "can be told apart by this CPU's clock";
+        const auto what = limit.is_of_line ? "the line carries" : "this CPU's clock can distinguish";
         throw Fault{FaultCode::bad_rate,
                     fmt::format("{:.0f} fps are more than the {:.0f} fps that {}", rate_fps, limit.fps, what), where,
                     octets.frames == 1
@@ -319,7 +319,7 @@ void Tester::check_ports() const {
                                 "back by the kernel",
                                 device.substr(0, device.find(','))),
                     fmt::format("ports.{}.device", name_of(side)),
-                    "Put it back (a NIC has to be bound again), then start anew. The kernel waits until this tester "
+                    "Put it back (a NIC has to be bound again), then start again. The kernel waits until this tester "
                     "has closed it."};
     }
 }

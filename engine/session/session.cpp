@@ -141,7 +141,7 @@ void Session::serve_line(const std::string& line) {
     try {
         const auto request = contract::read_request(line);
         if (channel_.is_stopped() && takes_time(request.body)) {
-            throw Fault{FaultCode::stopped, "not begun: a stop request waits behind it, or the client is gone", "",
+            throw Fault{FaultCode::stopped, "not started: a stop request waits behind it, or the client is gone", "",
                         "Send it again after the stop."};
         }
         reply = std::visit([&](const auto& body) { return answer(request.id, body); }, request.body);

@@ -22,7 +22,7 @@ bool is_count(std::uint64_t value) noexcept {
 
 PortChange change_of(const PortCounters& before, const PortCounters& after) {
     PortChange change;
-    if (!before.is_read || !after.is_read) change.problem = "the driver did not tell them";
+    if (!before.is_read || !after.is_read) change.problem = "the driver did not report them";
     const auto of = [&](const char* name, std::uint64_t PortCounters::* counter) -> std::uint64_t {
         if (is_read(before.*counter, after.*counter)) return after.*counter - before.*counter;
         if (!change.problem)

@@ -88,11 +88,11 @@ void check_shares(const std::vector<TrialPart>& parts, bool is_complete) {
             refuse(fmt::format("stream {} is {}'s and another tester's", share.first, name),
                    "Give each stream to one tester.");
         if (is_complete && share.first > next)
-            refuse(fmt::format("nobody has streams {} to {}", next, share.first - 1), "Judge the results of all.");
+            refuse(fmt::format("no engine has streams {} to {}", next, share.first - 1), "Judge the results of all.");
         next = share.first + share.streams;
     }
     if (is_complete && next != stride)
-        refuse(fmt::format("nobody has streams {} to {}", next, stride - 1), "Judge the results of all.");
+        refuse(fmt::format("no engine has streams {} to {}", next, stride - 1), "Judge the results of all.");
 }
 
 std::uint64_t sum_of_counters(std::uint64_t a, std::uint64_t b) {

@@ -90,7 +90,7 @@ TEST_CASE("a refusal names the key and what it may be") {
     CHECK(port::refuse_device("net_null0,size=big")->what ==
           "size=\"big\": size of net_null is a whole number of at most 9 digits");
     CHECK(port::refuse_device("net_af_packet_left")->what == "net_af_packet_left lacks iface");
-    CHECK(port::refuse_device("net_tap0,remote=eth0")->what == "\"remote\" is no key of net_tap that is allowed");
+    CHECK(port::refuse_device("net_tap0,remote=eth0")->what == "\"remote\" is not an allowed key of net_tap");
     CHECK(port::refuse_eal_arguments(std::vector<std::string>{"--vdev=net_null9"})->what.find("--vdev=net_null9") !=
           std::string::npos);
 }
@@ -291,19 +291,20 @@ TEST_CASE("a memif without another end says who is missing, and what to do") {
         "Start the other end first: `evenhand router`, or the DUT with role=server. If the DUT has role=client, this "
         "end needs role=server.";
     const std::string file = "net_memif0,socket-abstract=no,id=3,socket=";
-    says(port::explain_memif(file + path), "nobody listens on " + path + " for id 3: there is no such socket", next);
+    says(port::explain_memif(file + path), "no other end listens on " + path + " for id 3: there is no such socket",
+         next);
     says(port::explain_memif(file + path + "/x,role=client"),
-         "nobody listens on " + path + "/x for id 3: there is no folder " + path, next);
+         "no other end listens on " + path + "/x for id 3: there is no folder " + path, next);
     write(path, "");
-    says(port::explain_memif(file + path + ",role=client"), "nobody listens on " + path + " for id 3", next);
+    says(port::explain_memif(file + path + ",role=client"), "no other end listens on " + path + " for id 3", next);
     says(port::explain_memif("net_memif0,socket=" + (folder / "none")),
-         "nobody listens on " + (folder / "none") + " for id 0", next);
-    says(port::explain_memif("net_memif0"), "nobody listens on /run/memif.sock for id 0", next);
-    says(port::explain_memif(file + path + ",role=server"), "nobody has connected to " + path,
+         "no other end listens on " + (folder / "none") + " for id 0", next);
+    says(port::explain_memif("net_memif0"), "no other end listens on /run/memif.sock for id 0", next);
+    says(port::explain_memif(file + path + ",role=server"), "no other end has connected to " + path,
          "Start the DUT: its end needs role=client, id=3 and this socket. If the DUT has role=server, this end needs "
          "role=client.");
     says(port::explain_memif(file + path + "/x,role=server"),
-         "nobody can connect to " + path + "/x: there is no folder " + path,
+         "no other end can connect to " + path + "/x: there is no folder " + path,
          "Make the folder, or name a socket in one that is there.");
 }
 

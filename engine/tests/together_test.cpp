@@ -219,11 +219,11 @@ TEST_CASE("shares that overlap or are missing, and parts of different trials, ar
     auto r = request();
     SUBCASE("missing at the end") {
         r.parts.pop_back();
-        CHECK(fault_of(r)->what_text == "nobody has streams 1 to 1");
+        CHECK(fault_of(r)->what_text == "no engine has streams 1 to 1");
     }
     SUBCASE("missing at the begin") {
         r.parts.erase(r.parts.begin());
-        CHECK(fault_of(r)->what_text == "nobody has streams 0 to 0");
+        CHECK(fault_of(r)->what_text == "no engine has streams 0 to 0");
     }
     SUBCASE("twice") {
         r.parts[1].result.share->first = 0;

@@ -52,7 +52,7 @@ PortConfig read_port(ObjectReader r) {
         for (const auto& value : r.array("vlan")) {
             if (!value.is_number_unsigned() || value.get<std::uint64_t>() < 1 ||
                 value.get<std::uint64_t>() > frame::largest_vlan) {
-                r.refuse("vlan", fmt::format("{} is no VLAN", value.dump()),
+                r.refuse("vlan", fmt::format("{} is not a VLAN", value.dump()),
                          fmt::format("Use 1 to {}.", frame::largest_vlan));
             }
             port.vlans.push_back(value.get<std::uint16_t>());
@@ -96,7 +96,7 @@ ModelConfig read_model(ObjectReader r) {
     if (r.has("table")) {
         for (const auto& value : r.array("table")) {
             if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= model.elements.count) {
-                r.refuse("table", fmt::format("{} is no element", value.dump()),
+                r.refuse("table", fmt::format("{} is not an element", value.dump()),
                          fmt::format("Use element numbers below {}.", model.elements.count));
             }
             model.spread.table.push_back(value.get<std::uint16_t>());
@@ -151,7 +151,7 @@ DefectOptions read_defects(ObjectReader r) {
         if (kind.has("at")) {
             for (const auto& value : kind.array("at")) {
                 if (!value.is_number_unsigned())
-                    kind.refuse("at", fmt::format("{} is no frame number", value.dump()),
+                    kind.refuse("at", fmt::format("{} is not a frame number", value.dump()),
                                 "Count forwarded frames from 0.");
                 defects.at[i].push_back(value.get<std::uint64_t>());
             }
@@ -263,7 +263,7 @@ RouterConfig read_config(std::string_view text) {
     if (r.has("translation")) config.translation = read_translation(r.object("translation"));
     if (r.has("nat")) {
         if (config.translation)
-            r.refuse("nat", "it is there besides translation",
+            r.refuse("nat", "it is given together with translation",
                      "Leave one of them out: a router translates in one way.");
         config.nat = read_nat(r.object("nat"));
     }

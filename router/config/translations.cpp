@@ -60,7 +60,7 @@ void read_nat_defects(ObjectReader& r, NatOptions& options) {
     if (r.has("other_address_every")) options.other_address_every = r.whole("other_address_every", 0, most);
     if (r.has("wrong_checksum_every")) options.wrong_checksum_every = r.whole("wrong_checksum_every", 0, most);
     if (options.other_address_every != 0 && options.pool.first == 0)
-        r.refuse("other_address_every", "no address stands before the first of the pool",
+        r.refuse("other_address_every", "there is no address before the first of the pool",
                  "Begin the pool with a larger one.");
 }
 

@@ -18,8 +18,10 @@
 #include "forward/arrival_times.hpp"
 #include "forward/counters.hpp"
 #include "forward/departures.hpp"
+#include "forward/forward_options.hpp"
 #include "forward/nat.hpp"
 #include "forward/packet.hpp"
+#include "forward/stalls.hpp"
 #include "forward/translation.hpp"
 #include "local/answerer.hpp"
 #include "local/question.hpp"
@@ -28,34 +30,6 @@
 #include "tables/route_table.hpp"
 
 namespace evenhand::router {
-
-/// The modelled elements; without them the router forwards as fast as it can.
-struct ElementModel {
-    Spread spread;
-    Elements elements;
-    NeighborCost neighbor_cost;
-};
-
-struct ForwardOptions {
-    Ticks extra_delay = 0;               // of each forwarded frame, besides its element's
-    Ticks longer_delay = 0;              // of each longer_every-th admitted frame, besides
-    std::uint64_t longer_every = 0;      // 0: of none
-    Ticks stall_every = 0;               // 0: never; at the end of each such span nothing leaves for stall_for
-    Ticks stall_for = 0;                 // less than stall_every
-    std::size_t stall_queue_frames = 0;  // of each side that wait for the end of a stall; more are lost
-    Ticks late_after = 0;                // a frame that leaves later than this after its time is late
-    std::size_t waiting_frames = 65536;  // that can wait for their departure
-    Ticks horizon = 0;                   // no frame waits longer
-    Ticks ticks_per_second = 1;
-};
-
-/// What a pair of interfaces has for itself: a virtual router between them. All that it names outlives the forwarder.
-struct VirtualRouter {
-    std::span<const Interface, 2> interfaces;
-    const RouteTable* routes;
-    NeighborTable* neighbors;
-    LocalAnswerer* local;
-};
 
 /// One worker's router between the two ports of each pair, whose elements work for all pairs. Its model is in the time
 /// at which frames came (arrival_times.hpp), not in that at which they were looked at: a busy host delays frames, but
@@ -81,7 +55,7 @@ class Forwarder {
           departures_{ports, std::move(defects), options.ticks_per_second / 100, counters_},
           calendar_{options.waiting_frames, options.horizon, 0},
           start_{start},
-          times_{options.ticks_per_second, model_.has_value() || options.stall_every != 0} {}
+          times_{options.ticks_per_second, model_.has_value() || options.stalls.every != 0} {}
 
     /// Never waits. `clock` never goes back, but may pass 2^64.
     void turn(Ticks clock) noexcept {
@@ -277,7 +251,7 @@ class Forwarder {
         }
         if (translates_ && !translate(frame, in, packet, arrival, crossing)) return;
         write_macs(Port::octets(frame), mac, interface_of(out).mac);
-        if (options_.stall_every != 0 && !outlast_stall(in, arrival, departure)) {
+        if (!stalls_.outlast(in, arrival, departure)) {
             drop(frame, in, counters_.interfaces[in].stalled_frames);
             return;
         }
@@ -301,21 +275,6 @@ class Forwarder {
         if (!nat_) ++counters_.interfaces[in].malformed_frames;
         ports_[in]->release(&frame, 1);
         return false;
-    }
-
-    /// What comes in a stall leaves when it ends, or is lost if too many wait already.
-    [[nodiscard]] bool outlast_stall(unsigned in, Ticks arrival, Ticks& departure) noexcept {
-        const Ticks number = arrival / options_.stall_every;
-        const Ticks end = (number + 1) * options_.stall_every;
-        if (end - arrival > options_.stall_for) return true;
-        if (stall_number_[in] != number) {
-            stall_number_[in] = number;
-            stalled_[in] = 0;
-        }
-        if (stalled_[in] == options_.stall_queue_frames) return false;
-        ++stalled_[in];
-        departure = std::max(departure, end);
-        return true;
     }
 
     /// To the router itself. What was waiting for the neighbour that spoke goes on.
@@ -416,12 +375,11 @@ class Forwarder {
     Leave leave_{this};
     Ticks start_;  // by the clock; all other times are since then
     ArrivalTimes times_;
+    Stalls stalls_{options_.stalls};
     Ticks last_arrival_ = 0;
     Ticks now_ = 0;
     Ticks next_timers_ = 0;
     std::uint64_t admitted_ = 0;
-    std::array<Ticks, most_interfaces> stall_number_{};  // by port: the stall that stalled_ is of
-    std::array<std::size_t, most_interfaces> stalled_{};
     std::vector<std::array<Frame*, ArrivalTimes::most_after_absence>> arrivals_{ports_.size()};  // by port
 };
 

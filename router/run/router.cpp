@@ -76,10 +76,10 @@ Router::Router(const RouterConfig& config)
     options.longer_every = config.longer_delay.every;
     options.longer_delay = to_ticks(config.longer_delay.us, context_.ticks_per_second);
     constexpr double us_per_ms = 1e3;
-    options.stall_every = to_ticks(config.stall.every_ms * us_per_ms, context_.ticks_per_second);
-    options.stall_for = to_ticks(config.stall.for_ms * us_per_ms, context_.ticks_per_second);
-    options.stall_queue_frames = config.stall.queue_frames;
-    options.horizon = options.extra_delay + options.longer_delay + options.stall_for;
+    options.stalls.every = to_ticks(config.stall.every_ms * us_per_ms, context_.ticks_per_second);
+    options.stalls.length = to_ticks(config.stall.for_ms * us_per_ms, context_.ticks_per_second);
+    options.stalls.queue_frames = config.stall.queue_frames;
+    options.horizon = options.extra_delay + options.longer_delay + options.stalls.length;
     std::optional<ElementModel> model;
     if (config.model) {
         ElementOptions elements = config.model->elements;

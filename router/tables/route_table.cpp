@@ -119,7 +119,7 @@ std::vector<RouteEntry> routes_of(std::span<const Interface> interfaces) {
             if (!is_unicast(address) || is_broadcast(address, length) || length == 0 || length > bits) {
                 throw Fault{
                     FaultCode::bad_request,
-                    fmt::format("{}/{} of interface {} is no address of a host", plan::to_string(address), length,
+                    fmt::format("{}/{} of interface {} is not an address of a host", plan::to_string(address), length,
                                 interface.number),
                     "interfaces",
                     fmt::format(

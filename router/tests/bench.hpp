@@ -111,7 +111,7 @@ class Bench {
                                                 ForwardOptions options, const std::optional<NatOptions>& nat) {
         options.late_after = 100 * us;
         options.waiting_frames = 8192;
-        options.horizon = options.extra_delay + options.longer_delay + options.stall_for;
+        options.horizon = options.extra_delay + options.longer_delay + options.stalls.length;
         options.ticks_per_second = second;
         if (model) options.horizon += model->elements.longest_stay();
         std::vector<MemoryPort*> ports;

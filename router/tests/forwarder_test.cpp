@@ -277,7 +277,7 @@ TEST_CASE("every n-th frame takes longer by as much as was said, and no other") 
 }
 
 TEST_CASE("in a stall nothing leaves, so many frames as were said wait for its end, and the others are lost") {
-    Bench bench{{.stall_every = second / 10, .stall_for = 20'000 * us, .stall_queue_frames = 5}};
+    Bench bench{{.stalls = {.every = second / 10, .length = 20'000 * us, .queue_frames = 5}}};
     bench.introduce();
     const auto frames = test_frames<IpVersion::v6>(tests::gateway_v6(1), plan::Direction::forward, 200);
     std::vector<Ticks> came;  // since the router began, when a frame came out

@@ -215,11 +215,15 @@ TEST_CASE("addresses of interfaces that contradict each other are refused") {
     CHECK(fault_of({interface_of(0, {{ip("2001:2::1"), 64}}), interface_of(1, {{ip("2001:2::1"), 64}})}) ==
           "interfaces 0 and 1 both have 2001:2::1/128");
     CHECK(fault_of({interface_of(0, {{ip("10.0.0.255"), 24}})}) ==
-          "10.0.0.255/24 of interface 0 is no address of a host");
-    CHECK(fault_of({interface_of(0, {{ip("10.0.0.0"), 24}})}) == "10.0.0.0/24 of interface 0 is no address of a host");
-    CHECK(fault_of({interface_of(0, {{ip("ff02::1"), 64}})}) == "ff02::1/64 of interface 0 is no address of a host");
-    CHECK(fault_of({interface_of(0, {{ip("10.0.0.1"), 0}})}) == "10.0.0.1/0 of interface 0 is no address of a host");
-    CHECK(fault_of({interface_of(0, {{ip("10.0.0.1"), 33}})}) == "10.0.0.1/33 of interface 0 is no address of a host");
+          "10.0.0.255/24 of interface 0 is not an address of a host");
+    CHECK(fault_of({interface_of(0, {{ip("10.0.0.0"), 24}})}) ==
+          "10.0.0.0/24 of interface 0 is not an address of a host");
+    CHECK(fault_of({interface_of(0, {{ip("ff02::1"), 64}})}) ==
+          "ff02::1/64 of interface 0 is not an address of a host");
+    CHECK(fault_of({interface_of(0, {{ip("10.0.0.1"), 0}})}) ==
+          "10.0.0.1/0 of interface 0 is not an address of a host");
+    CHECK(fault_of({interface_of(0, {{ip("10.0.0.1"), 33}})}) ==
+          "10.0.0.1/33 of interface 0 is not an address of a host");
     CHECK(fault_of({interface_of(0, {{ip("10.0.255.255"), 8}, {ip("10.0.0.1"), 16}})}) ==
           "10.0.255.255 of interface 0 is also the broadcast address of one of its networks");
 }

@@ -318,7 +318,7 @@ def test_a_port_that_does_not_open_is_told_in_the_one_document(
     ended = evenhand(*line)
     assert ended.code == 3
     document = fits(ended.json)
-    assert f"nobody listens on {socket} for id 0: there is no folder" in document["error"]["what"]
+    assert f"no other end listens on {socket} for id 0: there is no folder" in document["error"]["what"]
     assert document["error"]["next"].startswith("Start the other end first: `evenhand router`, or the DUT")
     assert document["testbed"]["ports"] == {
         "left": {"device": device.format(n=0), "error": document["error"]},

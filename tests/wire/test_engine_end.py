@@ -118,7 +118,7 @@ def test_a_stop_ends_what_runs_and_what_waits_before_it(kind: str) -> None:
         assert answers[2]["fault"] == {
             "code": "stopped",
             "kind": "bad_request",
-            "what": "not begun: a stop request waits behind it, or the client is gone",
+            "what": "not started: a stop request waits behind it, or the client is gone",
             "where": "",
             "next": "Send it again after the stop.",
         }

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 5: what the receiver asks of a port and of the responder to neighbours.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+
+namespace evenhand::run {
+
+/// Where frames come from. Received frames belong to the receiver until release(), or until post_answer() passes one
+/// on.
+template <class P>
+concept RxPort = requires(P port, unsigned queue, typename P::Frame** frames, typename P::Frame* frame, unsigned n) {
+    { port.receive(queue, frames, n) } noexcept -> std::same_as<unsigned>;
+    { P::octets(frame) } noexcept -> std::same_as<std::byte*>;
+    { P::length(frame) } noexcept -> std::same_as<std::size_t>;
+    { P::room(frame) } noexcept -> std::same_as<std::size_t>;  // octets that the buffer can hold
+    { P::set_length(frame, std::size_t{}) } noexcept;
+    { port.release(frames, n) } noexcept;
+    { port.post_answer(frame) } noexcept;  // to be sent by the worker that owns the port's first transmit queue
+};
+
+/// Answers neighbours in place. Returns the octets of the answer, or 0 if there is none.
+template <class R>
+concept NeighborAnswerer = requires(R responder, std::span<std::byte> frame, std::size_t octets) {
+    { responder.answer(frame, octets) } noexcept -> std::same_as<std::size_t>;
+};
+
+}  // namespace evenhand::run

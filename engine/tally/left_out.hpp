@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 6, tally: frames that have no part in the delays, because the tester sent them late.
+#pragma once
+
+#include <vector>
+
+#include "tally/result.hpp"
+
+namespace evenhand::tally {
+
+/// INVALID if so many frames of the sample are missing that it is another sample. For a trial of several testers: the
+/// whole, since each has sent a part of the sample.
+void judge_left_out(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons);
+
+/// A note of how many are missing, if they are few enough.
+void note_left_out(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes);
+
+}  // namespace evenhand::tally
