@@ -23,9 +23,8 @@ from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_
 from evenhand.plan import AddressPlan
 from evenhand.procedure.ceiling import expected_parts, expected_s
 from evenhand.procedure.expected_time import ExpectedTime
-from evenhand.rig import Setup, read_setup
+from evenhand.rig import Setup, check_rate, read_setup
 from evenhand.rig.host import HostSurvey, Part
-from evenhand.rig.testbed import check_rate
 from evenhand.spec.frames import FramesOption, read_frames
 from evenhand.spec.limits import LimitOptions
 from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions

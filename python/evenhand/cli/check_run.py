@@ -50,11 +50,11 @@ from evenhand.report.check import (
     unreached_line,
 )
 from evenhand.report.trial import describe_clock_offsets
-from evenhand.rig import Setup, looped_setup
+from evenhand.rig import Setup, TestbedEngine, Tester, looped_setup
 from evenhand.rig.host import HostSurvey, survey_host
 from evenhand.rig.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
 from evenhand.rig.host.programs import busiest_programs, read_process_times
-from evenhand.rig.testbed import TestbedEngine, Tester, lay_out_workers
+from evenhand.rig.testbed import lay_out_workers
 from evenhand.trial import EngineSession, Watch, find_engine, read_clock_offsets, watch
 
 SCHEMA = 1

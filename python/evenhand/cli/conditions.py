@@ -20,8 +20,7 @@ from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.engines import EnginesOf
 from evenhand.procedure.expected_time import ExpectedTime, learning_s
 from evenhand.procedure.limits import LIMIT_SET, OF_HOST
-from evenhand.rig import Setup, read_setup
-from evenhand.rig.testbed import check_rate
+from evenhand.rig import Setup, check_rate, read_setup
 from evenhand.run import RunStore
 from evenhand.spec.established import EstablishedOptions
 from evenhand.spec.learning import LearningOptions

@@ -26,8 +26,7 @@ from evenhand.report.suite import (
     suite_lines,
     suite_table,
 )
-from evenhand.rig import make_lab_setup
-from evenhand.rig.host.facts import read_host_facts, read_versions
+from evenhand.rig import make_lab_setup, read_host_facts, read_versions
 from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.search import TesterCeiling, ThroughputResult, find_tester_ceiling
 from evenhand.spec.point import Point

@@ -21,8 +21,7 @@ from evenhand.cli.throughput_source import read_throughput
 from evenhand.plan import FrameSize
 from evenhand.procedure import Repetitions
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
-from evenhand.rig.setup import Setup
-from evenhand.rig.testbed import TestbedLimits
+from evenhand.rig import Setup, TestbedLimits
 from evenhand.spec.frames import FRAME_SIZE_OPTIONS, read_sizes_of
 from evenhand.spec.limits import RetryOptions
 

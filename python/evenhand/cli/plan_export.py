@@ -122,7 +122,7 @@ def export_plan(
 
 def _macs(path: Path) -> dict[SideName, PortMacs]:
     """MACs of the ports whose own MAC is in the file."""
-    from evenhand.rig.testbed import read_testbed  # takes longer to load than the rest
+    from evenhand.rig import read_testbed  # takes longer to load than the rest
 
     ports = read_testbed(path).ports
     return {

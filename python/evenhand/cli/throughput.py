@@ -15,7 +15,7 @@ from evenhand.procedure import Conditions, SinglePair
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.throughput import ThroughputOptions, too_few
 from evenhand.report.mlr import search_lines, search_tables
-from evenhand.rig.testbed import TestbedLimits
+from evenhand.rig import TestbedLimits
 from evenhand.search import Role
 from evenhand.spec.frames import FrameSizesOption, read_frame_sizes
 from evenhand.spec.limits import RetryOptions

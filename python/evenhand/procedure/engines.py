@@ -29,7 +29,7 @@ class EnginesOf:
         """HostError if there is no engine here, or no ssh. Starts nothing."""
         self._setup = setup
         self._engines = setup.testbed.engine
-        self._commands = setup.engine_commands(engine) if self._engines else [setup.engine_command(engine)]
+        self._commands = setup.engine_commands(engine)
 
     @property
     def cpus_here(self) -> list[int]:

@@ -248,7 +248,7 @@ def open_tester(
             theoretical_fps=theoretical_fps(streams, rates_bps),
             host_macs=host_macs,
             macs=_macs_of(opened, resolved),
-            dut=_dut_facts(setup, inside),
+            dut=setup.stated_facts(inside),
             vlans={side: port.vlan for side, port in setup.testbed.ports.items()},
         )
         yield OpenTester(
@@ -264,11 +264,6 @@ def open_tester(
             unreached=unreached,
             reopen=reopen if isinstance(session, EngineSession) else None,
         )
-
-
-def _dut_facts(setup: Setup, inside: Inside | None) -> dict[str, str | None] | None:
-    written = setup.dut_facts
-    return written if written is None or inside is None else rig.with_facts(written, inside.facts)
 
 
 def _macs_of(opened: dict[str, Any], resolved: dict[str, Any]) -> dict[SideName, PortMacs]:

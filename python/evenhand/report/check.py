@@ -17,9 +17,7 @@ from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_line_rate, format_rate, format_ratio
 from evenhand.procedure import DUT_WAY, CableState, CableTest, CeilingEntry
 from evenhand.report.trials import VERDICT_STYLES
-from evenhand.rig.host import HostSurvey, State
-from evenhand.rig.host.finding import Part
-from evenhand.rig.host.ports import PortFacts
+from evenhand.rig import HostSurvey, Part, PortFacts, State
 from evenhand.trial import Limits
 
 STATE_STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.MISSING: "red", State.UNKNOWN: "dim"}

@@ -311,7 +311,7 @@ def check_fit(bed: Bed, points: Iterable[Point], reference: Reference | None) ->
             next_step=(f"Start that worker with {REFERENCE}, or remove [reference] from the campaign file."),
         )
     with _of_worker(bed):
-        rig.check_demands(lambda: demands_of(points))
+        rig.check(lambda: demands_of(points), is_begun=True)
 
 
 def describe_repetition(event: RepetitionEnded) -> str:
