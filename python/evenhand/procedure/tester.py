@@ -37,7 +37,6 @@ from evenhand.trial import (
     RFC_WAITS,
     DelayWish,
     EngineMeasurer,
-    EngineSession,
     Limits,
     Load,
     LoadMeasurer,
@@ -80,7 +79,7 @@ class OpenTester:
     """Why there is no `inside` although the testbed says how; only where `open_tester` was allowed to go on
     without."""
     reopen: Callable[[], None] | None = None
-    """Starts the engine again, which opens the ports anew; None where several engines measure."""
+    """Starts the tester again, which opens the ports anew; None if it cannot (`TesterSession.can_reopen`)."""
 
     @property
     def versions(self) -> dict[str, str]:
@@ -230,7 +229,6 @@ def open_tester(
 
         def reopen() -> None:
             # A new process: net_af_xdp does not open an interface twice in one.
-            assert isinstance(session, EngineSession)
             with _running_on(allowed):
                 session.restart()
             open_ports()
@@ -262,7 +260,7 @@ def open_tester(
             unresolved=unresolved,
             inside=inside,
             unreached=unreached,
-            reopen=reopen if isinstance(session, EngineSession) else None,
+            reopen=reopen if session.can_reopen else None,
         )
 
 
