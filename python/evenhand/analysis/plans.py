@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from evenhand.base.errors import PlanError, RequestError
-from evenhand.plan import SIDES, AddressPlan, UdpRange, find_topology, make_plan
+from evenhand.base.errors import RequestError
+from evenhand.plan import SIDES, AddressPlan, find_topology
 from evenhand.run.campaign_record import PointRecord
-from evenhand.spec.plan import build_plan
+from evenhand.spec.plan import build_plan, plan_of_document
 from evenhand.spec.point import Point
 
 
@@ -42,19 +42,9 @@ def known_plan(record: PointRecord) -> AddressPlan | None:
 def second_of_mix(versions: Mapping[str, Any]) -> AddressPlan | None:
     """The second plan of a mix, as the set-up of a search has it. None if what is made is not the one that
     was sent."""
-    with suppress(PlanError, LookupError, TypeError, ValueError, AttributeError):
+    with suppress(RequestError, LookupError, TypeError, ValueError, AttributeError):
         other = versions["other_plan"]
-        hosts = [other[side]["hosts"] for side in SIDES]
-        networks = [each["network"]["count"] for each in hosts if "network" in each]
-        ports = other["udp_ports"]
-        made = make_plan(
-            other["name"],
-            (hosts[0]["host"]["count"], hosts[1]["host"]["count"]),
-            networks=(networks[0], networks[1]) if networks else None,
-            host_mode=hosts[0]["host"]["mode"],
-            source_ports=UdpRange(**ports["source"]),
-            destination_ports=UdpRange(**ports["destination"]),
-        )
+        made = plan_of_document(other)
         if made.to_document() | {"name": made.title} == other and len(versions["share"]) == len(SIDES):
             return made
     return None
