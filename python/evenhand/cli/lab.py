@@ -13,7 +13,13 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import JsonOption, err, out, write_json
-from evenhand.cli.nat_options import NatPortsOption, TranslatorProgram, read_nat_ports, read_translator
+from evenhand.cli.nat_options import (
+    NatPortsOption,
+    TranslatorOption,
+    TranslatorProgram,
+    read_nat_ports,
+    read_translator,
+)
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.plan import plan_title
@@ -85,14 +91,7 @@ def up(
         ),
     ] = "",
     nat_ports: NatPortsOption = None,
-    translator: Annotated[
-        TranslatorProgram | None,
-        typer.Option(
-            "--translator",
-            metavar="tayga|jool",
-            help="For vm, with siit, siit-eam or nat64: what translates. Default: tayga.",
-        ),
-    ] = None,
+    translator: TranslatorOption = None,
     rules: Annotated[
         int,
         typer.Option(

@@ -15,7 +15,6 @@ from evenhand.base.option import options_of
 from evenhand.cli.common import TestbedArgument
 from evenhand.cli.conditions import ConditionOptions, Given
 from evenhand.cli.options import with_options
-from evenhand.cli.run_options import RepetitionOptions
 from evenhand.cli.tables import show_found
 from evenhand.cli.throughput_source import read_throughput
 from evenhand.plan import FrameSize
@@ -24,6 +23,7 @@ from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Proce
 from evenhand.rig import Setup, TestbedLimits
 from evenhand.spec.frames import FRAME_SIZE_OPTIONS, read_sizes_of
 from evenhand.spec.limits import RetryOptions
+from evenhand.spec.repetition import RepetitionOptions
 
 
 def verb_of(procedure: Procedure) -> Callable[..., None]:

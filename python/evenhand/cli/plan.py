@@ -21,12 +21,10 @@ from evenhand.base.new_file import write_new
 from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count
 from evenhand.cli.common import (
-    DEFAULT_SEED,
     EngineOption,
     JsonOption,
     NameArgument,
     OptionalNameArgument,
-    SeedOption,
     err,
     out,
     warn_about,
@@ -52,6 +50,7 @@ from evenhand.report.pcap import make_pcap
 from evenhand.spec.frames import FramesOption, VlanOption, read_frames
 from evenhand.spec.learning import HostMacSet, HostMacsOption, check_host_macs
 from evenhand.spec.plan import CountOptions, ModeOptions, ShapeOptions, SourceOptions
+from evenhand.spec.seed import DEFAULT_SEED, SeedOption
 from evenhand.trial import EngineSession, find_engine
 
 app = Verbs(help="Show address plans and the frames that they produce.", no_args_is_help=True)

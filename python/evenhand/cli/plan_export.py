@@ -14,12 +14,13 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new, write_new
 from evenhand.base.units import parse_duration, parse_rate
-from evenhand.cli.common import DEFAULT_SEED, JsonOption, NameArgument, SeedOption, err, write_json
+from evenhand.cli.common import JsonOption, NameArgument, err, write_json
 from evenhand.cli.options import with_options
 from evenhand.exchange.otg_write import otg_of
 from evenhand.plan import PortMacs, SideName, describe_plan
 from evenhand.spec.frames import FrameSizeOption, read_frame_size
 from evenhand.spec.plan import DirectionName, DirectionOption, ShapeOptions, read_directions
+from evenhand.spec.seed import DEFAULT_SEED, SeedOption
 
 EXAMPLE = "Example: evenhand plan export gateway-v4 --rate 100kfps --duration 60s --output flows.json"
 

@@ -261,6 +261,8 @@ class DirectionOptions:
 
 
 (DIRECTION,) = options_of(DirectionOptions)
+HOSTS, NETWORKS = options_of(CountOptions)
+PLAN = options_of(PlanOptions)[0]
 PLAN_OPTIONS: Mapping[str, OptionField] = {
     each.field: each
     for group in (PlanOptions, ModeOptions, SourceOptions)

@@ -19,7 +19,7 @@ from evenhand.rig import REFERENCE, tag_octets
 from evenhand.spec.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
 from evenhand.spec.frames import read_frame_sizes, read_size
 from evenhand.spec.place import placed
-from evenhand.spec.plan import PLAN_OPTIONS, DirectionName, build_plan, parse_counts, read_directions
+from evenhand.spec.plan import HOSTS, NETWORKS, PLAN_OPTIONS, DirectionName, build_plan, read_directions
 from evenhand.spec.point import HashType, Point
 from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import AFTER, plan_of, point_defaults, read_point
@@ -142,7 +142,7 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
     for given, key in ((suite.procedure, "procedure"), (suite.hash_types or (), "hash-types")):
         _check_once(given, f"{where}: {key}")
     with placed(where):
-        networks = parse_counts(None if suite.networks is None else str(suite.networks), where="networks")
+        networks = NETWORKS.read(None if suite.networks is None else str(suite.networks), where=NETWORKS.key)
         written = {key: suite.written(each.name) for key, each in PLAN_OPTIONS.items()}
         options = {key: value for key, value in written.items() if value != PLAN_OPTIONS[key].default}
         whole = build_plan(suite.plan, None, networks, options)
@@ -286,7 +286,7 @@ def _counts(suite: Suite, whole: AddressPlan) -> list[tuple[SideCounts, SideCoun
         elif value == MAXIMUM:
             found = [most]
         else:
-            hosts = parse_counts(str(value), where="hosts")
+            hosts = HOSTS.read(str(value), where=HOSTS.key)
             found = [SideCounts(*(hosts if isinstance(hosts, tuple) else (hosts or 1, hosts or 1)))]
         for pair in found:
             if pair in counts:
