@@ -59,7 +59,7 @@ from evenhand.trial import EngineSession, Watch, find_engine, read_clock_offsets
 
 SCHEMA = 1
 """Version of the document (contract/check.schema.json)."""
-_TOLD_OF_THE_HOST = ("system", "engine", "CPUs", "isolation", "frequency", "clock", "hugepages")
+_OF_THE_HOST = ("system", "engine", "CPUs", "isolation", "frequency", "clock", "hugepages")
 """Findings that go into the file of --cable: none names a program, an interface or an address."""
 _UNOPENED = {"is_dut_resolved": False, "unresolved": "its ports have not been opened", "unreached": None}
 
@@ -218,7 +218,7 @@ class CheckRun:
             "host": {
                 finding.name: finding.found
                 for finding in self._survey.findings
-                if finding.name in _TOLD_OF_THE_HOST
+                if finding.name in _OF_THE_HOST
             },
             **self._cable,
         }

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import Grammar, Option
-from evenhand.rig.dut import HashType
+from evenhand.spec.point import HashType
 
 
 def parse_hash_type(text: str, *, where: str) -> HashType:

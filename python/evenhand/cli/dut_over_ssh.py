@@ -63,14 +63,14 @@ def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
     )
     width = max(map(len, on.dut.interfaces))
     for place, found in zip(on.dut.interfaces, document["interfaces"], strict=True):
-        told = (
+        fields_hashed = (
             ", ".join(f"{flow} {fields}" for flow, fields in found["hash"].items() if fields)
             or found["hash_refusal"]
             or "unknown"
         )
         link = "up" if found["is_up"] else "down"
         carrier = "" if found["has_carrier"] or not found["is_up"] else ", without a link"
-        _say(f"  {place:<{width}} {found['name']}: {found['mac']}, {link}{carrier}; hash: {told}")
+        _say(f"  {place:<{width}} {found['name']}: {found['mac']}, {link}{carrier}; hash: {fields_hashed}")
     _say("It is not set up." if held is None else f"It is set up for {held.plan} by {held.holder.name}.")
 
 

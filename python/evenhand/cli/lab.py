@@ -148,7 +148,7 @@ def up(
             nat_ports=read_nat_ports(nat_ports),
             translator=read_translator(translator),
             suite=debian,
-            tell=_tell,
+            say=_say,
         )
     elif debian:
         raise RequestError(
@@ -209,7 +209,7 @@ def status(
     _show_changes(*up)
 
 
-def _tell(text: str) -> None:
+def _say(text: str) -> None:
     err().print(f"{text[0].upper()}{text[1:]} ...", markup=False)
 
 

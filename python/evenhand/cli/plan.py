@@ -116,10 +116,10 @@ def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output:
             for side in plan.sides
         ]
     if plan.translation is not None:
-        told = plan.translation
+        translation = plan.translation
         rows["DUT translates"] = [
-            f"{told.ipv6_hosts} to {told.ipv6_hosts_as_ipv4}",
-            f"IPv4 hosts to {told.prefix}",
+            f"{translation.ipv6_hosts} to {translation.ipv6_hosts_as_ipv4}",
+            f"IPv4 hosts to {translation.prefix}",
         ]
     for title, cells in rows.items():
         table.add_row(title, *cells)

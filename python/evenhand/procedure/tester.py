@@ -111,7 +111,7 @@ class OpenTester:
         """
         wish = None if opens_connections else self._wished_connections()
 
-        def tell(document: dict[str, Any]) -> None:
+        def take(document: dict[str, Any]) -> None:
             on_event(TrialPhase.from_contract(document))
 
         return EngineMeasurer(
@@ -122,7 +122,7 @@ class OpenTester:
             delays=delays,
             stops_when_failed=stops_when_failed,
             replay=self.replay,
-            on_event=tell,
+            on_event=take,
             check_dut=self.setup.check_dut,
             reopen=self.reopen,
             witness=None if self.inside is None else self.inside.witness,

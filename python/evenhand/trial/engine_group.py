@@ -131,9 +131,9 @@ class EngineGroup:
             raise self._lost
         if name == "trial":
             return self._trial(arguments, on_event, answer_within_s)
-        tell = None if on_event is None or name != "learn" else learning_of_all(len(self.members), on_event)
+        take = None if on_event is None or name != "learn" else learning_of_all(len(self.members), on_event)
         each = [dict(arguments) for _ in self.members]
-        replies = self._ask_each(name, each, on_event=tell, answer_within_s=answer_within_s)
+        replies = self._ask_each(name, each, on_event=take, answer_within_s=answer_within_s)
         if name == "learn":
             return sum_of_learning(replies)
         return {**replies[0], "engines": self._by_name(replies)}
@@ -196,9 +196,9 @@ class EngineGroup:
             )
             first += member.streams
         asked = GroupRequest(self.members)
-        tell = None if on_event is None else progress_of_all(len(self.members), on_event)
+        take = None if on_event is None else progress_of_all(len(self.members), on_event)
         stop = EarlyStopOfAll(start_unix_ns=start_ns, sending_s=arguments["duration_s"])
-        asked.begin("trial", each, on_event=stop.watching(tell), answer_within_s=answer_within_s)
+        asked.begin("trial", each, on_event=stop.watching(take), answer_within_s=answer_within_s)
         lost = self._follow(asked, stop, silent_s=SILENT_S + opened * SORT_S)
         return self._judge(asked, lost, before)
 
