@@ -4,6 +4,7 @@ is none."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.analysis.plans import plan_of
+from evenhand.analysis.plans import plan_of, second_of_mix
 from evenhand.base.errors import RequestError
 from evenhand.plan import RFC4814_SOURCE_PORTS, UdpRange
 from evenhand.plan.ports import MAX_PORT, parse_ports
@@ -50,7 +51,8 @@ OPTIONS = st.fixed_dictionaries(
         "destination-ports": ports(),
         "fixed-source": st.booleans(),
         "common-network": st.booleans(),
-        "host-mode": st.sampled_from(["pseudorandom", "increment", "decrement"]),
+        "host-mode": st.sampled_from(["pseudorandom", "increment", "decrement", "fixed"]),
+        "network-mode": st.sampled_from(["pseudorandom", "increment"]),
     },
 )
 
@@ -65,6 +67,26 @@ def test_every_plan_that_a_campaign_can_send_is_read_back_exactly(plan: str, opt
         return  # options that exclude each other are refused before anything is sent
     for point in points:
         assert plan_of(point) == sent_plan_of(point)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    plan=st.sampled_from(["gateway-v4", "gateway-v6", "direct-v6", "nets-v4-gateway", "siit@2001:db8::/40"]),
+    options=OPTIONS,
+    hosts=st.integers(1, 200),
+)
+def test_every_plan_that_may_be_the_second_of_a_mix_is_made_from_its_document(
+    plan: str, options: dict[str, Any], hosts: int
+) -> None:
+    """SEED-49: its addresses are shown as they were sent, whatever options it had."""
+    try:
+        points = expanded({"plan": plan, "hosts": hosts, "maximum-rate": "1kfps", **options}).points
+    except RequestError:
+        return
+    for point in points:
+        sent = sent_plan_of(point)
+        versions = {"other_plan": {**sent.to_document(), "name": sent.title}, "share": [9, 1]}
+        assert second_of_mix(json.loads(json.dumps(versions))) == sent
 
 
 @pytest.mark.parametrize(

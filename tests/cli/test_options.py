@@ -10,7 +10,34 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from evenhand.base.option import Option, options_of
+from evenhand.cli.main import app_of
 from evenhand.cli.options import with_options
+from evenhand.spec.file import Suite, make_campaign
+from evenhand.spec.frames import FRAME_SIZES
+from evenhand.spec.plan import CountOptions
+from evenhand.spec.repetition import REPETITIONS
+from evenhand.spec.seed import LARGEST_SEED, SEED
+from tests.errors import raises
+
+OF_EACH_VERB = {
+    # What is measured, and until when, is the procedure's own: the same name, the same form.
+    *("--connections", "--duration", "--final-duration", "--from", "--loss-verification", "--maximum-rate"),
+    *("--minimum-rate", "--precision", "--rate", "--repetitions", "--step", "--throughput"),
+    # One size, a mix or several, as the procedure takes them.
+    "--frame-size",
+    # A file that is read or written, which is another one in each verb.
+    *("--after", "--format", "--html", "--output", "--run", "--table", "--testbed"),
+    # JSON documents of a verb that goes on, line by line.
+    "--json",
+    # What is shown, deleted or done in spite of something.
+    *("--anyway", "--dry-run", "--force"),
+    # The default plan, or number of elements, that the verb has.
+    *("--elements", "--plan"),
+    # Of a device that is computed, or of the DUT's NICs; ports, or interfaces.
+    *("--dut", "--hash", "--key", "--left", "--right"),
+}
+"""Options that do not mean the same in all verbs that have them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +49,11 @@ class Loads:
 @dataclass(frozen=True, kw_only=True)
 class OtherLoads:
     rate: Annotated[str, typer.Option("--other-rate")] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    number: Annotated[int, Option(least=2, most=3, help="A number.")] = 2
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -59,3 +91,40 @@ def test_one_name_in_two_groups_is_refused() -> None:
 
     with pytest.raises(TypeError, match="rate"):
         with_options(verb)
+
+
+def test_an_option_that_means_the_same_everywhere_is_declared_once() -> None:
+    """Two declarations differ sooner or later, and one of the help texts is then wrong."""
+    texts: dict[str, set[str]] = {}
+    commands = [app_of().built]
+    for command in commands:
+        commands += getattr(command, "commands", {}).values()
+        for option in (each for each in command.params if each.param_type_name == "option"):
+            texts.setdefault(option.opts[0], set()).add(option.help)
+    assert {name for name, found in texts.items() if len(found) > 1} == OF_EACH_VERB
+
+
+def test_a_suite_has_the_options_of_the_shell_and_few_keys_of_its_own() -> None:
+    """What verbs have too is made from the verbs' options."""
+    options = {each.key for each in (*options_of(CountOptions), FRAME_SIZES, REPETITIONS)} | {"plan"}
+    assert options == {"hosts", "networks", "frame-sizes", "repetitions", "plan"}
+    own = {"name", "procedure", "hash-types", "rounds", "inner-repetitions", "single-pair-first", "hooks"}
+    assert {field.alias or name for name, field in Suite.model_fields.items()} == options | own
+
+
+def test_bounds_of_an_option_hold_in_the_shell_and_in_a_file() -> None:
+    app = typer.Typer()
+
+    @app.command()
+    @with_options
+    def verb(*, numbers: Numbers) -> None:
+        print(numbers.number)
+
+    assert [CliRunner().invoke(app, ["--number", str(n)]).exit_code for n in (1, 2, 3, 4)] == [2, 0, 0, 2]
+    document = {"name": "x", "suite": [{"name": "s"}]}
+    for seed in (0, LARGEST_SEED):
+        assert make_campaign({**document, "seed": seed}, where="x").seed == seed
+    for seed in (-1, LARGEST_SEED + 1):
+        with raises("base.out-of-range"):
+            make_campaign({**document, "seed": seed}, where="x")
+    assert make_campaign(document, where="x").seed == SEED.default

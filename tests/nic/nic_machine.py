@@ -239,7 +239,7 @@ def image() -> VmImage:
     packages -= {"libc6", "libgcc-s1", "libstdc++6"}
     return vm_image(
         ImageRecipe(name="nic", packages=("python3", "dpdk", "ethtool", *sorted(packages)), boot=BOOT),
-        tell=lambda text: print(text, file=sys.stderr),
+        say=lambda text: print(text, file=sys.stderr),
     )
 
 

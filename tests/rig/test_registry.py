@@ -3,11 +3,22 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from evenhand.rig import REFERENCE, Rig, plan_defaults_of, read_dut, read_setup, rig_of
+from evenhand.rig import (
+    REFERENCE,
+    ReferenceDut,
+    Rig,
+    RigFacts,
+    plan_defaults_of,
+    read_dut,
+    read_setup,
+    rig_of,
+)
+from evenhand.rig.dut.nat import TIMEOUT_S
 from evenhand.rig.lab.labs import LABS, lab_class
 from evenhand.rig.lab_rig import LabRig
 from evenhand.rig.reference_rig import ReferenceRig
@@ -59,8 +70,8 @@ def test_only_a_reference_router_is_set_by_the_table_of_its_name() -> None:
 def test_a_name_alone_touches_nothing() -> None:
     """What a command line or a campaign file names may not be there: that is told when it is read."""
     rig = rig_of("no/such/folder/lab.toml")
-    assert rig.plan_defaults().plan == "gateway-v4"
-    assert not rig.sets_up_its_dut
+    assert rig.facts() == RigFacts()
+    assert rig.facts().plan.plan == "gateway-v4"
     with raises("base.file-not-readable"):
         rig.read()
 
@@ -76,6 +87,38 @@ def test_a_file_of_the_name_of_the_reference_router_is_a_testbed(
     assert read_setup(REFERENCE).own_plan == "gateway-v6"
     assert read_dut(REFERENCE) == (read_setup(REFERENCE).testbed.dut, None)
     assert plan_defaults_of(REFERENCE).plan == "gateway-v6"
+
+
+def test_what_is_known_before_a_port_is_looked_at(tmp_path: Path) -> None:
+    """The file names an interface that this host does not have; that is refused when the file is read."""
+    path = tmp_path / "t.toml"
+    path.write_text(
+        TESTBED.replace("net_ring0", "net_af_packet0,iface=no-such-one")
+        + 'hosts = [10, 20]\nssh = "root@192.0.2.1"\nos = "linux"\nleft = "a"\nright = "b"\n'
+        + 'connection_timeout = "90s"\n'
+    )
+    facts = rig_of(str(path)).facts()
+    assert (facts.plan.plan, facts.plan.hosts) == ("gateway-v6", (10, 20))
+    assert (facts.sets_up_its_dut, facts.connection_timeout_s) == (True, 90)
+    with raises("rig.port-missing"):
+        rig_of(str(path)).read()
+    router = ReferenceDut(nat_options={"timeout_s": 30})
+    for text, reference, expected in (
+        (REFERENCE, router, RigFacts(sets_up_its_dut=True, connection_timeout_s=30)),
+        (REFERENCE, None, RigFacts(sets_up_its_dut=True)),
+        ("lab:linux-9", None, RigFacts(sets_up_its_dut=True, connection_timeout_s=TIMEOUT_S)),
+        ("lab:mine", None, RigFacts()),
+    ):
+        assert rig_of(text).facts(reference) == expected
+
+
+def test_a_run_that_has_begun_needs_no_right_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    rig = rig_of("lab:linux")
+    with raises("rig.root-needed"):
+        rig.check()
+    assert len(rig.check(is_dry=True)) == 1
+    assert rig.check(is_begun=True) == []
 
 
 def test_a_run_has_nothing_to_itself_but_a_lab() -> None:

@@ -84,6 +84,14 @@ def test_a_clock_that_is_off_is_refused_by_name(ahead_s: float, how: str) -> Non
         EngineGroup([member("a", Engine()), member("b", Engine(ahead_s=ahead_s), is_here=False)])
 
 
+def test_several_engines_do_not_open_their_ports_again() -> None:
+    """Each other one would have to be found again, and its clock compared."""
+    group = EngineGroup([member("a", Engine()), member("b", Engine())])
+    assert not group.can_reopen
+    with raises("trial.not-with-several-engines", match="'restart'"):
+        group.restart()
+
+
 def test_shares_are_disjoint_and_the_start_is_one_by_each_clock() -> None:
     """The clock of an engine elsewhere may be some milliseconds off: its start is told by it."""
     a, b = (

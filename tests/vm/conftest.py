@@ -26,7 +26,7 @@ def lab() -> Iterator[VmLab]:
         pytest.skip("needs root, for taps in a namespace")
     name = f"m{os.getpid() % 10_000_000}"
     try:
-        yield vm_up(make_plan("gateway_v4"), name=name, suite=suite(), tell=print)
+        yield vm_up(make_plan("gateway_v4"), name=name, suite=suite(), say=print)
     finally:
         lab_down(name, force=True)
 

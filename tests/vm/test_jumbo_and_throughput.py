@@ -30,9 +30,7 @@ def jumbo_lab(request: pytest.FixtureRequest) -> Iterator[VmLab]:
         pytest.skip("needs root, for taps in a namespace")
     name = f"j{os.getpid() % 10_000_000}"
     try:
-        yield vm_up(
-            make_plan(request.param), name=name, largest_frame_size=LARGEST, suite=suite(), tell=print
-        )
+        yield vm_up(make_plan(request.param), name=name, largest_frame_size=LARGEST, suite=suite(), say=print)
     finally:
         lab_down(name, force=True)
 

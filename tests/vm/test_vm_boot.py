@@ -43,11 +43,11 @@ def test_an_emulated_kernel_that_fails_while_it_boots_is_booted_again(
     told: list[str] = []
     try:
         if failing < vm_boot.BOOTS:
-            assert vm_up(make_plan("gateway_v6"), name=name, suite=suite(), tell=told.append).is_running
+            assert vm_up(make_plan("gateway_v6"), name=name, suite=suite(), say=told.append).is_running
             assert len(started) == failing + 1
         else:
             with raises("rig.machine-in-trouble") as error:
-                vm_up(make_plan("gateway_v6"), name=name, suite=suite(), tell=told.append)
+                vm_up(make_plan("gateway_v6"), name=name, suite=suite(), say=told.append)
             assert any("Kernel panic" in note for note in error.value.__notes__)
             assert len(started) == vm_boot.BOOTS
         assert sum("once more" in line for line in told) == len(started) - 1

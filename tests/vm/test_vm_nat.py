@@ -47,7 +47,7 @@ def lab(request: pytest.FixtureRequest) -> Iterator[VmLab]:
     plan, hosts = request.param if isinstance(request.param, tuple) else (request.param, None)
     translator: Translator | None = None if hosts is None else "jool"
     try:
-        yield vm_up(make_plan(plan, hosts), name=name, translator=translator, suite=suite(), tell=print)
+        yield vm_up(make_plan(plan, hosts), name=name, translator=translator, suite=suite(), say=print)
     finally:
         lab_down(name, force=True)
 

@@ -59,11 +59,11 @@ def nothing_in_common(records: Sequence[CampaignRecord]) -> RequestError:
             next_step="Measure the same points for both; evenhand show lists those of a run.",
         )
     procedures = [join(sorted({point.point.procedure for point in record.points})) for record in records]
-    told = "; ".join(
+    stated = "; ".join(
         f"{record.path.name}: {words}" for record, words in zip(records, procedures, strict=True)
     )
     return RequestError(
-        f"the runs have nothing in common to compare: {told}",
+        f"the runs have nothing in common to compare: {stated}",
         code="analysis.nothing-in-common",
         where=file_names(records),
         next_step="Measure the same procedure for both.",

@@ -57,16 +57,16 @@ def match_points(one: CampaignRecord, another: CampaignRecord) -> Match:
         for j, c in enumerate(left)
     ]
     taken: set[int] = set()
-    telling = {
-        procedure: _telling_apart(procedure, first, other)
+    differing = {
+        procedure: _differing(procedure, first, other)
         for procedure in {point.point.procedure for point in first}
     }
     for _, i, j in sorted(rest):
         mine, others = first[i].point, left[j].point
         if i not in found and j not in taken and mine.procedure == others.procedure:
-            names = telling[mine.procedure]
-            mine_told, others_told = _told_apart_by(mine), _told_apart_by(others)
-            if all(mine_told[name] == others_told[name] for name in names):
+            names = differing[mine.procedure]
+            of_mine, of_others = _distinguishing(mine), _distinguishing(others)
+            if all(of_mine[name] == of_others[name] for name in names):
                 found[i] = left[j]
                 taken.add(j)
     only_first = tuple(point for i, point in enumerate(first) if i not in found)
@@ -75,17 +75,17 @@ def match_points(one: CampaignRecord, another: CampaignRecord) -> Match:
     )
 
 
-def _telling_apart(procedure: str, *runs: Sequence[PointRecord]) -> list[str]:
+def _differing(procedure: str, *runs: Sequence[PointRecord]) -> list[str]:
     """What the points of this procedure in one of the runs differ by."""
-    told = [[_told_apart_by(p.point) for p in run if p.point.procedure == procedure] for run in runs]
+    values = [[_distinguishing(p.point) for p in run if p.point.procedure == procedure] for run in runs]
     return [
         name
         for name in ("addresses", "frame size", "directions", "hash type", "IP version")
-        if any(len({point[name] for point in points}) > 1 for points in told)
+        if any(len({point[name] for point in points}) > 1 for points in values)
     ]
 
 
-def _told_apart_by(point: Point) -> dict[str, Hashable]:
+def _distinguishing(point: Point) -> dict[str, Hashable]:
     """What a series is made over. Of the plan, only the IP versions count: the same series with other
     connections may well be compared."""
     return {
@@ -125,7 +125,7 @@ def _is_sent_known(record: PointRecord) -> bool:
 
 def _conditions(record: PointRecord) -> dict[str, Any]:
     point = record.point
-    return _told(point.procedure, point, point.goal, sent_plan(record))
+    return _stated(point.procedure, point, point.goal, sent_plan(record))
 
 
 def measured_conditions(record: PointRecord) -> dict[str, Any] | None:
@@ -143,7 +143,10 @@ def measured_conditions(record: PointRecord) -> dict[str, Any] | None:
     except ValueError:
         return None
     setup = {key: search.setup.get(key) for key in ("waits", "host_macs")}
-    return {**_told(record.point.procedure, under, search.goal, search.plan), **dict(flat(setup, "set-up: "))}
+    return {
+        **_stated(record.point.procedure, under, search.goal, search.plan),
+        **dict(flat(setup, "set-up: ")),
+    }
 
 
 def start_of(record: PointRecord) -> float | None:
@@ -155,7 +158,7 @@ def start_of(record: PointRecord) -> float | None:
     return float(start) if isinstance(start, int | float) and not isinstance(start, bool) else None
 
 
-def _told(
+def _stated(
     procedure: str, under: Point | SearchConditions, goal: Mapping[str, Any], sent: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Conditions by names for people."""

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from evenhand.base.errors import PlanError, RequestError
-from evenhand.plan import SIDES, AddressPlan, UdpRange, find_topology, make_plan
+from evenhand.base.errors import RequestError
+from evenhand.plan import SIDES, AddressPlan, find_topology
 from evenhand.run.campaign_record import PointRecord
-from evenhand.spec.plan import build_plan
+from evenhand.spec.plan import build_plan, plan_of_document
 from evenhand.spec.point import Point
 
 
@@ -42,19 +42,9 @@ def known_plan(record: PointRecord) -> AddressPlan | None:
 def second_of_mix(versions: Mapping[str, Any]) -> AddressPlan | None:
     """The second plan of a mix, as the set-up of a search has it. None if what is made is not the one that
     was sent."""
-    with suppress(PlanError, LookupError, TypeError, ValueError, AttributeError):
+    with suppress(RequestError, LookupError, TypeError, ValueError, AttributeError):
         other = versions["other_plan"]
-        ranges = [other[side]["hosts"] for side in SIDES]
-        network_counts = [each["network"]["count"] for each in ranges if "network" in each]
-        ports = other["udp_ports"]
-        made = make_plan(
-            other["name"],
-            (ranges[0]["host"]["count"], ranges[1]["host"]["count"]),
-            networks=(network_counts[0], network_counts[1]) if network_counts else None,
-            host_mode=ranges[0]["host"]["mode"],
-            source_ports=UdpRange(**ports["source"]),
-            destination_ports=UdpRange(**ports["destination"]),
-        )
+        made = plan_of_document(other)
         if made.to_document() | {"name": made.title} == other and len(versions["share"]) == len(SIDES):
             return made
     return None

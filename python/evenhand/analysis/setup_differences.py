@@ -11,7 +11,7 @@ from evenhand.analysis.matching import flat, show_in_short
 from evenhand.analysis.words import join
 from evenhand.run.campaign_record import CampaignRecord
 
-NOT_TOLD = ("own_dut.neighbor_table.", "dut.neighbor_table.", "dut.connection_table.counted.")
+NOT_COMPARED = ("own_dut.neighbor_table.", "dut.neighbor_table.", "dut.connection_table.counted.")
 """Keys of a testbed, in a campaign and in the run of a verb: what its kernel has counted since it was
 started, which is not a set-up."""
 
@@ -39,6 +39,6 @@ def _setup(record: CampaignRecord) -> Iterator[tuple[str, Any]]:
             if key != "tester" or value != record.host
         }
         yield from (
-            fact for fact in flat(facts, prefix) if not fact[0].removeprefix(prefix).startswith(NOT_TOLD)
+            fact for fact in flat(facts, prefix) if not fact[0].removeprefix(prefix).startswith(NOT_COMPARED)
         )
     yield from flat(record.spec, "campaign: ")

@@ -14,7 +14,7 @@ def lazy_names(package: str, places: Mapping[str, Sequence[str]]) -> Callable[[s
     """For the package's `__getattr__`.
 
     Args:
-        places: Names by the module of the package that has them: `{"dut.facts": ("with_facts",)}`.
+        places: Names by the module of the package that has them: `{"dut.facts": ("READ_THERE",)}`.
     """
     module_of = {name: f"{package}.{module}" for module, names in places.items() for name in names}
 

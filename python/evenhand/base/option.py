@@ -66,6 +66,10 @@ class Option:
     """The heading of the help under which it is listed."""
     least: int | None = None
     """Least value of a number."""
+    most: int | None = None
+    """Greatest value of a number."""
+    key: str = ""
+    """The key that a campaign file has for it. Default: the option's name, without dashes."""
     is_for_shell_only: bool = False
     """A campaign file has no such key, since a file of the user's own is named there."""
 
@@ -89,6 +93,11 @@ class OptionField:
         return f"--{self.name}"
 
     @property
+    def key(self) -> str:
+        """Its key in a campaign file: `frame-sizes`."""
+        return self.option.key or self.name
+
+    @property
     def choices(self) -> type[StrEnum] | None:
         """The enumeration whose values it takes; None: it takes others."""
         kinds = [kind for kind in (self.kind, *get_args(self.kind)) if isinstance(kind, type)]
@@ -99,11 +108,11 @@ class OptionField:
         """Keyword of the goal."""
         return self.option.sets or self.field
 
-    def read(self, written: Any) -> Any:
-        """The value of what is written. RequestError names the option."""
+    def read(self, written: Any, *, where: str | None = None) -> Any:
+        """The value of what is written. RequestError names the option, or `where` it is written instead."""
         if written is None or self.option.grammar is None:
             return written
-        return self.option.grammar.read(written, where=self.where)
+        return self.option.grammar.read(written, where=self.where if where is None else where)
 
 
 def option_field(name: str, annotation: Any, default: Any = None) -> OptionField | None:
@@ -120,6 +129,13 @@ def option_field(name: str, annotation: Any, default: Any = None) -> OptionField
         kind=parts[0],
         option=option,
     )
+
+
+def needed_field(name: str, annotation: Any, default: Any = None) -> OptionField:
+    """The same of one that is an option."""
+    found = option_field(name, annotation, default)
+    assert found is not None, name
+    return found
 
 
 def options_of(group: type) -> tuple[OptionField, ...]:

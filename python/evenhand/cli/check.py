@@ -16,19 +16,19 @@ from evenhand.base.new_file import check_new
 from evenhand.base.units import parse_duration
 from evenhand.cli.ceiling import read_ceiling_goal
 from evenhand.cli.check_run import CheckRun
-from evenhand.cli.common import DEFAULT_SEED, EngineOption, JsonOption, SeedOption, warn_about, write_json
+from evenhand.cli.common import EngineOption, JsonOption, warn_about, write_json
 from evenhand.cli.error_output import error_part, reported
 from evenhand.cli.options import with_options
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.plan import AddressPlan
 from evenhand.procedure.ceiling import expected_parts, expected_s
 from evenhand.procedure.expected_time import ExpectedTime
-from evenhand.rig import Setup, read_setup
+from evenhand.rig import Setup, check_rate, read_setup
 from evenhand.rig.host import HostSurvey, Part
-from evenhand.rig.testbed import check_rate
 from evenhand.spec.frames import FramesOption, read_frames
 from evenhand.spec.limits import LimitOptions
 from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
+from evenhand.spec.seed import DEFAULT_SEED, SeedOption
 
 EXAMPLE = "Example: evenhand check lab.toml --plan gateway-v6 --looped"
 MOST_WATCH_S = 3600.0

@@ -49,16 +49,16 @@ from evenhand.report.check import (
     unreached_line,
 )
 from evenhand.report.trial import describe_clock_offsets
-from evenhand.rig import Setup, looped_setup
+from evenhand.rig import Setup, TestbedEngine, Tester, looped_setup
 from evenhand.rig.host import HostSurvey, survey_host
 from evenhand.rig.host.ports import InterfaceFacts, PortFacts, port_facts, read_interface
 from evenhand.rig.host.programs import busiest_programs, read_process_times
-from evenhand.rig.testbed import TestbedEngine, Tester, lay_out_workers
+from evenhand.rig.testbed import lay_out_workers
 from evenhand.trial import EngineSession, Watch, find_engine, read_clock_offsets, watch
 
 SCHEMA = 1
 """Version of the document (contract/check.schema.json)."""
-_TOLD_OF_THE_HOST = ("system", "engine", "CPUs", "isolation", "frequency", "clock", "hugepages")
+_OF_THE_HOST = ("system", "engine", "CPUs", "isolation", "frequency", "clock", "hugepages")
 """Findings that go into the file of --cable: none names a program, an interface or an address."""
 _UNOPENED = {"is_dut_resolved": False, "unresolved": "its ports have not been opened", "unreached": None}
 
@@ -217,7 +217,7 @@ class CheckRun:
             "host": {
                 finding.name: finding.found
                 for finding in self._survey.findings
-                if finding.name in _TOLD_OF_THE_HOST
+                if finding.name in _OF_THE_HOST
             },
             **self._cable,
         }

@@ -19,8 +19,6 @@ from rich.console import Console
 from evenhand.base.terminal_table import rendered
 from evenhand.plan import TOPOLOGIES, AddressPlan, plan_title, plan_warnings
 
-DEFAULT_SEED = 1
-MAX_SEED = 2**64 - 1
 PageOption = Annotated[
     Path | None,
     typer.Option(
@@ -42,7 +40,6 @@ TestbedArgument = Annotated[
         metavar="TESTBED", help="A testbed file (TOML), or lab:linux or lab:vm for a lab that is up."
     ),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Same seed, same frames.")]
 EngineOption = Annotated[
     Path | None, typer.Option("--engine", help="The engine; default: EVENHAND_ENGINE, this checkout's, PATH.")
 ]

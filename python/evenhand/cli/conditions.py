@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.cli.common import DEFAULT_SEED, EngineOption, JsonOption, SeedOption, warn_about
+from evenhand.cli.common import EngineOption, JsonOption, warn_about
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.cli.run_options import RunOptions
@@ -20,13 +20,13 @@ from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.engines import EnginesOf
 from evenhand.procedure.expected_time import ExpectedTime, learning_s
 from evenhand.procedure.limits import LIMIT_SET, OF_HOST
-from evenhand.rig import Setup, read_setup
-from evenhand.rig.testbed import check_rate
+from evenhand.rig import Setup, check_rate, read_setup
 from evenhand.run import RunStore
 from evenhand.spec.established import EstablishedOptions
 from evenhand.spec.learning import LearningOptions
 from evenhand.spec.limits import LimitOptions
 from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
+from evenhand.spec.seed import DEFAULT_SEED, SeedOption
 from evenhand.spec.waits import WaitOptions
 
 

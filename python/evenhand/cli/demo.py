@@ -11,11 +11,13 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new
-from evenhand.cli.common import DEFAULT_SEED, EngineOption, JsonOption, SeedOption
+from evenhand.cli.common import EngineOption, JsonOption
 from evenhand.cli.demo_linux import linux_demo
 from evenhand.cli.demo_reference import reference_demo
+from evenhand.cli.options import with_options
 from evenhand.cli.run_options import HostNameOption, NoRunOption, RunOption, run_file
 from evenhand.rig import DEFAULT_PLAN
+from evenhand.spec.seed import DEFAULT_SEED, SeedOption
 from evenhand.trial import find_engine
 
 WITHOUT_RESULT = 1
@@ -30,6 +32,7 @@ class DemoDut(StrEnum):
     LINUX = "linux"
 
 
+@with_options
 def demo(
     dut: Annotated[
         DemoDut,

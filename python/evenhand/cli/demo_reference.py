@@ -21,8 +21,7 @@ from evenhand.predict import predict
 from evenhand.procedure import Conditions, OpenTestbed, SinglePair
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture, has_verdict
 from evenhand.report.invalid import OF_THE_HOST
-from evenhand.rig import make_reference_setup
-from evenhand.rig.host.facts import read_host_facts, read_versions
+from evenhand.rig import make_reference_setup, read_host_facts, read_versions
 from evenhand.rig.reference import reference_router
 from evenhand.run import RunStore
 from evenhand.search import Outcome, ThroughputGoal, ThroughputResult

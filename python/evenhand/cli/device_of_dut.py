@@ -86,17 +86,17 @@ def device_of_dut(
             )
             or "number of queues"
         )
-        told = f"{' and '.join(names)} of the DUT choose queues differently ({differ})"
+        found = f"{' and '.join(names)} of the DUT choose queues differently ({differ})"
         if any(model != each[0][1] for each in of_directions for _, model in each):
             raise RequestError(
-                f"{told}, so the pairs of the engines are not one device",
+                f"{found}, so the pairs of the engines are not one device",
                 code="cli.pairs-differ",
                 where=f"{WHERE} {file}",
                 next_step="Give them the same settings on the DUT, or name a testbed file with one of the"
                 " pairs.",
             )
         raise RequestError(
-            f"{told}, so each direction needs a prediction of its own",
+            f"{found}, so each direction needs a prediction of its own",
             code="cli.directions-differ",
             where=f"{WHERE} {file}",
             next_step="Predict them separately: --direction forward, then --direction reverse.",

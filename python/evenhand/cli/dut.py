@@ -15,10 +15,11 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.cli import dut_over_ssh
 from evenhand.cli.common import JsonOption, NameArgument, warn_about, write_json
-from evenhand.cli.nat_options import NatOptions, TranslatorProgram, read_translator
+from evenhand.cli.dut_options import NicHashOption, StaticNeighborsOption, read_hash_type
+from evenhand.cli.nat_options import NatOptions, TranslatorOption, read_translator
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
-from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, HashType, OperatingSystem, Part, describe_setup
+from evenhand.rig.dut import OPERATING_SYSTEMS, DutScript, OperatingSystem, Part, describe_setup
 from evenhand.spec.plan import CountOptions
 
 app = Verbs(
@@ -58,13 +59,6 @@ class SetupPart(StrEnum):
     FORWARDING = "forwarding"
 
 
-class Hash(StrEnum):
-    """What the DUT shares its load by."""
-
-    TYPE1 = "type1"
-    TYPE2 = "type2"
-
-
 @app.command(
     "setup",
     epilog="Example: evenhand dut setup gateway-v4 --os linux --left eth1 --right eth2 --hash type1 | ssh"
@@ -94,30 +88,9 @@ def setup(
         ),
     ] = None,
     counts: CountOptions,
-    rss: Annotated[
-        Hash | None,
-        typer.Option(
-            "--hash",
-            metavar="type1|type2",
-            help="Hash of the DUT's NICs: addresses, or addresses and UDP ports (Linux). Default: unchanged.",
-        ),
-    ] = None,
-    static_neighbors: Annotated[
-        str | None,
-        typer.Option(
-            "--static-neighbors",
-            metavar="MAC,MAC",
-            help="MACs of the tester's left and right port, for a DUT that must not resolve its neighbours.",
-        ),
-    ] = None,
-    translator: Annotated[
-        TranslatorProgram | None,
-        typer.Option(
-            "--translator",
-            metavar="tayga|jool",
-            help="The translator on Linux, for siit, siit-eam or nat64. Default: tayga.",
-        ),
-    ] = None,
+    nic_hash: NicHashOption = None,
+    static_neighbors: StaticNeighborsOption = None,
+    translator: TranslatorOption = None,
     nat: NatOptions,
     only: Annotated[
         SetupPart | None,
@@ -136,13 +109,12 @@ def setup(
     translation. None of them is run."""
     plan = counts.read(name)
     chosen = OPERATING_SYSTEMS[system]
-    hash_types: dict[Hash | None, HashType | None] = {None: None, Hash.TYPE1: "type1", Hash.TYPE2: "type2"}
     script = DutScript(
         setup=describe_setup(
             plan,
             left=_check_interface(left, "left", chosen),
             right=_check_interface(right, "right", chosen),
-            hash_type=hash_types[rss],
+            hash_type=read_hash_type(nic_hash),
             gateway_macs=_split_macs(static_neighbors),
             translator=read_translator(translator),
             nat_wishes=nat.read(),

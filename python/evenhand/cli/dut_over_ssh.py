@@ -14,10 +14,11 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import JsonOption, out, warn_about, write_json
+from evenhand.cli.dut_options import NicHashOption, StaticNeighborsOption, read_hash_type
 from evenhand.cli.nat_options import NatOptions
 from evenhand.cli.options import with_options
 from evenhand.rig import DEFAULT_PLAN, default_plan_of, read_dut
-from evenhand.rig.dut import HashType, describe_setups
+from evenhand.rig.dut import describe_setups
 from evenhand.rig.dut.linux_nic import NicWishes
 from evenhand.rig.dut.linux_state import FLOWS, LinuxState
 from evenhand.rig.dut.record import Holder, SetupRecord, is_begun, read_held, read_here
@@ -62,14 +63,14 @@ def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
     )
     width = max(map(len, on.dut.interfaces))
     for place, found in zip(on.dut.interfaces, document["interfaces"], strict=True):
-        told = (
+        fields_hashed = (
             ", ".join(f"{flow} {fields}" for flow, fields in found["hash"].items() if fields)
             or found["hash_refusal"]
             or "unknown"
         )
         link = "up" if found["is_up"] else "down"
         carrier = "" if found["has_carrier"] or not found["is_up"] else ", without a link"
-        _say(f"  {place:<{width}} {found['name']}: {found['mac']}, {link}{carrier}; hash: {told}")
+        _say(f"  {place:<{width}} {found['name']}: {found['mac']}, {link}{carrier}; hash: {fields_hashed}")
     _say("It is not set up." if held is None else f"It is set up for {held.plan} by {held.holder.name}.")
 
 
@@ -79,23 +80,8 @@ def apply_setup(
     *,
     plan: PlanOption = None,
     counts: CountOptions,
-    rss: Annotated[
-        str | None,
-        typer.Option(
-            "--hash",
-            metavar="type1|type2",
-            help="Hash of the DUT's NICs: addresses, or addresses and UDP ports.",
-        ),
-    ] = None,
-    static_neighbors: Annotated[
-        str | None,
-        typer.Option(
-            "--static-neighbors",
-            metavar="MAC,MAC",
-            help="MACs of the tester's ports, for a DUT that must not resolve them; with several engines, one"
-            " pair after the other.",
-        ),
-    ] = None,
+    nic_hash: NicHashOption = None,
+    static_neighbors: StaticNeighborsOption = None,
     channels: Annotated[
         int | None,
         typer.Option(
@@ -138,7 +124,7 @@ def apply_setup(
             next_step="Name one plan, or one of IPv4 and one of IPv6.",
         )
     plans = [counts.read(name, where="--plan") for name in names]
-    hash_type = read_hash_type(rss)
+    hash_type = read_hash_type(nic_hash)
     nics = NicWishes(
         channels=channels, hash_key=None if key is None else read_key(key), table_queues=table_queues
     )
@@ -215,19 +201,6 @@ def undo_setup(
         _say(f"{on.destination} is not set up: there is nothing to restore.")
     else:
         _say(f"{on.destination} is restored to its state before {record.plan}: {_changes(record)} undone.")
-
-
-def read_hash_type(text: str | None) -> HashType | None:
-    """RequestError if it is none."""
-    match text:
-        case None | "type1" | "type2":
-            return text
-    raise RequestError(
-        f"{text!r} is not a hash type",
-        code="cli.not-a-hash-type",
-        where="--hash",
-        next_step="Use type1 (addresses) or type2 (addresses and UDP ports).",
-    )
 
 
 @contextmanager

@@ -13,7 +13,13 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import JsonOption, err, out, write_json
-from evenhand.cli.nat_options import NatPortsOption, TranslatorProgram, read_nat_ports, read_translator
+from evenhand.cli.nat_options import (
+    NatPortsOption,
+    TranslatorOption,
+    TranslatorProgram,
+    read_nat_ports,
+    read_translator,
+)
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.plan import plan_title
@@ -85,14 +91,7 @@ def up(
         ),
     ] = "",
     nat_ports: NatPortsOption = None,
-    translator: Annotated[
-        TranslatorProgram | None,
-        typer.Option(
-            "--translator",
-            metavar="tayga|jool",
-            help="For vm, with siit, siit-eam or nat64: the translator. Default: tayga.",
-        ),
-    ] = None,
+    translator: TranslatorOption = None,
     rules: Annotated[
         int,
         typer.Option(
@@ -149,7 +148,7 @@ def up(
             nat_ports=read_nat_ports(nat_ports),
             translator=read_translator(translator),
             suite=debian,
-            tell=_tell,
+            say=_say,
         )
     elif debian:
         raise RequestError(
@@ -210,7 +209,7 @@ def status(
     _show_changes(*up)
 
 
-def _tell(text: str) -> None:
+def _say(text: str) -> None:
     err().print(f"{text[0].upper()}{text[1:]} ...", markup=False)
 
 

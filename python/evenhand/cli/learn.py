@@ -10,16 +10,7 @@ import typer
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.units import format_rate, parse_duration, parse_rate
-from evenhand.cli.common import (
-    DEFAULT_SEED,
-    EngineOption,
-    JsonOption,
-    SeedOption,
-    TestbedArgument,
-    out,
-    warn_about,
-    write_json,
-)
+from evenhand.cli.common import EngineOption, JsonOption, TestbedArgument, out, warn_about, write_json
 from evenhand.cli.error_output import error_part, reported
 from evenhand.cli.options import with_options
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
@@ -29,6 +20,7 @@ from evenhand.report.learning import learning_lines
 from evenhand.rig import plan_defaults_of, read_setup
 from evenhand.spec.learning import AllowUnreachableOption, HostMacSet, HostMacsOption, check_host_macs
 from evenhand.spec.plan import CountOptions, DirectionName, DirectionOption, PlanOption, read_directions
+from evenhand.spec.seed import DEFAULT_SEED, SeedOption
 from evenhand.trial import DEFAULT_ROUNDS, learn
 
 EXAMPLE = "Example: evenhand learn lab.toml --plan direct-v4-net16"

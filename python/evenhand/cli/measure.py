@@ -15,16 +15,15 @@ from evenhand.base.option import options_of
 from evenhand.cli.common import TestbedArgument
 from evenhand.cli.conditions import ConditionOptions, Given
 from evenhand.cli.options import with_options
-from evenhand.cli.run_options import RepetitionOptions
 from evenhand.cli.tables import show_found
 from evenhand.cli.throughput_source import read_throughput
 from evenhand.plan import FrameSize
 from evenhand.procedure import Repetitions
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
-from evenhand.rig.setup import Setup
-from evenhand.rig.testbed import TestbedLimits
+from evenhand.rig import Setup, TestbedLimits
 from evenhand.spec.frames import FRAME_SIZE_OPTIONS, read_sizes_of
 from evenhand.spec.limits import RetryOptions
+from evenhand.spec.repetition import RepetitionOptions
 
 
 def verb_of(procedure: Procedure) -> Callable[..., None]:

@@ -63,6 +63,14 @@ def read_nat_ports(wish: NatPortsWish | None) -> NatPorts:
     return _PORTS[wish]
 
 
+TranslatorOption = Annotated[
+    TranslatorProgram | None,
+    typer.Option(
+        "--translator",
+        metavar="|".join(TranslatorProgram),
+        help="The translator of a Linux DUT, or of the lab vm, for siit, siit-eam or nat64. Default: tayga.",
+    ),
+]
 NatPortsOption = Annotated[
     NatPortsWish | None,
     typer.Option(

@@ -95,6 +95,7 @@ def _of_shell(name: str, annotation: Any) -> Any:
         metavar=option.metavar or (None if option.grammar is None else option.grammar.metavar),
         help=option.help,
         min=option.least,
+        max=option.most,
         rich_help_panel=option.panel,
     )
     return Annotated[_kind_of(field), shell]

@@ -20,12 +20,10 @@ from evenhand.base.new_file import write_new
 from evenhand.base.table import Column, Table, make_table
 from evenhand.base.units import format_count
 from evenhand.cli.common import (
-    DEFAULT_SEED,
     EngineOption,
     JsonOption,
     NameArgument,
     OptionalNameArgument,
-    SeedOption,
     err,
     out,
     warn_about,
@@ -51,6 +49,7 @@ from evenhand.report.pcap import make_pcap
 from evenhand.spec.frames import FramesOption, VlanOption, read_frames
 from evenhand.spec.learning import HostMacSet, HostMacsOption, check_host_macs
 from evenhand.spec.plan import CountOptions, ModeOptions, ShapeOptions, SourceOptions
+from evenhand.spec.seed import DEFAULT_SEED, SeedOption
 from evenhand.trial import EngineSession, find_engine
 
 app = Verbs(help="Show address plans and the frames that they produce.", no_args_is_help=True)
@@ -112,10 +111,10 @@ def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output:
             for side in plan.sides
         ]
     if plan.translation is not None:
-        told = plan.translation
+        translation = plan.translation
         rows["DUT translates"] = [
-            f"{told.ipv6_hosts} to {told.ipv6_hosts_as_ipv4}",
-            f"IPv4 hosts to {told.prefix}",
+            f"{translation.ipv6_hosts} to {translation.ipv6_hosts_as_ipv4}",
+            f"IPv4 hosts to {translation.prefix}",
         ]
     titles = ["", *(side.name for side in plan.sides)]
     shown = ([name, *cells] for name, cells in rows.items())

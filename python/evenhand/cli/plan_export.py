@@ -14,12 +14,13 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new, write_new
 from evenhand.base.units import parse_duration, parse_rate
-from evenhand.cli.common import DEFAULT_SEED, JsonOption, NameArgument, SeedOption, err, write_json
+from evenhand.cli.common import JsonOption, NameArgument, err, write_json
 from evenhand.cli.options import with_options
 from evenhand.exchange.otg_write import otg_of
 from evenhand.plan import PortMacs, SideName, describe_plan
 from evenhand.spec.frames import FrameSizeOption, read_frame_size
 from evenhand.spec.plan import DirectionName, DirectionOption, ShapeOptions, read_directions
+from evenhand.spec.seed import DEFAULT_SEED, SeedOption
 
 EXAMPLE = "Example: evenhand plan export gateway-v4 --rate 100kfps --duration 60s --output flows.json"
 
@@ -122,7 +123,7 @@ def export_plan(
 
 def _macs(path: Path) -> dict[SideName, PortMacs]:
     """MACs of the ports whose own MAC is in the file."""
-    from evenhand.rig.testbed import read_testbed  # takes longer to load than the rest
+    from evenhand.rig import read_testbed  # takes longer to load than the rest
 
     ports = read_testbed(path).ports
     return {

@@ -10,16 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count, parse_count
-from evenhand.cli.common import (
-    DEFAULT_SEED,
-    EngineOption,
-    JsonOption,
-    NameArgument,
-    SeedOption,
-    err,
-    out,
-    write_json,
-)
+from evenhand.cli.common import EngineOption, JsonOption, NameArgument, err, out, write_json
 from evenhand.cli.options import with_options
 from evenhand.plan import AddressPlan, describe_plan
 from evenhand.procedure.expected_time import ExpectedTime
@@ -34,6 +25,7 @@ from evenhand.report.proof import (
     proof_lines,
 )
 from evenhand.spec.plan import CountOptions, DirectionName, DirectionOption, read_directions
+from evenhand.spec.seed import DEFAULT_SEED, SeedOption
 from evenhand.trial import MAX_PROOF_FRAMES, EngineSession, Generator, StreamProof, find_engine
 
 EXAMPLE = "Example: evenhand plan prove gateway-v4 --frames 1e8 --seed 7"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of verbs that measure: how often, and where the run is stored."""
+"""Options of verbs that measure: where the run is stored."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from typing import Annotated
 import typer
 
 from evenhand.base.errors import EvenhandError, RequestError
-from evenhand.base.units import format_count, parse_ratio
+from evenhand.base.units import format_count
 from evenhand.cli.common import command_line, err
-from evenhand.procedure import Repetitions
 from evenhand.report.measured import measured_report
 from evenhand.run import RunStore, StorageError
 
@@ -36,36 +35,6 @@ NoRunOption = Annotated[bool, typer.Option("--no-run", help="Store nothing.")]
 HostNameOption = Annotated[
     bool, typer.Option("--host-name", help="Store the name of this host in the run as well.")
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepetitionOptions:
-    """How often a procedure is made."""
-
-    repetitions: Annotated[
-        int,
-        typer.Option(
-            "--repetitions", metavar="N", help="Repeat N times; median, percentiles and spread are shown."
-        ),
-    ] = 1
-    spread: Annotated[
-        str | None,
-        typer.Option(
-            "--spread",
-            metavar="RATIO",
-            help=(
-                "Stop early, after 3 repetitions or more, when (maximum - minimum) / median is within"
-                " this ratio."
-            ),
-        ),
-    ] = None
-
-    def read(self) -> Repetitions:
-        """RequestError names the option."""
-        return Repetitions(
-            count=self.repetitions,
-            spread=None if self.spread is None else parse_ratio(self.spread, where="--spread"),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,6 @@ from evenhand.base.errors import RequestError
 from evenhand.cli.common import TestbedArgument, out, write_json
 from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.options import with_options
-from evenhand.cli.run_options import RepetitionOptions
 from evenhand.cli.single_pair import SinglePairOptions, read_single_pair
 from evenhand.cli.tables import show_found
 from evenhand.plan import Traffic
@@ -15,10 +14,11 @@ from evenhand.procedure import Conditions, SinglePair
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.throughput import ThroughputOptions, too_few
 from evenhand.report.mlr import search_lines, search_tables
-from evenhand.rig.testbed import TestbedLimits
+from evenhand.rig import TestbedLimits
 from evenhand.search import Role
 from evenhand.spec.frames import FrameSizesOption, read_frame_sizes
 from evenhand.spec.limits import RetryOptions
+from evenhand.spec.repetition import RepetitionOptions
 
 ONE_PAIR = "throughput, one address pair"
 

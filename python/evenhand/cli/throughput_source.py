@@ -13,7 +13,7 @@ from evenhand.base.without_folders import without_folders
 from evenhand.cli.conditions import Given
 from evenhand.plan import FrameSize, describe_mix, describe_size, whole_octets, with_titles
 from evenhand.procedure.registry import THROUGHPUT
-from evenhand.rig.setup import Setup
+from evenhand.rig import Setup
 from evenhand.run import StoredSearch, read_run
 from evenhand.run.snapshot import not_a_run
 from evenhand.search import Outcome

@@ -107,14 +107,16 @@ def _notes(file: SiitperfFile, traffic: ImportedTraffic, typed: SiitperfCommand 
             f"{typed.program} sends one address pair regardless of IP-L-var and IP-R-var;"
             " Evenhand sends all of them."
         )
-    told = traffic.translation
-    if told is not None:
+    translation = traffic.translation
+    if translation is not None:
         mapping = (
-            f" and the mapping {told.ipv6_hosts_as_ipv4} = {told.ipv6_hosts}" if told.needs_mapping else ""
+            f" and the mapping {translation.ipv6_hosts_as_ipv4} = {translation.ipv6_hosts}"
+            if translation.needs_mapping
+            else ""
         )
         notes.append(
             f"{traffic.plans[0].name} has addresses of its own: the DUT must translate with the prefix"
-            f" {told.prefix}{mapping}."
+            f" {translation.prefix}{mapping}."
         )
     for found in traffic.plans:
         dut = " and ".join(str(side.dut[0]) for side in found.plan.sides)

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evenhand.plan import SIDES, SideName
-from evenhand.rig.testbed import make_testbed, read_device
-from evenhand.rig.testbed.drivers import FILL_IN, PCI
+from evenhand.rig import FILL_IN, PCI, make_testbed, read_device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

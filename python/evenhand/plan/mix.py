@@ -89,12 +89,12 @@ def _make_plan(name: str, hosts: SideCounts | None, networks: SideCounts | None)
 
 def _check_unlike_hosts(translated: AddressPlan, other: AddressPlan) -> None:
     """No address may mean a host that is translated and one that is not."""
-    told = translated.translation
-    for side in other.sides if told is not None else ():
+    prefix = None if translated.translation is None else translated.translation.prefix
+    for side in other.sides if prefix is not None else ():
         for network in (*side.routes, *(interface.network for interface in side.dut)):
-            if told is not None and isinstance(network, IPv6Network) and network.overlaps(told.prefix):
+            if prefix is not None and isinstance(network, IPv6Network) and network.overlaps(prefix):
                 raise PlanError(
-                    f"{network} on the {side.name} of {other.title} overlaps the prefix {told.prefix} of"
+                    f"{network} on the {side.name} of {other.title} overlaps the prefix {prefix} of"
                     f" {translated.title}",
                     code="plan.networks-overlap",
                     where="first, second",

@@ -251,6 +251,13 @@ class UdpRange:
             )
 
     @property
+    def written(self) -> str:
+        """As `parse_ports` reads it: `1024-65535:increment`, `7`."""
+        if self.mode == "fixed":
+            return str(self.first)
+        return f"{self.first}-{self.last}" + ("" if self.mode == "pseudorandom" else f":{self.mode}")
+
+    @property
     def occurring(self) -> UdpRange:
         """The ports that frames carry: the first alone if it is fixed."""
         return replace(self, last=self.first) if self.mode == "fixed" else self

@@ -142,9 +142,9 @@ def _check_block(plan: AddressPlan, side: PlanSide) -> None:
     block = BENCHMARKING_BLOCK[side.ip_version, side.name]
     if plan.nat is not None and (side.ip_version, side.name) == (4, "left"):
         block = PRIVATE_BLOCK
-    told = plan.translation
-    if told is not None and not told.needs_mapping and side.ip_version == 6:
-        block = told.prefix  # the block's hosts of IPv4, behind whatever prefix the user has
+    translation = plan.translation
+    if translation is not None and not translation.needs_mapping and side.ip_version == 6:
+        block = translation.prefix  # the block's hosts of IPv4, behind whatever prefix the user has
     host_range = side.host_range
     # The block is a prefix and both numbers run upwards, so the outermost addresses stand for all.
     for address in (
@@ -299,8 +299,8 @@ def _check_disjoint(plan: AddressPlan) -> None:
 
 def _lies_behind_prefix(plan: AddressPlan, route: Network) -> bool:
     """Whether they are the hosts that are meant to."""
-    told = plan.translation
-    return told is not None and not told.needs_mapping and route == told.ipv6_hosts
+    translation = plan.translation
+    return translation is not None and not translation.needs_mapping and route == translation.ipv6_hosts
 
 
 def _hosts(side: PlanSide) -> str:

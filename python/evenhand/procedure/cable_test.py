@@ -69,7 +69,7 @@ def measure_cable(
     test = CableTest()
     joined = _without_dut(setup)
     opened_s: list[float] = []
-    told_ports = False
+    has_ports = False
     for plan in plans:
         for size in FRAME_SIZES:
             began = time.monotonic()
@@ -84,10 +84,10 @@ def measure_cable(
                 limits=PATIENT,
             ) as tester:
                 opened_s.append(time.monotonic() - began)
-                if not told_ports:
+                if not has_ports:
                     test.ports.update(_ports_of(tester))
                     test.checks.extend(port_checks(test.ports))
-                    told_ports = True
+                    has_ports = True
                 what = f"IPv{plan.ip_version}, {size or plan.smallest_frame_size} octets"
                 result = _quiet_trial(tester, what, on_event)
                 test.trials.append(_kept(result))
@@ -140,8 +140,12 @@ def _ports_of(tester: OpenTester) -> dict[SideName, dict[str, Any]]:
     device string, the device."""
     found: dict[SideName, dict[str, Any]] = {}
     for side in SIDES:
-        told = dict(tester.opened[side])
-        found[side] = {**told, "device": str(told["device"]).partition(",")[0], "mac": str(told["mac"])[:8]}
+        opened = dict(tester.opened[side])
+        found[side] = {
+            **opened,
+            "device": str(opened["device"]).partition(",")[0],
+            "mac": str(opened["mac"])[:8],
+        }
     return found
 
 
@@ -189,12 +193,12 @@ def _pull(
         on_event(Began(what="the cable is pulled", remaining_s=pull_s))
         result = tester.measurer(on_event).measure(pull_s, 1_000.0)
     changes = {side: change_of(result.raw["ports"][side])["link_changes"] for side in SIDES}
-    is_told = any(reason.code == "link" for reason in result.reasons)
+    is_stated = any(reason.code == "link" for reason in result.reasons)
     lost = result.lost_frames
     found = (
         f"{lost} frames lost; link changes: left {changes['left']}, right {changes['right']}; the trial was"
-        f" {result.verdict}{' for its link' if is_told else ''}"
+        f" {result.verdict}{' for its link' if is_stated else ''}"
     )
     if not lost and not any(changes.values()):
         return CableCheck(name="pulled", state=CableState.ABSENT, found=f"the link stayed up: {found}")
-    return CableCheck(name="pulled", state=CableState.GOOD if is_told else CableState.BAD, found=found)
+    return CableCheck(name="pulled", state=CableState.GOOD if is_stated else CableState.BAD, found=found)

@@ -29,7 +29,7 @@ class EnginesOf:
         """HostError if there is no engine here, or no ssh. Starts nothing."""
         self._setup = setup
         self._engines = setup.testbed.engine
-        self._commands = setup.engine_commands(engine) if self._engines else [setup.engine_command(engine)]
+        self._commands = setup.engine_commands(engine)
 
     @property
     def cpus_here(self) -> list[int]:
@@ -70,13 +70,9 @@ class EnginesOf:
         seed: int,
         host_macs: HostMacs,
     ) -> dict[str, Any]:
-        """What the engine reports of its ports; see `EngineGroup.open` for several."""
-        testbed = self._setup.testbed
-        if isinstance(session, EngineGroup):
-            requests = testbed.open_requests(plan, frame_size=frame_size, seed=seed)
-            return session.open(requests, host_macs=host_macs)
-        request = testbed.open_request(plan, frame_size=frame_size, seed=seed)
-        return session.request("open", **request, host_macs=host_macs)
+        """What the tester reports of its ports; see `TesterSession.open`."""
+        requests = self._setup.testbed.open_requests(plan, frame_size=frame_size, seed=seed)
+        return session.open(requests, host_macs=host_macs)
 
 
 def _not_started(name: str, ssh: str | None, error: EvenhandError) -> EvenhandError:

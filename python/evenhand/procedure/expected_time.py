@@ -63,14 +63,14 @@ class ExpectedTime:
         """
         first_s = ceiling_s(goal, waits_s)
         seconds = first_s + own_loop_s + OPENING_S + learning_s + times * measuring_s
-        told = [*parts, *(["the tester's own ceiling, unless it is already known"] if first_s else [])]
+        words = [*parts, *(["the tester's own ceiling, unless it is already known"] if first_s else [])]
         if times > 1:
-            told.insert(0, f"{times} times")
+            words.insert(0, f"{times} times")
         if own_loop_s:
-            told.append("the tester's own delays first")
+            words.append("the tester's own delays first")
         if waits_s:
-            told.append(f"{format_duration(waits_s)} of waiting in each trial")
-        return cls(seconds=seconds, parts="; ".join(told))
+            words.append(f"{format_duration(waits_s)} of waiting in each trial")
+        return cls(seconds=seconds, parts="; ".join(words))
 
     @property
     def line(self) -> str:

@@ -237,15 +237,15 @@ class WorstTesterFigures:
                 "; this host took the DUT's CPU away for at most"
                 f" {format_duration(self.longest_absence_us / 1000000.0)}"
             )
-        told = (
+        words = (
             f"latest frame {format_duration(overdue_us / 1000000.0)} after its time, longest poll"
             f" gap {format_duration(gap_us / 1000000.0)}, {format_count(missed_frames)} frames"
             " missed by the tester's ports, offered load off by at most"
             f" {format_ratio(offered_error)}, clock off by {clock_ppm:.1f} ppm{away}"
         )
         if not self.is_of_invalid_trials:
-            return told
-        return f"no trial was valid ({describe_causes(self.invalid_reasons)}); in the INVALID ones: {told}"
+            return words
+        return f"no trial was valid ({describe_causes(self.invalid_reasons)}); in the INVALID ones: {words}"
 
     def to_document(self) -> dict[str, Any]:
         return {

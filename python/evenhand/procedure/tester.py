@@ -37,7 +37,6 @@ from evenhand.trial import (
     RFC_WAITS,
     DelayWish,
     EngineMeasurer,
-    EngineSession,
     Limits,
     Load,
     LoadMeasurer,
@@ -80,7 +79,7 @@ class OpenTester:
     """Why there is no `inside` although the testbed says how; only where `open_tester` was allowed to go on
     without."""
     reopen: Callable[[], None] | None = None
-    """Starts the engine again, which opens the ports anew; None where several engines measure."""
+    """Starts the tester again, which opens the ports anew; None if it cannot (`TesterSession.can_reopen`)."""
 
     @property
     def versions(self) -> dict[str, str]:
@@ -112,7 +111,7 @@ class OpenTester:
         """
         wish = None if opens_connections else self._wished_connections()
 
-        def tell(document: dict[str, Any]) -> None:
+        def take(document: dict[str, Any]) -> None:
             on_event(TrialPhase.from_contract(document))
 
         return EngineMeasurer(
@@ -123,7 +122,7 @@ class OpenTester:
             delays=delays,
             stops_when_failed=stops_when_failed,
             replay=self.replay,
-            on_event=tell,
+            on_event=take,
             check_dut=self.setup.check_dut,
             reopen=self.reopen,
             witness=None if self.inside is None else self.inside.witness,
@@ -230,7 +229,6 @@ def open_tester(
 
         def reopen() -> None:
             # A new process: net_af_xdp does not open an interface twice in one.
-            assert isinstance(session, EngineSession)
             with _running_on(allowed):
                 session.restart()
             open_ports()
@@ -248,7 +246,7 @@ def open_tester(
             theoretical_fps=theoretical_fps(streams, rates_bps),
             host_macs=host_macs,
             macs=_macs_of(opened, resolved),
-            dut=_dut_facts(setup, inside),
+            dut=setup.stated_facts(inside),
             vlans={side: port.vlan for side, port in setup.testbed.ports.items()},
         )
         yield OpenTester(
@@ -262,13 +260,8 @@ def open_tester(
             unresolved=unresolved,
             inside=inside,
             unreached=unreached,
-            reopen=reopen if isinstance(session, EngineSession) else None,
+            reopen=reopen if session.can_reopen else None,
         )
-
-
-def _dut_facts(setup: Setup, inside: Inside | None) -> dict[str, str | None] | None:
-    written = setup.dut_facts
-    return written if written is None or inside is None else rig.with_facts(written, inside.facts)
 
 
 def _macs_of(opened: dict[str, Any], resolved: dict[str, Any]) -> dict[SideName, PortMacs]:

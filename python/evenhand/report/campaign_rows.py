@@ -199,12 +199,12 @@ def _testbed(place: RowPlace) -> Value:
 def _uncharged(repetition: Repetition) -> int | None:
     """Attempts with loss that were not charged at the throughput. None where the result, which may hold
     anything, does not have them."""
-    told = None if repetition.result is None else repetition.result.get("uncharged", False)
-    if told is None and repetition.result is not None:
+    stated = None if repetition.result is None else repetition.result.get("uncharged", False)
+    if stated is None and repetition.result is not None:
         return 0
-    if not isinstance(told, dict):
+    if not isinstance(stated, dict):
         return None
-    counts = [told.get(key) for key in ("uncharged_at_load", "uncharged_near")]
+    counts = [stated.get(key) for key in ("uncharged_at_load", "uncharged_near")]
     whole = [
         count
         for count in counts

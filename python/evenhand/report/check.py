@@ -15,9 +15,7 @@ from evenhand.base.programs import in_checkout
 from evenhand.base.table import Cell, Column, Table, make_table
 from evenhand.base.units import format_count, format_line_rate, format_rate, format_ratio
 from evenhand.procedure import DUT_WAY, CableState, CableTest, CeilingEntry
-from evenhand.rig.host import HostSurvey, State
-from evenhand.rig.host.finding import Part
-from evenhand.rig.host.ports import PortFacts
+from evenhand.rig import HostSurvey, Part, PortFacts, State
 from evenhand.trial import Limits, Verdict
 
 STATE_STYLES = {State.GOOD: "good", State.WEAK: "flag", State.MISSING: "bad", State.UNKNOWN: "small"}

@@ -148,10 +148,10 @@ def traffic_table(record: CampaignRecord) -> Table:
     for found in record.points:
         for search in _first_search(found):
             for plan, traffic in _of_each_plan(found.point.plan, search):
-                told = (str(traffic.get("addresses", NONE)), _ranges(traffic))
+                sent = (str(traffic.get("addresses", NONE)), _ranges(traffic))
                 numbers = rows.setdefault((found.point.suite, plan, *_same(traffic)), [])
-                if told not in [entry[1:] for entry in numbers]:
-                    numbers.append((addresses_of(found.point), *told))
+                if sent not in [entry[1:] for entry in numbers]:
+                    numbers.append((addresses_of(found.point), *sent))
     shown = []
     for (suite, plan, *same), numbers in rows.items():
         fewest, most = min(numbers)[1], max(numbers)
@@ -269,9 +269,9 @@ def shown_deviations(record: CampaignRecord) -> list[ShownDeviation]:
 
 def _deviations(repetition: Repetition) -> Iterator[tuple[str, str]]:
     """Deviations as the result states them; if it was cut short, those of its trials."""
-    told = None if repetition.result is None else repetition.result.get("deviations")
-    if isinstance(told, list):
-        for deviation in told:
+    stated = None if repetition.result is None else repetition.result.get("deviations")
+    if isinstance(stated, list):
+        for deviation in stated:
             yield str(deviation.get("requirement")), str(deviation.get("text"))
         return
     trials = list(trials_of(repetition))

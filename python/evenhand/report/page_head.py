@@ -189,10 +189,10 @@ def folded_summary(record: CampaignRecord) -> Table | None:
         any(sustainable_of(each.result) is not None for each in found.repetitions) for found in record.points
     )
     which = "1 point rests" if filling == 1 else f"{filling} points rest"
-    told = (
+    remark = (
         f" {which} on trials in which a queue of the DUT was filling: longer trials would"
         " refute it (see its facts)."
         if filling
         else ""
     )
-    return make_table(table.columns, rows, caption=table.caption + told, fold=FOLDED) if rows else None
+    return make_table(table.columns, rows, caption=table.caption + remark, fold=FOLDED) if rows else None

@@ -157,7 +157,7 @@ def trials_of(repetition: Repetition) -> Iterator[StoredTrial]:
 
 def _conditions(points: Sequence[Point]) -> str:
     """What all points of a suite share, in a line."""
-    told: list[list[str]] = [
+    conditions: list[list[str]] = [
         [point.procedure for point in points],
         [f"plan {point.plan}" for point in points],
         [show_protocol(point) for point in points],
@@ -172,7 +172,7 @@ def _conditions(points: Sequence[Point]) -> str:
             for point in points
         ],
     ]
-    return "; ".join(values[0] for values in told if len(set(values)) == 1 and values[0]) + "."
+    return "; ".join(values[0] for values in conditions if len(set(values)) == 1 and values[0]) + "."
 
 
 def _shown_point(

@@ -12,7 +12,7 @@ from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.plan import plan_title
 from evenhand.procedure import Profile, WorstTesterFigures, search_deviations, throughput_document
 from evenhand.report.throughput import loss_by_direction, verification_lines
-from evenhand.rig.host.facts import read_host_facts
+from evenhand.rig import read_host_facts
 from evenhand.run.campaign_record import AT_LEAST
 from evenhand.search import Outcome, ThroughputResult
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, Deviation, Limits, Verdict, describe_causes

@@ -72,7 +72,7 @@ def titles_of(trend: Trend) -> list[str]:
         )
         for of in parts
     ]
-    titles = _told_apart(titles, [f"suite {point.suite}" for point in points])
+    titles = _distinguished(titles, [f"suite {point.suite}" for point in points])
     return [
         title if titles.count(title) == 1 else f"{title} ({titles[: i + 1].count(title)})"
         for i, title in enumerate(titles)
@@ -282,7 +282,7 @@ def _parts(point: Point) -> tuple[str, ...]:
     )
 
 
-def _told_apart(titles: Sequence[str], more: Sequence[str]) -> list[str]:
+def _distinguished(titles: Sequence[str], more: Sequence[str]) -> list[str]:
     """With what is in `more`, where titles are the same and that is not."""
     return [
         f"{title}, {of}"

@@ -86,6 +86,6 @@ def _p99(result: TrialResult) -> str:
 
 def _story(trial: SearchTrial | StoredTrial) -> str:
     attempt = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
-    told = [*trial.result.reasons, *(note for note in trial.result.notes if note.code in SHOWN_NOTES)]
-    reasons = "; ".join(reason.text for reason in join_directions(told))
+    remarks = [*trial.result.reasons, *(note for note in trial.result.notes if note.code in SHOWN_NOTES)]
+    reasons = "; ".join(reason.text for reason in join_directions(remarks))
     return visible(f"{trial.purpose}{attempt}" + (f": {reasons}" if reasons else ""))

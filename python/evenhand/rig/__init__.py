@@ -5,12 +5,15 @@ names alone; `rig.py` says what a testbed is before it is open, `setup.py` when 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evenhand.rig.dut.facts import READ_THERE, with_facts
+    from evenhand.rig.dut.facts import READ_THERE
     from evenhand.rig.dut.ssh_command import ssh_command
     from evenhand.rig.dut_wish import APPLIED, DutChange, DutWish, ReachableDut
     from evenhand.rig.facts import campaign_facts, testbed_facts, tester_facts
     from evenhand.rig.host.facts import read_host_facts, read_versions
+    from evenhand.rig.host.finding import Part, State
     from evenhand.rig.host.known_ceilings import KnownCeiling, find_ceiling, keep_ceiling
+    from evenhand.rig.host.ports import PortFacts
+    from evenhand.rig.host.survey import HostSurvey
     from evenhand.rig.inside import Inside
     from evenhand.rig.lab.borrow import LabWish
     from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     )
     from evenhand.rig.reference_rig import REFERENCE, make_reference_setup
     from evenhand.rig.registry import default_plan_of, plan_defaults_of, read_dut, read_setup, rig_of
-    from evenhand.rig.rig import Demand, PlanDefaults, Rig
+    from evenhand.rig.rig import Demand, PlanDefaults, Rig, RigFacts
     from evenhand.rig.setup import DEFAULT_PLAN, Setup, put_back
     from evenhand.rig.testbed import (
         DutFacts,
@@ -37,7 +40,11 @@ if TYPE_CHECKING:
         TestbedLimits,
         Tester,
         check_rate,
+        make_testbed,
+        read_device,
+        read_testbed,
     )
+    from evenhand.rig.testbed.drivers import FILL_IN, PCI
     from evenhand.rig.testbed.ssh_destination import check_destination
     from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, VlansOfSides, parse_vlans, show_vlans, tag_octets
 else:
@@ -47,12 +54,15 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "dut.facts": ("READ_THERE", "with_facts"),
+            "dut.facts": ("READ_THERE",),
             "dut.ssh_command": ("ssh_command",),
             "dut_wish": ("APPLIED", "DutChange", "DutWish", "ReachableDut"),
             "facts": ("campaign_facts", "testbed_facts", "tester_facts"),
             "host.facts": ("read_host_facts", "read_versions"),
+            "host.finding": ("Part", "State"),
             "host.known_ceilings": ("KnownCeiling", "find_ceiling", "keep_ceiling"),
+            "host.ports": ("PortFacts",),
+            "host.survey": ("HostSurvey",),
             "inside": ("Inside",),
             "lab.borrow": ("LabWish",),
             "lab.build": ("USUAL_MAX_FRAME_SIZE",),
@@ -69,7 +79,7 @@ else:
             ),
             "reference_rig": ("REFERENCE", "make_reference_setup"),
             "registry": ("default_plan_of", "plan_defaults_of", "read_dut", "read_setup", "rig_of"),
-            "rig": ("Demand", "PlanDefaults", "Rig"),
+            "rig": ("Demand", "PlanDefaults", "Rig", "RigFacts"),
             "setup": ("DEFAULT_PLAN", "Setup", "put_back"),
             "testbed": (
                 "DutFacts",
@@ -79,7 +89,11 @@ else:
                 "TestbedLimits",
                 "Tester",
                 "check_rate",
+                "make_testbed",
+                "read_device",
+                "read_testbed",
             ),
+            "testbed.drivers": ("FILL_IN", "PCI"),
             "testbed.ssh_destination": ("check_destination",),
             "testbed.vlan": (
                 "TAG_OCTETS",
@@ -97,7 +111,9 @@ __all__ = [
     "DEFAULT_PLAN",
     "DEFAULT_QUEUE_FRAMES",
     "DEFECT_KINDS",
+    "FILL_IN",
     "MAX_ROUTER_ELEMENTS",
+    "PCI",
     "READ_THERE",
     "REFERENCE",
     "TAG_OCTETS",
@@ -107,17 +123,22 @@ __all__ = [
     "DutChange",
     "DutFacts",
     "DutWish",
+    "HostSurvey",
     "Inside",
     "KnownCeiling",
     "LabSetup",
     "LabWish",
     "LeasedLab",
     "NeighborCost",
+    "Part",
     "PlanDefaults",
+    "PortFacts",
     "ReachableDut",
     "ReferenceDut",
     "Rig",
+    "RigFacts",
     "Setup",
+    "State",
     "Testbed",
     "TestbedDut",
     "TestbedEngine",
@@ -135,12 +156,15 @@ __all__ = [
     "make_lab_setup",
     "make_looped_setup",
     "make_reference_setup",
+    "make_testbed",
     "parse_vlans",
     "plan_defaults_of",
     "put_back",
+    "read_device",
     "read_dut",
     "read_host_facts",
     "read_setup",
+    "read_testbed",
     "read_versions",
     "rig_of",
     "show_vlans",
@@ -148,5 +172,4 @@ __all__ = [
     "tag_octets",
     "testbed_facts",
     "tester_facts",
-    "with_facts",
 ]

@@ -50,14 +50,14 @@ class LeasedLab:
             InUseError: A tester, or someone who sets it up, has it now.
         """
         try:
-            self.lab.set_up_for(wish, tell=self._tell)
+            self.lab.set_up_for(wish, say=self._note)
         except InUseError:
             raise
         except EvenhandError as error:
             return f"the lab {self.lab.name} cannot be set up for this campaign: {error.what} ({error.where})"
         return None
 
-    def _tell(self, text: str) -> None:
+    def _note(self, text: str) -> None:
         self.on_note(f"{text[0].upper()}{text[1:]}.")
 
 

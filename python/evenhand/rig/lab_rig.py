@@ -20,6 +20,7 @@ from evenhand.rig.dut.facts import with_facts
 from evenhand.rig.dut.jool import MOST_POOL_ADDRESSES
 from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.facts import FACTS, of_this_machine
+from evenhand.rig.inside import Inside
 from evenhand.rig.lab import Lab, LinuxLab, VmLab, lab_names, lab_status, require_root
 from evenhand.rig.lab.borrow import KINDS, kind_of
 from evenhand.rig.lab.labs import lab_class
@@ -28,7 +29,7 @@ from evenhand.rig.lab.record import is_for
 from evenhand.rig.lab.state import tester_resource
 from evenhand.rig.lab_lease import LeasedLab, leased_lab
 from evenhand.rig.reference import ReferenceDut
-from evenhand.rig.rig import Demands, PlanDefaults, Rig, by_suite
+from evenhand.rig.rig import Demands, PlanDefaults, Rig, RigFacts, by_suite
 from evenhand.rig.setup import DEFAULT_PLAN, HASH_OF_POINTS, Result, Setup
 from evenhand.rig.testbed import make_testbed
 from evenhand.trial import find_engine
@@ -47,7 +48,7 @@ class LabSetup(Setup):
 
     lab: Lab
 
-    def engine_command(self, engine: Path | None) -> list[str]:
+    def _engine_command(self, engine: Path | None) -> list[str]:
         return self.lab.engine_command(find_engine(engine))
 
     def at_the_ports(self, read: Callable[[], Result]) -> Result:
@@ -118,8 +119,7 @@ class LabSetup(Setup):
     def check_dut(self) -> Callable[[], None]:
         return self.lab.check_running
 
-    @property
-    def dut_facts(self) -> None:
+    def stated_facts(self, inside: Inside | None) -> None:
         return None
 
     def empty_connections(self) -> Emptied:
@@ -202,25 +202,24 @@ class LabRig(Rig):
         """None: no lab of this name is up, and none could be set up."""
         return kind_of(self.name)
 
+    def facts(self, reference: ReferenceDut | None = None) -> RigFacts:
+        lab, kind = lab_status(self.name), self._kind
+        if kind is None:
+            return RigFacts()
+        plan = PlanDefaults()
+        if lab is not None:
+            plan = PlanDefaults(
+                plan=plan_title(lab.plan),
+                hosts=lab.hosts,
+                networks=lab.networks if lab.plan.startswith("nets_") else None,
+            )
+        return RigFacts(plan=plan, sets_up_its_dut=True, connection_timeout_s=lab_class(kind).nat_timeout_s)
+
     def read(self, plan: AddressPlan | None = None) -> Setup:
         lab = lab_status(self.name)
         if lab is None:
             raise _no_lab(self.text, self.name, DEFAULT_PLAN if plan is None else plan.title)
         return make_lab_setup(lab, plan)
-
-    def plan_defaults(self) -> PlanDefaults:
-        lab = lab_status(self.name)
-        if lab is None:
-            return PlanDefaults()
-        return PlanDefaults(
-            plan=plan_title(lab.plan),
-            hosts=lab.hosts,
-            networks=lab.networks if lab.plan.startswith("nets_") else None,
-        )
-
-    @property
-    def sets_up_its_dut(self) -> bool:
-        return self._kind is not None
 
     def reachable_dut(self) -> ReachableDut | None:
         return None if lab_status(self.name) is None else self.read().reachable
@@ -235,18 +234,19 @@ class LabRig(Rig):
         with leased_lab(self.name, run=run, on_note=on_note, say=say) as lab:
             yield lab
 
-    def connection_timeout_s(self, reference: ReferenceDut | None = None) -> float | None:
+    def check(
+        self,
+        demands: Demands = tuple,
+        *,
+        is_made_later: bool = False,
+        is_dry: bool = False,
+        is_begun: bool = False,
+    ) -> list[str]:
         kind = self._kind
         if kind is None:
-            return Rig.connection_timeout_s(self)
-        return lab_class(kind).nat_timeout_s
-
-    def check_demands(self, demands: Demands) -> None:
-        kind = self._kind
-        if kind is None:
-            Rig.check_demands(self, demands)
-        else:
-            self._check_kind(kind, demands)
+            return Rig.check(self, demands, is_made_later=is_made_later, is_dry=is_dry, is_begun=is_begun)
+        self._check_kind(kind, demands)
+        return [] if is_begun else _check_host(kind, is_dry=is_dry)
 
     def _check_kind(self, kind: str, demands: Demands) -> None:
         """RequestError for points that a lab, which is set up for each of them, cannot measure."""
@@ -273,23 +273,9 @@ class LabRig(Rig):
                 )
             of_suite[0].lab_wish.make_plan()
 
-    def check_campaign(self, demands: Demands, *, is_made_later: bool, is_dry: bool) -> list[str]:
-        kind = self._kind
-        if kind is None:
-            return Rig.check_campaign(self, demands, is_made_later=is_made_later, is_dry=is_dry)
-        self._check_kind(kind, demands)
-        return _check_host(kind, is_dry=is_dry)
-
-    def check_host(self) -> None:
-        kind = self._kind
-        if kind is None:
-            Rig.check_host(self)
-        else:
-            _check_host(kind, is_dry=False)
-
 
 def _check_host(kind: str, *, is_dry: bool) -> list[str]:
-    """Whether this host, and this user, can have a lab of this kind. See `Rig.check_campaign`."""
+    """Whether this host, and this user, can have a lab of this kind. See `Rig.check`."""
     lab = lab_class(kind)
     lab.check_programs()
     try:

@@ -15,8 +15,9 @@ from evenhand.plan import AddressPlan
 from evenhand.rig.connections import Emptied
 from evenhand.rig.dut_wish import ReachableDut
 from evenhand.rig.facts import of_this_machine
+from evenhand.rig.inside import Inside
 from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
-from evenhand.rig.rig import Demands, PlanDefaults, Rig
+from evenhand.rig.rig import Demands, Rig, RigFacts
 from evenhand.rig.setup import Setup
 from evenhand.rig.testbed import make_testbed
 from evenhand.rig.testbed_rig import TestbedRig
@@ -36,8 +37,7 @@ class ReferenceSetup(Setup):
     def _how_to_take_frames_of(self, size: int) -> tuple[str, str]:
         return "frame_size", f"Start it with largest_frame_size {size}."
 
-    @property
-    def dut_facts(self) -> None:
+    def stated_facts(self, inside: Inside | None) -> None:
         return None
 
     @property
@@ -111,30 +111,30 @@ class ReferenceRig(Rig):
             " router.toml`, and name router.toml here.",
         )
 
-    def plan_defaults(self) -> PlanDefaults:
-        return TestbedRig(self.text).plan_defaults()
+    def facts(self, reference: ReferenceDut | None = None) -> RigFacts:
+        return RigFacts(
+            plan=TestbedRig(self.text).facts().plan,
+            sets_up_its_dut=True,
+            connection_timeout_s=None if reference is None else reference.connection_timeout_s,
+        )
 
     @contextmanager
     def open(self, plan: Callable[[], AddressPlan], reference: Callable[[], ReferenceDut]) -> Iterator[Setup]:
         with reference_router(plan(), reference()) as router:
             yield make_reference_setup(router)
 
-    @property
-    def sets_up_its_dut(self) -> bool:
-        return True
-
     def reachable_dut(self) -> ReachableDut | None:
         return None
 
-    def connection_timeout_s(self, reference: ReferenceDut | None = None) -> float | None:
-        return None if reference is None else reference.connection_timeout_s
-
-    def check_demands(self, demands: Demands) -> None:
+    def check(
+        self,
+        demands: Demands = tuple,
+        *,
+        is_made_later: bool = False,
+        is_dry: bool = False,
+        is_begun: bool = False,
+    ) -> list[str]:
         """It can be set to whatever a campaign file may ask for, which is checked when that is read."""
-
-    def check_campaign(self, demands: Demands, *, is_made_later: bool, is_dry: bool) -> list[str]:
-        self.check_host()
+        if not is_begun:
+            find_program(ROUTER)
         return []
-
-    def check_host(self) -> None:
-        find_program(ROUTER)

@@ -11,7 +11,7 @@ from evenhand.rig.lab_rig import LabRig
 from evenhand.rig.reference_rig import ReferenceRig
 from evenhand.rig.rig import PlanDefaults, Rig
 from evenhand.rig.setup import Setup
-from evenhand.rig.testbed import TestbedDut
+from evenhand.rig.testbed import TestbedDut, read_testbed
 from evenhand.rig.testbed_rig import TestbedRig
 
 
@@ -37,13 +37,18 @@ def read_setup(text: str, plan: AddressPlan | None = None) -> Setup:
 
 
 def read_dut(text: str) -> tuple[TestbedDut, Path | None]:
-    """Its DUT. See `Rig.read_dut`."""
-    return rig_of(text).read_dut()
+    """Its DUT, and its `Setup.ssh_config`; of a testbed file without a look at its ports. Errors as
+    `Rig.read`."""
+    rig = rig_of(text)
+    if rig.is_file:
+        return read_testbed(Path(text)).dut, None
+    setup = rig.read()
+    return setup.testbed.dut, setup.ssh_config
 
 
 def plan_defaults_of(text: str) -> PlanDefaults:
-    """What is meant of the address plan with it. See `Rig.plan_defaults`."""
-    return rig_of(text).plan_defaults()
+    """What is meant of the address plan with it. See `Rig.facts`."""
+    return rig_of(text).facts().plan
 
 
 def default_plan_of(text: str) -> str:

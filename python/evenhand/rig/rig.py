@@ -2,8 +2,8 @@
 """Rig: a testbed as its user names it, before anything of it is touched.
 
 Each kind of DUT is one subclass, in a file of its own, and one entry of `registry.py`. It knows how the DUT
-is opened, which plan is meant, what is refused before a campaign begins, and how a run has the DUT to itself.
-An open one is a `Setup`.
+is opened, what is known of it before, what is refused before a campaign begins, and how a run has the DUT to
+itself. An open one is a `Setup`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from evenhand.base.errors import HostError, RequestError
@@ -22,7 +21,6 @@ from evenhand.rig.lab.borrow import LabWish
 from evenhand.rig.lab_lease import LeasedLab
 from evenhand.rig.reference import ReferenceDut
 from evenhand.rig.setup import DEFAULT_PLAN, Setup
-from evenhand.rig.testbed import TestbedDut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +31,18 @@ class PlanDefaults:
     hosts: SideCounts | None = None
     """Hosts of this plan, left and right; None: its maximum."""
     networks: SideCounts | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RigFacts:
+    """What is known of a testbed before it is open."""
+
+    plan: PlanDefaults = PlanDefaults()
+    sets_up_its_dut: bool = False
+    """Whether a campaign sets up the DUT for each of its points by itself."""
+    connection_timeout_s: float | None = None
+    """Seconds without a frame after which the DUT of a plan with state forgets a connection; None if that is
+    not known before the DUT is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +79,14 @@ class Rig(ABC):
     text: str
 
     @abstractmethod
+    def facts(self, reference: ReferenceDut | None = None) -> RigFacts:
+        """What is known of it before its ports are checked. Not an error if there is nothing of this name.
+
+        Args:
+            reference: The router that a campaign starts.
+        """
+
+    @abstractmethod
     def read(self, plan: AddressPlan | None = None) -> Setup:
         """The set-up as it is now. Its ports are checked; nothing is started.
 
@@ -88,21 +106,6 @@ class Rig(ABC):
             reference: The router, likewise.
         """
         yield self.read()
-
-    def read_dut(self) -> tuple[TestbedDut, Path | None]:
-        """The DUT, and its `Setup.ssh_config`. Errors as `read`."""
-        setup = self.read()
-        return setup.testbed.dut, setup.ssh_config
-
-    def plan_defaults(self) -> PlanDefaults:
-        """Which plan is meant where none is named, before the ports are checked. Never an error."""
-        return PlanDefaults()
-
-    @property
-    def sets_up_its_dut(self) -> bool:
-        """Whether a campaign sets up the DUT for each of its points by itself; False where that cannot be
-        read."""
-        return False
 
     def reachable_dut(self) -> ReachableDut | None:
         """The DUT, if a run is to set it up over SSH; None for a lab that is down. Errors as `read`."""
@@ -125,30 +128,23 @@ class Rig(ABC):
         """
         yield None
 
-    def connection_timeout_s(self, reference: ReferenceDut | None = None) -> float | None:
-        """Seconds without a frame after which the DUT of a plan with state forgets a connection, as far as
-        that is known before the DUT is there. Never an error.
+    def check(
+        self,
+        demands: Demands = tuple,
+        *,
+        is_made_later: bool = False,
+        is_dry: bool = False,
+        is_begun: bool = False,
+    ) -> list[str]:
+        """What is wrong with the testbed, or with these points on it.
 
         Args:
-            reference: The router that a campaign starts.
-        """
-        try:
-            return self.read().expected_timeout_s
-        except (RequestError, HostError):
-            return None  # reported where the testbed itself is checked
-
-    def check_demands(self, demands: Demands) -> None:
-        """RequestError for what the testbed cannot measure, by what is known of it."""
-        setup = self.read()
-        _check_points(setup, demands())
-
-    def check_campaign(self, demands: Demands, *, is_made_later: bool, is_dry: bool) -> list[str]:
-        """What is wrong with the testbed, or with these points on it, before the first is measured.
-
-        Args:
+            demands: Default: whatever is measured.
             is_made_later: A command of the user's comes before: what only it can bring about is not looked
                 at, such as an interface, or a DUT that answers.
             is_dry: Nothing is going to be measured: that this user is not root is then no error but a note.
+            is_begun: The run has begun, so that its host is as it must be: only points and testbed are
+                compared.
 
         Returns:
             Notes for people.
@@ -169,13 +165,9 @@ class Rig(ABC):
                 return []
             raise
         _check_points(setup, demands())
-        if not is_made_later:
+        if not (is_made_later or is_begun):
             setup.check_settable(lambda: (demand.wish for demand in demands()))
         return []
-
-    def check_host(self) -> None:
-        """What is wrong with it whatever is measured. Errors as `check_campaign`."""
-        self.read().check_settable(lambda: iter(()))
 
     def _is_there(self) -> bool:
         """Whether there is what the text names, right or wrong."""

@@ -62,15 +62,16 @@ class Setup:
 
     # Open: the engine, and what no one else may use meanwhile.
 
-    def engine_command(self, engine: Path | None) -> list[str]:
-        """HostError if there is no engine."""
+    def _engine_command(self, engine: Path | None) -> list[str]:
         return [*(["nice", "-n", str(MOST_URGENT)] if self.is_urgent else []), str(find_engine(engine))]
 
     def engine_commands(self, engine: Path | None) -> list[list[str]]:
-        """The same of each of several engines; those elsewhere are reached over SSH. HostError if there is no
-        ssh either."""
+        """How the engine is started, or each of several in their order; those elsewhere are reached over SSH.
+        HostError if there is no engine here, or no ssh."""
+        if not self.testbed.engine:
+            return [self._engine_command(engine)]
         return [
-            self.engine_command(engine) if each.ssh is None else command_over_ssh(each.ssh, ENGINE.name)
+            self._engine_command(engine) if each.ssh is None else command_over_ssh(each.ssh, ENGINE.name)
             for each in self.testbed.engine
         ]
 
@@ -288,11 +289,11 @@ class Setup:
 
     # Facts.
 
-    @property
-    def dut_facts(self) -> dict[str, str | None] | None:
-        """What the testbed file states of the DUT, and None for what it does not; None for a DUT of our
-        own."""
-        return self.testbed.dut.facts.model_dump()
+    def stated_facts(self, inside: Inside | None) -> dict[str, str | None] | None:
+        """What the testbed file states of the DUT, then what the look into it found, and None for the rest;
+        None for a DUT of our own."""
+        stated: dict[str, str | None] = self.testbed.dut.facts.model_dump()
+        return stated if inside is None else with_facts(stated, inside.facts)
 
     def own_facts(self) -> dict[str, Any] | None:
         """What a DUT of our own reports of itself, recorded with each search; None for any other."""

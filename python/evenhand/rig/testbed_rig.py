@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.plan import AddressPlan, plan_title
-from evenhand.rig.rig import PlanDefaults, Rig
+from evenhand.rig.reference import ReferenceDut
+from evenhand.rig.rig import PlanDefaults, Rig, RigFacts
 from evenhand.rig.setup import Setup
-from evenhand.rig.testbed import TestbedDut, check_device, read_host_network, read_testbed
+from evenhand.rig.testbed import check_device, read_host_network, read_testbed
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,21 @@ class TestbedRig(Rig):
     def of(cls, text: str) -> TestbedRig | None:
         """Whatever is nothing else."""
         return cls(text)
+
+    def facts(self, reference: ReferenceDut | None = None) -> RigFacts:
+        try:
+            setup = Setup(name=self.text, testbed=read_testbed(Path(self.text)))
+        except (RequestError, HostError):
+            return RigFacts()  # reported when the file is read for its ports
+        dut = setup.testbed.dut
+        plan = PlanDefaults()
+        if dut.plan is not None:
+            plan = PlanDefaults(plan=plan_title(dut.plan), hosts=dut.hosts, networks=dut.networks)
+        return RigFacts(
+            plan=plan,
+            sets_up_its_dut=setup.reachable is not None,
+            connection_timeout_s=setup.expected_timeout_s,
+        )
 
     def read(self, plan: AddressPlan | None = None) -> Setup:
         setup = Setup(name=self.text, testbed=read_testbed(Path(self.text)))
@@ -43,26 +59,6 @@ class TestbedRig(Rig):
         for place, port in places:
             check_device(port.device, network, where=f"{self.text}: {place}")
         return setup
-
-    def read_dut(self) -> tuple[TestbedDut, Path | None]:
-        """No port is looked at."""
-        return read_testbed(Path(self.text)).dut, None
-
-    def plan_defaults(self) -> PlanDefaults:
-        try:
-            dut = read_testbed(Path(self.text)).dut
-        except RequestError:
-            return PlanDefaults()  # reported when the file is read for its ports
-        if dut.plan is None:
-            return PlanDefaults()
-        return PlanDefaults(plan=plan_title(dut.plan), hosts=dut.hosts, networks=dut.networks)
-
-    @property
-    def sets_up_its_dut(self) -> bool:
-        try:
-            return self.read().reachable is not None
-        except EvenhandError:
-            return False
 
     def _is_there(self) -> bool:
         return Path(self.text).exists()

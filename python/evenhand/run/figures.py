@@ -35,10 +35,10 @@ def losses_of(result: Mapping[str, Any] | None) -> Mapping[str, float]:
 def sustainable_of(result: Mapping[str, Any] | None) -> float | None:
     """Per direction: what the DUT would sustain, if a queue of it was filling in what the throughput rests
     on. None if the file does not state it, or not soundly."""
-    told = (result or {}).get("sustainable_fps_per_direction")
-    if isinstance(told, bool) or not isinstance(told, int | float):
+    stated = (result or {}).get("sustainable_fps_per_direction")
+    if isinstance(stated, bool) or not isinstance(stated, int | float):
         return None
-    return float(told) if 0 < told < math.inf else None
+    return float(stated) if 0 < stated < math.inf else None
 
 
 def is_worst_the_maximum(result: Mapping[str, Any] | None) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.locks import holder_of
 from evenhand.base.without_folders import without_folders
-from evenhand.rig.host.facts import read_host_facts, read_versions
+from evenhand.rig import read_host_facts, read_versions
 from evenhand.run.campaign_lock import campaign_resource
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, Repetition, Session
 from evenhand.run.point_document import point_columns

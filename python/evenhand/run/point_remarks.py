@@ -48,8 +48,8 @@ def remarks_of_point(found: PointRecord) -> list[str]:
 
 def remarks_of(ended: Sequence[Ended], reason: str | None, procedure: str) -> list[str]:
     """All of them; `reason` as in `why_fewer`."""
-    told = (disagreement(ended, procedure) or undecided_loads(ended, procedure),)
-    return [*why_fewer(ended, reason), *(text for text in told if text is not None)]
+    found = (disagreement(ended, procedure) or undecided_loads(ended, procedure),)
+    return [*why_fewer(ended, reason), *(text for text in found if text is not None)]
 
 
 def why_fewer(ended: Sequence[Ended], reason: str | None) -> list[str]:
@@ -62,8 +62,8 @@ def why_fewer(ended: Sequence[Ended], reason: str | None) -> list[str]:
     without = [each for each in ended if each.value is None]
     # A point without a number has said already that none has a value, and why.
     if without and (len(without) < len(ended) or not reasons):
-        told = "; ".join(dict.fromkeys(each.reason for each in without if each.reason is not None))
-        why = f": {told}" if told else ""
+        causes = "; ".join(dict.fromkeys(each.reason for each in without if each.reason is not None))
+        why = f": {causes}" if causes else ""
         reasons.insert(0, f"{_without_value(len(without), len(ended))}{why}")
     return reasons
 

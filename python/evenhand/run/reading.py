@@ -20,9 +20,9 @@ from evenhand.plan import parse_imix
 from evenhand.run.schema import APPLICATION_ID, SCHEMAS, SUFFIX
 from evenhand.run.snapshot import copy_to_memory, not_a_run
 from evenhand.search import Role
+from evenhand.spec.seed import LARGEST_SEED
 from evenhand.trial import TrialResult
 
-MAX_SEED = 2**64 - 1
 _STEPS_PER_CALL = 1000
 _STEPS_PER_OCTET = 4
 """Steps of SQLite's machine per octet, for a whole file: far more than a sound one takes."""
@@ -142,9 +142,8 @@ def _read(text: str, what: str) -> Any:
 
 def as_seed(text: str) -> int:
     """ValueError unless it is a whole number of 64 bits without a sign."""
-    if not (
-        text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_SEED)) and int(text) <= MAX_SEED
-    ):
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(LARGEST_SEED))
+    if not is_number or int(text) > LARGEST_SEED:
         raise ValueError(f"{text[:30]!r} is not a seed")
     return int(text)
 

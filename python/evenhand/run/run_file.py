@@ -15,7 +15,7 @@ from typing import Any
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.new_file import check_new, make_new
 from evenhand.base.without_folders import without_folders
-from evenhand.rig.host.facts import read_host_facts, read_versions
+from evenhand.rig import read_host_facts, read_versions
 from evenhand.run.schema import APPLICATION_ID, SCHEMAS, VERSION
 
 LOCK_TIMEOUT_S = 60.0

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.without_folders import without_folders
-from evenhand.rig.host.facts import read_host_facts, read_versions
+from evenhand.rig import read_host_facts, read_versions
 from evenhand.run.campaign_lock import campaign_locked
 from evenhand.run.campaign_record import TESTER_LIMIT, HookRun
 from evenhand.run.old_files import bring_up_to_date

@@ -163,7 +163,7 @@ class _MlrSearch:
             Purpose.MAXIMUM if load_fps == self.goals.max_fps else Purpose.SEARCH,
         )
         remaining_trials, remaining_s = self._estimate()
-        self._tell(
+        self._report(
             TrialStarted(
                 number=number,
                 purpose=purpose,
@@ -188,7 +188,7 @@ class _MlrSearch:
         remaining_trials, remaining_s = self._estimate()
         bounds = [self._bounds_for(goal) for goal in self.goals.goals]
         uppers = [bound.upper_fps for bound in bounds if bound.upper_fps is not None]
-        self._tell(
+        self._report(
             TrialFinished(
                 trial=trial,
                 lower_fps=min(bound.lower_fps or 0.0 for bound in bounds),
@@ -252,7 +252,7 @@ class _MlrSearch:
         made = [trial.result for trial in self.trials if self.observations.get(trial.result.intended_fps)]
         return max(1, len(made)) / max(1, sum(result.is_valid for result in made))
 
-    def _tell(self, event: TrialStarted | TrialFinished) -> None:
+    def _report(self, event: TrialStarted | TrialFinished) -> None:
         if self.on_progress is not None:
             self.on_progress(event)
 

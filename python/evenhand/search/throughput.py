@@ -302,7 +302,7 @@ class _Search:
                 and not is_sure_guess
             ):
                 self.bracket.note_tester_limit(load_fps, offered_fps=invalid.offered_fps)
-            self._tell_finished(self.trials[-1])
+            self._report_finished(self.trials[-1])
             if is_exhausted or trial.result.is_pass or is_lost:
                 return trial
 
@@ -330,7 +330,7 @@ class _Search:
         if self.is_middle_length and not is_full_length:
             duration_s = sqrt(self.goal.duration_s * self.goal.final_duration_s)
         remaining_trials, remaining_s = self._estimate()
-        self._tell(
+        self._report(
             TrialStarted(
                 number=len(self.trials) + 1,
                 purpose=purpose,
@@ -352,9 +352,9 @@ class _Search:
         self.trials.append(trial)
         return trial
 
-    def _tell_finished(self, trial: SearchTrial) -> None:
+    def _report_finished(self, trial: SearchTrial) -> None:
         remaining_trials, remaining_s = self._estimate()
-        self._tell(
+        self._report(
             TrialFinished(
                 trial=trial,
                 lower_fps=self.bracket.lower_fps,
@@ -373,7 +373,7 @@ class _Search:
             overhead_s=self.overhead_s,
         )
 
-    def _tell(self, event: SearchEvent) -> None:
+    def _report(self, event: SearchEvent) -> None:
         if self.on_progress is not None:
             self.on_progress(event)
 

@@ -11,14 +11,13 @@ from functools import cache
 from evenhand.base.option import options_of
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.spec.plan import CountOptions, PlanOptions
+from evenhand.spec.repetition import RepetitionOptions
 from evenhand.spec.request import OF_ALL
 
 _OTHERS = {
     "first": "--plan",
     "second": "--plan",
     "share": "--mix",
-    "count": "--repetitions",
-    "spread": "--spread",
     "goals": "--goal",
     "frame_size": "--frame-size",
     "frame_sizes": "--frame-size",
@@ -31,7 +30,8 @@ _OTHERS = {
 
 @cache
 def _options(_registered: tuple[str, ...]) -> dict[str, str]:
-    groups = [*(procedure.options for procedure in PROCEDURES.values()), *OF_ALL, PlanOptions, CountOptions]
+    groups: list[type] = [procedure.options for procedure in PROCEDURES.values()]
+    groups += [*OF_ALL, PlanOptions, CountOptions, RepetitionOptions]
     declared = (each for group in groups for each in options_of(group))
     return {**{each.keyword: each.where for each in declared}, **_OTHERS}
 

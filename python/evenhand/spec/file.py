@@ -35,18 +35,20 @@ from evenhand.base.validation.checked_file import (
     with_unit,
 )
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
-from evenhand.rig import REFERENCE, DutFacts, rig_of
+from evenhand.procedure.repetition import MOST_REPETITIONS
+from evenhand.rig import DEFAULT_PLAN, REFERENCE, DutFacts, rig_of
 from evenhand.spec.file_place import place_in_suite, place_of
-from evenhand.spec.plan import DIRECTION, PLAN_OPTIONS
+from evenhand.spec.frames import FRAME_SIZES
+from evenhand.spec.plan import DIRECTION, HOSTS, NETWORKS, PLAN, PLAN_OPTIONS
 from evenhand.spec.point import HashType
 from evenhand.spec.presets import EVERY_SUITE, PRESET_PREFIX, apply_preset, preset_names, unheeded
+from evenhand.spec.repetition import REPETITIONS
 from evenhand.spec.request import point_options_of
 from evenhand.spec.router import ReferenceOptions
+from evenhand.spec.seed import SEED
 
 DEFAULT_REPETITIONS = 10
 """SEED-72."""
-MOST_REPETITIONS = 1000
-LARGEST_SEED = 2**64 - 1
 Order = Literal["in-turn", "shuffled"]
 
 
@@ -76,6 +78,22 @@ Count = Annotated[int, Field(ge=1)]
 Duration = Annotated[float, with_unit(DURATION, parse_duration), Field(gt=0)]
 HashTypes = Annotated[tuple[HashType, ...], Field(strict=False), BeforeValidator(_one_or_more)]
 HostCounts = Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)]
+
+
+def _within(option: OptionField) -> Any:
+    """The bounds of an option's number, of a file's too."""
+    return Field(ge=option.option.least, le=option.option.most)
+
+
+def _of(option: OptionField, default: Any = None) -> Any:
+    """The key that an option of the shell has in a file.
+
+    Args:
+        default: The file's own default.
+    """
+    return Field(default, alias=option.key)
+
+
 Repeats = Annotated[int, Field(ge=1, le=MOST_REPETITIONS)]
 
 
@@ -135,7 +153,7 @@ def _key(each: OptionField, *, has_default: bool) -> tuple[Any, Any]:
     elif bool in kinds:
         found = bool
     elif int in kinds:
-        found = int if each.option.least is None else Annotated[int, Field(ge=each.option.least)]
+        found = Annotated[int, _within(each)]
     elif any(get_origin(kind) is list for kind in (each.kind, *kinds)):
         found = Texts
     return (found, each.default) if has_default and each.default is not None else (found | None, None)
@@ -211,17 +229,17 @@ class Suite(_Table):
         THROUGHPUT.name,
     )
     """Names of `PROCEDURES`."""
-    plan: Text = "gateway-v4"
-    host_counts: HostCounts = Field(("max",), alias="hosts")
+    plan: Text = _of(PLAN, DEFAULT_PLAN)
+    host_counts: HostCounts = _of(HOSTS, ("max",))
     """Per side: numbers, "N,M" for left and right, "doubling" (SEED-65), "max"."""
-    network_counts: Count | str | None = Field(None, alias="networks")
+    network_counts: Count | str | None = _of(NETWORKS)
     frame_sizes: (
         Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)] | None
-    ) = None
+    ) = _of(FRAME_SIZES)
     """None: the smallest."""
     hash_types: HashTypes | None = None
     """What the DUT is set to. None: the file does not say."""
-    repetitions: Repeats | None = None
+    repetitions: Repeats | None = _of(REPETITIONS)
     """Complete executions of a point. None: 10 (SEED-72); 1 of a procedure that repeats itself."""
     rounds: Repeats | None = None
     """Number of rounds over all points of the suite in which the repetitions are made. None: one for each
@@ -249,7 +267,7 @@ class CampaignFile(_Table):
     on_each_testbed: Texts = ()
     """Names of workers, on each of which every point is measured with all its repetitions. Empty: on any
     one."""
-    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
+    seed: Annotated[int, _within(SEED)] = _of(SEED, SEED.default)
     order: Order = "shuffled"
     hooks: Hooks = Hooks()
     reference: Reference | None = None

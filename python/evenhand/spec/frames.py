@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import Option
+from evenhand.base.option import Option, needed_field
 from evenhand.base.units import parse_size
 from evenhand.plan import NO_TAGS, AddressPlan, FrameSize, SideCounts, is_imix, parse_imix
 from evenhand.procedure import (
@@ -31,12 +31,14 @@ _SIZE = Option(metavar="OCTETS", help=_RANGE + _SMALLEST)
 _FRAMES = Option(metavar="OCTETS|imix:LETTERS", help=_RANGE + _IMIX + _SMALLEST)
 _SIZES = Option(
     declared="--frame-size",
+    key="frame-sizes",
     metavar="OCTETS|imix:LETTERS,...|all|jumbo|rfc8219",
     help=_RANGE + _IMIX + " Several sizes make one table." + _SETS + _SMALLEST,
 )
 FrameSizeOption = Annotated[str | None, _SIZE]
 FramesOption = Annotated[str | None, _FRAMES]
 FrameSizesOption = Annotated[list[str] | None, _SIZES]
+FRAME_SIZES = needed_field("frame_size", FrameSizesOption)
 FRAME_SIZE_OPTIONS = {
     FrameSizes.ONE: FrameSizeOption,
     FrameSizes.ONE_OR_MIX: FramesOption,

@@ -21,6 +21,7 @@ from evenhand.plan import (
     CLASSIC_SOURCE_PORT,
     RFC4814_DESTINATION_PORTS,
     RFC4814_SOURCE_PORTS,
+    SIDES,
     AddressPlan,
     Counts,
     Direction,
@@ -264,6 +265,8 @@ class DirectionOptions:
 
 
 (DIRECTION,) = options_of(DirectionOptions)
+HOSTS, NETWORKS = options_of(CountOptions)
+PLAN = options_of(PlanOptions)[0]
 PLAN_OPTIONS: Mapping[str, OptionField] = {
     each.field: each
     for group in (PlanOptions, ModeOptions, SourceOptions)
@@ -272,6 +275,9 @@ PLAN_OPTIONS: Mapping[str, OptionField] = {
 }
 """What shapes a plan in addition to its counts, by keyword: `mix`, `host_mode`, `fixed_source`,
 `source_ports`, ..."""
+
+
+_FLAGS = tuple(each.field for each in options_of(SourceOptions) if each.default is False)
 
 
 def vars_of(group: Any) -> dict[str, Any]:
@@ -304,6 +310,30 @@ def build_plan(
                 f"{key}: {value!r} is not an option of a plan", code="spec.unknown-option", where=name
             )
     return _build(name, host_counts, network_counts, tuple(sorted(given.items())))
+
+
+def plan_of_document(document: Mapping[str, Any]) -> AddressPlan:
+    """The plan whose `AddressPlan.to_document` a run file has, made of the options that it comes from. It may
+    be another plan than the document's, if that comes from something else: compare them.
+
+    Raises:
+        RequestError: As `build_plan`.
+        LookupError, TypeError, ValueError, AttributeError: It is the document of no plan.
+    """
+    left, right = (document[side]["hosts"] for side in SIDES)
+    counts: dict[str, Any] = {
+        kind: (left[kind]["count"], right[kind]["count"]) if kind in left else None
+        for kind in ("host", "network")
+    }
+    ports = document["udp_ports"]
+    written = {
+        "host_mode": left["host"]["mode"],
+        "network_mode": left["network"]["mode"] if "network" in left else None,
+        "source_ports": UdpRange(**ports["source"]).written,
+        "destination_ports": UdpRange(**ports["destination"]).written,
+        **{name: document[name] for name in _FLAGS if name in document},
+    }
+    return build_plan(document["name"], counts["host"], counts["network"], written)
 
 
 @lru_cache(maxsize=1024)

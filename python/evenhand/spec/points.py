@@ -19,7 +19,7 @@ from evenhand.rig import REFERENCE, tag_octets
 from evenhand.spec.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
 from evenhand.spec.frames import read_frame_sizes, read_size
 from evenhand.spec.place import placed
-from evenhand.spec.plan import PLAN_OPTIONS, DirectionName, build_plan, parse_counts, read_directions
+from evenhand.spec.plan import HOSTS, NETWORKS, PLAN_OPTIONS, DirectionName, build_plan, read_directions
 from evenhand.spec.point import HashType, Point
 from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import AFTER, plan_of, point_defaults, read_point
@@ -143,7 +143,7 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
         _check_once(given, f"{where}: {key}")
     with placed(where):
         written_networks = None if suite.network_counts is None else str(suite.network_counts)
-        network_counts = parse_counts(written_networks, where="networks")
+        network_counts = NETWORKS.read(written_networks, where=NETWORKS.key)
         written = {key: suite.written(each.name) for key, each in PLAN_OPTIONS.items()}
         options = {key: value for key, value in written.items() if value != PLAN_OPTIONS[key].default}
         whole = build_plan(suite.plan, None, network_counts, options)
@@ -287,7 +287,7 @@ def _counts(suite: Suite, whole: AddressPlan) -> list[tuple[SideCounts, SideCoun
         elif value == MAXIMUM:
             found = [most]
         else:
-            written = parse_counts(str(value), where="hosts")
+            written = HOSTS.read(str(value), where=HOSTS.key)
             found = [SideCounts(*(written if isinstance(written, tuple) else (written or 1, written or 1)))]
         for pair in found:
             if pair in counts:

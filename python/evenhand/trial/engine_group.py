@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.version import VERSION
@@ -54,6 +54,8 @@ class EngineGroup:
     the others stop within a second. Whatever is asked after that is a HostError.
     """
 
+    can_reopen: ClassVar[bool] = False
+
     def __init__(
         self,
         members: Sequence[EngineMember],
@@ -87,11 +89,7 @@ class EngineGroup:
         return self.members[0].session.about
 
     def open(self, requests: Sequence[Document], **arguments: Any) -> Document:
-        """Open each engine's ports.
-
-        Args:
-            requests: The arguments of `open` for each engine, in their order.
-            arguments: Arguments for all of them.
+        """See `TesterSession.open`.
 
         Returns:
             `left` and `right` of the first engine, with the line rate that all have together: the slowest of
@@ -114,6 +112,10 @@ class EngineGroup:
         }
         return {**replies[0], **together, "engines": self._by_name(replies)}
 
+    def restart(self) -> None:
+        """See `TesterSession`."""
+        raise _not_together("restart")
+
     def request(
         self,
         name: str,
@@ -124,18 +126,14 @@ class EngineGroup:
     ) -> Document:
         """See `EngineSession.request`. An error of one engine names it."""
         if name not in _ANSWERED_TOGETHER:
-            raise RequestError(
-                f"several engines cannot answer {name!r} together",
-                code="trial.not-with-several-engines",
-                where=name,
-            )
+            raise _not_together(name)
         if self._lost is not None:
             raise self._lost
         if name == "trial":
             return self._trial(arguments, on_event, answer_within_s)
-        tell = None if on_event is None or name != "learn" else learning_of_all(len(self.members), on_event)
+        take = None if on_event is None or name != "learn" else learning_of_all(len(self.members), on_event)
         each = [dict(arguments) for _ in self.members]
-        replies = self._ask_each(name, each, on_event=tell, answer_within_s=answer_within_s)
+        replies = self._ask_each(name, each, on_event=take, answer_within_s=answer_within_s)
         if name == "learn":
             return sum_of_learning(replies)
         return {**replies[0], "engines": self._by_name(replies)}
@@ -198,9 +196,9 @@ class EngineGroup:
             )
             first += member.streams
         asked = GroupRequest(self.members)
-        tell = None if on_event is None else progress_of_all(len(self.members), on_event)
+        take = None if on_event is None else progress_of_all(len(self.members), on_event)
         stop = EarlyStopOfAll(start_unix_ns=start_ns, sending_s=arguments["duration_s"])
-        asked.begin("trial", each, on_event=stop.watching(tell), answer_within_s=answer_within_s)
+        asked.begin("trial", each, on_event=stop.watching(take), answer_within_s=answer_within_s)
         lost = self._follow(asked, stop, silent_s=SILENT_S + opened * SORT_S)
         return self._judge(asked, lost, before)
 
@@ -337,9 +335,15 @@ def _check_streams(members: Sequence[EngineMember]) -> None:
             )
 
 
-def _stamps_of_all(told: Sequence[str]) -> str:
+def _not_together(name: str) -> RequestError:
+    return RequestError(
+        f"several engines do not answer {name!r} together", code="trial.not-with-several-engines", where=name
+    )
+
+
+def _stamps_of_all(stamps: Sequence[str]) -> str:
     """What ports offer that are one tester's: `unused` if any of them could stamp frames, else as all say."""
-    return next((one for one in told if one == "unused"), told[0])
+    return next((one for one in stamps if one == "unused"), stamps[0])
 
 
 def _not_finished(lost: Mapping[str, str]) -> EvenhandError:

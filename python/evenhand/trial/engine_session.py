@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, ClassVar, Self
 
 from evenhand.base.errors import EngineError, EvenhandError, HostError, RequestError
 from evenhand.base.programs import how_to_get_programs
@@ -58,6 +58,9 @@ class EngineSession:
     The engine gets a session of its own, so that Ctrl-C reaches us alone and the ports are closed in order,
     and so that the engine may ask the scheduler for precedence over everybody else's sessions.
     """
+
+    can_reopen: ClassVar[bool] = True
+    """A new process opens its ports anew."""
 
     def __init__(
         self,
@@ -129,6 +132,11 @@ class EngineSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close(is_interrupted=kind is not None and issubclass(kind, (KeyboardInterrupt, SystemExit)))
+
+    def open(self, requests: Sequence[Document], **arguments: Any) -> Document:
+        """Open its ports. See `TesterSession.open`: there is one request."""
+        (request,) = requests
+        return self.request("open", **request, **arguments)
 
     @property
     def stderr_lines(self) -> list[str]:

@@ -19,17 +19,17 @@ def progress_of_all(engines: int, on_event: EventCallback) -> Callable[[int, Doc
     """Takes the number of an engine and its `progress` event. Whenever the first reports something, the sums
     of what all have reported last are passed on."""
 
-    def add_up(event: Document, told: Sequence[Document]) -> Document:
+    def add_up(event: Document, reported: Sequence[Document]) -> Document:
         directions = {
             name: _direction(
-                [each["directions"][name] for each in told if name in each.get("directions", {})]
+                [each["directions"][name] for each in reported if name in each.get("directions", {})]
             )
             for name in event.get("directions", {})
         }
         return {
             # `failing` is one engine's word to the group.
             **{key: value for key, value in event.items() if key != "failing"},
-            **{key: sum(each[key] for each in told) for key in ("sent_frames", "received_frames")},
+            **{key: sum(each[key] for each in reported) for key in ("sent_frames", "received_frames")},
             **({"directions": directions} if directions else {}),
         }
 
@@ -39,10 +39,11 @@ def progress_of_all(engines: int, on_event: EventCallback) -> Callable[[int, Doc
 def learning_of_all(engines: int, on_event: EventCallback) -> Callable[[int, Document], None]:
     """The same of `learning` events: each engine has all hosts behind its own ports."""
 
-    def add_up(event: Document, told: Sequence[Document]) -> Document:
+    def add_up(event: Document, reported: Sequence[Document]) -> Document:
         sides: Document = {
             side: {
-                key: sum(each[side][key] for each in told if side in each) for key in ("hosts", "reachable")
+                key: sum(each[side][key] for each in reported if side in each)
+                for key in ("hosts", "reachable")
             }
             for side in SIDES
             if side in event
@@ -67,11 +68,11 @@ def _in_step_with_the_first(
     return take
 
 
-def _direction(told: Sequence[Document]) -> Document:
-    timed = [each for each in told if each["latency"]["mean_ns"] is not None]
+def _direction(reported: Sequence[Document]) -> Document:
+    timed = [each for each in reported if each["latency"]["mean_ns"] is not None]
     frames = sum(each["received_frames"] for each in timed)
     return {
-        **{key: sum(each[key] for each in told) for key in _COUNTS},
+        **{key: sum(each[key] for each in reported) for key in _COUNTS},
         "latency": {
             "mean_ns": sum(each["latency"]["mean_ns"] * each["received_frames"] for each in timed) / frames
             if frames
@@ -85,11 +86,14 @@ def sum_of_learning(replies: Sequence[Document]) -> Document:
     """Sum of the replies to `learn`: hosts count once for each engine that has them."""
 
     def side_of_all(side: str) -> dict[str, Any]:
-        told = [reply[side] for reply in replies]
+        reported = [reply[side] for reply in replies]
         return {
-            **{key: sum(each[key] for each in told) for key in ("hosts", "reachable", "questions_answered")},
-            "rounds": max(each["rounds"] for each in told),
-            "unreachable": [address for each in told for address in each["unreachable"]][:MOST_NAMED],
+            **{
+                key: sum(each[key] for each in reported)
+                for key in ("hosts", "reachable", "questions_answered")
+            },
+            "rounds": max(each["rounds"] for each in reported),
+            "unreachable": [address for each in reported for address in each["unreachable"]][:MOST_NAMED],
         }
 
     sides: dict[str, Any] = {side: side_of_all(side) for side in SIDES if side in replies[0]}

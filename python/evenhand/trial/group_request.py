@@ -53,7 +53,7 @@ class GroupRequest:
         def ask(number: int) -> None:
             member = self._members[number]
 
-            def tell(event: Document) -> None:
+            def take(event: Document) -> None:
                 self.heard_at[member.name] = time.monotonic()
                 if on_event is not None:
                     with lock:
@@ -61,7 +61,7 @@ class GroupRequest:
 
             try:
                 reply = member.session.request(
-                    name, on_event=tell, answer_within_s=answer_within_s, **arguments[number]
+                    name, on_event=take, answer_within_s=answer_within_s, **arguments[number]
                 )
             except EvenhandError as error:
                 self._done.put((member.name, error))

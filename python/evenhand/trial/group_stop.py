@@ -23,7 +23,7 @@ class EarlyStopOfAll:
         self._sending_s = sending_s
         self._lost: dict[int, int] = {}
         self._allowed = 0
-        self._was_told = False
+        self._has_ended = False
 
     def watching(self, on_event: Callable[[int, Document], None] | None) -> Callable[[int, Document], None]:
         """The same listener, with a look at each event on its way."""
@@ -44,8 +44,8 @@ class EarlyStopOfAll:
     def end_s(self) -> float | None:
         """When all are to send their last frame, in seconds from the first one; once, when the trial has
         failed. None if it has not, or ends as soon by itself."""
-        if self._was_told or not self.has_failed:
+        if self._has_ended or not self.has_failed:
             return None
-        self._was_told = True
+        self._has_ended = True
         end_s = (time.time_ns() - self._start_unix_ns) / 1e9 + NOTICE_S
         return end_s if end_s < self._sending_s else None

@@ -152,13 +152,13 @@ def learn(
         RequestError, HostError, EngineError: As `EngineSession.request`.
     """
 
-    def tell(event: Document) -> None:
+    def take(event: Document) -> None:
         if on_progress is not None and event.get("event") == "learning":
             on_progress(_progress(event))
 
     document = session.request(
         "learn",
-        on_event=tell,
+        on_event=take,
         answer_within_s=ANSWER_TIMEOUT_S + wait_s,
         rate_fps=rate_fps,
         rounds=rounds,

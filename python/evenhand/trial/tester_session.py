@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document, EventCallback
@@ -14,6 +15,27 @@ class TesterSession(Protocol):
     @property
     def about(self) -> Document:
         """Version, contract and DPDK."""
+        ...
+
+    @property
+    def can_reopen(self) -> bool:
+        """Whether `restart`, and `open` after it, open ports again that have stopped."""
+        ...
+
+    def open(self, requests: Sequence[Document], **arguments: Any) -> Document:
+        """Open the ports of each engine.
+
+        Args:
+            requests: Arguments of `open` for each engine, in their order.
+            arguments: Arguments for all of them.
+
+        Returns:
+            `left` and `right` with what all have together.
+        """
+        ...
+
+    def restart(self) -> None:
+        """Start it anew, with no ports open. RequestError unless `can_reopen`."""
         ...
 
     def request(

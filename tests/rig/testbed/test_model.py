@@ -52,6 +52,7 @@ def write(tmp_path: Path, text: str) -> Path:
 def test_a_good_file_becomes_an_open_request_that_fits_the_contract(tmp_path: Path) -> None:
     testbed = read_testbed(write(tmp_path, GOOD))
     request = testbed.open_request(make_plan("gateway_v6"), frame_size=84, seed=2**64 - 1)
+    assert testbed.open_requests(make_plan("gateway_v6"), frame_size=84, seed=2**64 - 1) == [request]
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(
         {"id": 1, "request": "open", **request}
     )

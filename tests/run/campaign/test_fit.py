@@ -50,10 +50,10 @@ def test_what_a_linux_lab_cannot_be_set_to_is_refused(
 ) -> None:
     """RSS-02: its links hash nothing; R5180-14: it has room for neighbours of one IP version."""
     with raises(code, match=named) as refused:
-        rig_of("lab:linux").check_demands(lambda: demands_of(campaign(suite).points))
+        rig_of("lab:linux").check(lambda: demands_of(campaign(suite).points), is_begun=True)
     assert "suite 's'" in refused.value.where
     assert next_step in refused.value.next_step
-    rig_of("lab:vm").check_demands(lambda: demands_of(campaign(suite).points))
+    rig_of("lab:vm").check(lambda: demands_of(campaign(suite).points), is_begun=True)
 
 
 def test_a_lab_is_set_up_for_the_largest_of_all_points_of_a_suite() -> None:
@@ -101,7 +101,7 @@ def test_a_lab_is_set_up_for_both_plans_of_a_mix(names: str) -> None:
     made = lab_wish_of(points).make_plan()
     assert made.title == names
     assert [plan.hosts.left for plan in made.plans] == [4, 4]
-    rig_of("lab:linux").check_demands(lambda: demands_of(points))
+    rig_of("lab:linux").check(lambda: demands_of(points), is_begun=True)
 
 
 @pytest.mark.parametrize(

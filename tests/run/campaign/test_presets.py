@@ -134,7 +134,7 @@ def test_a_preset_for_a_lab_measures_both_ip_versions_alike(name: str, testbed: 
     assert of_v4 == of_v6
     assert len(of_v4) + len(of_v6) == len(plan.points)
     if testbed.startswith("lab:"):
-        rig_of(testbed).check_demands(lambda: demands_of(plan.points))
+        rig_of(testbed).check(lambda: demands_of(plan.points), is_begun=True)
     assert sum(time_of(point) for point in plan.points) < 16 * 60
 
 

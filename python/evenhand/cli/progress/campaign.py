@@ -62,7 +62,7 @@ class CampaignDisplay(ProgressDisplay):
         self._suites = len({point.point.suite for point in self._found.points})
         self._where = ""
         """Which round, and which of its points."""
-        self._has_told_loads = True  # trials get no lines here
+        self._has_explained_loads = True  # trials get no lines here
 
     def on_campaign_event(self, event: CampaignEvent | ProcedureEvent) -> None:
         """Takes an event of a campaign, or of one of its procedures."""

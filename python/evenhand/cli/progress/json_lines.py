@@ -25,7 +25,7 @@ class JsonProgress(ProgressDisplay):
     def __init__(self, console: Console) -> None:
         super().__init__(console)
         self._live = None
-        self._has_told_loads = True
+        self._has_explained_loads = True
         self._trial: int | None = None
         self._seconds = Rates()
 

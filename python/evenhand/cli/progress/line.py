@@ -46,9 +46,9 @@ class ProgressDisplay:
         self._clock = ""
         self._rates = Rates()
         self._deadline_s = 0.0
-        self._has_told_loads = False
+        self._has_explained_loads = False
         self._invalid_in_a_row = 0
-        self._has_told_remedy = False
+        self._has_shown_remedy = False
         self._invalid = InvalidTrials(self._show)
         self.remedy: str | None = "--limits host"
         """The option with which this command takes the limits that this host can keep; None: it cannot be, or
@@ -111,12 +111,12 @@ class ProgressDisplay:
 
     def _on_search_event(self, event: SearchEvent) -> None:
         if isinstance(event, TrialStarted):
-            if not self._has_told_loads:
+            if not self._has_explained_loads:
                 self.say(
                     "Loads are per direction; after each trial: where the result lies, and the time left.",
                     style="dim",
                 )
-                self._has_told_loads = True
+                self._has_explained_loads = True
             attempt = f", attempt {event.attempt}" if event.attempt > 1 else ""
             last = event.number + event.remaining_trials - 1
             self._begin(
@@ -133,8 +133,8 @@ class ProgressDisplay:
         """After many INVALID trials in a row the user should know that it is not going to end well, and what
         helps."""
         self._invalid_in_a_row = 0 if result.is_valid else self._invalid_in_a_row + 1
-        if self._invalid_in_a_row == INVALID_IN_A_ROW and not self._has_told_remedy:
-            self._has_told_remedy = True
+        if self._invalid_in_a_row == INVALID_IN_A_ROW and not self._has_shown_remedy:
+            self._has_shown_remedy = True
             self.say(
                 f"{INVALID_IN_A_ROW} trials in a row were INVALID: other programs take the tester's CPUs"
                 " (evenhand check shows what they take), or the loads are above what it can offer. Give it"

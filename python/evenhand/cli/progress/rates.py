@@ -32,7 +32,7 @@ class Rates:
     directions: dict[Direction, Rate] = field(default_factory=dict)
     """Empty as long as nothing was sent for about a second."""
     _before: TrialPhase | None = None
-    _told_s: float = 0.0
+    _noted_s: float = 0.0
 
     def note(self, phase: TrialPhase) -> bool:
         """What the engine says; whether there is a new second of it."""
@@ -49,7 +49,7 @@ class Rates:
             }
             return self._is_next_second(phase)
         if self._before is None:
-            self._before, self._told_s = phase, phase.elapsed_s
+            self._before, self._noted_s = phase, phase.elapsed_s
             return False
         seconds = phase.elapsed_s - self._before.elapsed_s
         if not self._is_next_second(phase):
@@ -67,9 +67,9 @@ class Rates:
         return True
 
     def _is_next_second(self, phase: TrialPhase) -> bool:
-        if phase.elapsed_s - self._told_s < OVER_S:
+        if phase.elapsed_s - self._noted_s < OVER_S:
             return False
-        self._told_s = phase.elapsed_s
+        self._noted_s = phase.elapsed_s
         return True
 
 

@@ -60,7 +60,7 @@ def facts_command(interfaces: Mapping[str, str]) -> str:
     lines = [
         'export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"',
         f'part() {{ echo "{MARK} $*"; }}',
-        'told() { answer=$("$@" 2>&1); echo exit $?; printf \'%s\\n\' "$answer"; }',
+        'answered() { answer=$("$@" 2>&1); echo exit $?; printf \'%s\\n\' "$answer"; }',
         "part kernel; uname -s; uname -r; uname -v; uname -m",  # never -n
         "part system; grep '^PRETTY_NAME=' /etc/os-release",
         "part machine; cat /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name 2>/dev/null",
@@ -91,7 +91,7 @@ def facts_command(interfaces: Mapping[str, str]) -> str:
     ]
     for place, interface in interfaces.items():
         lines += [
-            f"part interface {place} {name}; told {words.format(shlex.quote(interface))}"
+            f"part interface {place} {name}; answered {words.format(shlex.quote(interface))}"
             for name, words in COMMANDS.items()
         ]
         lines.append(f"name={shlex.quote(interface)}; part interface {place} device; {DEVICE}")

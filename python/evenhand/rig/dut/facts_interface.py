@@ -83,19 +83,19 @@ def read_interface(name: str, parts: Mapping[str, str], *, where: str) -> dict[s
             next_step="Name its interfaces in the testbed file (dut.left, dut.right) as `ip link` shows them"
             " on the DUT.",
         )
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
     answers: dict[str, str] = {}
     for part in ("driver", "rings", "channels", "offloads", "coalescing", "table", "udp4", "udp6"):
         code, text = split_exit(parts.get(part, ""))
         if code:
             answers[part] = words_of_answer(code, text)
         else:
-            told[part] = text
-    driver = _colons(told.get("driver", ""))
+            reported[part] = text
+    driver = _colons(reported.get("driver", ""))
     device = [line.split(" ", 1) for line in parts.get("device", "").splitlines()]
     values = {key: rest[0].strip() for key, *rest in device if rest}
-    offloads = _colons(told.get("offloads", ""))
-    coalescing = _colons(told.get("coalescing", ""))
+    offloads = _colons(reported.get("offloads", ""))
+    coalescing = _colons(reported.get("coalescing", ""))
     return {
         "name": name,
         "driver": driver.get("driver"),
@@ -107,8 +107,8 @@ def read_interface(name: str, parts: Mapping[str, str], *, where: str) -> dict[s
         "qdisc": _after("qdisc", link),
         "speed_mbps": number_in(values.get("speed")),
         "threaded_napi": {"0": False, "1": True}.get(values.get("threaded", "")),
-        "rings": read_limits(told.get("rings", "")),
-        "channels": read_limits(told.get("channels", "")),
+        "rings": read_limits(reported.get("rings", "")),
+        "channels": read_limits(reported.get("channels", "")),
         "offloads": {name: offloads[name].split()[0] for name in _OFFLOADS if name in offloads},
         "coalescing": {
             name: coalescing[name] for name in _COALESCING if coalescing.get(name, "n/a") != "n/a"
@@ -118,21 +118,21 @@ def read_interface(name: str, parts: Mapping[str, str], *, where: str) -> dict[s
             {"irq": int(words[1]), "cpus": words[2], "name": words[3] if len(words) > 3 else ""}
             for words in _lines(device, "irq")
         ],
-        "hash": read_hash(told, answers),
+        "hash": read_hash(reported, answers),
         "answers": answers,
     }
 
 
-def read_hash(told: Mapping[str, str], answers: dict[str, str]) -> dict[str, Any]:
+def read_hash(reported: Mapping[str, str], answers: dict[str, str]) -> dict[str, Any]:
     """Key, table and function of `ethtool -x`, and the fields by protocol: `sd` is type 1, `sdfn` type 2
     (RSS-01, RSS-02)."""
     table: list[int] = []
     key, symmetric, function = None, False, None
-    if "table" in told:
-        on = re.findall(r"^ +([a-z][a-z0-9-]*): on *$", told["table"], re.MULTILINE)
+    if "table" in reported:
+        on = re.findall(r"^ +([a-z][a-z0-9-]*): on *$", reported["table"], re.MULTILINE)
         function = next((name for name in on if not name.startswith("symmetric-")), None)
         try:
-            found = read_ethtool(told["table"], where="")
+            found = read_ethtool(reported["table"], where="")
             table = [int(word) for word in found.words if word.isdecimal()]
             key, symmetric = found.key, found.is_symmetric
             if key is None:
@@ -142,11 +142,11 @@ def read_hash(told: Mapping[str, str], answers: dict[str, str]) -> dict[str, Any
     fields = {
         protocol: word
         for protocol in ("udp4", "udp6")
-        if protocol in told and (word := read_fields(told[protocol])) is not None
+        if protocol in reported and (word := read_fields(reported[protocol])) is not None
     }
     for protocol in ("udp4", "udp6"):
-        if protocol in told and protocol not in fields:
-            answers[protocol] = " ".join(told[protocol].split())[:200] or "no answer"
+        if protocol in reported and protocol not in fields:
+            answers[protocol] = " ".join(reported[protocol].split())[:200] or "no answer"
     return {
         "function": function,
         "key": None if key is None else key.hex(),

@@ -35,14 +35,16 @@ def device_of(
         RequestError: The driver does not report them, with its answer; or it hashes in a way that is not
             predicted.
     """
-    told, protocol = interface["hash"], f"udp{ip_version}"
-    if not told["table"]:
-        raise _untold(interface, "its indirection table", "table", where)
-    if told["key"] is None:
-        raise _untold(interface, "its hash key", "key", where)
-    if protocol not in told["fields"]:
-        raise _untold(interface, f"which fields it hashes for UDP over IPv{ip_version}", protocol, where)
-    fields = told["fields"][protocol]
+    reported, protocol = interface["hash"], f"udp{ip_version}"
+    if not reported["table"]:
+        raise _not_reported(interface, "its indirection table", "table", where)
+    if reported["key"] is None:
+        raise _not_reported(interface, "its hash key", "key", where)
+    if protocol not in reported["fields"]:
+        raise _not_reported(
+            interface, f"which fields it hashes for UDP over IPv{ip_version}", protocol, where
+        )
+    fields = reported["fields"][protocol]
     if fields not in TYPES:
         raise RequestError(
             f"{interface['name']} hashes {fields!r} for UDP over IPv{ip_version}, which is"
@@ -51,12 +53,12 @@ def device_of(
             where=where,
             next_step=f"Set it there: ethtool -N {interface['name']} rx-flow-hash {protocol} sd",
         )
-    table = tuple(told["table"])
+    table = tuple(reported["table"])
     return DeviceModel(
         elements=max(table) + 1,
         hash_type=TYPES[fields],
-        symmetric=told["is_symmetric"],
-        key=bytes.fromhex(told["key"]),
+        symmetric=reported["is_symmetric"],
+        key=bytes.fromhex(reported["key"]),
         table=table,
         rate_fps=rate_fps,
     )
@@ -78,7 +80,7 @@ def predict_queues(
     return predict(plan, device_of(interface, version, where=where), (direction,))
 
 
-def _untold(interface: Mapping[str, Any], what: str, part: str, where: str) -> RequestError:
+def _not_reported(interface: Mapping[str, Any], what: str, part: str, where: str) -> RequestError:
     answer = interface["answers"].get(part) or interface["answers"].get("table") or "no answer"
     return RequestError(
         f"the driver of {interface['name']} ({interface['driver'] or 'unknown'}) does not report"

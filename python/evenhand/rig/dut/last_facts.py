@@ -15,7 +15,7 @@ from evenhand.rig.dut.facts import differences
 VERSION = 1
 MOST_KEPT = 100
 """DUTs. The oldest are forgotten."""
-MOST_TOLD = 8
+MOST_SHOWN = 8
 
 
 def changes_since_last(destination: str, interfaces: Iterable[str], facts: Mapping[str, Any]) -> str | None:
@@ -37,10 +37,10 @@ def changes_since_last(destination: str, interfaces: Iterable[str], facts: Mappi
     found = differences(before["facts"], facts)
     if not found:
         return None
-    more = f"; and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
+    more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
     return (
         f"The DUT is not as it was during the last run on it ({before['read_at'][:16]}):"
-        f" {'; '.join(found[:MOST_TOLD])}{more}."
+        f" {'; '.join(found[:MOST_SHOWN])}{more}."
     )
 
 

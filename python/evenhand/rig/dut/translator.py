@@ -80,12 +80,14 @@ def _runs(files: str) -> str:
 
 def set_up_by_hand(plan: AddressPlan) -> str:
     """All that a translator or a NAT needs for this plan, as one sentence."""
-    told = plan.translation
+    translation = plan.translation
     needed = []
-    if told is not None:
-        needed.append(f"the translation prefix {told.prefix}")
-        if told.needs_mapping:
-            needed.append(f"the mapping {told.ipv6_hosts_as_ipv4} = {told.ipv6_hosts} (RFC 7757)")
+    if translation is not None:
+        needed.append(f"the translation prefix {translation.prefix}")
+        if translation.needs_mapping:
+            needed.append(
+                f"the mapping {translation.ipv6_hosts_as_ipv4} = {translation.ipv6_hosts} (RFC 7757)"
+            )
     if plan.nat is not None:
         needed.append(f"the hosts {plan.nat.inside} behind the pool {plan.nat.pool}")
         if plan.nat.prefix is not None:

@@ -38,7 +38,7 @@ class DutWitness:
     on_trouble: OnTrouble = lambda text: None
     """Called once when the DUT cannot be read any longer. The trials go on: their verdicts do not depend on
     the witness."""
-    _told: bool = field(default=False, init=False)
+    _has_reported: bool = field(default=False, init=False)
 
     def read(self) -> Reading:
         """All counters now. HostError if the DUT cannot be reached, or does not report them."""
@@ -60,8 +60,8 @@ class DutWitness:
         try:
             return self.read(), ""
         except EvenhandError as error:
-            if not self._told:
-                self._told = True
+            if not self._has_reported:
+                self._has_reported = True
                 self.on_trouble(
                     f"The DUT can no longer be observed; trials continue without its counters: {error.what}"
                 )

@@ -78,8 +78,8 @@ def _clock_mhz(cpufreq: Path, cpuinfo: str) -> list[int] | None:
 def _turbo(cpu: Path) -> str | None:
     """`on` or `off`: Intel's driver says what is off, the others what is on."""
     off, on = read_text(cpu / "intel_pstate/no_turbo"), read_text(cpu / "cpufreq/boost")
-    told = {"0": "on", "1": "off"}.get(off or "")
-    return told or {"0": "off", "1": "on"}.get(on or "")
+    by_intel = {"0": "on", "1": "off"}.get(off or "")
+    return by_intel or {"0": "off", "1": "on"}.get(on or "")
 
 
 def _number(meminfo: str, name: str, divisor: int) -> int | None:

@@ -36,7 +36,7 @@ PLAIN_PLAN = make_plan("gateway_v6")
 """What a machine boots with if its plans are set up over SSH: nothing of it is in the way of any of them."""
 KINDS = tuple(lab.kind for lab in LABS)
 
-Tell = Callable[[str], None]
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class BorrowedLab:
         """Whether it was up before it was borrowed."""
         return lab_before(self.name) is not None
 
-    def set_up_for(self, wish: LabWish, *, tell: Tell = lambda text: None) -> Lab:
+    def set_up_for(self, wish: LabWish, *, say: Say = lambda text: None) -> Lab:
         """The lab that is right for this wish. One that is up and right already stays as it is.
 
         A virtual machine stays too if only its plan is another one: whoever uses it sets that up over SSH.
@@ -129,7 +129,7 @@ class BorrowedLab:
         dut_cpu = None if known is None else known.dut_cpu
         plan = wish.make_plan()
         _refuse_jool(lab_before(self.name), plan)
-        tell(
+        say(
             f"the lab {self.name} is set up for {plan.title},"
             f" {' x '.join(f'{side.host_range.count:,}' for side in plan.sides)} hosts"
         )
@@ -142,7 +142,7 @@ class BorrowedLab:
                 dut_cpu=dut_cpu,
                 largest_frame_size=largest,
                 suite=known.suite if isinstance(known, VmLab) else "",
-                tell=tell,
+                say=say,
             )
         return lab_up(
             plan,

@@ -232,7 +232,7 @@ def vm_up(
     nat_ports: NatPorts = "kept",
     translator: Translator | None = None,
     suite: str = "",
-    tell: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> VmLab:
     """Set up the lab; one of that name that is there, whole or in ruins, is removed first. The machine goes
     on after this process.
@@ -241,7 +241,7 @@ def vm_up(
         name, dut_cpu, force, largest_frame_size, nat_ports: As for `lab_up`.
         translator: None: TAYGA, if the plan needs one.
         suite: Debian's code name, such as trixie; that of this host by default.
-        tell: Gets lines on what takes long.
+        say: Gets lines on what takes long.
 
     Raises:
         RequestError: Bad name or CPU; or as `describe_setup`.
@@ -254,9 +254,9 @@ def vm_up(
     )
     check_vm_programs()
     setup = describe_router(plan, nat_ports, translator)
-    image = vm_image(recipe(suite, setup.translator), tell=tell)
+    image = vm_image(recipe(suite, setup.translator), say=say)
     with state.hold(name), state.kept_from_testers(name, force=force):
-        return _set_up(setup, name, dut_cpu, largest_frame_size, nat_ports, image, suite, tell)
+        return _set_up(setup, name, dut_cpu, largest_frame_size, nat_ports, image, suite, say)
 
 
 def read_lab(name: str, record: dict[str, Any]) -> VmLab | None:
@@ -275,7 +275,7 @@ def _set_up(
     nat_ports: NatPorts,
     image: VmImage,
     suite: str,
-    tell: Callable[[str], None],
+    say: Callable[[str], None],
 ) -> VmLab:
     cpu, tester_cpus = share_cpus(dut_cpu)
     document: dict[str, Any] = asdict(
@@ -297,7 +297,7 @@ def _set_up(
     try:
         mtu = largest_frame_size - AROUND_PACKET
         access = make_access(name, document["ssh_port"])
-        machine = boot(image, access, document["ssh_port"], mtu, tell)
+        machine = boot(image, access, document["ssh_port"], mtu, say)
         with shell_of(machine, access) as shell:
             document |= {"accelerator": machine.accelerator, **read_facts(shell, setup.translator)}
             set_up_router(shell, setup, mtu)

@@ -32,7 +32,7 @@ _PANICS = "Kernel panic"
 """Message of the kernel."""
 
 
-def boot(image: VmImage, access: Access, port: int, mtu: int, tell: Callable[[str], None]) -> VirtualMachine:
+def boot(image: VmImage, access: Access, port: int, mtu: int, say: Callable[[str], None]) -> VirtualMachine:
     """A machine whose SSH server listens. It goes on after this process.
 
     Args:
@@ -44,7 +44,7 @@ def boot(image: VmImage, access: Access, port: int, mtu: int, tell: Callable[[st
     for boots_left in reversed(range(BOOTS)):
         machine = _start(image, access, port, mtu)
         is_emulated = machine.accelerator != "kvm"
-        tell(f"the machine boots ({'emulated, without KVM: this takes a while' if is_emulated else 'KVM'})")
+        say(f"the machine boots ({'emulated, without KVM: this takes a while' if is_emulated else 'KVM'})")
         give_up = time.monotonic() + BOOT_TIMEOUT_S[machine.accelerator]
         while _LISTENS not in machine.console_text():
             if not machine.is_running:
@@ -58,7 +58,7 @@ def boot(image: VmImage, access: Access, port: int, mtu: int, tell: Callable[[st
             return machine
         if not (is_emulated and boots_left and _PANICS in machine.console_text()):
             break
-        tell("its kernel failed while it booted, which happens to emulated ones: once more")
+        say("its kernel failed while it booted, which happens to emulated ones: once more")
     raise machine.trouble(_ENDED)
 
 

@@ -195,11 +195,11 @@ def cache_folder() -> Path:
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "evenhand" / "images"
 
 
-def vm_image(recipe: ImageRecipe, *, tell: Callable[[str], None] = lambda _: None) -> VmImage:
+def vm_image(recipe: ImageRecipe, *, say: Callable[[str], None] = lambda _: None) -> VmImage:
     """The image of this recipe: the kept one, or a new one (minutes). Who comes while another makes it waits.
 
     Args:
-        tell: Gets a line when an image has to be made.
+        say: Gets a line when an image has to be made.
 
     Raises:
         RequestError: The recipe's name or a file's path is not valid.
@@ -239,7 +239,7 @@ def vm_image(recipe: ImageRecipe, *, tell: Callable[[str], None] = lambda _: Non
         if folder.is_dir():  # by whoever was waited for
             return image
         _check_programs()
-        tell(
+        say(
             f"making an image of Debian {suite} with {', '.join(recipe.packages)} in {folder}"
             " (a few minutes, only once)"
         )

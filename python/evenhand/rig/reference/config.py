@@ -174,13 +174,13 @@ class ReferenceDut:
                 )
             ],
         }
-        for told in (part.translation for part in plan.plans if part.translation is not None):
+        for translation in (part.translation for part in plan.plans if part.translation is not None):
             config["translation"] = {
-                "prefix": str(told.prefix),
+                "prefix": str(translation.prefix),
                 "mappings": [
                     {
-                        "ipv4": str(told.ipv6_hosts_as_ipv4),
-                        **({"ipv6": str(told.ipv6_hosts)} if told.needs_mapping else {}),
+                        "ipv4": str(translation.ipv6_hosts_as_ipv4),
+                        **({"ipv6": str(translation.ipv6_hosts)} if translation.needs_mapping else {}),
                     }
                 ],
                 **self.translation_defects,

@@ -51,7 +51,7 @@ class DutFacts(TomlTable):
     """What of the DUT may police the traffic, and is on: a firewall's state table, storm control, neighbour
     rate limits (SEED-81)."""
 
-    def told(self) -> dict[str, str]:
+    def stated(self) -> dict[str, str]:
         """What is known, in order."""
         return {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
 

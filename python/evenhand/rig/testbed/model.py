@@ -170,7 +170,10 @@ class Testbed(TomlTable):
         return self._open_request(self.tester, self.ports, self.dut, plan, frame_size=frame_size, seed=seed)
 
     def open_requests(self, plan: AddressPlan, *, frame_size: FrameSize, seed: int) -> list[dict[str, Any]]:
-        """Those of each of several engines. A DUT on this host is watched by the first engine here."""
+        """That of the tester, or those of each of several engines. A DUT on this host is watched by the first
+        engine here."""
+        if not self.engine:
+            return [self.open_request(plan, frame_size=frame_size, seed=seed)]
         here = next((engine for engine in self.engine if engine.ssh is None), None)
         return [
             self._open_request(

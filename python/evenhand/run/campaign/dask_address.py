@@ -104,9 +104,9 @@ async def ask_scheduler(scheduler: SchedulerPlace, wait_s: float) -> None:
     distributed = import_distributed()
     try:
         async with distributed.rpc(scheduler.address, connection_args=scheduler.connection_args) as found:
-            told = await asyncio.wait_for(found.identity(), wait_s)
-        if told["type"] != "Scheduler":
-            raise TypeError(told["type"])
+            identity = await asyncio.wait_for(found.identity(), wait_s)
+        if identity["type"] != "Scheduler":
+            raise TypeError(identity["type"])
     except Exception as error:  # errors of dask, of TLS, or caused by an unexpected answer
         raise no_scheduler(scheduler.address) from error
 

@@ -44,9 +44,7 @@ def check_fit(
     find_engine(engine)
     check_timeouts(plan.points, testbed, plan.reference)
     is_made_later = all(hooks.before_suite is not None for hooks in plan.suite_hooks.values())
-    return rig_of(testbed).check_campaign(
-        lambda: demands_of(plan.points), is_made_later=is_made_later, is_dry=is_dry
-    )
+    return rig_of(testbed).check(lambda: demands_of(plan.points), is_made_later=is_made_later, is_dry=is_dry)
 
 
 def check_timeouts(points: Iterable[Point], testbed: str, reference: Reference | None) -> None:
@@ -60,7 +58,7 @@ def check_timeouts(points: Iterable[Point], testbed: str, reference: Reference |
     if not with_connections:
         return
     dut = None if reference is None else reference_dut(reference)
-    timeout_s = rig_of(testbed).connection_timeout_s(dut)
+    timeout_s = rig_of(testbed).facts(dut).connection_timeout_s
     for point in with_connections:
         request = read_point(point)
         waits_s = request.conditions["waits"].total_s
@@ -72,7 +70,7 @@ def check_timeouts(points: Iterable[Point], testbed: str, reference: Reference |
 def sets_up_its_dut(testbed: str | None) -> bool:
     """Whether a campaign sets up the DUT of this testbed by itself; False where the testbed file cannot be
     read."""
-    return testbed is not None and rig_of(testbed).sets_up_its_dut
+    return testbed is not None and rig_of(testbed).facts().sets_up_its_dut
 
 
 def check_testbed(testbed: str) -> None:
@@ -82,4 +80,4 @@ def check_testbed(testbed: str) -> None:
     Raises:
         RequestError, HostError: As `check_fit`.
     """
-    rig_of(testbed).check_host()
+    rig_of(testbed).check()

@@ -243,7 +243,7 @@ def choose_testbed(plan: CampaignPlan, given: str | None) -> str:
         )
     rig = rig_of(chosen)
     if plan.reference is not None and not rig.takes_reference:
-        rig.check_host()  # a missing file is reported first
+        rig.check()  # a missing file is reported first
         raise RequestError(
             f"[reference] sets up a reference router, but the testbed is {without_folders(chosen)!r}",
             code="run.reference-not-here",

@@ -50,7 +50,7 @@ class ScheduledExecutor:
     client: Any
     """The client of dask."""
     _topic: str
-    _told: queue.SimpleQueue[str]
+    _lines: queue.SimpleQueue[str]
     """Lines of workers, which come in a thread of dask's."""
     check_left: Callable[[], None] = lambda: None
     """HostError once no worker can come any more."""
@@ -71,13 +71,13 @@ class ScheduledExecutor:
         gives what it knew before, at first that there are none."""
         for is_last in (False, True):
             try:
-                told = self.client.sync(self.client.scheduler.identity, n_workers=-1)
+                identity = self.client.sync(self.client.scheduler.identity, n_workers=-1)
             except (OSError, TimeoutError) as error:
                 # A busy host breaks a connection now and then, and the next look makes a new one.
                 if is_last or self.client.status != "running":
                     raise self._gone() from error
             else:
-                return dict(told["workers"])
+                return dict(identity["workers"])
         raise AssertionError
 
     def check(self, points: Sequence[Point], reference: Reference | None, on_each: Sequence[str]) -> None:
@@ -191,7 +191,7 @@ class ScheduledExecutor:
     ) -> EvenhandError | None:
         """Keep the point in the file, all at once. Returns the error if it concerns more than this point."""
         distributed = import_distributed()
-        self._tell(on_event)
+        self._pass_on_lines(on_event)
         try:
             # A worker that is lost before it has sent its answer has measured for nothing: dask begins the
             # point anew meanwhile, and that may fail too.
@@ -250,7 +250,7 @@ class ScheduledExecutor:
 
     def _look(self, on_event: OnCampaignEvent) -> dict[str, str]:
         found = self.testbeds()
-        self._tell(on_event)
+        self._pass_on_lines(on_event)
         for name in sorted(found.keys() - self._known):
             on_event(Note(text=f"Testbed {name!r} takes part."))
         for name in sorted(self._known - found.keys()):
@@ -269,9 +269,9 @@ class ScheduledExecutor:
         self._known = frozenset(found)
         return found
 
-    def _tell(self, on_event: OnCampaignEvent) -> None:
-        while not self._told.empty():
-            on_event(Note(text=self._told.get()))
+    def _pass_on_lines(self, on_event: OnCampaignEvent) -> None:
+        while not self._lines.empty():
+            on_event(Note(text=self._lines.get()))
 
     def _gone(self) -> HostError:
         return HostError(
@@ -312,12 +312,12 @@ def connected(address: str, *, check_left: Callable[[], None] = lambda: None) ->
         client = distributed.Client(address, timeout=CONNECT_S, name="evenhand-run")
     except (OSError, TimeoutError) as error:
         raise no_scheduler(address) from error
-    told: queue.SimpleQueue[str] = queue.SimpleQueue()
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     topic = f"evenhand-{uuid.uuid4()}"
     try:
-        client.subscribe_topic(topic, lambda event: told.put(str(event[1])))
+        client.subscribe_topic(topic, lambda event: lines.put(str(event[1])))
         yield ScheduledExecutor(
-            address=address, client=client, _topic=topic, _told=told, check_left=check_left
+            address=address, client=client, _topic=topic, _lines=lines, check_left=check_left
         )
     finally:
         with suppress(Exception):

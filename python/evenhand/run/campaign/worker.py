@@ -134,7 +134,7 @@ class WorkerProcess:
         )
         with temporary_folder() as folder, leased as self._lab:
             say(f"Testbed {self.bed.name!r} is connecting to the scheduler at {address}.")
-            self._dask = _tell_while(
+            self._dask = _wait_for(
                 asyncio.run_coroutine_threadsafe(self._start(address, place, port, folder), loop),
                 address,
                 say,
@@ -250,7 +250,7 @@ class WorkerProcess:
         return known is not None and known.state != "cancelled" and self._dask.status.name == "running"
 
 
-def _tell_while(starting: Future[T], address: str, say: Callable[[str], object]) -> T:
+def _wait_for(starting: Future[T], address: str, say: Callable[[str], object]) -> T:
     """Its result. HostError if there is none in the end: no one should look at a silent terminal and
     wonder."""
     waited_s = 0.0
@@ -311,7 +311,7 @@ def check_fit(bed: Bed, points: Iterable[Point], reference: Reference | None) ->
             next_step=(f"Start that worker with {REFERENCE}, or remove [reference] from the campaign file."),
         )
     with _of_worker(bed):
-        rig.check_demands(lambda: demands_of(points))
+        rig.check(lambda: demands_of(points), is_begun=True)
 
 
 def describe_repetition(event: RepetitionEnded) -> str:
