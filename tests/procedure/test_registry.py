@@ -48,7 +48,6 @@ OTHER_WORDS = {
     ("report/delay.py", "latency"): "a figure of the engine's documents",
     ("report/delay.py", "pdv"): "a figure of the engine's documents",
     ("report/connections.py", "connections"): "a key of its document",
-    ("report/loss.py", "loss"): "the heading of a column",
     ("report/back_to_back.py", "throughput"): "the heading of a column",
     ("search/model.py", "throughput"): "what a search looks for, in its sentences",
     ("exchange/otg_write.py", "loss"): "a key of OTG",

@@ -13,7 +13,7 @@ from evenhand.cli.common import err
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.run_options import open_run
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Traffic
-from evenhand.rig.host.facts import read_host_facts, read_versions
+from evenhand.rig import read_host_facts, read_versions
 from evenhand.run import RunStore
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import CampaignPlan, expand
