@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import RenderableType
 from rich.text import Text
 
-from evenhand.base.terminal_table import FittedTable
+from evenhand.base.terminal_table import Printable
 from evenhand.base.units import format_count
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.report.mlr import search_tables
@@ -20,10 +19,10 @@ from evenhand.run import MeasuredSearch
 from evenhand.search import MlrGoals, MlrResult, Outcome, ThroughputResult
 
 
-def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
+def measured_report(searches: Sequence[MeasuredSearch]) -> list[Printable]:
     """Every trial of each search, and for a throughput search how far it came; searches without a trial are
     left out."""
-    parts: list[RenderableType] = []
+    parts: list[Printable] = []
     for search in searches:
         if search.kind == "trial":
             parts += [trial_report(result) for result in search.results]
@@ -36,11 +35,7 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
             continue
         if isinstance(search.goal, MlrGoals):
             counts = count_verdicts(trial.result.verdict for trial in search.trials)
-            tables = (
-                [FittedTable.of(trials_table(search.trials))]
-                if search.end is None
-                else search_tables(search.end)
-            )
+            tables = [trials_table(search.trials)] if search.end is None else search_tables(search.end)
             parts += [*tables, Text(f"Trials: {len(search.trials)} ({counts}).")]
             continue
         assert not isinstance(search.end, MlrResult)
@@ -59,11 +54,9 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[RenderableType]:
             else f"Throughput: {least}{format_count(result.throughput_fps)} fps per direction. "
         )
         parts += [
-            FittedTable.of(
-                trials_table(
-                    search.trials,
-                    title=f"Trials of {search.name}" if search.name != THROUGHPUT.name else "Trials",
-                )
+            trials_table(
+                search.trials,
+                title=f"Trials of {search.name}" if search.name != THROUGHPUT.name else "Trials",
             ),
             Text(
                 f"{value}Outcome: {describe_outcome(result.to_document(), trials)}. Trials: {len(trials)}"

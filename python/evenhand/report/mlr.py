@@ -6,10 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.table import Table as RichTable
-
 from evenhand.base.table import Cell, Column, Table, make_table
-from evenhand.base.terminal_table import FittedTable
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.procedure import Profile, throughput_document
 from evenhand.report.result_entry import mapping, mappings, number, show, text, words
@@ -19,11 +16,10 @@ from evenhand.report.trials import trials_table
 from evenhand.search import GoalResult, MlrResult, Outcome, SearchResult
 
 
-def search_tables(result: SearchResult, *, title: str = "Trials") -> list[RichTable]:
+def search_tables(result: SearchResult, *, title: str = "Trials") -> list[Table]:
     """All trials, and for `mlr` all goals."""
     goals = goals_table(result.to_document())
-    trials = FittedTable.of(trials_table(result.trials, title=title))
-    return [trials, *([FittedTable.of(goals)] if goals.rows else [])]
+    return [trials_table(result.trials, title=title), *([goals] if goals.rows else [])]
 
 
 def search_lines(result: SearchResult, profile: Profile) -> list[str]:
