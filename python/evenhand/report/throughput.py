@@ -115,11 +115,11 @@ def dut_lines(profile: Profile) -> list[str]:
         for name, value in known.items()
         if value.endswith(READ_THERE)
     )
-    stated = "; ".join(
+    told = "; ".join(
         f"{_words(name)}: {value}" for name, value in known.items() if not value.endswith(READ_THERE)
     )
     missing = ", ".join(_words(name) for name, value in profile.dut.items() if value is None)
-    lines = [f"DUT, according to the testbed file: {stated}."] if stated else []
+    lines = [f"DUT, according to the testbed file: {told}."] if told else []
     lines += [f"DUT, as read there: {read}."] if read else []
     return lines + (
         [f"Not stated for the DUT ([dut.facts] in the testbed file): {missing}."] if missing else []
