@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.base import units
-from evenhand.base.errors import RequestError
 from tests.errors import raises
 
 
@@ -71,30 +70,32 @@ def test_numbers_of_frames_are_read_exactly(text: str, frames: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parse", "text"),
+    ("parse", "text", "code"),
     [
-        (units.parse_count, "1.5"),
-        (units.parse_count, "1e-8"),
-        (units.parse_rate, "fast"),
-        (units.parse_rate, ""),
-        (units.parse_rate, "1Mbps"),
-        (units.parse_rate, "0"),
-        (units.parse_rate, "-1kfps"),
-        (units.parse_rate, "nan"),
-        (units.parse_rate, "inf"),
-        (units.parse_duration, "60x"),
-        (units.parse_duration, "-1s"),
-        (units.parse_duration, "1e300s"),
-        (units.parse_duration, "278h"),
-        (units.parse_size, "0"),
-        (units.parse_ratio, "100%"),
-        (units.parse_ratio, "1"),
-        (units.parse_line_rate, "10Gfps"),
-        (units.parse_memory, "512"),
+        (units.parse_count, "1.5", "base.not-whole"),
+        (units.parse_count, "1e-8", "base.not-whole"),
+        (units.parse_rate, "fast", "base.not-a-quantity"),
+        (units.parse_rate, "", "base.not-a-quantity"),
+        (units.parse_rate, "1Mbps", "base.not-a-quantity"),
+        (units.parse_rate, "0", "base.out-of-range"),
+        (units.parse_rate, "-1kfps", "base.out-of-range"),
+        (units.parse_rate, "nan", "base.not-a-quantity"),
+        (units.parse_rate, "inf", "base.not-a-quantity"),
+        (units.parse_duration, "60x", "base.not-a-quantity"),
+        (units.parse_duration, "-1s", "base.out-of-range"),
+        (units.parse_duration, "1e300s", "base.out-of-range"),
+        (units.parse_duration, "278h", "base.out-of-range"),
+        (units.parse_size, "0", "base.out-of-range"),
+        (units.parse_ratio, "100%", "base.out-of-range"),
+        (units.parse_ratio, "1", "base.out-of-range"),
+        (units.parse_line_rate, "10Gfps", "base.not-a-quantity"),
+        (units.parse_memory, "512", "base.not-a-quantity"),
     ],
 )
-def test_a_refusal_shows_the_value_and_the_accepted_forms(parse: Callable[..., object], text: str) -> None:
-    with pytest.raises(RequestError) as caught:
+def test_a_refusal_shows_the_value_and_the_accepted_forms(
+    parse: Callable[..., object], text: str, code: str
+) -> None:
+    with raises(code) as caught:
         parse(text, where="--option")
     assert repr(text) in caught.value.what
     assert caught.value.where == "--option"
