@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 import evenhand
-from evenhand.cli.main import app_of, main
+from evenhand.cli.main import app_of
 from evenhand.cli.usage import as_typed
 from evenhand.plan import make_plan
 from evenhand.procedure import Profile, check_frame_sizes, choose_frames
 from evenhand.procedure.tester import choose_maximum
 from evenhand.spec.argument_names import argument_options, option_places, option_words
 from evenhand.trial import DelayWish
+from tests.cli.running import run_here
 from tests.errors import raises
 
 WRONG: list[tuple[Callable[..., object], dict[str, Any], str, str]] = [
@@ -181,5 +182,5 @@ def test_the_command_line_says_its_own_names(
     capsys: pytest.CaptureFixture[str], line: list[str], where: str
 ) -> None:
     """Typed or not: the default of an option is at fault as well."""
-    assert main(line) == 2
-    assert f"Where: {where}\n" in capsys.readouterr().err
+    ended = run_here(line, capsys)
+    assert (ended.code, ended.error.where) == (2, where)
