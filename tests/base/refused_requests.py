@@ -64,6 +64,10 @@ def _changed(document: Document, changes: Changes) -> Document:
     return changed
 
 
+def _below(key: str, changes: Changes) -> Changes:
+    return {f"{key}.{path}": value for path, value in changes.items()}
+
+
 def _golden(name: str) -> list[Document]:
     return [json.loads(line) for line in (GOLDEN / f"{name}.jsonl").read_text().splitlines()]
 
@@ -108,51 +112,45 @@ _WORKER = _OPEN["workers"][0]
 _QUEUE = {"side": "left", "queue": 0}
 
 
+_OPENS: tuple[Changes, ...] = (
+    {"ports.right.device": "net_ring0"},
+    {"workers.0.cpu": _NO_CPU},
+    {"workers": [_WORKER, _WORKER]},
+    {"workers.0.receivers": [_QUEUE, _QUEUE, {**_QUEUE, "side": "right"}]},
+    {"workers.0.receivers": [_QUEUE]},
+    {"workers.0.senders.1.stream": 1},
+    {"frame_size": 63},
+    {"frame_size": 65, "ports.left.vlan": [7, 8]},
+)
+_MIXES: tuple[Changes, ...] = (
+    {"mix.classes": []},
+    {"mix.cycle": []},
+    {"mix.cycle": [0, 2]},
+    {"mix.cycle": [0]},
+    {"mix.classes.1.plan": 0},
+    {"mix.classes.1.frame_size": 83},
+    {"mix.other_plan": _GONE},
+    {"mix.other_plan": make_plan("gateway_v4").to_contract()},
+    {"mix.other_plan": make_plan("direct_v6").to_contract()},
+)
+_RESULTS: tuple[Changes, ...] = (
+    {"1": _GONE},
+    {"0": _GONE},
+    {"1.engine": "a"},
+    {"1.engine": ""},
+    {"1.result.share.first": 0},
+    {"1.result.share": _GONE},
+    {"1.result.share.stride": 3},
+    {"1.result.trial": 8},
+    {"1.result.intended_fps": 7},
+    {"1.result.limits.loss_ratio": 0.5},
+    {"1.result.start": _GONE},
+    {"1.result.directions": {}},
+)
 _CHANGES: list[tuple[Document, Changes]] = [
-    *(
-        (_OPEN, changes)
-        for changes in (
-            {"ports.right.device": "net_ring0"},
-            {"workers.0.cpu": _NO_CPU},
-            {"workers": [_WORKER, _WORKER]},
-            {"workers.0.receivers": [_QUEUE, _QUEUE, {**_QUEUE, "side": "right"}]},
-            {"workers.0.receivers": [_QUEUE]},
-            {"workers.0.senders.1.stream": 1},
-            {"frame_size": 63},
-            {"frame_size": 65, "ports.left.vlan": [7, 8]},
-        )
-    ),
-    *(
-        (_MIX, changes)
-        for changes in (
-            {"mix.classes": []},
-            {"mix.cycle": []},
-            {"mix.cycle": [0, 2]},
-            {"mix.cycle": [0]},
-            {"mix.classes.1.plan": 0},
-            {"mix.classes.1.frame_size": 83},
-            {"mix.other_plan": _GONE},
-            {"mix.other_plan": make_plan("gateway_v4").to_contract()},
-            {"mix.other_plan": make_plan("direct_v6").to_contract()},
-        )
-    ),
-    *(
-        (_JUDGE, {f"results.{path}": value for path, value in changes.items()})
-        for changes in (
-            {"1": _GONE},
-            {"0": _GONE},
-            {"1.engine": "a"},
-            {"1.engine": ""},
-            {"1.result.share.first": 0},
-            {"1.result.share": _GONE},
-            {"1.result.share.stride": 3},
-            {"1.result.trial": 8},
-            {"1.result.intended_fps": 7},
-            {"1.result.limits.loss_ratio": 0.5},
-            {"1.result.start": _GONE},
-            {"1.result.directions": {}},
-        )
-    ),
+    *((_OPEN, changes) for changes in _OPENS),
+    *((_MIX, changes) for changes in _MIXES),
+    *((_JUDGE, _below("results", changes)) for changes in _RESULTS),
     (_JUDGE, {"results": []}),
 ]
 _DELAYS = {"from_s": 0.5, "tagged_frames": 500, "variation": False}
@@ -205,64 +203,58 @@ _NAT = _CONFIG | {
         "other_address_every": 3,
     }
 }
+_CONFIGS: tuple[Changes, ...] = (
+    {"prots": 1},
+    {"cpu": _GONE},
+    {"ports.left.device": ""},
+    {"ports.left.device": "net_failsafe0,exec(reboot)"},
+    {"ports.left.addresses": []},
+    {"ports.left.addresses": [7]},
+    {"ports.left.addresses": ["10.0.0.1"]},
+    {"ports.left.addresses": ["10.0.0.1/33"]},
+    {"ports.right.mac": "02:00"},
+    {"ports.right.vlan": [1, 2, 3]},
+    {"ports.right.vlan": [4095]},
+    {"more_ports": [_CONFIG["ports"]] * 4},
+    {"host": {"extra_eal_arguments": ["--vdev=net_null9"]}},
+    {"routes.0.via": "nowhere"},
+    {"routes.0.network": "198.18.0.1/16"},
+    {"elements.count": 0},
+    {"elements.rate_fps": 0},
+    {"elements.hash": "typ2"},
+    {"elements.key": "6d5a"},
+    {"elements.table": [0, 1, 2]},
+    {"elements.table": [0, 36]},
+    {"defects.losses": {}},
+    {"defects.loss.ratio": 1.5},
+    {"defects.loss.ratio": 1e-10},
+    {"defects.reordering.at": [-1]},
+    {"neighbors.static.0.mac": "x"},
+    {"longer_delay.every": 0},
+    {"longer_delay.ms": 1},
+    {"stall.every_ms": 0},
+    {"stall.for_ms": 1000},
+)
+_TRANSLATIONS: tuple[Changes, ...] = (
+    {"prefix": "2001:2::/80"},
+    {"prefix": "198.18.0.0/16"},
+    {"prefix": "2001:2::1/96"},
+    {"prefix": "2001:2:0:0:100::/96"},
+    {"mappings.0.ipv4": "198.18.0.0/15"},
+    {"mappings.0.ipv6": "10.0.0.0/16"},
+)
+_NATS: tuple[Changes, ...] = (
+    {"pool": {"first": "2001:2::1:0", "count": 9}},
+    {"pool.count": 65281},
+    {"pool.offset": 3},
+    {"pool.first": "198.18.0.0"},
+    {"pool.first": "10.0.0.1"},
+    {"ports.last": 6},
+    {"when_full": "drop"},
+)
 _CONFIGURATIONS: list[tuple[Document, Changes]] = [
-    *(
-        (_CONFIG, changes)
-        for changes in (
-            {"prots": 1},
-            {"cpu": _GONE},
-            {"ports.left.device": ""},
-            {"ports.left.device": "net_failsafe0,exec(reboot)"},
-            {"ports.left.addresses": []},
-            {"ports.left.addresses": [7]},
-            {"ports.left.addresses": ["10.0.0.1"]},
-            {"ports.left.addresses": ["10.0.0.1/33"]},
-            {"ports.right.mac": "02:00"},
-            {"ports.right.vlan": [1, 2, 3]},
-            {"ports.right.vlan": [4095]},
-            {"more_ports": [_CONFIG["ports"]] * 4},
-            {"host": {"extra_eal_arguments": ["--vdev=net_null9"]}},
-            {"routes.0.via": "nowhere"},
-            {"routes.0.network": "198.18.0.1/16"},
-            {"elements.count": 0},
-            {"elements.rate_fps": 0},
-            {"elements.hash": "typ2"},
-            {"elements.key": "6d5a"},
-            {"elements.table": [0, 1, 2]},
-            {"elements.table": [0, 36]},
-            {"defects.losses": {}},
-            {"defects.loss.ratio": 1.5},
-            {"defects.loss.ratio": 1e-10},
-            {"defects.reordering.at": [-1]},
-            {"neighbors.static.0.mac": "x"},
-            {"longer_delay.every": 0},
-            {"longer_delay.ms": 1},
-            {"stall.every_ms": 0},
-            {"stall.for_ms": 1000},
-        )
-    ),
-    *(
-        (_TRANSLATION, {f"translation.{path}": value for path, value in changes.items()})
-        for changes in (
-            {"prefix": "2001:2::/80"},
-            {"prefix": "198.18.0.0/16"},
-            {"prefix": "2001:2::1/96"},
-            {"prefix": "2001:2:0:0:100::/96"},
-            {"mappings.0.ipv4": "198.18.0.0/15"},
-            {"mappings.0.ipv6": "10.0.0.0/16"},
-        )
-    ),
-    *(
-        (_NAT, {f"nat.{path}": value for path, value in changes.items()})
-        for changes in (
-            {"pool": {"first": "2001:2::1:0", "count": 9}},
-            {"pool.count": 65281},
-            {"pool.offset": 3},
-            {"pool.first": "198.18.0.0"},
-            {"pool.first": "10.0.0.1"},
-            {"ports.last": 6},
-            {"when_full": "drop"},
-        )
-    ),
+    *((_CONFIG, changes) for changes in _CONFIGS),
+    *((_TRANSLATION, _below("translation", changes)) for changes in _TRANSLATIONS),
+    *((_NAT, _below("nat", changes)) for changes in _NATS),
     (_NAT, {"translation": {"prefix": "2001:2:0:64::/96", "mappings": []}}),
 ]
