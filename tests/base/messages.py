@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """All messages of errors, as the source has them: `python -m tests.base.messages` writes them to
-tests/files/messages.toml. There they can be read side by side, and a change of one is a change of a line."""
+tests/files/messages.toml, and those of the programs (program_messages.py) beside it. There they can be read
+together, and a change of one is a change of a line."""
 
 from __future__ import annotations
 
 import ast
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+
+from evenhand.base.errors import HostError
+from tests.base import program_messages
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "evenhand"
@@ -20,8 +25,8 @@ COMMAND = "python -m tests.base.messages"
 _HEAD = f"""\
 # SPDX-License-Identifier: Apache-2.0
 # Every message of an error, by its code: its class, what is wrong, and what to do next.
-# `{COMMAND}` makes this file from python/evenhand. What stands in braces is computed. Errors
-# that the engine and the reference router write are not here.
+# `{COMMAND}` makes this file from python/evenhand. What stands in braces is computed. Those
+# of the engine and the reference router are in program_messages.toml.
 
 """
 _TEXTS = (ast.JoinedStr, ast.Constant, ast.BinOp, ast.IfExp)
@@ -126,3 +131,7 @@ class _Inner(ast.NodeTransformer):
 
 if __name__ == "__main__":
     FILE.write_text(as_toml(messages()))
+    try:
+        program_messages.FILE.write_text(program_messages.as_toml(program_messages.faults()))
+    except HostError as error:
+        sys.exit(f"{program_messages.FILE.name} stays as it was: {error}. {error.next_step}")

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from evenhand.base.new_file import check_new, is_disk_full, unwritable, write_new
-from evenhand.cli.main import main
 from evenhand.cli.run_options import run_file
 from evenhand.run import RunStore, read_run
+from tests.cli.running import run_here
 from tests.errors import raises
 
 
@@ -87,9 +87,13 @@ def test_a_page_is_looked_at_before_the_demo_begins(
 
     monkeypatch.setattr("evenhand.cli.demo.reference_demo", fail)
     monkeypatch.setattr("evenhand.cli.demo.find_engine", lambda engine: engine)
-    assert main(["demo", "--html", "page.html", "--no-run"]) == 2
-    assert main(["demo", "--run", "page.evenhand"]) == 2
-    assert "--html page.html" in capsys.readouterr().err
+    for line in (("--html", "page.html", "--no-run"), ("--run", "page.evenhand")):
+        ended = run_here(["demo", *line], capsys)
+        assert (ended.code, ended.error.code, ended.error.where) == (
+            2,
+            "base.file-exists",
+            "--html page.html",
+        )
 
 
 def test_a_run_without_a_name_finds_one_that_is_free_for_its_page_too(

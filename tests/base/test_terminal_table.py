@@ -100,11 +100,6 @@ def test_all_tables_are_of_this_kind() -> None:
     others = {
         str(path.relative_to(PYTHON)) for path in PYTHON.rglob("*.py") if "rich.table" in path.read_text()
     }
-    assert others == {
-        "base/terminal_table.py",
-        "report/show.py",
-        "cli/progress/campaign.py",
-        "cli/verbs.py",
-    }
+    assert others == {"base/terminal_table.py", "report/show.py", "cli/progress/campaign.py", "cli/verbs.py"}
     made = re.compile(r"(?<![\w.])(?:Table|Grid)\(.")
     assert [name for name in others if made.search((PYTHON / name).read_text())] == ["base/terminal_table.py"]

@@ -186,7 +186,7 @@ def test_a_lab_is_entered_by_root_only() -> None:
     if is_root:
         os.seteuid(NOBODY)
     try:
-        with raises("rig.root-needed", match="to enter its network namespace"):
+        with raises("rig.root-needed"):
             lab.engine_command(Path("engine"))
     finally:
         if is_root:

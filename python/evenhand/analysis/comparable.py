@@ -23,8 +23,8 @@ def check_kinds(records: Sequence[CampaignRecord]) -> None:
     what was asked.
 
     A verb stores its goal as it understood it, a campaign as its file has it."""
-    is_untold = any(measured_conditions(point) is None for record in records for point in record.points)
-    if is_untold and len({record.is_campaign for record in records}) > 1:
+    is_unstated = any(measured_conditions(point) is None for record in records for point in record.points)
+    if is_unstated and len({record.is_campaign for record in records}) > 1:
         raise RequestError(
             "a campaign and the run of a single verb, and not all of their points were measured: their"
             " settings are stored differently, so those points cannot be checked against each other",

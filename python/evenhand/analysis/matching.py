@@ -14,7 +14,7 @@ from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.run.conditions import SearchConditions, conditions_of
 from evenhand.spec.point import Point
 
-UNTOLD = ("known_fps",)
+UNSTATED = ("known_fps",)
 """Keys of a goal that make no other question: where a search began, if an earlier one guided it."""
 LONGEST_VALUE = 100
 """Characters of a set-up's value that are shown."""
@@ -171,7 +171,7 @@ def _stated(
         "directions": list(under.directions),
         "hash type": under.hash_type,
         **dict(flat(under.plan_options, "plan option ")),
-        **dict(flat({key: value for key, value in goal.items() if key not in UNTOLD}, "goal: ")),
+        **dict(flat({key: value for key, value in goal.items() if key not in UNSTATED}, "goal: ")),
         **({} if sent is None else dict(flat(sent, "sent "))),
     }
 

@@ -129,12 +129,12 @@ def _in_order(records: Sequence[CampaignRecord], over: Over) -> list[CampaignRec
     if over == "time":
         return ordered
     versions = versions_of(ordered)
-    untold = [record for record, version in zip(ordered, versions, strict=True) if version is None]
-    if untold:
+    unstated = [record for record, version in zip(ordered, versions, strict=True) if version is None]
+    if unstated:
         raise RequestError(
-            f"{len(untold)} of {len(ordered)} runs do not state the version of their DUT",
+            f"{len(unstated)} of {len(ordered)} runs do not state the version of their DUT",
             code="analysis.run-without-version",
-            where=_named(untold),
+            where=_named(unstated),
             next_step="State system or kernel in [dut.facts] of the testbed file before you measure, or use"
             " --over time.",
         )

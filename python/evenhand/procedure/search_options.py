@@ -178,7 +178,7 @@ def parse_goal(text: str, defaults: ThroughputGoal) -> MlrGoal:
             else "a partial drop rate: its loss ratio is greater than 0"
         )
         raise RequestError(
-            f"{head!r}: {upper} is the {what}",
+            f"{head!r}: {upper} is {what}",
             code="procedure.goal-with-wrong-ratio",
             where="--goal",
             next_step="Use NDR, or PDR=0.5%.",

@@ -27,7 +27,7 @@ DEFINITION = (
     " (B), B - A; 0 if nothing was lost after the reduction. A queue that was merely full has"
     " recovered at once."
 )
-TOLD = {
+REMARKS = {
     "lossless_repetitions": (
         "no frame was lost, so there was nothing to recover from: check whether the throughput is correct"
     ),
@@ -65,7 +65,7 @@ def recovery_lines(entry: ResultEntry) -> list[str]:
         *(
             f"{direction}: {count} of {_valid(figures)} repetitions {what}."
             for direction, figures in by_direction(entry.document, "figures")
-            for key, what in TOLD.items()
+            for key, what in REMARKS.items()
             if (count := whole(figures, key))
         ),
         *last_invalid_lines(entry.document, entry.trials),

@@ -82,9 +82,9 @@ def dut_lines(facts: Mapping[str, str | None] | None) -> list[str]:
         for name, value in known.items()
         if value.endswith(READ_THERE)
     )
-    told = "; ".join(f"{name}: {value}" for name, value in known.items() if not value.endswith(READ_THERE))
+    stated = "; ".join(f"{name}: {value}" for name, value in known.items() if not value.endswith(READ_THERE))
     missing = ", ".join(_words(name) for name, value in facts.items() if value is None)
-    lines = [f"DUT, according to the testbed file: {told}."] if told else []
+    lines = [f"DUT, according to the testbed file: {stated}."] if stated else []
     lines += [f"DUT, as read there: {read}."] if read else []
     return lines + (
         [f"Not stated for the DUT ([dut.facts] in the testbed file): {missing}."] if missing else []
