@@ -158,5 +158,6 @@ def test_a_driver_that_does_not_tell_is_refused_with_its_answer(
         file.write_text(content)
         refused = evenhand("predict", "gateway-v4", "--dut", file)
     assert refused.code == 2
+    assert refused.error.code == "rig.not-reported-by-nic"
     assert f"{names['eth1']} (veth)" in refused.error.what
     assert "Operation not supported" in refused.error.what
