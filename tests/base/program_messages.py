@@ -102,7 +102,7 @@ def _of_router() -> Iterator[Fault]:
 
 def _fault(program: str, told: dict[str, str]) -> Fault:
     # The library that reads JSON words its errors differently from version to version.
-    what = re.sub(r"(?<=is no JSON: ).*", "{error}", told["what"])
+    what = re.sub(r"(?<=is not JSON: ).*", "{error}", told["what"])
     return Fault(program, told["code"], what.replace(f"CPU {own_cpu()}", "CPU {cpu}"), told["next"])
 
 
