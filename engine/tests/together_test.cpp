@@ -316,7 +316,7 @@ TEST_CASE("connections that testers opened are added up, and who had a tuple twi
     CHECK(judged["reasons"][0]["code"] == "shared_tuples");
     CHECK(judged["reasons"][0]["text"] ==
           "forward of b: 3 of 500000 connections were translated to the four tuple of another one, so their answers "
-          "cannot be told apart");
+          "cannot be distinguished");
     r.parts[0].result.directions[0].connections.reset();
     const auto fault = fault_of(r);
     REQUIRE(fault);
