@@ -111,11 +111,7 @@ def test_a_strict_reverse_path_filter_is_loosened_and_put_back(dut: NamespaceDut
 @pytest.mark.parametrize(
     ("make", "take", "said"),
     [
-        (
-            "ip rule add iif left2 lookup 99",
-            "ip rule del iif left2 lookup 99",
-            "comes in on left2: lookup 99",
-        ),
+        ("ip rule add iif left2 lookup 99", "ip rule del iif left2 lookup 99", "left2: lookup 99"),
         (
             "ip -6 rule add iif right lookup 99",
             "ip -6 rule del iif right lookup 99",
