@@ -158,14 +158,19 @@ def put_title(axes: Axes, text: str) -> None:
     axes.set_title(text, loc="left", fontsize=9, color=LIGHT["ink"], pad=8)
 
 
+LONGEST_OF_TWO = 50
+"""Letters of the longest label of a legend in two columns; a longer one would be cut at the picture's edge."""
+
+
 def put_legend(axes: Axes, shape: PictureShape) -> None:
     """Put the legend below the picture, where it hides nothing. No legend for one curve alone."""
-    handles, _ = axes.get_legend_handles_labels()
+    handles, labels = axes.get_legend_handles_labels()
     if len(handles) < 2:
         return
+    is_single = shape.is_narrow or max(map(len, labels)) > LONGEST_OF_TWO
     axes.figure.legend(
         loc="outside lower left",
-        ncols=1 if shape.is_narrow else 2,
+        ncols=1 if is_single else 2,
         frameon=False,
         fontsize=9,
         labelcolor=LIGHT["ink"],
