@@ -19,6 +19,6 @@ def test_a_legend_fits_its_picture(letters: int) -> None:
     for number in range(4):
         axes.plot([0, 1], label=("addresses " * letters)[: letters - 1] + str(number))
     put_legend(axes, WIDE)
-    canvas.draw()
+    canvas.draw()  # type: ignore[no-untyped-call]
     extent = figure.legends[0].get_window_extent()
     assert extent.x1 <= figure.bbox.x1

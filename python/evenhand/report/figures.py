@@ -159,7 +159,7 @@ def put_title(axes: Axes, text: str) -> None:
 
 
 LONGEST_OF_TWO = 50
-"""Letters of the longest label of a legend in two columns; a longer one would be cut at the picture's edge."""
+"""Letters of the longest label of a legend in two columns; a longer one would be cut at the edge."""
 
 
 def put_legend(axes: Axes, shape: PictureShape) -> None:
