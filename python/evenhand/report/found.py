@@ -77,10 +77,10 @@ def report_of(procedure: Procedure) -> ResultReport:
 
 def found_table(result: Any, procedure: Procedure) -> Table:
     """The table of a live result."""
-    report, document = report_of(procedure), result.to_document()
-    if report.repeated is not None and "rows" in document:
-        return report.repeated(rows_of(document))
-    return report.table([entry_of(result, procedure)])
+    report, entry = report_of(procedure), entry_of(result, procedure)
+    if report.repeated is not None and "rows" in entry.document:
+        return report.repeated(rows_of(entry.document))
+    return report.table([entry])
 
 
 def found_lines(result: Any, procedure: Procedure) -> list[str]:
