@@ -7,6 +7,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "fault.hpp"
@@ -73,6 +76,21 @@ class BusyThread {
     BusyThread& operator=(const BusyThread&) = delete;
 
     [[nodiscard]] int id() const { return id_; }
+    /// False if this user may not change that.
+    bool be_scheduled(int policy, int urgency) {
+        const sched_param param{.sched_priority = urgency};
+        return pthread_setschedparam(thread_.native_handle(), policy, &param) == 0;
+    }
+
+    /// Of the waits that are over.
+    [[nodiscard]] std::uint64_t waited_ns() const {
+        const witness::ProcFile times{"/proc/self/task/" + std::to_string(id()) + "/schedstat"};
+        return witness::read_thread_times(times.read()).value().waited_ns;
+    }
+    /// On a CPU that others keep busy that can take seconds.
+    void wait_until_it_waited(std::uint64_t wait_ns) const {
+        while (waited_ns() < wait_ns) std::this_thread::sleep_for(1ms);
+    }
 
    private:
     std::atomic<int> id_{0};
@@ -224,12 +242,30 @@ TEST_CASE("a thread that waits for its CPU is seen") {
     const BusyThread theirs{first_cpu()};
     witness::CpuWatch watch{static_cast<unsigned>(first_cpu()), {ours.id()}};
     const auto begin = pace::sample_clocks();
+    const auto before_ns = ours.waited_ns();
     watch.begin();
-    std::this_thread::sleep_for(500ms);
+    ours.wait_until_it_waited(before_ns + 100'000'000);
     const auto record = watch.end(pace::ticks_per_second(begin, pace::sample_clocks()));
     CHECK(record.waited_s > 0.05);
     CHECK_FALSE(record.absences.empty());
     CHECK(record.longest_s() <= record.waited_s + record.stolen_s);
+}
+
+TEST_CASE("a wait that is over before the watch has had its first turn is seen") {
+    BusyThread ours{first_cpu()};
+    std::optional<BusyThread> other{std::in_place, first_cpu()};
+    witness::CpuWatch watch{static_cast<unsigned>(first_cpu()), {ours.id()}};
+    // Both keep the CPU from the watch, and the other keeps it from ours as well.
+    if (!other->be_scheduled(SCHED_FIFO, 2)) return;
+    ours.be_scheduled(SCHED_FIFO, 1);
+    const auto before_ns = ours.waited_ns();
+    const auto begin = pace::sample_clocks();
+    watch.begin();
+    std::this_thread::sleep_for(150ms);
+    other.reset();
+    ours.wait_until_it_waited(before_ns + 100'000'000);
+    ours.be_scheduled(SCHED_OTHER, 0);
+    CHECK(watch.end(pace::ticks_per_second(begin, pace::sample_clocks())).waited_s > 0.05);
 }
 
 TEST_CASE("threads that are gone are not watched") {

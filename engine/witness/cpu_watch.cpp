@@ -120,6 +120,13 @@ CpuWatch::~CpuWatch() {
 
 void CpuWatch::begin() {
     const std::lock_guard held{lock_};
+    // Read here and not by the sleeper: on a busy CPU it may come to it only after the wait that is to be seen.
+    own_before_ = read_thread_times(own_schedstat_->read()).value_or(ThreadTimes{});
+    stolen_before_s_ = stolen_so_far();
+    ledger_ = WaitLedger{times_of_threads()};
+    stolen_.clear();
+    waited_.clear();
+    begin_ns_ = now_ns();
     is_end_wanted_ = false;
     is_on_duty_ = true;
     changed_.notify_all();
@@ -146,6 +153,7 @@ void CpuWatch::live(int& failure, std::condition_variable& ready) {
     {
         // Notified under the lock: the constructor's variables are gone a moment later.
         const std::lock_guard held{lock_};
+        own_schedstat_.emplace("/proc/thread-self/schedstat");
         failure = result;
         ready.notify_all();
     }
@@ -155,7 +163,6 @@ void CpuWatch::live(int& failure, std::condition_variable& ready) {
     constexpr int most_urgent = -20;
     (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), most_urgent);
     (void)prctl(PR_SET_TIMERSLACK, 1UL);
-    own_schedstat_.emplace("/proc/thread-self/schedstat");
     std::unique_lock held{lock_};
     while (!quits_) {
         changed_.wait(held, [&] { return is_on_duty_ || quits_; });
@@ -169,12 +176,7 @@ void CpuWatch::live(int& failure, std::condition_variable& ready) {
 }
 
 void CpuWatch::sleep_and_look() {
-    own_before_ = read_thread_times(own_schedstat_->read()).value_or(ThreadTimes{});
-    stolen_before_s_ = stolen_so_far();
-    ledger_ = WaitLedger{times_of_threads()};
-    stolen_.clear();
-    waited_.clear();
-    std::int64_t wake_at = now_ns() + period_ns;
+    std::int64_t wake_at = begin_ns_ + period_ns;
     for (int sleeps = 1;; ++sleeps) {
         sleep_until(wake_at);
         const std::int64_t now = now_ns();

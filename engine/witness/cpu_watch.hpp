@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -66,7 +67,8 @@ class CpuWatch {
     unsigned cpu_;
     std::vector<ProcFile> schedstats_;  // of the watched threads
     ProcFile stat_{"/proc/stat"};
-    // Of the sleeper alone, while it is on duty.
+    // Of the sleeper alone, while it is on duty; of begin() before.
+    std::int64_t begin_ns_ = 0;
     std::optional<ProcFile> own_schedstat_;
     ThreadTimes own_before_;
     double stolen_before_s_ = 0;
