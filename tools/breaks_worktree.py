@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar
 
-from tools.run_tests import read_doctest
+from tools.outcomes import read_doctest
 
 ENDLESS_S = 600.0
 """A test that takes longer hangs."""

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every test suite, and ends with the slowest tests and with how many of each suite ran.
+"""Runs every test suite, and ends with the slowest tests, how many of each suite ran, and which failed.
 
 With --all, also the tests marked `thorough`, and the C++ tests once more under sanitizers. With --apart,
 tests that send frames wait for all others. The counts come from the suites' own reports. A suite that
@@ -10,26 +10,24 @@ crashed, reported nothing or ran nothing has failed.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCTEST_COUNTS = re.compile(
-    r"\[doctest\] test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed\s*\|\s*(\d+) skipped"
-)
+sys.path.insert(0, str(ROOT))
+
+from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest  # noqa: E402  after the path
+
 ENDLESS_S = 2700
 """A suite that takes longer hangs."""
 HANGS_S = 900.0
@@ -55,90 +53,12 @@ FOLDER_OF_LABS = "tests/rig/lab/"
 ON_PORTS = "Python tests on ports"
 QUIET_SHARE = 0.2
 """Of this machine's CPU time may others use, so that one suite can be run in what another leaves."""
-SLOWEST = 10
-"""Tests that are named at the end."""
 STARVED_S = 30.0
 """A suite that others leave no CPU for so long gets its share again."""
 STARVED_SHARE = 0.02
 IN_MEMORY = Path("/dev/shm")
 ROOM_OCTETS = 2 << 30
 """Of all suites at once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What one suite says of itself."""
-
-    name: str
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-    trouble: str = ""
-    """Why the suite failed although no test of it did; empty if it did not."""
-    durations: tuple[tuple[float, str], ...] = field(default=(), compare=False)
-    """Seconds and name of each test, in any order; none if the suite does not tell."""
-
-    @property
-    def is_good(self) -> bool:
-        return not self.failed and not self.trouble
-
-    def __str__(self) -> str:
-        counts = [f"{self.passed} passed"]
-        counts += [f"{self.failed} failed"] if self.failed else []
-        counts += [f"{self.skipped} skipped"] if self.skipped else []
-        return f"{self.name}: {', '.join(counts)}" + (f" - FAILED: {self.trouble}" if self.trouble else "")
-
-
-def judged(
-    name: str,
-    passed: int,
-    failed: int,
-    skipped: int,
-    exit_code: int,
-    durations: tuple[tuple[float, str], ...] = (),
-) -> Outcome:
-    """An outcome that is good only if something ran and the suite's exit code agrees with its counts."""
-    trouble = ""
-    if passed + failed == 0:
-        trouble = "no test ran"
-    elif exit_code != 0 and failed == 0:
-        trouble = f"exit code {exit_code}"
-    return Outcome(
-        name=name, passed=passed, failed=failed, skipped=skipped, trouble=trouble, durations=durations
-    )
-
-
-def read_doctest(name: str, output: str, exit_code: int) -> Outcome:
-    """Counts from the last lines that doctest prints; a program that died before them has none."""
-    found = DOCTEST_COUNTS.findall(output)
-    if not found:
-        return Outcome(name=name, trouble=f"no counts in its output, exit code {exit_code}")
-    passed, failed, skipped = (int(text) for text in found[-1])
-    return judged(name, passed, failed, skipped, exit_code)
-
-
-def read_pytest(name: str, report: Path, exit_code: int) -> Outcome:
-    """Counts from pytest's JUnit report; an error outside of a test counts as a failure."""
-    try:
-        suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
-    except (OSError, ElementTree.ParseError):
-        return Outcome(name=name, trouble=f"no report, exit code {exit_code}")
-    tests, failures, errors, skipped = (
-        sum(int(s.get(key, "0")) for s in suites) for key in ("tests", "failures", "errors", "skipped")
-    )
-    durations = tuple(
-        (float(case.get("time", "0")), f"{case.get('classname', '')}::{case.get('name', '')}")
-        for suite in suites
-        for case in suite.iter("testcase")
-    )
-    passed = max(tests - failures - errors - skipped, 0)
-    return judged(name, passed, failures + errors, skipped, exit_code, durations)
-
-
-def slowest(outcomes: Sequence[Outcome]) -> list[str]:
-    """A line for each of the slowest tests of all suites, the slowest first."""
-    found = sorted((one for outcome in outcomes for one in outcome.durations), reverse=True)
-    return [f"{seconds:6.1f} s  {name}" for seconds, name in found[:SLOWEST]]
 
 
 def quick_folder(folder: Path = IN_MEMORY) -> Path | None:
@@ -406,6 +326,8 @@ def main() -> int:
     print(f"\n== {time.monotonic() - start:.0f} s")
     for outcome in outcomes:
         print(outcome)
+    for failure in failures(outcomes):
+        print(failure)
     if os.geteuid() != 0:
         print("Python tests in namespaces and on ports of labs: not run, they need root: sudo make test")
     if len(os.sched_getaffinity(0)) < 2:

@@ -17,6 +17,7 @@ import pytest
 
 from tests.conftest import FILES_OF_MARKS
 from tools import run_tests
+from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest
 from tools.run_tests import (
     ALONE,
     IN_NAMESPACES,
@@ -25,13 +26,9 @@ from tools.run_tests import (
     ONE_CPU,
     TWO_CPUS,
     WITHOUT_PORTS,
-    Outcome,
     files_marked,
     output_of,
     pytest_command,
-    read_doctest,
-    read_pytest,
-    slowest,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,6 +121,52 @@ def test_the_slowest_tests_of_all_suites_are_named(tmp_path: Path) -> None:
         ["7.5", "s", "b::t7"],
     ]
     assert len(named) == 10
+
+
+DOCTEST_FAILURES = """Using configuration: seed=17
+OK, passed 100 tests
+===============================================================================
+/engine/tests/a_test.cpp:229:
+TEST CASE:  a thread that waits for its CPU is seen
+
+/engine/tests/a_test.cpp:230: ERROR: CHECK( record.waited_s > 0.05 ) is NOT correct!
+  values: CHECK( 0 >  0.05 )
+
+/engine/tests/a_test.cpp:231: ERROR: CHECK_FALSE( record.absences.empty() ) is NOT correct!
+  values: CHECK_FALSE( true )
+
+===============================================================================
+/engine/tests/b_test.cpp:9:
+TEST SUITE: bursts
+TEST CASE:  b
+
+/engine/tests/b_test.cpp:10: FATAL ERROR: REQUIRE( a ) is NOT correct!
+
+===============================================================================
+"""
+
+
+def test_the_tests_that_failed_are_named_last_with_what_they_said(tmp_path: Path) -> None:
+    """Of a CI run one may see the last lines only."""
+    report = tmp_path / "report.xml"
+    said = '<failure message="AssertionError: 1 == 2&#10;more">all of it</failure>'
+    broken = '<error message="no fixture"/>'
+    report.write_text(
+        '<testsuites><testsuite tests="3" failures="1" errors="1">'
+        f'<testcase classname="a" name="good"/><testcase classname="a" name="bad">{said}</testcase>'
+        f'<testcase classname="a" name="worse">{broken}</testcase></testsuite></testsuites>'
+    )
+    cpp = read_doctest("C", DOCTEST_FAILURES + COUNTS.format(10, 2, 0), 1)
+    assert failures([cpp, read_pytest("P", report, 1)]) == [
+        "FAILED a thread that waits for its CPU is seen: CHECK( record.waited_s > 0.05 ) is NOT correct!"
+        ' values: CHECK( 0 > 0.05 ) (RC_PARAMS="seed=17")',
+        'FAILED b: REQUIRE( a ) is NOT correct! (RC_PARAMS="seed=17")',
+        "FAILED a::bad: AssertionError: 1 == 2",
+        "FAILED a::worse: no fixture",
+    ]
+    many = failures([Outcome(name="P", failed=23, failures=tuple(map(str, range(23))))])
+    assert (len(many), many[-1]) == (21, "and 3 more")
+    assert failures([Outcome(name="P", passed=1)]) == []
 
 
 def test_files_are_kept_in_memory_only_where_there_is_room_and_programs_start(

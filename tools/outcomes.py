@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a suite of tests says of itself: how many passed, which failed and why, how long each took."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+DOCTEST_COUNTS = re.compile(
+    r"\[doctest\] test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed\s*\|\s*(\d+) skipped"
+)
+DOCTEST_CASE = re.compile(r"^TEST CASE:\s+(.+)$", re.MULTILINE)
+DOCTEST_ERROR = re.compile(r"^.+?: (?:FATAL )?ERROR: (.+(?:\n +.+)*)", re.MULTILINE)
+DOCTEST_SEED = re.compile(r"^Using configuration: (seed=\d+)", re.MULTILINE)
+LONGEST_FAILURE = 300
+MOST_FAILURES = 20
+"""That are named at the end; all are in the suites' own output."""
+SLOWEST = 10
+"""Tests that are named at the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one suite says of itself."""
+
+    name: str
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    trouble: str = ""
+    """Why the suite failed although no test of it did; empty if it did not."""
+    durations: tuple[tuple[float, str], ...] = field(default=(), compare=False)
+    """Seconds and name of each test, in any order; none if the suite does not tell."""
+    failures: tuple[str, ...] = field(default=(), compare=False)
+    """Name of each test that failed, and what it says first."""
+
+    @property
+    def is_good(self) -> bool:
+        return not self.failed and not self.trouble
+
+    def __str__(self) -> str:
+        counts = [f"{self.passed} passed"]
+        counts += [f"{self.failed} failed"] if self.failed else []
+        counts += [f"{self.skipped} skipped"] if self.skipped else []
+        return f"{self.name}: {', '.join(counts)}" + (f" - FAILED: {self.trouble}" if self.trouble else "")
+
+
+def judged(
+    name: str,
+    passed: int,
+    failed: int,
+    skipped: int,
+    exit_code: int,
+    durations: tuple[tuple[float, str], ...] = (),
+    failures: tuple[str, ...] = (),
+) -> Outcome:
+    """An outcome that is good only if something ran and the suite's exit code agrees with its counts."""
+    trouble = ""
+    if passed + failed == 0:
+        trouble = "no test ran"
+    elif exit_code != 0 and failed == 0:
+        trouble = f"exit code {exit_code}"
+    return Outcome(
+        name=name,
+        passed=passed,
+        failed=failed,
+        skipped=skipped,
+        trouble=trouble,
+        durations=durations,
+        failures=failures,
+    )
+
+
+def read_doctest(name: str, output: str, exit_code: int) -> Outcome:
+    """Counts from the last lines that doctest prints; a program that died before them has none."""
+    found = DOCTEST_COUNTS.findall(output)
+    if not found:
+        return Outcome(name=name, trouble=f"no counts in its output, exit code {exit_code}")
+    passed, failed, skipped = (int(text) for text in found[-1])
+    return judged(name, passed, failed, skipped, exit_code, failures=doctest_failures(output))
+
+
+def doctest_failures(output: str) -> tuple[str, ...]:
+    """Name and first error of each test that failed; with the seed, if one was drawn for its examples."""
+    seed = DOCTEST_SEED.search(output)
+    drawn = f' (RC_PARAMS="{seed[1]}")' if seed else ""
+    return tuple(
+        f"{case[1]}: {' '.join(error[1].split())}{drawn}"
+        for block in re.split(r"^={20,}$", output, flags=re.MULTILINE)
+        if (case := DOCTEST_CASE.search(block)) and (error := DOCTEST_ERROR.search(block))
+    )
+
+
+def read_pytest(name: str, report: Path, exit_code: int) -> Outcome:
+    """Counts from pytest's JUnit report; an error outside of a test counts as a failure."""
+    try:
+        suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
+    except (OSError, ElementTree.ParseError):
+        return Outcome(name=name, trouble=f"no report, exit code {exit_code}")
+    tests, failures, errors, skipped = (
+        sum(int(s.get(key, "0")) for s in suites) for key in ("tests", "failures", "errors", "skipped")
+    )
+    cases = [case for suite in suites for case in suite.iter("testcase")]
+    durations = tuple((float(case.get("time", "0")), _name(case)) for case in cases)
+    failed = tuple(
+        f"{_name(case)}: {first_line(said.get('message', ''))}"
+        for case in cases
+        for said in case
+        if said.tag in {"failure", "error"}
+    )
+    passed = max(tests - failures - errors - skipped, 0)
+    return judged(name, passed, failures + errors, skipped, exit_code, durations, failed)
+
+
+def _name(case: ElementTree.Element) -> str:
+    return f"{case.get('classname', '')}::{case.get('name', '')}"
+
+
+def first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
+def failures(outcomes: Sequence[Outcome]) -> list[str]:
+    """A line for each of the first tests that failed, as a log may be read from its end alone."""
+    found = [one for outcome in outcomes for one in outcome.failures]
+    lines = [f"FAILED {one[:LONGEST_FAILURE]}" for one in found[:MOST_FAILURES]]
+    return lines + ([f"and {len(found) - MOST_FAILURES} more"] if len(found) > MOST_FAILURES else [])
+
+
+def slowest(outcomes: Sequence[Outcome]) -> list[str]:
+    """A line for each of the slowest tests of all suites, the slowest first."""
+    found = sorted((one for outcome in outcomes for one in outcome.durations), reverse=True)
+    return [f"{seconds:6.1f} s  {name}" for seconds, name in found[:SLOWEST]]
