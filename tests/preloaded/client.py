@@ -12,6 +12,7 @@ import resource
 import signal
 import socket
 import sys
+from contextlib import suppress
 
 LIMITS = [name for name in dir(resource) if name.startswith("RLIMIT_")]
 PASSED_ON = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
@@ -36,7 +37,8 @@ def main(server: str, *arguments: str) -> None:
     connection.sendall(line[sent:])
 
     def pass_on(number: int, _: object) -> None:
-        connection.sendall(bytes([number]))
+        with suppress(OSError):  # it has ended, and this process is about to
+            connection.sendall(bytes([number]))
 
     for number in PASSED_ON:
         signal.signal(number, pass_on)
