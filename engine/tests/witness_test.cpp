@@ -268,6 +268,17 @@ TEST_CASE("a wait that is over before the watch has had its first turn is seen")
     CHECK(watch.end(pace::ticks_per_second(begin, pace::sample_clocks())).waited_s > 0.05);
 }
 
+TEST_CASE("a watch begins anew although what it began before has no end") {
+    const BusyThread ours{first_cpu()};
+    witness::CpuWatch watch{static_cast<unsigned>(first_cpu()), {ours.id()}};
+    const auto until = std::chrono::steady_clock::now() + 300ms;
+    do {
+        watch.begin();
+    } while (std::chrono::steady_clock::now() < until);
+    const auto record = watch.end(ticks_per_second);
+    CHECK(record.longest_s() <= record.waited_s + record.stolen_s);
+}
+
 TEST_CASE("threads that are gone are not watched") {
     int gone = 0;
     {

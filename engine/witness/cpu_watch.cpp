@@ -119,7 +119,9 @@ CpuWatch::~CpuWatch() {
 }
 
 void CpuWatch::begin() {
-    const std::lock_guard held{lock_};
+    std::unique_lock held{lock_};
+    // A trial that is refused after this has no end, and the sleeper may be on duty still.
+    end_duty(held);
     // Read here and not by the sleeper: on a busy CPU it may come to it only after the wait that is to be seen.
     own_before_ = read_thread_times(own_schedstat_->read()).value_or(ThreadTimes{});
     stolen_before_s_ = stolen_so_far();
@@ -134,8 +136,7 @@ void CpuWatch::begin() {
 
 CpuRecord CpuWatch::end(double ticks_per_second) {
     std::unique_lock held{lock_};
-    is_end_wanted_ = true;
-    changed_.wait(held, [&] { return !is_on_duty_; });
+    end_duty(held);
     CpuRecord record{.cpu = cpu_};
     waited_ = merge(std::move(waited_), ticks_per_second);
     for (const auto& absence : stolen_) record.stolen_s += absence.at_least_s;
@@ -143,6 +144,11 @@ CpuRecord CpuWatch::end(double ticks_per_second) {
     waited_.insert(waited_.end(), stolen_.begin(), stolen_.end());
     record.absences = merge(std::exchange(waited_, {}), ticks_per_second);
     return record;
+}
+
+void CpuWatch::end_duty(std::unique_lock<std::mutex>& held) {
+    is_end_wanted_ = true;
+    changed_.wait(held, [&] { return !is_on_duty_; });
 }
 
 void CpuWatch::live(int& failure, std::condition_variable& ready) {

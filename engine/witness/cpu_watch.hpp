@@ -53,11 +53,13 @@ class CpuWatch {
     CpuWatch(const CpuWatch&) = delete;
     CpuWatch& operator=(const CpuWatch&) = delete;
 
+    /// Forgets what was seen before, also if that had no end.
     void begin();
     /// Waits until all is known until now: some milliseconds.
     [[nodiscard]] CpuRecord end(double ticks_per_second);
 
    private:
+    void end_duty(std::unique_lock<std::mutex>& held);
     void live(int& failure, std::condition_variable& ready);
     void sleep_and_look();
     void look(double late_s);
@@ -67,7 +69,7 @@ class CpuWatch {
     unsigned cpu_;
     std::vector<ProcFile> schedstats_;  // of the watched threads
     ProcFile stat_{"/proc/stat"};
-    // Of the sleeper alone, while it is on duty; of begin() before.
+    // Of the sleeper alone while it is on duty, else of begin() and end().
     std::int64_t begin_ns_ = 0;
     std::optional<ProcFile> own_schedstat_;
     ThreadTimes own_before_;
