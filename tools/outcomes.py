@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 DOCTEST_COUNTS = re.compile(
@@ -48,30 +48,13 @@ class Outcome:
         return f"{self.name}: {', '.join(counts)}" + (f" - FAILED: {self.trouble}" if self.trouble else "")
 
 
-def judged(
-    name: str,
-    passed: int,
-    failed: int,
-    skipped: int,
-    exit_code: int,
-    durations: tuple[tuple[float, str], ...] = (),
-    failures: tuple[str, ...] = (),
-) -> Outcome:
+def judged(outcome: Outcome, exit_code: int) -> Outcome:
     """An outcome that is good only if something ran and the suite's exit code agrees with its counts."""
-    trouble = ""
-    if passed + failed == 0:
-        trouble = "no test ran"
-    elif exit_code != 0 and failed == 0:
-        trouble = f"exit code {exit_code}"
-    return Outcome(
-        name=name,
-        passed=passed,
-        failed=failed,
-        skipped=skipped,
-        trouble=trouble,
-        durations=durations,
-        failures=failures,
-    )
+    if outcome.passed + outcome.failed == 0:
+        return replace(outcome, trouble="no test ran")
+    if exit_code != 0 and outcome.failed == 0:
+        return replace(outcome, trouble=f"exit code {exit_code}")
+    return outcome
 
 
 def read_doctest(name: str, output: str, exit_code: int) -> Outcome:
@@ -80,7 +63,10 @@ def read_doctest(name: str, output: str, exit_code: int) -> Outcome:
     if not found:
         return Outcome(name=name, trouble=f"no counts in its output, exit code {exit_code}")
     passed, failed, skipped = (int(text) for text in found[-1])
-    return judged(name, passed, failed, skipped, exit_code, failures=doctest_failures(output))
+    outcome = Outcome(
+        name=name, passed=passed, failed=failed, skipped=skipped, failures=doctest_failures(output)
+    )
+    return judged(outcome, exit_code)
 
 
 def doctest_failures(output: str) -> tuple[str, ...]:
@@ -104,22 +90,27 @@ def read_pytest(name: str, report: Path, exit_code: int) -> Outcome:
         sum(int(s.get(key, "0")) for s in suites) for key in ("tests", "failures", "errors", "skipped")
     )
     cases = [case for suite in suites for case in suite.iter("testcase")]
-    durations = tuple((float(case.get("time", "0")), _name(case)) for case in cases)
-    failed = tuple(
-        f"{_name(case)}: {first_line(said.get('message', ''))}"
-        for case in cases
-        for said in case
-        if said.tag in {"failure", "error"}
+    outcome = Outcome(
+        name=name,
+        passed=max(tests - failures - errors - skipped, 0),
+        failed=failures + errors,
+        skipped=skipped,
+        durations=tuple((float(case.get("time", "0")), _name(case)) for case in cases),
+        failures=tuple(
+            f"{_name(case)}: {_first_line(said.get('message', ''))}"
+            for case in cases
+            for said in case
+            if said.tag in {"failure", "error"}
+        ),
     )
-    passed = max(tests - failures - errors - skipped, 0)
-    return judged(name, passed, failures + errors, skipped, exit_code, durations, failed)
+    return judged(outcome, exit_code)
 
 
 def _name(case: ElementTree.Element) -> str:
     return f"{case.get('classname', '')}::{case.get('name', '')}"
 
 
-def first_line(text: str) -> str:
+def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
 
 
