@@ -28,6 +28,8 @@ deps: .venv/.deps-build .venv/.deps-test .venv/.deps-lint .venv/.deps-docs .venv
 	tools/install-dependencies $*
 	@touch $@
 
+.venv/.deps-lint: requirements-lint.lock
+
 .venv/.deps-prove: requirements-prove.lock
 
 .venv/.deps-package: .venv/.deps-build
@@ -78,8 +80,8 @@ lint: .venv/.deps-lint .venv/.deps-docs build-lint/build.ninja  ## check format,
 format: .venv/.deps-lint  ## format C++ and Python
 	@tools/format
 
-bench: build .venv/.deps-bench  ## measure the tester itself; results go to bench/results/
-	@ninja -C build engine/bench/evenhand-bench-asker engine/bench/evenhand-bench-sender-parts
+bench: build .venv/.deps-bench  ## measure the tester itself; results go to bench/results/, and a table of them ends it
+	@ninja -C build cpp-benches
 	@tools/bench
 
 demo: build  ## show what the choice of test addresses does to a result: two minutes on the reference router (any user)

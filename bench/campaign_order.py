@@ -167,6 +167,7 @@ def main() -> int:
     keep(
         "campaign_order",
         {"campaigns_per_cell": campaigns, "repetitions": REPETITIONS, "noise": NOISE, "cells": rows},
+        {"cells with too many false verdicts": len(wrong)},
     )
     print(
         "campaign_order: "

@@ -15,17 +15,17 @@ import statistics
 import subprocess
 from typing import Any
 
-from pieces import opened, record, spread, trial
+from pieces import at_length, opened, record, spread, trial
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.trial.find_engine import find_engine
 
 RECEIVERS = find_engine().parent / "bench" / "evenhand-bench-receiver-cores"
 CPUS = sorted(os.sched_getaffinity(0))
-SECONDS = 0.7
-ROUNDS = 9
+SECONDS = at_length(0.7, 0.1)
+ROUNDS = at_length(9, 1)
 BEYOND_REACH_FPS = 8e8
-RECEIVER_ROUNDS = 4000
+RECEIVER_ROUNDS = at_length(4000, 50)
 """Of 1,024 frames for each core."""
 PLANS = {"IPv4": gateway_v4(), "IPv6": gateway_v6()}
 
@@ -88,7 +88,10 @@ def main() -> None:
                 f" ({found['min']:.3f} .. {found['max']:.3f}; of the best {found['of_best']:.3f})",
                 flush=True,
             )
-    record("cores", {"cpus": CPUS, "rows": rows})
+    figures = {
+        f"{row}, share of {len(CPUS)} times one": found["share_of_k"]["median"] for row, found in rows.items()
+    }
+    record("cores", {"cpus": CPUS, "rows": rows}, figures)
 
 
 if __name__ == "__main__":

@@ -109,7 +109,11 @@ def main() -> int:
         )
     wrong = sum(row["verdicts"]["FAIL"] for row in rows)
     silent = not any(row["lost_frames"] for row in rows)
-    record("lapses", {"rate_fps": RATE_FPS, "duration_s": SECONDS, "cases": rows})
+    record(
+        "lapses",
+        {"rate_fps": RATE_FPS, "duration_s": SECONDS, "cases": rows},
+        {"trials that blame the DUT": wrong},
+    )
     if silent:
         print("lapses: nothing was lost at all, so nothing was shown")
     print(f"lapses: {'all right' if not wrong else f'WRONG: {wrong} trials blame the DUT'}")

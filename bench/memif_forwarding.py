@@ -19,14 +19,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pieces import opened, record, spread, testpmd, testpmd_fps, trial
+from pieces import at_length, opened, record, spread, testpmd, testpmd_fps, trial
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.rig.testbed.workers import lay_out_workers
 
 RATE_FPS = 10e6
-SECONDS = 10.0
-TRIALS = 5
+SECONDS = at_length(10.0, 0.2)
+TRIALS = at_length(5, 1)
 WORKERS = lay_out_workers([1])
 DEVICE = "net_memif{},role={},id=0,socket={},socket-abstract=no,rsize=11,bsize=192"
 FORWARDING = ["--forward-mode=io", "--no-lsc-interrupt"]
@@ -91,6 +91,7 @@ def main() -> None:
             "testpmd_through_the_same_rings_fps": spread(controls),
             "ratio": ratio,
         },
+        {"offered / testpmd through the same rings": ratio},
     )
 
 

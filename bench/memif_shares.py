@@ -151,7 +151,15 @@ def main() -> None:
     beside = {name: spread([found[name] for found in alone]) for name in alone[0]}
     for name, ns in beside.items():
         print(f"testpmd alone: {ns['median']:.1f} ns for a frame that is {name}")
-    record("memif_shares", {"duration_s": SECONDS, "plans": documents, "testpmd_ns": beside})
+    record(
+        "memif_shares",
+        {"duration_s": SECONDS, "plans": documents, "testpmd_ns": beside},
+        {
+            f"{plan}, {part} (ns a frame)": ns["median"]
+            for plan, document in documents.items()
+            for part, ns in document["ns_by_part"].items()
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -12,14 +13,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evenhand.plan import AddressPlan
 from evenhand.rig.host.facts import read_host_facts
 from evenhand.trial.engine_session import EngineSession
 from evenhand.trial.find_engine import find_engine
 
+Number = TypeVar("Number", int, float)
 RESULTS = Path(__file__).parent / "results"
+IS_SHORT = bool(os.environ.get("EVENHAND_BENCH_SHORT"))
+"""Whether every bench shows only that it runs: few rounds, and nothing is recorded."""
 NO_WAITS = {"after_routing_s": 0, "after_learning_s": 0, "residual_s": 0.2, "restabilize_s": 0}
 NOBODY = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 """DUT MACs for ports behind which nobody answers."""
@@ -136,14 +140,34 @@ def spread(values: list[float]) -> dict[str, Any]:
     return {"median": statistics.median(values), "min": min(values), "max": max(values), "all": values}
 
 
-def record(name: str, document: dict[str, Any]) -> None:
-    """Write bench/results/NAME.json with the host's facts, and say the main figures."""
+def at_length(full: Number, short: Number) -> Number:
+    """`full` where a figure is measured, `short` where `tools/bench --short` shows only that a bench runs."""
+    return short if IS_SHORT else full
+
+
+def record(name: str, document: dict[str, Any], figures: dict[str, float]) -> None:
+    """Write bench/results/NAME.json with the host's facts. `figures` are what `bench/table.py` shows, each
+    under a name that says its unit; those of the recording before stay beside them, as `last`."""
+    if IS_SHORT:
+        print(f"{name}: shortened, nothing recorded")
+        return
     RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
     whole = {
         "name": name,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": read_host_facts(),
+        "figures": figures,
+        "last": _figures_of(json.loads(path.read_text())) if path.exists() else None,
         **document,
     }
-    (RESULTS / f"{name}.json").write_text(json.dumps(whole, indent=2, default=str) + "\n")
+    path.write_text(json.dumps(whole, indent=2, default=str) + "\n")
     print(f"recorded bench/results/{name}.json")
+
+
+def _figures_of(document: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "at": document["at"],
+        "cpu_model": document["host"].get("cpu_model"),
+        "figures": document.get("figures", {}),
+    }

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from pieces import record
+from pieces import at_length, record
 
 from evenhand.analysis.ranks import ratio_interval
 from evenhand.procedure.statistics import median_interval
 
-PAIRS = 8_000
+PAIRS = at_length(8_000, 10)
 FACTOR = 1.03
 NOISE = 0.01
 SEED = 28
@@ -125,7 +125,14 @@ def main() -> None:
         + "".join(f"; not: {name}" for name in off)
     )
     settings = {"pairs": PAIRS, "factor": FACTOR, "noise": NOISE, "seed": SEED}
-    record("ratio_coverage", {**settings, "cells": cells, "searches": of_searches, "cells_off": sorted(off)})
+    record(
+        "ratio_coverage",
+        {**settings, "cells": cells, "searches": of_searches, "cells_off": sorted(off)},
+        {
+            "cells further from their level than allowed": len(off),
+            "coverage of searches": of_searches["coverage"],
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pieces import opened, record, spread, started, trial, txonly_fps
+from pieces import at_length, opened, record, spread, started, trial, txonly_fps
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.rig.testbed.workers import lay_out_workers
@@ -30,10 +30,10 @@ from evenhand.trial.find_engine import find_engine
 PARTS = find_engine().parent / "bench" / "evenhand-bench-sender-parts"
 DEVICE = "net_null0,no-rx=1"
 CPU = 1
-SECONDS = 0.7
-ROUNDS = 9
+SECONDS = at_length(0.7, 0.1)
+ROUNDS = at_length(9, 1)
 """Many short rounds: what other programs take from the CPU then falls into some of them only."""
-PARTS_ROUNDS = 2000
+PARTS_ROUNDS = at_length(2000, 20)
 """Of 0.3 ms for each part."""
 BEYOND_REACH_FPS = 4e8
 """More than any core builds, so that the sender always has a full burst due."""
@@ -148,6 +148,14 @@ def main() -> None:
             "ratios": ratios,
             "parts_ns": parts_ns,
             "connection_ratios": connection_ratios,
+        },
+        {
+            **{name: values["median"] for name, values in ratios.items()},
+            **{
+                f"{version}, {name} to plain": value
+                for version, of_version in connection_ratios.items()
+                for name, value in of_version.items()
+            },
         },
     )
 

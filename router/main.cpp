@@ -16,11 +16,13 @@
 
 #include "build_facts.hpp"
 #include "config/config.hpp"
+#include "config/delays.hpp"
 #include "contract/limits.hpp"
 #include "fault.hpp"
 #include "port/dpdk_host.hpp"
 #include "run/router.hpp"
 #include "session/line_channel.hpp"
+#include "units.hpp"
 
 namespace {
 
@@ -87,14 +89,22 @@ void serve(session::LineChannel& channel, router::Router& router) {
 }
 
 /// Loud, because a number measured on a router that was away says something about this host as well.
-void tell_time_kept(const router::RouterCounters& counters, const router::CountersContext& context) {
+void tell_time_kept(const router::RouterConfig& config, const router::RouterCounters& counters,
+                    const router::CountersContext& context) {
     const auto& model = counters.forward.model;
-    const double to_us = 1e6 / context.ticks_per_second;
+    const double to_us = us_per_second / context.ticks_per_second;
     if (model.overflow_frames != 0) {
-        fmt::print(stderr,
-                   "evenhand-router: WARNING: {} frames had no place to wait in: more came than the configured "
-                   "elements serve.\n",
-                   model.overflow_frames);
+        const bool is_stated = config.delayed_load_fps.has_value();
+        fmt::print(
+            stderr,
+            "evenhand-router: WARNING: {} frames were lost because the router had no room for them to wait in: "
+            "more came than {}. {}\n",
+            model.overflow_frames,
+            is_stated || !config.model ? fmt::format("the {:.0f} fps per direction that its delay has room for",
+                                                     config.delayed_load_fps.value_or(router::usual_delayed_load_fps))
+                                       : "its elements serve",
+            is_stated || !config.model ? "State a higher load: delayed_load_fps, or evenhand router --delayed-load."
+                                       : "This is a bug.");
     }
     if (model.late_frames != 0) {
         fmt::print(stderr,
@@ -109,7 +119,7 @@ void tell_time_kept(const router::RouterCounters& counters, const router::Counte
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 2 || std::string_view{argv[1]}.starts_with("-")) {
+    if (argc != 2 || std::string_view{argv[1]}.starts_with('-')) {
         std::fputs(usage, stderr);
         return bad_request;
     }
@@ -125,7 +135,7 @@ int main(int argc, char** argv) {
             serve(channel, router);
             const auto counters = router.counters();
             channel.write_line(router::counters_line("stopped", counters, router.macs().size(), router.context()));
-            tell_time_kept(counters, router.context());
+            tell_time_kept(config, counters, router.context());
         }
         port::stop_dpdk();
         return 0;

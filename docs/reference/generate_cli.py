@@ -32,7 +32,7 @@ Every verb has `--help` with an example. Results go to stdout, progress and note
 | exit code | meaning |
 |---|---|
 | 0 | done; loss and INVALID trials are results |
-| 1 | the answer is no: `plan prove` finds the draws suspicious, or `compare --fail-below` finds a point below the limit; or there is no answer: a point of `run` has no number, or `demo` has no verdict |
+| 1 | the answer is no: `plan prove` finds the draws suspicious, or `compare --fail-below` finds a point below the limit; or there is no answer: a procedure, a frame size of its table, or a point of `run` has ended without a number (a lower bound is a number, an infinite delay is none), or `demo` has no verdict |
 | 2 | bad request: a value, a key, a missing confirmation; nothing was sent |
 | 3 | host not ready: no permission, no device, no engine, no answer from the DUT, hosts that the DUT does not reach, a part that `--require` names |
 | 4 | bug |
@@ -42,7 +42,7 @@ Every verb has `--help` with an example. Results go to stdout, progress and note
 
 An error is three lines on stderr: what is wrong, where, and what to do next. `--debug` adds the traceback.
 
-With `--json` the same is on stdout, under `error` ([contract/error.schema.json](../../contract/error.schema.json)): `what`, `where` and `next`; `code`, the exit code; and `id`, which identifies the error in a script, such as `plan.unknown-name`. An `id` stays when the words of its message change.
+Every document of `--json` has `error`: null in a result. After an error the three lines are there too, under `error` ([contract/error.schema.json](../../contract/error.schema.json)): `what`, `where` and `next`; `code`, the exit code; and `id`, which identifies the error in a script, such as `plan.unknown-name`. An `id` stays when the words of its message change.
 """  # noqa: E501  (Markdown)
 
 

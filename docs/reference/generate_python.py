@@ -24,7 +24,7 @@ This page lists what `import evenhand` offers; all of it is typed. [Measure from
 Rates are frames per second per direction, durations are seconds, frame sizes octets with the FCS, ratios from 0 to 1.
 """  # noqa: E501  (Markdown)
 SECTIONS = (
-    ("Measuring", ("open_testbed", "OpenTestbed", "Conditions")),
+    ("Measuring", ("open_testbed", "OpenTestbed", "Conditions", "make_plan", "AddressPlan")),
     (
         "Goals and conditions",
         (
@@ -42,6 +42,10 @@ SECTIONS = (
             "BackToBackGoal",
             "BurstGoal",
             "RecoveryGoal",
+            "ConnectionRateGoal",
+            "CapacityGoal",
+            "TearDownGoal",
+            "OrderName",
             "Repetitions",
             "Waits",
             "Limits",
@@ -64,6 +68,12 @@ SECTIONS = (
             "BurstIntervals",
             "BurstInterval",
             "Recovery",
+            "ConnectionRate",
+            "Capacity",
+            "CapacityStep",
+            "CapacityOutcome",
+            "TearDown",
+            "Removal",
             "ThroughputTable",
             "LossTable",
             "Row",
@@ -71,12 +81,19 @@ SECTIONS = (
             "Interval",
             "SingleTrial",
             "TrialResult",
+            "DirectionResult",
+            "SearchTrial",
+            "Purpose",
+            "ThroughputResult",
+            "MlrResult",
+            "Profile",
+            "Deviation",
             "Outcome",
             "Verdict",
         ),
     ),
     ("Events", ("Began", "Measured", "TrialStarted", "TrialFinished", "TrialPhase", "Learned", "Note")),
-    ("Errors", ("EvenhandError", "RequestError", "HostError", "EngineError")),
+    ("Errors", ("EvenhandError", "RequestError", "PlanError", "HostError", "EngineError")),
 )
 """In the order in which a reader needs them."""
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "units.hpp"
+
 namespace evenhand::bench {
 
 struct Part {
@@ -18,7 +20,6 @@ struct Part {
 
 /// A line of JSON: nanoseconds a frame, by part.
 inline void print(std::span<Part> parts, double ticks_per_second) {
-    constexpr double ns_per_second = 1e9;
     std::vector<std::string> texts;
     for (auto& part : parts) {
         std::ranges::sort(part.ticks_per_frame);

@@ -21,6 +21,7 @@
 #include "parts.hpp"
 #include "pool_port.hpp"
 #include "run/receiver.hpp"
+#include "split_mix.hpp"
 
 namespace {
 
@@ -48,9 +49,8 @@ struct Case {
 
 /// The queue of a frame, the same for all who ask: as a hash of pseudorandom addresses spreads them.
 [[nodiscard]] unsigned queue_of(std::uint64_t sequence, std::size_t queues) {
-    constexpr std::uint64_t odd = 0x9E3779B97F4A7C15;
     constexpr unsigned upper_half = 32;
-    return static_cast<unsigned>((((sequence + 1) * odd) >> upper_half) % queues);
+    return static_cast<unsigned>((((sequence + 1) * golden_multiplier) >> upper_half) % queues);
 }
 
 /// What one core has of the direction.
@@ -80,8 +80,10 @@ void receive(Core& core, unsigned queue, const Case& c, tally::SequenceMap& map,
     const Ticks start = TickClock::now();
     constexpr double an_hour_s = 3600;
     const auto hour = static_cast<Ticks>(an_hour_s * ticks_per_second);
+    frame::TestFrameExpectation expected{arrives, own_mac, own_mac};
+    expected.know(plan::FlowDraw{plan, plan::Direction::forward, bench::seed}, 1);
     receiver.arm({.trial = bench::trial_number,
-                  .frames = {arrives, own_mac, own_mac},
+                  .frames = expected,
                   .start = start,
                   .clock_skew = hour,
                   .residual_end = start + hour,

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "contract/reply_parts.hpp"
+#include "units.hpp"
 
 namespace evenhand::contract {
 namespace {
@@ -93,11 +94,19 @@ std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, doub
                     {"clock_offsets", clock_offsets(offsets)}});
 }
 
-std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides) {
+std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides, const run::Way& way) {
     const auto side = [](const ResolvedSide& s) -> Ordered {
         return {{"dut_mac", plan::to_string(s.dut_mac)}, {"static", s.is_static}};
     };
-    return line_of({{"id", id}, {"response", "resolve"}, {"left", side(sides[0])}, {"right", side(sides[1])}});
+    Ordered reply{{"id", id}, {"response", "resolve"}, {"left", side(sides[0])}, {"right", side(sides[1])}};
+    for (std::size_t i = 0; i < way.directions.size(); ++i) {
+        if (const auto& tried = way.directions[i])
+            reply["way"][name_of(static_cast<plan::Direction>(i))] = {{"sent_frames", tried->sent},
+                                                                      {"received_frames", tried->came}};
+    }
+    for (const auto& hint : way.hints)
+        reply["hints"].push_back({{"code", hint.code}, {"what", hint.what}, {"next", hint.next}});
+    return line_of(reply);
 }
 
 std::string write_counters(std::int64_t id, const BothSides<SideCounters>& sides) {
@@ -108,7 +117,6 @@ std::string write_counters(std::int64_t id, const BothSides<SideCounters>& sides
 }
 
 std::string write_progress(std::int64_t id, const run::Progress& p) {
-    constexpr double ns_per_second = 1e9;
     const auto ns = [](const std::optional<double>& seconds) -> Ordered {
         return seconds ? Ordered(*seconds * ns_per_second) : Ordered(nullptr);
     };
@@ -162,7 +170,6 @@ std::string write_learn(std::int64_t id, const run::LearningResult& r) {
 }
 
 std::string write_watch(std::int64_t id, const witness::WatchResult& r) {
-    constexpr double us_per_second = 1e6;
     Ordered cpus = Ordered::array();
     for (const auto& c : r.cpus) {
         double away_s = 0;

@@ -9,6 +9,7 @@
 #include "contract/request.hpp"
 #include "fault.hpp"
 #include "run/request.hpp"
+#include "run/way.hpp"
 #include "tally/result.hpp"
 #include "tally/together.hpp"
 #include "witness/watch.hpp"
@@ -63,7 +64,9 @@ using BothSides = std::array<T, 2>;
 [[nodiscard]] std::string write_frames(std::int64_t id, const FramesRequest& request);
 [[nodiscard]] std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second,
                                      std::uint16_t session, const std::vector<tally::ClockOffset>& clock_offsets = {});
-[[nodiscard]] std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides);
+/// `way`: empty if no direction was tried.
+[[nodiscard]] std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides,
+                                        const run::Way& way = {});
 [[nodiscard]] std::string write_counters(std::int64_t id, const BothSides<SideCounters>& sides);
 [[nodiscard]] std::string write_progress(std::int64_t id, const run::Progress& progress);
 [[nodiscard]] std::string write_proving(std::int64_t id, const proof::ProofRequest& request,

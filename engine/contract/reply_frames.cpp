@@ -14,6 +14,7 @@
 #include "frame/mix_source.hpp"
 #include "frame/source.hpp"
 #include "frame/vlan.hpp"
+#include "plan/sent_flows.hpp"
 
 namespace evenhand::contract {
 namespace {
@@ -25,10 +26,13 @@ std::string hexadecimal(std::span<const std::byte> octets) {
     return text;
 }
 
-/// Frames are written by the very source that the sender uses: what is shown is what is sent.
+/// As the sender's sources, of whatever the plan sends.
+using SentSource = frame::DrawnFrameSource<plan::SentFlows, frame::TestFrameExpectation>;
+
+/// Frames are written as the sender writes them, and have the flows that it gives them: what is shown is what is sent.
 template <plan::IpVersion V>
 Ordered preview(const FramesRequest& r) {
-    const plan::FlowDraw draw{r.plan, r.direction, r.seed};
+    plan::SentFlows draw{r.plan, r.direction, r.seed};
     const auto [from, to] = r.plan.sent(r.direction);
     const plan::HostSet hosts{from};
     const plan::HostMacs macs{r.seed, plan::sending_side(r.direction)};
@@ -44,10 +48,10 @@ Ordered preview(const FramesRequest& r) {
         const auto shape =
             frame::make_template(r.plan, untagged, {.direction = r.direction, .stream = stream, .trial = r.trial},
                                  r.source_mac, r.destination_mac);
-        frame::TestFrameSource source{shape, draw, {.first = k, .stride = r.streams}};
+        SentSource source{shape, draw, {.first = k, .stride = r.streams}};
         std::byte* const buffer = octets.data() + tags.octets();
         if (r.host_macs == run::HostMacMode::pseudorandom) {
-            frame::HostMacSource<frame::TestFrameSource, V>{source, hosts, macs}.write_next({&buffer, 1}, 0);
+            frame::HostMacSource<SentSource, V>{source, hosts, macs}.write_next({&buffer, 1}, 0);
         } else {
             source.write_next({&buffer, 1}, 0);
         }

@@ -5,7 +5,10 @@
 
 #include "contract/reply.hpp"
 #include "contract/reply_parts.hpp"
+#include "contract/translated.hpp"
+#include "tally/icmp_errors.hpp"
 #include "tally/reception_counts.hpp"
+#include "units.hpp"
 
 namespace evenhand::contract {
 namespace {
@@ -13,7 +16,6 @@ namespace {
 Ordered both(const Ordered& left, const Ordered& right) { return {{"left", left}, {"right", right}}; }
 
 Ordered latency(const tally::LatencyHistogram& h, double ticks_per_second) {
-    constexpr double ns_per_second = 1e9;
     const auto ns = [=](std::uint64_t ticks) {
         return std::round(static_cast<double>(ticks) * ns_per_second / ticks_per_second);
     };
@@ -35,7 +37,6 @@ Ordered latency(const tally::LatencyHistogram& h, double ticks_per_second) {
 }
 
 Ordered delay_by_slice(const tally::SliceDelays& delays, double ticks_per_second) {
-    constexpr double ns_per_second = 1e9;
     const auto ns = [=](double ticks) { return std::round(ticks * ns_per_second / ticks_per_second); };
     Ordered json = Ordered::array();
     for (const auto& s : delays.all()) {
@@ -49,9 +50,25 @@ Ordered delay_by_slice(const tally::SliceDelays& delays, double ticks_per_second
     return json;
 }
 
+Ordered port_of_trial(const tally::TrialResult::BeforeAfter& p) {
+    Ordered json{{"before", port_counters(p.before)}, {"after", port_counters(p.after)}};
+    if (p.icmp_errors.empty()) return json;
+    Ordered errors = Ordered::array();
+    for (const auto& e : p.icmp_errors) {
+        errors.push_back({{"ip_version", static_cast<int>(e.version)},
+                          {"type", e.type},
+                          {"code", e.code},
+                          {"means", tally::meaning_of(e).what},
+                          {"frames", e.frames},
+                          {"mtu", e.mtu == 0 ? Ordered(nullptr) : Ordered(e.mtu)},
+                          {"first_frame", e.first_frame ? Ordered(*e.first_frame) : Ordered(nullptr)}});
+    }
+    json["icmp_errors"] = errors;
+    return json;
+}
+
 /// [lowest, highest, count] in ns. Neighbours that are the same in ns are one.
 Ordered buckets(const tally::DelayBuckets& of, double ticks_per_second) {
-    constexpr double ns_per_second = 1e9;
     const auto ns = [=](std::int64_t ticks) {
         return static_cast<std::int64_t>(std::llround(static_cast<double>(ticks) * ns_per_second / ticks_per_second));
     };
@@ -73,7 +90,6 @@ Ordered buckets(const tally::DelayBuckets& of, double ticks_per_second) {
 /// a difference. `is_part`: as in direction_result().
 Ordered delays(const tally::DelayResult& result, const tally::LatencyHistogram& h, double ticks_per_second,
                bool is_part) {
-    constexpr double ns_per_second = 1e9;
     const auto ns = [=](auto ticks) {
         return std::round(static_cast<double>(ticks) * ns_per_second / ticks_per_second);
     };
@@ -128,15 +144,6 @@ Ordered receiver(const tally::DirectionResult& d) {
     return found;
 }
 
-/// What a DUT did that translates, and that keeps state; nothing of others.
-void add_translation(Ordered& json, const tally::DirectionResult& d) {
-    if (const auto& wrong = d.mistranslated_frames)
-        json["mistranslated_frames"] = {
-            {"no_checksum", wrong->at(0)}, {"traffic_class", wrong->at(1)}, {"address_or_port", wrong->at(2)}};
-    if (const auto& c = d.connections)
-        json["connections"] = {{"opened", c->opened}, {"learnt", c->learnt}, {"shared_tuples", c->shared_tuples}};
-}
-
 /// `is_part`: of one of several testers, with what judging them together needs besides.
 Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResult& trial, bool is_part) {
     Ordered json{
@@ -145,6 +152,10 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
         if (count.result == &tally::DirectionResult::strayed_frames) continue;  // with what only parts have
         json[count.name] = d.*count.result;
         if (count.result == &tally::DirectionResult::received_frames) json["lost_frames"] = d.lost_frames();
+        if (count.result == &tally::DirectionResult::corrupted_frames) {
+            for (std::size_t i = 0; i < frame::damages; ++i)
+                json["corrupted_by"][frame::damage_names.at(i)] = d.corrupted_by.at(i);
+        }
     }
     json.update(Ordered{{"loss_ratio", d.loss_ratio()},
                         {"forwarding_rate_fps", static_cast<double>(d.received_frames) / trial.sending_s()},
@@ -170,6 +181,7 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
         }
         json["classes"] = classes;
     }
+    if (d.clean) json["clean"] = {{"frames", d.clean->frames}, {"lost_frames", d.clean->lost_frames}};
     add_translation(json, d);
     if (d.queue_filling)
         json["queue_filling"] = {{"slope", d.queue_filling->slope},
@@ -206,6 +218,31 @@ Ordered host_record(const tally::HostRecord& host) {
     return {{"tester", tester}, {"dut", dut}};
 }
 
+/// The parts that are left out are listed up to a number.
+Ordered clean_time(const tally::TrialResult::Clean& clean) {
+    constexpr std::size_t most_listed = 1000;
+    Ordered lapses;
+    for (std::size_t kind = 0; kind < tally::lapse_names.size(); ++kind)
+        lapses[tally::lapse_names.at(kind)] = clean.lapses.at(kind);
+    Ordered parts = Ordered::array();
+    for (const auto& part : clean.left_out) {
+        if (parts.size() == most_listed) break;
+        Ordered kinds = Ordered::array();
+        for (std::size_t kind = 0; kind < part.kinds.size(); ++kind) {
+            if (part.kinds.at(kind)) kinds.push_back(tally::lapse_names.at(kind));
+        }
+        parts.push_back({part.from_s, part.until_s, kinds});
+    }
+    return {{"wanted_s", clean.wanted_s},
+            {"at_most_s", clean.most_s},
+            {"sent_s", clean.sent_s},
+            {"clean_s", clean.clean_s},
+            {"is_enough", clean.is_enough()},
+            {"pieces", clean.pieces},
+            {"lapses", lapses},
+            {"left_out", parts}};
+}
+
 const char* word_of(tally::Verdict verdict) {
     switch (verdict) {
         case tally::Verdict::pass: return "PASS";
@@ -227,9 +264,6 @@ Ordered trial_result(std::int64_t id, const char* response, const tally::TrialRe
         phases.push_back({{"phase", p.name}, {"start_s", p.start_s}, {"seconds", p.seconds}});
     Ordered directions = Ordered::object();
     for (const auto& d : r.directions) directions[name_of(d.direction)] = direction_result(d, r, r.share.has_value());
-    const auto before_after = [](const tally::TrialResult::BeforeAfter& p) -> Ordered {
-        return {{"before", port_counters(p.before)}, {"after", port_counters(p.after)}};
-    };
     Ordered json{{"id", id},
                  {"response", response},
                  {"contract", version},
@@ -249,11 +283,12 @@ Ordered trial_result(std::int64_t id, const char* response, const tally::TrialRe
                    {"overdue_tolerance", r.limits.overdue_tolerance},
                    {"longest_overdue_us", r.limits.longest_overdue_us},
                    {"clock_ppm", r.limits.clock_ppm},
-                   {"duplicate_tolerance", r.limits.duplicate_tolerance}}},
+                   {"duplicate_tolerance", r.limits.duplicate_tolerance},
+                   {"remarked_tolerance", r.limits.remarked_tolerance}}},
                  {"deviations", deviations},
                  {"phases", phases},
                  {"directions", directions},
-                 {"ports", both(before_after(r.ports[0]), before_after(r.ports[1]))},
+                 {"ports", both(port_of_trial(r.ports[0]), port_of_trial(r.ports[1]))},
                  {"host", host_record(r.host)},
                  {"clock",
                   {{"ticks_per_second", r.ticks_per_second},
@@ -267,6 +302,7 @@ Ordered trial_result(std::int64_t id, const char* response, const tally::TrialRe
     if (r.then)
         json["then"] = {
             {"before_fps", r.then->before_fps}, {"rate_fps", r.then->rate_fps}, {"duration_s", r.then->duration_s}};
+    if (r.clean) json["clean"] = clean_time(*r.clean);
     if (r.stopped_early_s) json["stopped_early_s"] = *r.stopped_early_s;
     if (const auto& share = r.share)
         json["share"] = {{"first", share->first}, {"streams", share->streams}, {"stride", share->stride}};
@@ -292,9 +328,6 @@ Ordered tester_of(const tally::TrialPart& part) {
                         {"max_poll_gap_us", d.max_poll_gap_us}};
         add_translation(of_direction, d);
     }
-    const auto before_after = [](const tally::TrialResult::BeforeAfter& p) -> Ordered {
-        return {{"before", port_counters(p.before)}, {"after", port_counters(p.after)}};
-    };
     Ordered start = nullptr;
     if (r.start) start = {{"intended_unix_ns", r.start->intended_unix_ns}, {"actual_unix_ns", r.start->actual_unix_ns}};
     return {{"engine", r.tester},
@@ -308,7 +341,7 @@ Ordered tester_of(const tally::TrialPart& part) {
               {"steered_error_ppm", optional_number(r.steered_clock_error_ppm)},
               {"offsets", clock_offsets(r.clock_offsets)}}},
             {"directions", directions},
-            {"ports", both(before_after(r.ports[0]), before_after(r.ports[1]))},
+            {"ports", both(port_of_trial(r.ports[0]), port_of_trial(r.ports[1]))},
             {"host", host_record(r.host)}};
 }
 

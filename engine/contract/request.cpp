@@ -7,6 +7,7 @@
 #include "contract/reader.hpp"
 #include "contract/request_parts.hpp"
 #include "frame/layout.hpp"
+#include "plan/sent_flows.hpp"
 
 namespace evenhand::contract {
 namespace {
@@ -15,6 +16,18 @@ constexpr std::array<std::pair<const char*, proof::Generator>, 3> generators{
     {{"philox", proof::Generator::philox},
      {"fifteen_bit", proof::Generator::fifteen_bit},
      {"modulo", proof::Generator::modulo}}};
+
+/// With state each frame of a direction is of a connection of its own, so there are no more than these.
+void check_frames(const ObjectReader& r, const plan::AddressPlan& plan, const char* key, std::uint64_t first,
+                  std::uint64_t end) {
+    const auto most = plan::SentFlows::most_frames(plan);
+    if (!most || end <= *most) return;
+    r.refuse(key,
+             fmt::format("frames {} to {} are each of a connection of its own, but the plan's addresses and ports make "
+                         "{} connections",
+                         first, end - 1, *most),
+             "Want fewer frames, or more hosts or ports.");
+}
 
 FramesRequest read_frames(ObjectReader& r) {
     FramesRequest frames;
@@ -29,6 +42,11 @@ FramesRequest read_frames(ObjectReader& r) {
     if (r.has("first")) frames.first = r.whole("first", 0, frame::sequence_mask - most_frames);
     if (r.has("trial")) frames.trial = static_cast<std::uint16_t>(r.whole("trial", 0, 65535));
     if (r.has("streams")) frames.streams = static_cast<unsigned>(r.whole("streams", 1, frame::most_streams));
+    if (frames.plan.has_state && frames.direction == plan::Direction::reverse) {
+        r.refuse("direction", "the right side answers to the addresses and ports that the DUT translates to",
+                 "Ask for \"forward\": which frames go back, only a trial can know.");
+    }
+    check_frames(r, frames.plan, "count", frames.first, frames.first + frames.count);
     frames.host_macs = read_host_macs(r, frames.plan);
     if (r.has("source_mac")) frames.source_mac = r.mac("source_mac");
     if (r.has("destination_mac")) frames.destination_mac = r.mac("destination_mac");
@@ -46,6 +64,7 @@ proof::ProofRequest read_prove(ObjectReader& r) {
     if (r.has("streams")) request.streams = static_cast<unsigned>(r.whole("streams", 1, frame::most_streams));
     if (r.has("stream")) request.stream = static_cast<unsigned>(r.whole("stream", 0, request.streams - 1));
     if (r.has("generator")) request.generator = r.choice("generator", generators);
+    check_frames(r, request.plan, "frames", request.first, request.first + request.frames * request.streams);
     return request;
 }
 
@@ -91,6 +110,7 @@ Request read_request(std::string_view line) {
          [](ObjectReader& reader) -> AnyRequest {
              ResolveRequest resolve;
              if (reader.has("timeout_s")) resolve.timeout_s = reader.number("timeout_s", 0, 3600, true);
+             if (reader.has("try_directions")) resolve.try_directions = read_directions(reader, "try_directions");
              return resolve;
          }},
         {"frames", [](ObjectReader& reader) -> AnyRequest { return read_frames(reader); }},

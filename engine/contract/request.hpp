@@ -28,6 +28,7 @@ struct CloseRequest {};
 struct ClockRequest {};
 struct ResolveRequest {
     double timeout_s = 5;
+    std::vector<plan::Direction> try_directions;  // in which a few test frames are sent then
 };
 /// Preview of a direction's frames (D3).
 struct FramesRequest {

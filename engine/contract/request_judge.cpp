@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "contract/request_parts.hpp"
+#include "contract/translated.hpp"
 #include "frame/layout.hpp"
 #include "tally/reception_counts.hpp"
+#include "units.hpp"
 
 namespace evenhand::contract {
 namespace {
 
-constexpr double ns_per_second = 1e9;
 constexpr std::size_t longest_name = 64;
 
 bool is_null(ObjectReader& r, std::string_view key) { return !r.has(key) || r.value(key).is_null(); }
@@ -54,7 +55,32 @@ tally::PortCounters read_counters(ObjectReader r) {
 }
 
 tally::TrialResult::BeforeAfter read_port(ObjectReader r) {
-    return {.before = read_counters(r.object("before")), .after = read_counters(r.object("after"))};
+    tally::TrialResult::BeforeAfter port{
+        .before = read_counters(r.object("before")), .after = read_counters(r.object("after")), .icmp_errors = {}};
+    if (!r.has("icmp_errors")) return port;
+    const Json& list = r.array("icmp_errors");
+    for (const Json& item : list) {
+        constexpr std::uint64_t most = 255;
+        ObjectReader e{item, r.where("icmp_errors")};
+        tally::IcmpErrorCount error{
+            .version = e.whole("ip_version", 4, 6) == 4 ? plan::IpVersion::v4 : plan::IpVersion::v6,
+            .type = static_cast<std::uint8_t>(e.whole("type", 0, most)),
+            .code = static_cast<std::uint8_t>(e.whole("code", 0, most)),
+            .frames = count(e, "frames")};
+        (void)e.text("means");  // of what is read besides
+        if (!is_null(e, "mtu")) error.mtu = static_cast<std::uint32_t>(e.whole("mtu", 1, ~std::uint32_t{0}));
+        if (!is_null(e, "first_frame")) error.first_frame = count(e, "first_frame");
+        port.icmp_errors.push_back(error);
+    }
+    return port;
+}
+
+/// A delay or a mean of them in ns; more than any frame can have is the most that the histogram counts.
+double possible(double ns) { return std::min(ns, std::ldexp(1.0, 47)); }
+
+/// Of so many delays, to the ns: 64 bits would not hold that of a day at 148.8 Mfps.
+Wide sum_of(double mean_ns, std::uint64_t frames) {
+    return static_cast<Wide>(std::round(possible(mean_ns) * static_cast<double>(frames)));
 }
 
 /// Delays as the reply has them: in groups, each counted at its lower end; minimum, maximum and mean are exact to 1 ns.
@@ -62,16 +88,14 @@ void read_latency(ObjectReader r, tally::LatencyHistogram& histogram) {
     const auto frames = count(r, "count");
     if (frames == 0) return;
     const double mean = not_negative(r, "mean_ns");
-    histogram.add(frames, static_cast<std::uint64_t>(std::llround(mean * static_cast<double>(frames))),
-                  static_cast<std::uint64_t>(not_negative(r, "min_ns")),
-                  static_cast<std::uint64_t>(not_negative(r, "max_ns")));
+    histogram.add(frames, sum_of(mean, frames), static_cast<std::uint64_t>(possible(not_negative(r, "min_ns"))),
+                  static_cast<std::uint64_t>(possible(not_negative(r, "max_ns"))));
     std::uint64_t counted = 0;
     for (const Json& bucket : r.array("buckets")) {
         if (!bucket.is_array() || bucket.size() != 2)
             r.refuse("buckets", "a bucket is not a pair of numbers", "Send the replies as they came.");
         const auto in_it = item<std::uint64_t>(r, "buckets", bucket[1]);
-        const auto delay_ns = item<double>(r, "buckets", bucket[0]);
-        histogram.put(static_cast<std::uint64_t>(std::min(delay_ns, std::ldexp(1.0, 47))), in_it);
+        histogram.put(static_cast<std::uint64_t>(possible(item<double>(r, "buckets", bucket[0]))), in_it);
         counted += in_it;
     }
     if (counted != frames)
@@ -89,11 +113,10 @@ void read_slices(ObjectReader& r, tally::SliceDelays& delays) {
             r.refuse("delay_by_slice", "a slice has no four numbers", "Send the replies as they came.");
         const auto frames = item<std::uint64_t>(r, "delay_by_slice", slice[0]);
         if (frames == 0) continue;
-        const double sum = item<double>(r, "delay_by_slice", slice[1]) * static_cast<double>(frames);
         delays.add(i, {.frames = frames,
-                       .sum = static_cast<std::uint64_t>(sum),
-                       .min = static_cast<std::uint64_t>(item<double>(r, "delay_by_slice", slice[2])),
-                       .max = static_cast<std::uint64_t>(item<double>(r, "delay_by_slice", slice[3]))});
+                       .sum = sum_of(item<double>(r, "delay_by_slice", slice[1]), frames),
+                       .min = static_cast<std::uint64_t>(possible(item<double>(r, "delay_by_slice", slice[2]))),
+                       .max = static_cast<std::uint64_t>(possible(item<double>(r, "delay_by_slice", slice[3])))});
     }
 }
 
@@ -166,6 +189,8 @@ tally::DirectionResult read_direction(ObjectReader r, plan::Direction direction)
     d.offered_frames = count(r, "offered_frames");
     d.offered_fps = not_negative(r, "offered_fps");
     for (const auto& of : tally::reception_counts) d.*of.result = count(r, of.name);
+    auto damaged = r.object("corrupted_by");
+    for (std::size_t i = 0; i < frame::damages; ++i) d.corrupted_by.at(i) = count(damaged, frame::damage_names.at(i));
     d.ahead_us = not_negative(r, "ahead_us");
     d.before_start_us = not_negative(r, "before_start_us");
     d.hop_limit_was_lowered = r.boolean("hop_limit_was_lowered");
@@ -186,16 +211,7 @@ tally::DirectionResult read_direction(ObjectReader r, plan::Direction direction)
         d.lost_by_tenth.push_back(item<std::uint64_t>(r, "lost_by_tenth", lost));
     for (const Json& lost : r.array("first_lost")) d.first_lost.push_back(item<std::uint64_t>(r, "first_lost", lost));
     d.classes = read_classes(r);
-    if (r.has("mistranslated_frames")) {
-        auto wrong = r.object("mistranslated_frames");
-        d.mistranslated_frames = {count(wrong, "no_checksum"), count(wrong, "traffic_class"),
-                                  count(wrong, "address_or_port")};
-    }
-    if (r.has("connections")) {
-        auto of = r.object("connections");
-        d.connections = {
-            .opened = count(of, "opened"), .learnt = count(of, "learnt"), .shared_tuples = count(of, "shared_tuples")};
-    }
+    read_translation(r, d);
     if (!is_null(r, "last_lost")) {
         auto lost = r.object("last_lost");
         d.last_lost = {.sequence = count(lost, "sequence"), .due_s = not_negative(lost, "due_s")};
@@ -228,6 +244,16 @@ tally::HostRecord read_host(ObjectReader r) {
     return host;
 }
 
+/// Frames can only have come while the DUT's CPU was away if somebody watched that CPU.
+void check_away_frames(const ObjectReader& r, const tally::TrialResult& result) {
+    for (const auto& d : result.directions) {
+        if (d.away_frames != 0 && !result.host.dut)
+            r.refuse("host",
+                     fmt::format("away_frames is {}, but dut is null: nobody watched the DUT's CPUs", d.away_frames),
+                     "Send the replies as they came.");
+    }
+}
+
 void read_clock(ObjectReader r, tally::TrialResult& result) {
     // Its ticks are read as nanoseconds.
     result.ticks_per_second = ns_per_second;
@@ -248,7 +274,8 @@ tally::Limits read_limits(ObjectReader r) {
             .overdue_tolerance = not_negative(r, "overdue_tolerance"),
             .longest_overdue_us = not_negative(r, "longest_overdue_us"),
             .clock_ppm = not_negative(r, "clock_ppm"),
-            .duplicate_tolerance = not_negative(r, "duplicate_tolerance")};
+            .duplicate_tolerance = not_negative(r, "duplicate_tolerance"),
+            .remarked_tolerance = not_negative(r, "remarked_tolerance")};
 }
 
 void read_load(ObjectReader& r, tally::TrialResult& result) {
@@ -304,6 +331,7 @@ tally::TrialResult read_result(ObjectReader r) {
     auto ports = r.object("ports");
     result.ports = {read_port(ports.object("left")), read_port(ports.object("right"))};
     result.host = read_host(r.object("host"));
+    check_away_frames(r, result);
     read_clock(r.object("clock"), result);
     if (r.has("share")) {
         auto share = r.object("share");
@@ -325,8 +353,7 @@ tally::TrialResult read_result(ObjectReader r) {
 }
 
 tally::ComparedClock read_compared(ObjectReader r) {
-    const tally::ComparedClock clock{.offset_us = any(r, "offset_us"),
-                                     .uncertainty_us = not_negative(r, "uncertainty_us")};
+    const tally::ComparedClock clock{any(r, "offset_us"), not_negative(r, "uncertainty_us")};
     r.finish();
     return clock;
 }

@@ -46,4 +46,7 @@ constexpr std::array<std::pair<const char*, plan::Direction>, 2> directions{
 [[nodiscard]] tally::TogetherRequest read_judge(ObjectReader& r);
 [[nodiscard]] run::WatchRequest read_watch(ObjectReader& r);
 
+/// A list of directions, each once, at least one.
+[[nodiscard]] std::vector<plan::Direction> read_directions(ObjectReader& r, const char* list_key = "directions");
+
 }  // namespace evenhand::contract

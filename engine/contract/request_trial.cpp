@@ -6,24 +6,25 @@
 #include "frame/layout.hpp"
 
 namespace evenhand::contract {
-namespace {
 
-std::vector<plan::Direction> read_directions(ObjectReader& r) {
+std::vector<plan::Direction> read_directions(ObjectReader& r, const char* list_key) {
     std::vector<plan::Direction> found;
-    const Json& list = r.array("directions");
+    const Json& list = r.array(list_key);
     for (std::size_t i = 0; i < list.size(); ++i) {
-        const std::string key = fmt::format("directions[{}]", i);
+        const std::string key = fmt::format("{}[{}]", list_key, i);
         const Json holder{{key, list[i]}};
         ObjectReader reader{holder, ""};
         const auto direction = reader.choice(key, directions);
         for (const auto other : found) {
-            if (other == direction) r.refuse("directions", "a direction is given twice", "Name each once.");
+            if (other == direction) r.refuse(list_key, "a direction is given twice", "Name each once.");
         }
         found.push_back(direction);
     }
-    if (found.empty()) r.refuse("directions", "there is no direction", "Use forward, reverse or both.");
+    if (found.empty()) r.refuse(list_key, "there is no direction", "Use forward, reverse or both.");
     return found;
 }
+
+namespace {
 
 tally::Burst read_burst(ObjectReader r, double rate_fps) {
     constexpr std::uint64_t most_frames = std::uint64_t{1} << 35U;
@@ -131,12 +132,30 @@ run::TrialRequest read_trial(ObjectReader& r) {
         if (limits.has("clock_ppm")) trial.limits.clock_ppm = limits.number("clock_ppm", 0, any_number, true);
         if (limits.has("duplicate_tolerance"))
             trial.limits.duplicate_tolerance = limits.number("duplicate_tolerance", 0, any_number);
+        if (limits.has("remarked_tolerance"))
+            trial.limits.remarked_tolerance = limits.number("remarked_tolerance", 0, any_number);
         limits.finish();
     }
     if (r.has("stop_when_failed")) trial.stops_when_failed = r.boolean("stop_when_failed");
     if (trial.stops_when_failed && (trial.burst || trial.then))
         r.refuse("stop_when_failed", "bursts, or a second load, in a trial that may stop early",
                  "Want one or the other.");
+    if (r.has("clean")) {
+        // What else is asked for has its own way with lapses, or needs each of its frames.
+        for (const char* other : {"burst", "then", "delays", "connections", "share"}) {
+            if (r.has(other))
+                r.refuse("clean", fmt::format("clean time in a trial with {}", other), "Want one or the other.");
+        }
+        auto clean = r.object("clean");
+        trial.clean = run::TrialRequest::Clean{.wanted_s = trial.duration_s};
+        trial.duration_s = clean.number("at_most_s", 0, 2 * longest_s, true);
+        if (trial.duration_s < trial.clean->wanted_s)
+            clean.refuse(
+                "at_most_s",
+                fmt::format("{} s are less than the {} s that are wanted", trial.duration_s, trial.clean->wanted_s),
+                "Let it be duration_s or more.");
+        clean.finish();
+    }
     if (r.has("share")) {
         auto share = r.object("share");
         trial.share = run::ShareRequest{};

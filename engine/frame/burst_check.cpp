@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frame/burst_check.hpp"
 
-#include <immintrin.h>
-
 #include <algorithm>
-#include <utility>
+#include <array>
+#include <type_traits>
 
 #include "frame/checksum.hpp"
+#include "frame/pattern.hpp"
+#include "simd.hpp"
 
 namespace evenhand::frame {
 
@@ -15,151 +16,242 @@ namespace {
 using plan::IpVersion;
 
 constexpr unsigned whole_word = 0xFFFF;
-constexpr unsigned octet_bits = 8;
-constexpr unsigned upper_octet = 0xFF00;
-constexpr unsigned lower_octet = 0x00FF;
 constexpr std::size_t half_octets = 16;
+constexpr std::size_t in_a_half_register = 4;  // numbers of a tag
 
-/// What is behind the tag at `at`: words less 0x8000, eight sums. Meanwhile the next frame's is fetched: at the rate
-/// that these sums have, a frame of 1,518 octets outlasts the way from the last cache.
+/// What is behind the tag at `at`, and ends before `end`: 0 where it is the pattern. Meanwhile the next frame's is
+/// fetched: a frame of 1,518 octets outlasts the way from the last cache.
 template <class Behind>
-__attribute__((target("avx2"), always_inline)) inline __m256i sum_behind_avx2(const Behind& behind, const std::byte* at,
-                                                                              const std::byte* next) noexcept {
+__attribute__((target("avx2"), always_inline)) inline __m256i compare_behind_avx2(const Behind& behind,
+                                                                                  const std::byte* at,
+                                                                                  const std::byte* end,
+                                                                                  const std::byte* next) noexcept {
     constexpr std::size_t part_octets = BurstCheck::part_octets;
     constexpr std::size_t step = 2 * part_octets;
-    const __m256i high_bits = _mm256_set1_epi16(static_cast<short>(0x8000));
-    const __m256i ones = _mm256_set1_epi16(1);
-    const auto sum = [&](const std::byte* octets, __m256i covered) __attribute__((target("avx2"), always_inline)) {
-        return _mm256_madd_epi16(
-            _mm256_xor_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(octets)), high_bits), covered);
+    const std::byte* const pattern = pattern_octets.data() + behind.first;
+    const auto differ = [](const std::byte* a, const std::byte* b) __attribute__((target("avx2"), always_inline)) {
+        return _mm256_xor_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(a)),
+                                _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)));
     };
     __m256i first = _mm256_setzero_si256();
     __m256i second = _mm256_setzero_si256();
+    std::size_t of_pattern = 0;
     for (std::size_t left = behind.steps; left != 0; --left, at += step, next += step) {
         _mm_prefetch(next, _MM_HINT_T0);
-        first = _mm256_add_epi32(first, sum(at, ones));
-        second = _mm256_add_epi32(second, sum(at + part_octets, ones));
+        first = _mm256_or_si256(first, differ(at, pattern + of_pattern));
+        second = _mm256_or_si256(second, differ(at + part_octets, pattern + of_pattern + part_octets));
+        of_pattern = (of_pattern + step) % pattern_period;
     }
     _mm_prefetch(next, _MM_HINT_T0);
     _mm_prefetch(next + step, _MM_HINT_T0);
-    // The rest is read up to its end, from before its beginning.
-    for (std::size_t i = 0; i < behind.rest_parts; ++i) {
-        const __m256i covered =
-            _mm256_load_si256(reinterpret_cast<const __m256i*>(&behind.rest_words[i * part_octets / 2]));
-        first = _mm256_add_epi32(first, sum(at + behind.rest_octets - (i + 1) * part_octets, covered));
+    if (behind.has_part) first = _mm256_or_si256(first, differ(at, pattern + of_pattern));
+    if (behind.has_rest)
+        second = _mm256_or_si256(
+            second, _mm256_and_si256(differ(end - part_octets, reinterpret_cast<const std::byte*>(behind.rest.data())),
+                                     _mm256_load_si256(reinterpret_cast<const __m256i*>(behind.rest_mask.data()))));
+    return _mm256_or_si256(first, second);
+}
+
+/// Of eight frames, four and four.
+struct Eight {
+    __m256i low;
+    __m256i high;
+};
+
+/// What eight tags add to a sum, besides what does not vary.
+struct TagLanes {
+    __m256i sums;      // of 32 bits each, less tag_sums_less
+    unsigned streams;  // bit i: the stream is the one that sends this number
+};
+
+constexpr unsigned stream_as_read = 48;  // where the stream's octet is while it still has the check of the time in it
+constexpr std::uint32_t turned = 0x8000;
+/// A multiply-add takes words as signed numbers: with their highest bit turned they are 0x8000 less. A tag has eight.
+constexpr std::uint32_t tag_sums_less = 8 * turned;
+
+/// Of four frames: whether stream s sends its number, which are s, s + streams, ...
+__attribute__((target("avx2"), always_inline)) inline unsigned is_of_stream_avx2(__m256i sequences, __m256i stream,
+                                                                                 std::uint64_t streams) noexcept {
+    // Whole numbers below 2^52 are exact as doubles, and written into the lower bits of 2^52 they are added to it.
+    const __m256d shift = _mm256_set1_pd(0x1p52);
+    const __m256i rest = _mm256_sub_epi64(sequences, stream);
+    const __m256d of_stream = _mm256_sub_pd(_mm256_or_pd(_mm256_castsi256_pd(rest), shift), shift);
+    const __m256d all = _mm256_set1_pd(static_cast<double>(streams));
+    const __m256d rounds =
+        _mm256_round_pd(_mm256_div_pd(of_stream, all), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const int whole = _mm256_movemask_pd(_mm256_cmp_pd(_mm256_mul_pd(rounds, all), of_stream, _CMP_EQ_OQ));
+    const __m256i none =
+        _mm256_or_si256(_mm256_cmpgt_epi64(stream, _mm256_set1_epi64x(static_cast<long long>(streams - 1))),
+                        _mm256_cmpgt_epi64(stream, sequences));
+    return static_cast<unsigned>(whole & ~_mm256_movemask_pd(_mm256_castsi256_pd(none)));
+}
+
+/// Numbers and times of eight frames, four and four, as they stand in the tags, the stream's octet at stream_as_read.
+/// The check of the time is taken out of the numbers, and the stream put where FoundBurst has it.
+__attribute__((target("avx2"), always_inline)) inline TagLanes look_at_tags_avx2(Eight& numbers, const Eight& times,
+                                                                                 std::uint64_t streams) noexcept {
+    // Of two vectors of four elements each, the lower halves or the upper ones of all eight; in_order() sorts them.
+    constexpr int lower_halves = 0x88;
+    constexpr int upper_halves = 0xDD;
+    const auto halves = [](__m256i a, __m256i b, auto which) __attribute__((target("avx2"), always_inline)) {
+        return _mm256_castps_si256(
+            _mm256_shuffle_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), decltype(which)::value));
+    };
+    const auto in_order = [](__m256i of) __attribute__((target("avx2"), always_inline)) {
+        return _mm256_permute4x64_epi64(of, 0xD8);
+    };
+    using Lower = std::integral_constant<int, lower_halves>;
+    using Upper = std::integral_constant<int, upper_halves>;
+
+    const auto add_words = [](__m256i number, __m256i time) __attribute__((target("avx2"), always_inline)) {
+        const __m256i ones = _mm256_set1_epi16(1);
+        const __m256i high_bits = _mm256_set1_epi16(static_cast<short>(turned));
+        return _mm256_add_epi32(_mm256_madd_epi16(_mm256_xor_si256(number, high_bits), ones),
+                                _mm256_madd_epi16(_mm256_xor_si256(time, high_bits), ones));
+    };
+    const __m256i first = add_words(numbers.low, times.low);
+    const __m256i second = add_words(numbers.high, times.high);
+    const __m256i sums = in_order(_mm256_add_epi32(halves(first, second, Lower{}), halves(first, second, Upper{})));
+
+    // time_check()
+    const auto fold_time = [](__m256i time) __attribute__((target("avx2"), always_inline)) {
+        return _mm256_xor_si256(time, _mm256_srli_epi64(time, 32));
+    };
+    __m256i folded = halves(fold_time(times.low), fold_time(times.high), Lower{});
+    folded = _mm256_and_si256(_mm256_xor_si256(folded, _mm256_srli_epi32(folded, 16)), _mm256_set1_epi32(whole_word));
+    const __m256i check = _mm256_and_si256(
+        _mm256_xor_si256(_mm256_xor_si256(folded, _mm256_srli_epi32(folded, 7)), _mm256_srli_epi32(folded, 14)),
+        _mm256_set1_epi32(0x7F));
+    const __m256i as_it_stands = _mm256_srli_epi32(halves(numbers.low, numbers.high, Upper{}), stream_as_read - 32);
+    const __m256i sequence_bits = _mm256_set1_epi64x(static_cast<long long>(sequence_mask));
+    numbers = {.low = _mm256_and_si256(numbers.low, sequence_bits),
+               .high = _mm256_and_si256(numbers.high, sequence_bits)};
+    if (streams == 1) {
+        const __m256i is_zero = in_order(_mm256_cmpeq_epi32(as_it_stands, check));
+        return {.sums = sums, .streams = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(is_zero)))};
     }
-    if (behind.has_odd_octet) {
-        const auto odd = static_cast<int>(at[behind.rest_octets]);
-        second = _mm256_add_epi32(second, _mm256_castsi128_si256(_mm_cvtsi32_si128(odd)));
-    }
-    return _mm256_add_epi32(first, second);
+    const __m256i stream = _mm256_xor_si256(as_it_stands, check);
+    const __m256i low = _mm256_unpacklo_epi32(stream, _mm256_setzero_si256());
+    const __m256i high = _mm256_unpackhi_epi32(stream, _mm256_setzero_si256());
+    const unsigned bits = is_of_stream_avx2(numbers.low, low, streams) | is_of_stream_avx2(numbers.high, high, streams)
+                                                                             << in_a_half_register;
+    numbers = {.low = _mm256_or_si256(numbers.low, _mm256_slli_epi64(low, FoundBurst::stream_shift)),
+               .high = _mm256_or_si256(numbers.high, _mm256_slli_epi64(high, FoundBurst::stream_shift))};
+    return {.sums = sums, .streams = bits};
 }
 
 }  // namespace
 
-std::size_t BurstCheck::part_of(std::size_t at) const noexcept {
-    std::size_t part = 0;
-    while (at >= part_at_[part] + part_octets) ++part;
-    return part;
-}
-
-/// The word at this even place, masked, is one of `count` numbers from `first` on.
-void BurstCheck::require(std::size_t at, unsigned mask, unsigned first, unsigned count, Order order) noexcept {
-    const std::size_t part = part_of(at);
-    const std::size_t word = (at - part_at_[part]) / 2;
-    parts_[part].mask[word] = static_cast<std::uint16_t>(mask);
-    parts_[part].first[word] = static_cast<std::uint16_t>(first & mask);
-    parts_[part].most[word] = static_cast<std::uint16_t>(count - 1);
-    if (order == as_it_stands) std::swap(parts_[part].order[2 * word], parts_[part].order[2 * word + 1]);
-}
-
-bool BurstCheck::require(const plan::HostRange& hosts, std::size_t address_at) noexcept {
-    const bool has_networks = hosts.has_network_octets();
-    if (hosts.shares_octets() || !hosts.is_word() || (has_networks && hosts.network->offset % 2 != 0)) return false;
-    const std::size_t octets = plan::address_octets(hosts.base.version);
-    for (std::size_t i = 0; i < octets; i += 2) {
-        const auto word = big(load<std::uint16_t>(reinterpret_cast<const std::byte*>(hosts.base.octets.data()) + i));
-        require(address_at + i, whole_word, word);
-    }
-    require(address_at + hosts.offset, whole_word, hosts.host.first, hosts.host.count);
-    if (has_networks) require(address_at + hosts.network->offset, whole_word, hosts.first_network(), hosts.networks());
-    return true;
-}
-
-/// Four frames at a time: their sums are brought together, folded and compared in one register.
-template <IpVersion V, bool HasMore>
+template <IpVersion V, Varying kind, bool HasMore>
 __attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& check, const std::byte* const* frames,
                                                            unsigned n, FoundBurst& found) noexcept {
     using L = Layout<V>;
-    constexpr unsigned together = 4;
-    constexpr std::size_t used_parts = V == IpVersion::v4 ? 2 : 3;
-    const __m256i high_bits = _mm256_set1_epi16(static_cast<short>(0x8000));
-    const __m128i lower_words = _mm_set1_epi32(whole_word);
-    const __m128i tag_order = _mm_setr_epi8(9, 8, 7, 6, 5, 4, -1, 3, 15, 14, 13, 12, 11, 10, -1, -1);
-    const __m128i no_direction = _mm_set1_epi64x(~(std::int64_t{direction_bit} << FoundBurst::stream_shift));
+    constexpr unsigned block = plan::FlowBlock::size;
+    const __m128i tag_order = _mm_setr_epi8(9, 8, 7, 6, 5, 4, 3, -1, 15, 14, 13, 12, 11, 10, -1, -1);
+    const __m128i no_direction = _mm_set1_epi64x(~(std::int64_t{direction_bit} << stream_as_read));
     const auto of = [](const auto& array) __attribute__((target("avx2"), always_inline)) {
         return _mm256_load_si256(reinterpret_cast<const __m256i*>(array.data()));
     };
-    /// The sums of four frames, each in its lane.
-    const auto join = [](const auto& sums) __attribute__((target("avx2"), always_inline)) {
-        const __m256i halves =
-            _mm256_hadd_epi32(_mm256_hadd_epi32(sums[0], sums[1]), _mm256_hadd_epi32(sums[2], sums[3]));
-        return _mm_add_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
-    };
-    /// Whether each sum, folded, is 0xFFFF: it is, of words that are not all 0, if it is divisible by 0xFFFF.
-    const auto are_good = [&](__m128i sums) __attribute__((target("avx2"), always_inline)) {
-        for (int carry = 0; carry < 2; ++carry)
-            sums = _mm_add_epi32(_mm_and_si128(sums, lower_words), _mm_srli_epi32(sums, 16));
-        return _mm_cmpeq_epi32(sums, lower_words);
-    };
-    const __m128i udp_rest = _mm_set1_epi32(static_cast<int>(check.udp_rest_));
-    const __m128i header_rest = _mm_set1_epi32(static_cast<int>(check.header_rest_));
-    std::uint64_t known = 0;
-    for (unsigned i = 0; i < n; i += together) {
-        std::array<const std::byte*, together> of_four;
-        for (unsigned k = 0; k < together; ++k) of_four[k] = frames[std::min(i + k, n - 1)];
-        __m256i udp[together];     // NOLINT(modernize-avoid-c-arrays): std::array forgets how a register is aligned
-        __m256i header[together];  // NOLINT(modernize-avoid-c-arrays)
-        __m128i tags[together];    // NOLINT(modernize-avoid-c-arrays)
-        unsigned right = 0;
-        for (unsigned k = 0; k < together; ++k) {
-            __m256i wrong = _mm256_setzero_si256();
-            udp[k] = _mm256_setzero_si256();
-            header[k] = _mm256_setzero_si256();
-            for (std::size_t p = 0; p < used_parts; ++p) {
-                const Part& part = check.parts_[p];
-                const __m256i octets =
-                    _mm256_loadu_si256(reinterpret_cast<const __m256i*>(of_four[k] + check.part_at_[p]));
-                const __m256i words = _mm256_and_si256(_mm256_shuffle_epi8(octets, of(part.order)), of(part.mask));
-                wrong =
-                    _mm256_or_si256(wrong, _mm256_subs_epu16(_mm256_sub_epi16(words, of(part.first)), of(part.most)));
-                // A multiply-add takes words as signed numbers: with their highest bit turned they are 0x8000 less.
-                const __m256i turned = _mm256_xor_si256(octets, high_bits);
-                udp[k] = _mm256_add_epi32(udp[k], _mm256_madd_epi16(turned, of(part.udp)));
-                if constexpr (V == IpVersion::v4)
-                    header[k] = _mm256_add_epi32(header[k], _mm256_madd_epi16(turned, of(part.header)));
-            }
-            right |= static_cast<unsigned>(_mm256_testz_si256(wrong, wrong) != 0) << k;
-            if constexpr (HasMore) {
-                const std::byte* const next = frames[std::min(i + k + 1, n - 1)];
-                udp[k] = _mm256_add_epi32(udp[k],
-                                          sum_behind_avx2(check.behind_, of_four[k] + L::tag_end, next + L::tag_end));
-            }
-            const auto* const numbers_of_tag = reinterpret_cast<const __m128i*>(of_four[k] + L::tag_end - half_octets);
-            tags[k] = _mm_shuffle_epi8(_mm_loadu_si128(numbers_of_tag), tag_order);
-        }
-        for (unsigned k = 0; k < together; k += 2) {
-            _mm_store_si128(reinterpret_cast<__m128i*>(&found.numbers[i + k]),
-                            _mm_and_si128(_mm_unpacklo_epi64(tags[k], tags[k + 1]), no_direction));
-            _mm_store_si128(reinterpret_cast<__m128i*>(&found.times[i + k]), _mm_unpackhi_epi64(tags[k], tags[k + 1]));
-        }
-        __m128i good = are_good(_mm_add_epi32(join(udp), udp_rest));
-        if constexpr (V == IpVersion::v4)
-            good = _mm_and_si128(good, are_good(_mm_add_epi32(join(header), header_rest)));
-        right &= static_cast<unsigned>(_mm_movemask_ps(_mm_castsi128_ps(good)));
-        known |= std::uint64_t{right} << i;
+    const auto at = [](std::uint64_t* place)
+                        __attribute__((target("avx2"), always_inline)) { return reinterpret_cast<__m256i*>(place); };
+    const unsigned padded = (n + block - 1) / block * block;
+    // Of the IPv4 header: hop limit, protocol and checksum. Written long before they are read together, which would
+    // otherwise wait for each of them.
+    alignas(part_octets) std::array<std::uint32_t, V == IpVersion::v4 ? most_frames : 0> heads;
+    for (unsigned i = 0; i < n; ++i) {
+        if constexpr (V == IpVersion::v4) heads[i] = load<std::uint32_t>(frames[i] + L::ip + 8);
+        if constexpr (V == IpVersion::v6) _mm_prefetch(frames[i], _MM_HINT_T0);
+        const auto* const numbers_of_tag = reinterpret_cast<const __m128i*>(frames[i] + L::tag_end - half_octets);
+        const __m128i tag = _mm_shuffle_epi8(_mm_loadu_si128(numbers_of_tag), tag_order);
+        const __m128i number = _mm_and_si128(tag, no_direction);
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(&found.numbers[i]), number);
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(&found.times[i]), _mm_unpackhi_epi64(tag, tag));
     }
-    found.known = n < most_frames ? known & ((std::uint64_t{1} << n) - 1) : known;
+    for (unsigned i = n; i < padded; ++i) {
+        found.numbers[i] = found.times[i] = 0;
+        if constexpr (V == IpVersion::v4) heads[i] = 0;
+    }
+
+    std::uint64_t known = 0;
+    for (unsigned begin = 0; begin < n; begin += block) {
+        const unsigned in_block = std::min(block, n - begin);
+        const std::byte* const* const of_block = frames + begin;
+        alignas(part_octets) std::array<std::uint32_t, block> tag_sums;
+        std::uint32_t right = 0;
+        for (unsigned i = 0; i < block; i += lanes) {
+            const unsigned first = begin + i;
+            const unsigned second = first + in_a_half_register;
+            Eight numbers{.low = _mm256_load_si256(at(&found.numbers[first])),
+                          .high = _mm256_load_si256(at(&found.numbers[second]))};
+            const Eight times{.low = _mm256_load_si256(at(&found.times[first])),
+                              .high = _mm256_load_si256(at(&found.times[second]))};
+            const TagLanes tags = look_at_tags_avx2(numbers, times, check.streams_);
+            _mm256_store_si256(at(&found.numbers[first]), numbers.low);
+            _mm256_store_si256(at(&found.numbers[second]), numbers.high);
+            _mm256_store_si256(reinterpret_cast<__m256i*>(&tag_sums[i]), tags.sums);
+            right |= tags.streams << i;
+        }
+        plan::FlowBlock flows;
+        check.draw_.draw_listed(&found.numbers[begin], flows);
+        Words words[block];
+        for (unsigned i = 0; i < in_block; i += lanes) {
+            const FlowLanes flow = flow_lanes<kind>(flows, i, check.counted_);
+            const __m256i sums = _mm256_add_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(&tag_sums[i])),
+                                                  _mm256_add_epi32(flow.from_port, flow.to_port));
+            const __m256i udp = fold_lanes(_mm256_sub_epi32(_mm256_set1_epi32(static_cast<int>(check.udp_sum_)),
+                                                            _mm256_add_epi32(flow.addresses, sums)));
+            put_words<kind>(flow, _mm256_setzero_si256(), udp, words + i);
+            if constexpr (V == IpVersion::v4) {
+                // Hop limit, protocol and checksum of the header: two words to be added to what is known of it.
+                const __m256i order =
+                    _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+                const __m256i read = _mm256_load_si256(reinterpret_cast<const __m256i*>(&heads[begin + i]));
+                const __m256i both = _mm256_shuffle_epi8(read, order);
+                const __m256i low = _mm256_set1_epi32(whole_word);
+                const __m256i header = _mm256_add_epi32(
+                    _mm256_add_epi32(_mm256_and_si256(both, low), _mm256_srli_epi32(both, 16)),
+                    _mm256_add_epi32(flow.addresses, _mm256_set1_epi32(static_cast<int>(check.header_sum_))));
+                const __m256i good = _mm256_cmpeq_epi32(fold_lanes(header), low);
+                right &= ~(0xFFU << i) | static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(good))) << i;
+            }
+        }
+        // Not 0 where a frame is not as it was sent.
+        const auto compare = [&](unsigned i) __attribute__((target("avx2"), always_inline)) {
+            const std::byte* const frame = of_block[i];
+            const __m256i varying = _mm256_broadcastsi128_si256(words[i]);
+            __m256i wrong = _mm256_setzero_si256();
+            for (std::size_t p = 0; p < parts; ++p) {
+                const Part& part = check.parts_[p];
+                const __m256i octets = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(frame + check.part_at_[p]));
+                const __m256i expected =
+                    _mm256_or_si256(_mm256_shuffle_epi8(varying, of(part.from)), of(part.expected));
+                wrong = _mm256_or_si256(wrong, _mm256_subs_epu8(_mm256_sub_epi8(octets, expected), of(part.most)));
+            }
+            if constexpr (V == IpVersion::v6) {
+                const auto head = load<std::uint32_t>(frame + L::tag_end - half_octets) ^ check.tag_head_;
+                constexpr std::uint32_t no_stream = 0x80FFFFFF;  // it was looked at above
+                wrong = _mm256_or_si256(wrong,
+                                        _mm256_castsi128_si256(_mm_cvtsi32_si128(static_cast<int>(head & no_stream))));
+            }
+            if constexpr (HasMore) {
+                const std::byte* const next = frames[std::min(begin + i + 1, n - 1)];
+                wrong = _mm256_or_si256(wrong, compare_behind_avx2(check.behind_, frame + L::tag_end,
+                                                                   frame + check.octets_, next + L::tag_end));
+            }
+            return wrong;
+        };
+        // Nearly always all are right. Only where one is not, each is asked for itself.
+        __m256i wrong_of_any = _mm256_setzero_si256();
+        for (unsigned i = 0; i < in_block; ++i) wrong_of_any = _mm256_or_si256(wrong_of_any, compare(i));
+        if (_mm256_testz_si256(wrong_of_any, wrong_of_any) == 0) [[unlikely]] {
+            for (unsigned i = 0; i < in_block; ++i) {
+                const __m256i wrong = compare(i);
+                right &= ~(std::uint32_t{_mm256_testz_si256(wrong, wrong) == 0} << i);
+            }
+        }
+        known |= std::uint64_t{right} << begin;
+    }
+    found.known = known & first_bits(n);
     note_runs_avx2(n, found);
 }
 
@@ -196,84 +288,82 @@ __attribute__((target("avx2"))) void BurstCheck::note_runs_avx2(unsigned n, Foun
     found.new_rise = ~rises;
 }
 
-std::optional<BurstCheck> BurstCheck::make(const LinkFrames& arrives, const std::optional<plan::MacAddress>& mac,
-                                           StreamIdentity of) {
-    if (__builtin_cpu_supports("avx2") == 0) return std::nullopt;
-    BurstCheck check;
-    check.version_ = arrives.version;
-    check.octets_ = arrives.frame_size - fcs_octets;
-    const auto fill = [&]<IpVersion V>() {
-        using L = Layout<V>;
-        constexpr bool is_v4 = V == IpVersion::v4;
-        check.find_ = check.octets_ == L::tag_end ? find_avx2<V, false> : find_avx2<V, true>;
-        check.tag_at_ = L::tag;
-        check.part_at_ = is_v4 ? std::array<std::size_t, parts>{0, L::tag_end - part_octets, L::tag_end}
-                               : std::array<std::size_t, parts>{0, part_octets, L::tag_end - part_octets};
-        for (auto& part : check.parts_) {
-            for (std::size_t i = 0; i < part_octets; ++i)
-                part.order[i] = static_cast<std::uint8_t>((i % half_octets) ^ 1U);  // within each half of a register
+BurstCheck::BurstCheck(const FrameTemplate& t, const plan::FlowDraw& draw, std::uint64_t streams,
+                       const std::optional<plan::MacAddress>& mac, std::uint8_t first_of_pattern)
+    : version_{t.version}, octets_{t.octets}, counted_{counted_octets(t)}, draw_{draw}, streams_{streams} {
+    const bool is_v4 = t.version == IpVersion::v4;
+    const std::size_t tag_end = is_v4 ? Layout<IpVersion::v4>::tag_end : Layout<IpVersion::v6>::tag_end;
+    const std::size_t tag_numbers = tag_end - half_octets + sizeof(std::uint32_t);
+    part_at_ = is_v4 ? std::array{std::size_t{0}, tag_numbers - part_octets} : std::array{std::size_t{0}, part_octets};
+    tag_head_ = load<std::uint32_t>(t.head.data() + tag_end - half_octets);
+    // Subtracted are four words of addresses, two ports, and the sums of a tag's numbers, which are below 2^20.
+    constexpr std::uint32_t most_subtracted = 32;
+    udp_sum_ = most_subtracted * whole_word - big(fold(t.udp_sum)) - tag_sums_less;
+    constexpr std::uint32_t hops_and_protocol = unsigned{sent_ttl} << 8U | protocol_udp;
+    header_sum_ = whole_word + big(fold(t.ip_sum)) - hops_and_protocol;
+
+    const WordPlaces places = word_places(t);
+    for (std::size_t p = 0; p < parts; ++p) {
+        for (std::size_t i = 0; i < part_octets; ++i) {
+            const std::size_t at = part_at_[p] + i;
+            Part& part = parts_[p];
+            part.from[i] = places[at];
+            part.expected[i] = static_cast<std::uint8_t>(t.head[at]);
+            const auto may_be = [&](std::uint8_t first, unsigned count) {
+                part.from[i] = of_template;
+                part.expected[i] = first;
+                part.most[i] = static_cast<std::uint8_t>(count - 1);
+            };
+            constexpr unsigned any = 256;
+            constexpr std::size_t mac_octets = 6;
+            const std::size_t hop_limit = is_v4 ? Layout<IpVersion::v4>::ip + 8 : Layout<IpVersion::v6>::ip + 7;
+            const std::size_t checksum = Layout<IpVersion::v4>::ipv4_checksum;
+            const auto stream = static_cast<std::uint8_t>(static_cast<std::uint8_t>(t.head[at]) & direction_bit);
+            if (at < mac_octets && mac) part.expected[i] = (*mac)[at];
+            if ((at < mac_octets && !mac) || (at >= mac_octets && at < 2 * mac_octets)) may_be(0, any);
+            if (at == hop_limit) may_be(1, sent_ttl);
+            if (is_v4 && (at == checksum || at == checksum + 1)) may_be(0, any);
+            if (at == tag_end - tag_octets + tag_stream) may_be(stream, direction_bit);
         }
-        const std::size_t udp_length = check.octets_ - L::udp;
-        check.udp_rest_ = static_cast<std::uint32_t>(pseudo_header_sum(protocol_udp, udp_length));
-        constexpr std::uint32_t turned = 0x8000;  // so much each word is less for a multiply-add
-        for (std::size_t at = 0; at < L::tag_end; at += 2) {
-            const std::size_t part = check.part_of(at);
-            const std::size_t in_part = at - check.part_at_[part];
-            if (at >= L::source) {
-                check.parts_[part].udp[in_part / 2] = 1;
-                check.udp_rest_ += turned;
-            }
-            if (is_v4 && at >= L::ip && at < L::udp) {
-                check.parts_[part].header[in_part / 2] = 1;
-                check.header_rest_ += turned;
-            }
-        }
-        const std::size_t behind = check.octets_ - L::tag_end;
-        constexpr std::size_t step = 2 * part_octets;
-        Behind& b = check.behind_;
-        b.steps = behind / step;
-        b.has_odd_octet = behind % 2 != 0;
-        b.rest_octets = behind % step / 2 * 2;
-        b.rest_parts = (b.rest_octets + part_octets - 1) / part_octets;
-        for (std::size_t i = 0; i < b.rest_octets / 2; ++i) {
-            constexpr std::size_t words = part_octets / 2;
-            b.rest_words[i / words * words + words - 1 - i % words] = 1;
-        }
-        check.udp_rest_ += static_cast<std::uint32_t>(behind / 2 * turned);
-        if (mac) {
-            for (std::size_t i = 0; i < mac->size(); i += 2)
-                check.require(i, whole_word, static_cast<unsigned>((*mac)[i]) << octet_bits | (*mac)[i + 1]);
-        }
-        constexpr std::size_t ethertype_at = 12;
-        check.require(ethertype_at, whole_word, is_v4 ? ethertype_ipv4 : ethertype_ipv6);
-        if constexpr (is_v4) {
-            constexpr unsigned version_and_length = 0x4500;  // no options
-            constexpr unsigned fragment_bits = 0x3FFF;       // more fragments, and the offset
-            check.require(L::ip, upper_octet, version_and_length);
-            check.require(L::ip + 2, whole_word, static_cast<unsigned>(check.octets_ - L::ip));
-            check.require(L::ip + 6, fragment_bits, 0);
-            // Of the hop limit and the protocol behind it the latter is the upper one here.
-            check.require(L::ip + 8, whole_word, unsigned{protocol_udp} << octet_bits | 1U, sent_ttl, as_it_stands);
-        } else {
-            constexpr unsigned version_bits = 0xF000;
-            constexpr unsigned version_6 = 0x6000;
-            check.require(L::ip, version_bits, version_6);
-            check.require(L::ip + 4, whole_word, static_cast<unsigned>(udp_length));
-            check.require(L::ip + 6, whole_word, unsigned{protocol_udp} << octet_bits | 1U, sent_ttl);
-        }
-        check.require(L::udp, whole_word, arrives.source_ports.first, arrives.source_ports.count);
-        check.require(L::udp + 2, whole_word, arrives.destination_ports.first, arrives.destination_ports.count);
-        check.require(L::udp_length, whole_word, static_cast<unsigned>(udp_length));
-        check.require(L::tag, whole_word, tag_magic >> octet_bits);
-        check.require(L::tag + 2, whole_word, (tag_magic & lower_octet) << octet_bits | of.trial >> octet_bits);
-        const unsigned direction = of.direction == plan::Direction::reverse ? unsigned{direction_bit} : 0U;
-        check.require(L::tag + 4, upper_octet | direction_bit, (of.trial & lower_octet) << octet_bits | direction);
-        return check.require(arrives.sources, L::source) && check.require(arrives.destinations, L::destination);
+    }
+    fill_behind(tag_end, first_of_pattern);
+    find_ = is_v4 ? find_for<IpVersion::v4>(varying_of(t)) : find_for<IpVersion::v6>(varying_of(t));
+}
+
+void BurstCheck::fill_behind(std::size_t tag_end, std::uint8_t first) noexcept {
+    constexpr std::size_t step = 2 * part_octets;
+    const std::size_t octets = octets_ - tag_end;
+    const std::size_t rest = octets % part_octets;
+    behind_.steps = octets / step;
+    behind_.has_part = octets % step >= part_octets;
+    behind_.has_rest = rest != 0;
+    behind_.first = first;
+    for (std::size_t i = 0; i < rest; ++i) {
+        behind_.rest[part_octets - rest + i] = static_cast<std::uint8_t>(first + octets - rest + i);
+        behind_.rest_mask[part_octets - rest + i] = 0xFF;
+    }
+}
+
+template <IpVersion V>
+BurstCheck::Find BurstCheck::find_for(Varying kind) const noexcept {
+    const bool has_more = octets_ != Layout<V>::tag_end;
+    const auto of = [&]<Varying of_kind>() {
+        return has_more ? find_avx2<V, of_kind, true> : find_avx2<V, of_kind, false>;
     };
-    const bool is_possible =
-        arrives.version == IpVersion::v4 ? fill.operator()<IpVersion::v4>() : fill.operator()<IpVersion::v6>();
-    if (!is_possible) return std::nullopt;
-    return check;
+    if constexpr (V == IpVersion::v6) {
+        if (kind == Varying::hosts_and_networks) return of.template operator()<Varying::hosts_and_networks>();
+        if (kind == Varying::host_octets) return of.template operator()<Varying::host_octets>();
+    }
+    return of.template operator()<Varying::hosts>();
+}
+
+std::optional<BurstCheck> BurstCheck::make(const LinkFrames& arrives, const std::optional<plan::MacAddress>& mac,
+                                           StreamIdentity of, const plan::FlowDraw& draw, std::uint64_t streams) {
+    if (__builtin_cpu_supports("avx2") == 0) return std::nullopt;
+    of.stream = 0;
+    const FrameTemplate shape = make_arriving_template(arrives.version, {arrives.sources, arrives.destinations},
+                                                       arrives.frame_size, of, arrives.first_of_pattern);
+    return BurstCheck{shape, draw, streams, mac, arrives.first_of_pattern};
 }
 
 }  // namespace evenhand::frame

@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <optional>
 
+#include "frame/frame_words.hpp"
 #include "frame/layout.hpp"
 #include "frame/template.hpp"
 #include "frame/traffic.hpp"
+#include "plan/draw.hpp"
 #include "plan/plan.hpp"
 
 namespace evenhand::frame {
@@ -40,24 +42,23 @@ struct FoundBurst {
     }
 };
 
-/// All that the two ask of a frame of one trial, direction and length, one after the other, is asked at once: the
-/// words of headers and tag, each masked, lie in a range (a fixed word in one of a single value), and both checksums
-/// are right.
+/// All that the two ask of a frame of one trial, direction and length, one after the other, is asked at once: what is
+/// known of a frame with this number (all of it but its MACs, hop limit and time) is drawn for many frames side by
+/// side, put together as the writer does it, and compared octet by octet.
 class BurstCheck {
    public:
     static constexpr unsigned most_frames = FoundBurst::most_frames;
     static constexpr std::size_t part_octets = 32;
-    static constexpr std::size_t parts = 3;  // those of IPv4 are two
+    static constexpr std::size_t parts = 2;
 
-    /// Nothing if this CPU has no AVX2, or if numbers of the plan do not stand in words of their own: two share one, or
-    /// one lies across two. `mac`: of each frame's destination; nothing if any will do.
+    /// Nothing if this CPU has no AVX2. `mac`: of each frame's destination; nothing if any will do. `draw`: of what
+    /// arrives. `streams`: of the direction.
     [[nodiscard]] static std::optional<BurstCheck> make(const LinkFrames& arrives,
-                                                        const std::optional<plan::MacAddress>& mac, StreamIdentity of);
+                                                        const std::optional<plan::MacAddress>& mac, StreamIdentity of,
+                                                        const plan::FlowDraw& draw, std::uint64_t streams);
 
     /// Without FCS, of each frame.
     [[nodiscard]] std::size_t octets() const noexcept { return octets_; }
-    /// Where the tag begins.
-    [[nodiscard]] std::size_t tag_at() const noexcept { return tag_at_; }
     [[nodiscard]] plan::IpVersion version() const noexcept { return version_; }
 
     /// Which of `frames` are such ones. All have octets() octets; `n` is 1 .. most_frames.
@@ -66,52 +67,53 @@ class BurstCheck {
     }
 
    private:
-    using Words = std::array<std::uint16_t, part_octets / 2>;
     using Find = void (*)(const BurstCheck&, const std::byte* const*, unsigned, FoundBurst&) noexcept;
+    using Octets = std::array<std::uint8_t, part_octets>;
 
-    /// What is read at once, and what of it.
+    /// What is read at once in front of the tag's numbers, and what of it: each octet is that of the frame's words or
+    /// of the template, or larger by some.
     struct alignas(part_octets) Part {
-        std::array<std::uint8_t, part_octets> order{};  // where each octet of the words comes from
-        Words mask{};                                   // of each word
-        Words first{};                                  // the smallest that it may be
-        Words most{};                                   // by how much it may be larger
-        Words udp{};                                    // 1 for each word that the UDP checksum covers
-        Words header{};                                 // the IPv4 header's
+        Octets from{};      // word_places()
+        Octets expected{};  // where nothing varies, or the smallest that it may be
+        Octets most{};      // by how much it may be larger
     };
 
-    /// What is behind the tag: whole steps of two parts, then parts of which these words count, the last part first,
-    /// and perhaps one octet more.
+    /// What is behind the tag: whole steps of two parts, perhaps one more part, and a last one that ends where the
+    /// frame does, of which these octets count.
     struct Behind {
         std::size_t steps = 0;
-        std::size_t rest_octets = 0;  // an even number
-        std::size_t rest_parts = 0;
-        bool has_odd_octet = false;
-        alignas(part_octets) std::array<std::uint16_t, part_octets> rest_words{};
+        bool has_part = false;
+        bool has_rest = false;
+        std::uint8_t first = 0;  // of the pattern
+        alignas(part_octets) Octets rest{};
+        alignas(part_octets) Octets rest_mask{};
     };
 
-    /// Of the octets of a word: as in a number of the network, or the other way round.
-    enum Order : bool { as_a_number, as_it_stands };
+    BurstCheck(const FrameTemplate& t, const plan::FlowDraw& draw, std::uint64_t streams,
+               const std::optional<plan::MacAddress>& mac, std::uint8_t first_of_pattern);
 
-    BurstCheck() = default;
-    void require(std::size_t at, unsigned mask, unsigned first, unsigned count = 1, Order order = as_a_number) noexcept;
-    [[nodiscard]] bool require(const plan::HostRange& hosts, std::size_t address_at) noexcept;
-    [[nodiscard]] std::size_t part_of(std::size_t at) const noexcept;
+    void fill_behind(std::size_t tag_end, std::uint8_t first) noexcept;
 
     /// `HasMore`: there is something behind the tag.
-    template <plan::IpVersion V, bool HasMore>
+    template <plan::IpVersion V, Varying kind, bool HasMore>
     static void find_avx2(const BurstCheck& check, const std::byte* const* frames, unsigned n,
                           FoundBurst& found) noexcept;
+    template <plan::IpVersion V>
+    [[nodiscard]] Find find_for(Varying kind) const noexcept;
     static void note_runs_avx2(unsigned n, FoundBurst& found) noexcept;
 
     std::array<Part, parts> parts_{};
-    std::array<std::size_t, parts> part_at_{};  // may overlap with the one before; what is there belongs to that
-    Find find_ = nullptr;
-    plan::IpVersion version_ = plan::IpVersion::v4;
-    std::size_t octets_ = 0;
-    std::size_t tag_at_ = 0;
+    std::array<std::size_t, parts> part_at_{};
+    std::uint32_t tag_head_ = 0;  // of IPv6: the octets of the tag that no part has, as they lie in memory
     Behind behind_;
-    std::uint32_t udp_rest_ = 0;  // what a sum lacks: the pseudo-header but its addresses, and what was taken off words
-    std::uint32_t header_rest_ = 0;  // the same of the IPv4 header
+    Find find_ = nullptr;
+    plan::IpVersion version_;
+    std::size_t octets_;
+    CountedOctets counted_;
+    std::uint32_t udp_sum_;     // in host order: what the template leaves of a multiple of 65535
+    std::uint32_t header_sum_;  // in host order, of the template's IPv4 header but hop limit and protocol
+    plan::FlowDraw draw_;
+    std::uint64_t streams_;
 };
 
 /// The checks of one trial, one or two: of frames to the receiving side's own MAC, as a DUT sends them, and of frames

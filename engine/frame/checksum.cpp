@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frame/checksum.hpp"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <array>
 #include <string_view>
+
+#include "simd.hpp"
 
 namespace evenhand::frame {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frame/connections.hpp"
 
-#include <utility>
+#include "plan/sent_flows.hpp"
 
 namespace evenhand::frame {
 
@@ -25,10 +25,7 @@ void ConnectionFlows::draw_block(std::uint64_t first, std::uint64_t stride, plan
         table_->tuples().flows(numbers, block);
     }
     auto& [source, destination, source_port, destination_port] = block.lanes.field;
-    if (direction_ == plan::Direction::reverse) {
-        std::swap(source, destination);
-        std::swap(source_port, destination_port);
-    }
+    if (direction_ == plan::Direction::reverse) plan::turn_around(block);
     if (needs_table()) {
         auto& host = end_ == LinkEnd::sent ? destination : source;
         auto& port = end_ == LinkEnd::sent ? destination_port : source_port;

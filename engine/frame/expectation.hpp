@@ -5,9 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "frame/burst_check.hpp"
+#include "frame/frame_fault.hpp"
+#include "frame/kept_flows.hpp"
+#include "frame/pattern.hpp"
 #include "frame/reader.hpp"
 #include "frame/traffic.hpp"
 #include "plan/plan.hpp"
@@ -121,6 +125,10 @@ class TestFrameExpectation {
           destinations_v6_{hosts_of(arrives, arrives.destinations, IpVersion::v6)},
           source_ports_{arrives.source_ports},
           destination_ports_{arrives.destination_ports},
+          source_at_{address_at(arrives.version, arrives.sources, Layout<IpVersion::v4>::source,
+                                Layout<IpVersion::v6>::source)},
+          destination_at_{address_at(arrives.version, arrives.destinations, Layout<IpVersion::v4>::destination,
+                                     Layout<IpVersion::v6>::destination)},
           checks_mac_{own_mac.has_value()},
           own_mac_{number_of(own_mac.value_or(plan::MacAddress{}))},
           cable_mac_{number_of(cable_mac)},
@@ -128,13 +136,17 @@ class TestFrameExpectation {
           mac_{own_mac},
           cable_{cable_mac} {}
 
-    /// The same for whole bursts of a trial, where this CPU and the plan allow it.
-    [[nodiscard]] BurstChecks burst_checks(StreamIdentity of) const {
-        const auto own = BurstCheck::make(arrives_, mac_, of);
-        if (!own) return {};
-        if (!mac_ || *mac_ == cable_) return BurstChecks{*own};
-        return {*own, *BurstCheck::make(arrives_, cable_, of)};
+    /// From now on each frame must be the one that has its number: a router changes nothing but MACs, hop limit and
+    /// header checksum. Before, any that the plan could have is taken. `streams`: of the direction. Copies share what
+    /// they have drawn: not for several receivers at once.
+    void know(const plan::FlowDraw& draw, std::uint64_t streams) {
+        flows_ = std::make_shared<KeptFlows<plan::FlowDraw>>(draw, streams);
+        draw_.emplace(draw);
+        streams_ = streams;
     }
+
+    /// The same for whole bursts of a trial, where this CPU allows it and the frames are known.
+    [[nodiscard]] BurstChecks burst_checks(StreamIdentity of) const;
 
     [[nodiscard]] std::size_t class_of(std::uint64_t /*sequence*/) const noexcept { return 0; }
     /// Without FCS.
@@ -142,11 +154,16 @@ class TestFrameExpectation {
 
     /// Of a frame of frame_octets() whose tag was read: the checksums, lengths, protocol and hop limit; no fragment;
     /// from a host of the one side to one of the other, and to the MAC where the DUT should send it; UDP ports of the
-    /// plan (R2544-06, R2544-40).
+    /// plan; payload (R2544-06, R2544-40). If it is known, addresses and ports those of this very frame. Traffic class
+    /// and flow label are not asked for: see is_remarked().
     [[nodiscard]] bool holds(std::size_t /*frame_class*/, const std::byte* frame, IpVersion version) const noexcept {
         if (version != version_ || !is_intact(frame, octets_, version)) return false;
         return version == IpVersion::v4 ? holds_for<IpVersion::v4>(frame) : holds_for<IpVersion::v6>(frame);
     }
+
+    /// What is wrong with a frame of frame_octets() whose tag was read; nothing if holds().
+    [[nodiscard]] std::optional<FrameFault> frame_fault(std::size_t frame_class, const std::byte* frame,
+                                                        IpVersion version) const noexcept;
 
    private:
     [[nodiscard]] static std::uint64_t number_of(const plan::MacAddress& mac) noexcept {
@@ -162,24 +179,84 @@ class TestFrameExpectation {
         return value - range.first < range.count;
     }
 
+    /// Where the numbers of an address stand in a frame.
+    struct AddressPlace {
+        HostPlace host;
+        bool has_network_octets = false;
+        std::size_t network_at = 0;
+    };
+    [[nodiscard]] static AddressPlace address_at(IpVersion version, const plan::HostRange& range, std::size_t at_in_v4,
+                                                 std::size_t at_in_v6) {
+        const std::size_t at = version == IpVersion::v4 ? at_in_v4 : at_in_v6;
+        return {.host = host_place(range, at),
+                .has_network_octets = range.has_network_octets(),
+                .network_at = range.has_network_octets() ? at + range.network->offset : 0};
+    }
+    [[nodiscard]] static std::uint32_t word(const std::byte* frame, std::size_t high, std::size_t low) noexcept {
+        return static_cast<std::uint32_t>(frame[high]) << 8U | static_cast<std::uint32_t>(frame[low]);
+    }
+    /// plan::HostRange::value() of the address that stands there.
+    [[nodiscard]] static std::uint32_t value(const std::byte* frame, const AddressPlace& at) noexcept {
+        const std::uint32_t host = word(frame, at.host.high, at.host.low);
+        return at.has_network_octets ? word(frame, at.network_at, at.network_at + 1) << 16U | host : host;
+    }
+    [[nodiscard]] static std::uint32_t value_of(std::uint32_t drawn, const AddressPlace& at) noexcept {
+        return at.has_network_octets ? drawn : drawn & 0xFFFFU;
+    }
+
     template <IpVersion V>
-    [[nodiscard]] bool holds_for(const std::byte* frame) const noexcept {
+    [[nodiscard]] bool has_addresses(const std::byte* frame) const noexcept {
         using L = Layout<V>;
-        if (checks_mac_) {
-            const std::uint64_t destination = big(load<std::uint64_t>(frame)) >> 16U;
-            if (destination != own_mac_ && destination != cable_mac_) return false;
-        }
-        const auto ttl = hop_limit_of(frame, V);
-        if (ttl == 0 || ttl > sent_ttl) return false;
-        if (!is_in(source_ports_, big(load<std::uint16_t>(frame + L::udp))) ||
-            !is_in(destination_ports_, big(load<std::uint16_t>(frame + L::udp + 2))))
-            return false;
         if constexpr (V == IpVersion::v4) {
             return sources_v4_.holds(frame + L::source) && destinations_v4_.holds(frame + L::destination);
         } else {
             return sources_v6_.holds(frame + L::source) && destinations_v6_.holds(frame + L::destination);
         }
     }
+    template <IpVersion V>
+    [[nodiscard]] bool has_ports(const std::byte* frame) const noexcept {
+        return is_in(source_ports_, big(load<std::uint16_t>(frame + Layout<V>::udp))) &&
+               is_in(destination_ports_, big(load<std::uint16_t>(frame + Layout<V>::udp + 2)));
+    }
+    [[nodiscard]] bool has_mac(const std::byte* frame) const noexcept {
+        if (!checks_mac_) return true;
+        const std::uint64_t destination = big(load<std::uint64_t>(frame)) >> 16U;
+        return destination == own_mac_ || destination == cable_mac_;
+    }
+    [[nodiscard]] static bool has_hop_limit(const std::byte* frame, IpVersion version) noexcept {
+        const auto hops = hop_limit_of(frame, version);
+        return hops != 0 && hops <= sent_ttl;
+    }
+    /// What no checksum of a known frame tells: a router gives no other identification or flags, and a UDP checksum of
+    /// 0 is none.
+    template <IpVersion V>
+    [[nodiscard]] static bool has_flags(const std::byte* frame) noexcept {
+        return V == IpVersion::v6 || load<std::uint32_t>(frame + Layout<V>::ip + 4) == 0;
+    }
+    template <IpVersion V>
+    [[nodiscard]] static bool has_udp_checksum(const std::byte* frame) noexcept {
+        return load<std::uint16_t>(frame + Layout<V>::udp_checksum) != 0;
+    }
+
+    template <IpVersion V>
+    [[nodiscard]] bool holds_for(const std::byte* frame) const noexcept {
+        using L = Layout<V>;
+        if (!has_mac(frame) || !has_hop_limit(frame, V) || !has_ports<V>(frame) || !has_addresses<V>(frame) ||
+            !has_pattern(frame + L::tag_end, octets_ - L::tag_end, arrives_.first_of_pattern))
+            return false;
+        if (!flows_) return true;
+        if (!has_flags<V>(frame) || !has_udp_checksum<V>(frame)) return false;
+        const auto flow = flows_->of(numbers_at(frame + L::tag));
+        if (!flow) return false;
+        const plan::FlowBlock& flows = *flow->block;
+        const std::size_t i = flow->at;
+        return value(frame, source_at_) == value_of(flows.source(i), source_at_) &&
+               value(frame, destination_at_) == value_of(flows.destination(i), destination_at_) &&
+               big(load<std::uint32_t>(frame + L::udp)) == (flows.source_port(i) << 16U | flows.destination_port(i));
+    }
+
+    template <IpVersion V>
+    [[nodiscard]] std::optional<FrameFault> fault_for(const std::byte* frame) const noexcept;
 
     IpVersion version_;
     std::size_t octets_;
@@ -189,12 +266,17 @@ class TestFrameExpectation {
     HostCheck<IpVersion::v6> destinations_v6_;
     plan::FieldRange source_ports_;
     plan::FieldRange destination_ports_;
+    AddressPlace source_at_;
+    AddressPlace destination_at_;
     bool checks_mac_;
     std::uint64_t own_mac_;
     std::uint64_t cable_mac_;
     LinkFrames arrives_;
     std::optional<plan::MacAddress> mac_;
     plan::MacAddress cable_;
+    std::shared_ptr<KeptFlows<plan::FlowDraw>> flows_;  // none: frames are not known
+    std::optional<plan::FlowDraw> draw_;                // the same
+    std::uint64_t streams_ = 1;
 };
 
 }  // namespace evenhand::frame

@@ -57,6 +57,7 @@ void LearningSource::write(std::byte* frame, std::uint32_t host, std::uint64_t t
     std::memcpy(frame, template_.head.data(), L::tag_end);
     const auto destination = to_.address(host);
     std::memcpy(frame + L::destination, destination.octets.data(), plan::address_octets(V));
+    frame[L::tag + tag_stream] ^= std::byte{time_check(time)};
     store(frame + L::tag + tag_sequence, big(std::uint64_t{host} << 16U | time >> 32U));
     store(frame + L::tag + tag_time + 2, big(static_cast<std::uint32_t>(time)));
     // Summed anew: where the plan's varying octets stand is no business of these few frames.

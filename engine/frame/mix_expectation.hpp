@@ -35,6 +35,12 @@ class MixExpectation {
     [[nodiscard]] std::optional<TranslationFault> fault_of(std::size_t frame_class, const std::byte* frame,
                                                            IpVersion version) const noexcept;
 
+    /// As TestFrameExpectation::frame_fault.
+    [[nodiscard]] std::optional<FrameFault> frame_fault(std::size_t frame_class, const std::byte* frame,
+                                                        IpVersion version) const noexcept {
+        return of_class_[frame_class].frame_fault(0, frame, version);
+    }
+
    private:
     [[nodiscard]] const TranslationExpectation* translation_of(std::size_t frame_class) const noexcept {
         const bool is_translated = frame_class < translated_.size() && translated_[frame_class];

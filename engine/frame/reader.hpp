@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "frame/checksum.hpp"
+#include "frame/frame_fault.hpp"
 #include "frame/layout.hpp"
 #include "plan/plan.hpp"
 
@@ -43,9 +44,11 @@ struct FirstLook {
 /// What stands in a tag that begins at `tag`.
 [[nodiscard, gnu::always_inline]] inline TagNumbers numbers_at(const std::byte* tag) noexcept {
     constexpr unsigned unused_bits = 16;
-    return {.stream = static_cast<std::uint8_t>(static_cast<std::uint8_t>(tag[tag_stream]) & ~direction_bit),
+    const std::uint64_t time = big(load<std::uint64_t>(tag + tag_time - 2)) & time_mask;
+    const auto stream = static_cast<unsigned>(tag[tag_stream]) & ~unsigned{direction_bit};
+    return {.stream = static_cast<std::uint8_t>(stream ^ time_check(time)),
             .sequence = big(load<std::uint64_t>(tag + tag_sequence)) >> unused_bits,
-            .time_ticks = big(load<std::uint64_t>(tag + tag_time - 2)) & time_mask};
+            .time_ticks = time};
 }
 
 namespace detail {
@@ -92,6 +95,15 @@ template <IpVersion V>
     return look;
 }
 
+/// Whether the traffic class (DSCP and ECN) or the flow label are not those that frames are sent with, which is 0. A
+/// router may set both (RFC 2474, RFC 6437).
+[[nodiscard]] inline bool is_remarked(const std::byte* frame, IpVersion version) noexcept {
+    constexpr std::uint32_t class_and_label = 0x0FFFFFFF;
+    return version == IpVersion::v4
+               ? frame[Layout<IpVersion::v4>::ip + 1] != std::byte{0}
+               : (big(load<std::uint32_t>(frame + Layout<IpVersion::v6>::ip)) & class_and_label) != 0;
+}
+
 /// Whether all that the frame says of itself holds: the checksums (UDP over addresses, ports and payload, and the IPv4
 /// header's), version, lengths and protocol; and it is a whole packet, no fragment. The tag must have been read.
 /// Inlined whatever the compiler thinks: once for each frame, and the call costs some 13 instructions.
@@ -125,5 +137,9 @@ template <IpVersion V>
     return fold(sum_octets(frame + L::source, octets - L::source) + pseudo_header_sum(protocol_udp, octets - L::udp)) ==
            good;
 }
+
+/// Which part of that does not hold, if one does not.
+[[nodiscard]] std::optional<FrameFault> damage_of(const std::byte* frame, std::size_t octets,
+                                                  IpVersion version) noexcept;
 
 }  // namespace evenhand::frame

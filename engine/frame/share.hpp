@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "wide.hpp"
+
 namespace evenhand::frame {
 
 /// The share of one stream: its frame i is frame `first + i * stride` of the direction. With n streams, stream s has
@@ -84,7 +86,6 @@ class TesterShare {
    private:
     /// k / stride, exact for k < 2^48 and strides that streams can have: no division for each frame that comes.
     [[nodiscard]] constexpr std::uint64_t round_of(std::uint64_t k) const noexcept {
-        __extension__ using Wide = unsigned __int128;
         return static_cast<std::uint64_t>(static_cast<Wide>(k) * inverse_ >> 64U);
     }
 

@@ -7,7 +7,8 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
-#include <vector>
+
+#include "frame/repeats.hpp"
 
 namespace evenhand::frame {
 
@@ -36,12 +37,7 @@ std::uint64_t StateTable::shared_tuples() const {
     // The whole translated tuple is one number of 64 bits. A share of the connections at a time, chosen by the tuple
     // itself: memory for all of them would be twice the table.
     constexpr std::uint64_t at_a_time = std::uint64_t{1} << 23U;
-    constexpr std::uint64_t odd_multiplier = 0x9E3779B97F4A7C15;
-    const std::uint64_t shares = connections() / at_a_time + 1;
-    std::vector<std::uint64_t> of_share;
-    std::uint64_t shared = 0;
-    for (std::uint64_t share = 0; share < shares; ++share) {
-        of_share.clear();
+    return count_repeats(connections() / at_a_time + 1, [&](auto take) {
         for (std::uint64_t first = 0; first < connections(); first += plan::FlowBlock::size) {
             plan::FourTuples::Numbers numbers;
             for (std::size_t j = 0; j < numbers.size(); ++j)
@@ -52,17 +48,11 @@ std::uint64_t StateTable::shared_tuples() const {
             for (std::size_t j = 0; j < last; ++j) {
                 const Entry translated = entry(first + j);
                 if (translated.port == 0) continue;
-                const std::uint64_t tuple = std::uint64_t{translated.host} << 48U |
-                                            std::uint64_t{translated.port} << 32U |
-                                            std::uint64_t{flows.destination(j)} << 16U | flows.destination_port(j);
-                if ((tuple * odd_multiplier >> 32U) % shares == share) of_share.push_back(tuple);
+                take(std::uint64_t{translated.host} << 48U | std::uint64_t{translated.port} << 32U |
+                     std::uint64_t{flows.destination(j)} << 16U | flows.destination_port(j));
             }
         }
-        std::ranges::sort(of_share);
-        const auto repeated = std::ranges::unique(of_share);
-        shared += repeated.size();
-    }
-    return shared;
+    });
 }
 
 }  // namespace evenhand::frame

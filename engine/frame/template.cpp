@@ -32,14 +32,22 @@ void write_ip(FrameTemplate& t, const plan::IpAddress& source, const plan::IpAdd
     std::memcpy(t.head.data() + L::destination, destination.octets.data(), plan::address_octets(V));
 }
 
+/// Frames of what hosts, who sends them to whom, and what follows the tag.
+struct Kind {
+    plan::HostPair hosts;
+    plan::MacAddress source_mac{};
+    plan::MacAddress destination_mac{};
+    bool is_translated = false;
+    std::uint8_t first_of_pattern = 0;
+};
+
 template <IpVersion V>
-FrameTemplate make(const plan::AddressPlan& plan, std::size_t frame_size, StreamIdentity id,
-                   plan::MacAddress source_mac, plan::MacAddress destination_mac, IpVersion pattern) {
+FrameTemplate make(const Kind& kind, std::size_t frame_size, StreamIdentity id) {
     using L = Layout<V>;
     FrameTemplate t;
     t.version = V;
     t.octets = frame_size - fcs_octets;
-    const auto [from, to] = plan.sent(id.direction);
+    const auto& [from, to] = kind.hosts;
     t.source = host_place(from, L::source);
     t.destination = host_place(to, L::destination);
     t.has_network_octets = from.has_network_octets();  // and so has the other side: check_plan
@@ -48,10 +56,10 @@ FrameTemplate make(const plan::AddressPlan& plan, std::size_t frame_size, Stream
         t.destination_network_at = L::destination + to.network->offset;
     }
 
-    std::memcpy(t.head.data(), destination_mac.data(), destination_mac.size());
-    std::memcpy(t.head.data() + 6, source_mac.data(), source_mac.size());
+    std::memcpy(t.head.data(), kind.destination_mac.data(), kind.destination_mac.size());
+    std::memcpy(t.head.data() + 6, kind.source_mac.data(), kind.source_mac.size());
     store(t.head.data() + 12, big(V == IpVersion::v4 ? ethertype_ipv4 : ethertype_ipv6));
-    write_ip<V>(t, from.address(0), to.address(0), plan.is_translated());
+    write_ip<V>(t, from.address(0), to.address(0), kind.is_translated);
     const std::size_t udp_length = t.octets - L::udp;
     store(t.head.data() + L::udp_length, big(static_cast<std::uint16_t>(udp_length)));
 
@@ -63,11 +71,17 @@ FrameTemplate make(const plan::AddressPlan& plan, std::size_t frame_size, Stream
 
     t.ip_sum = sum_octets(t.head.data() + L::ip, L::ip_octets);
     std::array<std::byte, largest_frame_size> whole{};
-    write_pattern(pattern, std::span{whole}.first(t.octets));
+    for (std::size_t i = L::tag_end; i < t.octets; ++i)
+        whole.at(i) = static_cast<std::byte>(i - L::tag_end + kind.first_of_pattern);
     std::copy_n(t.head.data(), L::tag_end, whole.data());
     t.udp_sum =
         sum_octets(whole.data() + L::source, t.octets - L::source) + pseudo_header_sum(protocol_udp, udp_length);
     return t;
+}
+
+FrameTemplate make(IpVersion version, const Kind& kind, std::size_t frame_size, StreamIdentity identity) {
+    return version == IpVersion::v4 ? make<IpVersion::v4>(kind, frame_size, identity)
+                                    : make<IpVersion::v6>(kind, frame_size, identity);
 }
 
 }  // namespace
@@ -87,10 +101,18 @@ FrameTemplate make_template(const plan::AddressPlan& plan, std::size_t frame_siz
                             std::optional<IpVersion> pattern) {
     const IpVersion version = plan.side(plan::sending_side(identity.direction)).version();
     check_frame_size(version, frame_size);
-    return version == IpVersion::v4
-               ? make<IpVersion::v4>(plan, frame_size, identity, source_mac, destination_mac, pattern.value_or(version))
-               : make<IpVersion::v6>(plan, frame_size, identity, source_mac, destination_mac,
-                                     pattern.value_or(version));
+    return make(version,
+                {.hosts = plan.sent(identity.direction),
+                 .source_mac = source_mac,
+                 .destination_mac = destination_mac,
+                 .is_translated = plan.is_translated(),
+                 .first_of_pattern = first_of_pattern(version, pattern.value_or(version))},
+                frame_size, identity);
+}
+
+FrameTemplate make_arriving_template(IpVersion version, const plan::HostPair& hosts, std::size_t frame_size,
+                                     StreamIdentity identity, std::uint8_t first_of_pattern) {
+    return make(version, {.hosts = hosts, .first_of_pattern = first_of_pattern}, frame_size, identity);
 }
 
 void write_pattern(IpVersion version, std::span<std::byte> frame) {

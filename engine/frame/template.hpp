@@ -64,6 +64,20 @@ void check_frame_size(IpVersion version, std::size_t frame_size, const std::stri
                                           plan::MacAddress destination_mac,
                                           std::optional<IpVersion> pattern = std::nullopt);
 
+/// What stands right behind the tag of a frame of `version` in a buffer with the pattern of frames of `pattern`; each
+/// octet behind it is greater by 1.
+[[nodiscard]] constexpr std::uint8_t first_of_pattern(IpVersion version, IpVersion pattern) noexcept {
+    const auto tag_end = [](IpVersion v) {
+        return v == IpVersion::v4 ? Layout<IpVersion::v4>::tag_end : Layout<IpVersion::v6>::tag_end;
+    };
+    return static_cast<std::uint8_t>(tag_end(version) - tag_end(pattern));
+}
+
+/// The same of what arrives of a direction where a router forwards; the MACs are zero.
+[[nodiscard]] FrameTemplate make_arriving_template(IpVersion version, const plan::HostPair& hosts,
+                                                   std::size_t frame_size, StreamIdentity identity,
+                                                   std::uint8_t first_of_pattern);
+
 /// Write what follows the tag: 00 01 02 ... repeating, counted from the octet after the tag. The same for all frames of
 /// a size, so it is written once into every transmit buffer.
 void write_pattern(IpVersion version, std::span<std::byte> frame);

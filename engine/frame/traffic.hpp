@@ -21,7 +21,8 @@ struct LinkFrames {
     plan::HostRange destinations;
     plan::FieldRange source_ports;
     plan::FieldRange destination_ports;
-    std::size_t frame_size = 0;  // with FCS, without the VLAN tags of the link
+    std::size_t frame_size = 0;         // with FCS, without the VLAN tags of the link
+    std::uint8_t first_of_pattern = 0;  // what stands right behind the tag
 };
 
 /// Test frames of one kind in one direction.

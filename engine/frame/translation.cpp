@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frame/translation.hpp"
 
+#include <utility>
+
 namespace evenhand::frame {
 
-TranslatedFrames::TranslatedFrames(const TestFrameExpectation& frames, const LinkFrames& arrives)
-    : frames_{frames}, version_{arrives.version} {
+TranslatedFrames::TranslatedFrames(TestFrameExpectation frames, const LinkFrames& arrives)
+    : frames_{std::move(frames)}, version_{arrives.version} {
     const bool is_v4 = version_ == IpVersion::v4;
     at_.tag = is_v4 ? Layout<IpVersion::v4>::tag : Layout<IpVersion::v6>::tag;
     at_.ports = is_v4 ? Layout<IpVersion::v4>::udp : Layout<IpVersion::v6>::udp;
@@ -28,8 +30,8 @@ std::optional<TranslationFault> TranslatedFrames::fault_of(std::size_t frame_cla
                                                            IpVersion version) const noexcept {
     if (version != version_) return std::nullopt;
     if (is_without_checksum(frame, version)) return TranslationFault::no_checksum;
-    const auto hops = hop_limit_of(frame, version);
-    if (!is_intact(frame, frame_octets(frame_class), version) || hops == 0 || hops > sent_ttl) return std::nullopt;
+    const auto other = frames_.frame_fault(frame_class, frame, version);
+    if (other && *other != FrameFault::address && *other != FrameFault::port) return std::nullopt;
     return has_traffic_class(frame) ? TranslationFault::address_or_port : TranslationFault::traffic_class;
 }
 

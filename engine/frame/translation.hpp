@@ -10,52 +10,12 @@
 #include <utility>
 
 #include "frame/expectation.hpp"
+#include "frame/kept_flows.hpp"
 #include "frame/source.hpp"
 #include "frame/translation_fault.hpp"
 #include "plan/draw.hpp"
 
 namespace evenhand::frame {
-
-/// The flows of frames that are looked at again: those of the blocks that came last. Frames of a block mostly come one
-/// after the other. `Draw` is a plan::FlowDraw or what draws like it.
-template <class Draw>
-class KeptFlows {
-   public:
-    struct Place {
-        const plan::FlowBlock* block;
-        std::size_t at;
-    };
-
-    /// `streams`: of the direction.
-    KeptFlows(Draw draw, std::uint64_t streams) noexcept : draw_{std::move(draw)}, streams_{streams} {}
-
-    /// Where the flow of this frame is; nothing if no stream sends such a number.
-    [[nodiscard]] std::optional<Place> of(const TagNumbers& tag) noexcept {
-        // Frame i of stream s is frame s + i * streams of the direction, and blocks begin at multiples of their size.
-        if (tag.stream >= streams_ || tag.sequence % streams_ != tag.stream) return std::nullopt;
-        const std::uint64_t i = tag.sequence / streams_;
-        const std::size_t at = i % plan::FlowBlock::size;
-        const std::uint64_t first = tag.sequence - at * streams_;
-        // Streams side by side have blocks of their own.
-        Kept& kept = kept_[(i / plan::FlowBlock::size + std::size_t{5} * tag.stream) % kept_.size()];
-        if (kept.first != first) {
-            draw_.draw_block(first, streams_, kept.flows);
-            kept.first = first;
-        }
-        return Place{.block = &kept.flows, .at = at};
-    }
-
-   private:
-    struct Kept {
-        std::uint64_t first = UINT64_MAX;  // number of its first frame
-        plan::FlowBlock flows{};
-    };
-    static constexpr std::size_t blocks = 16;
-
-    Draw draw_;
-    std::uint64_t streams_;
-    std::array<Kept, blocks> kept_{};
-};
 
 /// What all frames have in common that a device passes on with other addresses or ports, perhaps in the other IP
 /// version.
@@ -68,10 +28,15 @@ class TranslatedFrames {
     /// Why such a frame of that length does not count, if it is sound but for what a translator changes.
     [[nodiscard]] std::optional<TranslationFault> fault_of(std::size_t frame_class, const std::byte* frame,
                                                            IpVersion version) const noexcept;
+    /// Else: what else is wrong with it.
+    [[nodiscard]] std::optional<FrameFault> frame_fault(std::size_t frame_class, const std::byte* frame,
+                                                        IpVersion version) const noexcept {
+        return frames_.frame_fault(frame_class, frame, version);
+    }
 
    protected:
     /// `frames`: what each of them must be besides. `arrives`: the ranges of their numbers on this link.
-    TranslatedFrames(const TestFrameExpectation& frames, const LinkFrames& arrives);
+    TranslatedFrames(TestFrameExpectation frames, const LinkFrames& arrives);
 
     /// As TestFrameExpectation::holds(), and in what a translator has to keep or to make.
     [[nodiscard]] bool is_sound(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {

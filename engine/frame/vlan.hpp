@@ -13,6 +13,7 @@
 #include <cstring>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "frame/layout.hpp"
 
@@ -38,6 +39,14 @@ class VlanTags {
 
     /// Of all tags.
     [[nodiscard]] std::size_t octets() const noexcept { return count_ * vlan_tag_octets; }
+
+    /// EtherType << 16 | VLAN of each, outermost first.
+    [[nodiscard]] std::vector<std::uint32_t> list() const {
+        std::vector<std::uint32_t> all;
+        all.reserve(count_);
+        for (std::size_t i = 0; i < count_; ++i) all.push_back(big(tags_[i]));
+        return all;
+    }
 
     /// `frame` is where the tagged frame begins; octets() behind it stands the frame without tags.
     void put(std::byte* frame) const noexcept {

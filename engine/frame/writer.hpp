@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "frame/frame_words.hpp"
 #include "frame/template.hpp"
 #include "plan/draw.hpp"
 
@@ -26,15 +27,12 @@ struct FrameShape {
     explicit FrameShape(const FrameTemplate& t) noexcept;
 
     static constexpr std::size_t part_octets = 32;
-    static constexpr std::uint8_t of_template = 0x80;
 
     FrameTemplate frame_template;
     /// What stands in front of the last 16 octets of the tag is put together in two parts, which may overlap. For each
-    /// octet of them, which octet of the frame's words (writer.cpp) stands there, or `of_template`.
+    /// octet of them, which octet of the frame's words (frame_words.hpp) stands there, or `of_template`.
     alignas(part_octets) std::array<std::array<std::uint8_t, part_octets>, 2> from;
-    /// Of host numbers that are no words: where the octets of source and destination count in the checksum. Orders of
-    /// four numbers of 32 bits, each of which becomes two words with an octet each.
-    std::array<std::array<std::uint8_t, part_octets / 2>, 2> counted{};
+    CountedOctets counted;
 };
 
 /// Writes the flows `at`, `at` + 1, ... of a block, one into each of `frames`, into buffers that hold the pattern of

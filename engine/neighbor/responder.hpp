@@ -9,6 +9,7 @@
 #include <span>
 
 #include "neighbor/messages.hpp"
+#include "neighbor/sightings.hpp"
 #include "plan/host_macs.hpp"
 #include "plan/host_set.hpp"
 
@@ -31,6 +32,13 @@ class Responder {
     /// The same side's responder of the other IP version, which answer() asks about what is of that version. Before the
     /// workers start.
     void set_other(Responder& other) noexcept { other_ = &other; }
+
+    /// Notes what comes to this side while sightings.notes(). Before the workers start; it outlives this.
+    void set_sightings(Sightings& sightings) noexcept { sightings_ = &sightings; }
+    /// A frame outside trials, as it came.
+    void look_on(std::span<const std::byte> frame) {
+        if (sightings_ != nullptr && sightings_->notes()) sightings_->note(frame);
+    }
 
     /// Answers a question about an own address in place, and takes note of the DUT's MAC wherever it is told. Allocates
     /// nothing. Returns the octets of the answer, 0 for none. `frame` is the whole buffer, `octets` the length of what
@@ -74,6 +82,7 @@ class Responder {
     std::optional<plan::IpAddress> gateway_;     // in gateway forms
     std::optional<plan::HostSet> hosts_;         // in direct forms
     std::optional<plan::HostMacs> host_macs_;
+    Sightings* sightings_ = nullptr;
     Responder* other_ = nullptr;             // of the other plan of a mix
     bool has_fixed_dut_mac_ = false;         // written before the workers start
     std::atomic<std::uint64_t> dut_mac_{0};  // written by the receiving worker, read by the session

@@ -9,13 +9,15 @@
 #include <limits>
 #include <thread>
 
+#include "units.hpp"
+
 namespace evenhand::pace {
 namespace {
 
 std::int64_t read_ns(clockid_t clock) noexcept {
     timespec t{};
     clock_gettime(clock, &t);
-    return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+    return std::int64_t{t.tv_sec} * whole_ns_per_second + t.tv_nsec;
 }
 
 }  // namespace
@@ -39,25 +41,21 @@ ClockSample sample_clocks() noexcept {
 }
 
 double ticks_per_second(const ClockSample& earlier, const ClockSample& later) noexcept {
-    constexpr double ns_per_second = 1e9;
     return static_cast<double>(later.ticks - earlier.ticks) * ns_per_second /
            static_cast<double>(later.raw_ns - earlier.raw_ns);
 }
 
 double steered_ticks_per_second(const ClockSample& earlier, const ClockSample& later) noexcept {
-    constexpr double ns_per_second = 1e9;
     return static_cast<double>(later.ticks - earlier.ticks) * ns_per_second /
            static_cast<double>(later.steered_ns - earlier.steered_ns);
 }
 
 Ticks ticks_at(std::int64_t time_ns, const ClockSample& sample, double ticks_per_second) noexcept {
-    constexpr double ns_per_second = 1e9;
     const double ticks = static_cast<double>(time_ns - sample.time_ns) * ticks_per_second / ns_per_second;
     return sample.ticks + static_cast<Ticks>(std::llround(ticks));
 }
 
 std::int64_t time_at(Ticks ticks, const ClockSample& sample, double ticks_per_second) noexcept {
-    constexpr double ns_per_second = 1e9;
     const auto passed = static_cast<std::int64_t>(ticks - sample.ticks);
     return sample.time_ns + std::llround(static_cast<double>(passed) * ns_per_second / ticks_per_second);
 }

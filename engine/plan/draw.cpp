@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/draw.hpp"
 
+#include <bit>
+
+#include "plan/sent_flows.hpp"
+
 namespace evenhand::plan {
 namespace {
 
@@ -37,10 +41,10 @@ std::uint64_t NetworkSplit::step(std::uint64_t k) const noexcept {
 FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t seed)
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)},
       direction_{static_cast<std::uint32_t>(direction)} {
-    std::array<HostRange, address_fields> hosts{plan.sources(direction), plan.sent(direction).destinations};
+    const FlowRanges ranges = ranges_of(plan, direction);
+    const std::array<HostRange, address_fields> hosts{ranges.source, ranges.destination};
     has_networks_ = hosts[0].network.has_value();  // of both sides or of none: check_plan
     has_common_network_ = plan.common_network;
-    if (has_common_network_) hosts[1].network->mode = Mode::fixed;  // no draw of its own: the source's is added
     for (std::size_t i = 0; i < hosts.size(); ++i) {
         if (!has_networks_) {
             set_field(i, hosts[i].host);
@@ -50,9 +54,8 @@ FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t s
         set_field(i, {.first = 0, .count = splits_[i].drawn(), .mode = Mode::pseudorandom});
         all_pseudorandom_ = all_pseudorandom_ && !is_stepped(hosts[i].host.mode) && !is_stepped(hosts[i].network->mode);
     }
-    const PortPair ports = plan.sent_ports(direction);
-    set_field(address_fields, ports.sources);
-    set_field(address_fields + 1, ports.destinations);
+    set_field(address_fields, ranges.source_port);
+    set_field(address_fields + 1, ranges.destination_port);
 }
 
 void FlowDraw::set_field(std::size_t field, const FieldRange& range) noexcept {
@@ -90,29 +93,45 @@ Flow FlowDraw::draw(std::uint64_t k) const noexcept {
     return {values[0], values[1], values[2], values[3]};
 }
 
+void FlowDraw::add_networks(FlowBlock& block) const noexcept {
+    for (std::size_t i = 0; i < address_fields; ++i) {
+        const NetworkSplit split = splits_[i];  // a copy, since the stores below could change *this
+        for (auto& number : block.lanes.field[i]) number = static_cast<std::uint32_t>(split.value(number));
+    }
+    if (!has_common_network_) return;
+    const NetworkSplit split = splits_[0];
+    for (std::size_t j = 0; j < FlowBlock::size; ++j)
+        block.lanes.field[1][j] += static_cast<std::uint32_t>(split.network_part(block.lanes.field[0][j]));
+}
+
+void FlowDraw::put(FlowBlock& block, std::size_t j, const Flow& flow) noexcept {
+    block.lanes.field[0][j] = flow.source;
+    block.lanes.field[1][j] = flow.destination;
+    block.lanes.field[2][j] = flow.source_port;
+    block.lanes.field[3][j] = flow.destination_port;
+}
+
 void FlowDraw::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept {
     LaneBits which;  // hardly ever any: a host or port is one of few
     const bool biased = draw_lanes(first, stride, direction_, key_, bounds_, block.lanes, which);
     if (!biased && all_pseudorandom_) [[likely]] {
-        if (has_networks_) {
-            for (std::size_t i = 0; i < address_fields; ++i) {
-                const NetworkSplit split = splits_[i];  // a copy, since the stores below could change *this
-                for (auto& number : block.lanes.field[i]) number = static_cast<std::uint32_t>(split.value(number));
-            }
-            if (has_common_network_) {
-                const NetworkSplit split = splits_[0];
-                for (std::size_t j = 0; j < FlowBlock::size; ++j)
-                    block.lanes.field[1][j] += static_cast<std::uint32_t>(split.network_part(block.lanes.field[0][j]));
-            }
-        }
+        if (has_networks_) add_networks(block);
         return;
     }
-    for (std::size_t j = 0; j < FlowBlock::size; ++j) {
-        const Flow flow = draw(first + j * stride);
-        block.lanes.field[0][j] = flow.source;
-        block.lanes.field[1][j] = flow.destination;
-        block.lanes.field[2][j] = flow.source_port;
-        block.lanes.field[3][j] = flow.destination_port;
+    for (std::size_t j = 0; j < FlowBlock::size; ++j) put(block, j, draw(first + j * stride));
+}
+
+void FlowDraw::draw_listed(const std::uint64_t* words, FlowBlock& block) const noexcept {
+    constexpr unsigned unused_bits = 16;
+    LaneBits which;
+    const bool biased = draw_listed_lanes(words, direction_, key_, bounds_, block.lanes, which);
+    if (all_pseudorandom_ && has_networks_) add_networks(block);
+    if (!biased && all_pseudorandom_) [[likely]]
+        return;
+    const std::uint32_t wanted = all_pseudorandom_ ? which[0] | which[1] | which[2] | which[3] : ~std::uint32_t{0};
+    for (std::uint32_t left = wanted; left != 0; left &= left - 1) {
+        const auto j = static_cast<std::size_t>(std::countr_zero(left));
+        put(block, j, draw(words[j] << unused_bits >> unused_bits));
     }
 }
 

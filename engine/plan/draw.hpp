@@ -83,12 +83,18 @@ class FlowDraw {
     /// Flows of the frames first, first + stride, first + 2 * stride, ... Equal to draw() of each.
     void draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept;
 
+    /// Flows of the frames whose numbers are the lower 48 bits of these FlowBlock::size words, in any order.
+    void draw_listed(const std::uint64_t* words, FlowBlock& block) const noexcept;
+
    private:
     static constexpr std::size_t address_fields = 2;  // source and destination; then the UDP ports
 
     void set_field(std::size_t field, const FieldRange& range) noexcept;
     [[nodiscard]] std::array<std::uint32_t, drawn_fields> draw_words(std::uint64_t k,
                                                                      std::uint32_t attempt) const noexcept;
+    /// From drawn numbers to values of hosts.
+    void add_networks(FlowBlock& block) const noexcept;
+    static void put(FlowBlock& block, std::size_t j, const Flow& flow) noexcept;
     [[nodiscard]] std::uint32_t settle(std::size_t field, std::uint64_t k, std::uint32_t word) const noexcept;
 
     DrawBounds bounds_;

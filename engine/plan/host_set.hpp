@@ -25,6 +25,8 @@ class HostSet {
         return range_.address(range_.value({.network = i / range_.host.count, .host = i % range_.host.count}));
     }
 
+    [[nodiscard]] IpVersion version() const noexcept { return address(0).version; }
+
     /// The host that has this address; nothing if none has. Hot: answers for neighbours are decided here.
     [[nodiscard]] std::optional<std::uint32_t> find(const IpAddress& address) const noexcept;
 

@@ -4,16 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
-#if defined(__x86_64__)
-// GCC 12 warns of the vectors that its own header leaves undefined on purpose (GCC bug 105593).
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-#endif
+
+#include "simd.hpp"
 
 namespace evenhand::plan {
 namespace {

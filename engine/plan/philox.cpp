@@ -2,16 +2,8 @@
 #include "plan/philox.hpp"
 
 #include <string_view>
-#if defined(__x86_64__)
-// GCC 12 warns of the vectors that its own header leaves undefined on purpose (GCC bug 105593).
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-#endif
+
+#include "simd.hpp"
 
 namespace evenhand::plan {
 namespace {
@@ -24,11 +16,29 @@ constexpr int rounds = 10;
 
 bool is_any(const LaneBits& bits) noexcept { return (bits[0] | bits[1] | bits[2] | bits[3]) != 0; }
 
-bool draw_plain(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key,
-                const DrawBounds& bounds, DrawLanes& lanes, LaneBits& biased) noexcept {
+/// Counters of a block, each as far from the next one.
+struct Stepped {
+    std::uint64_t first;
+    std::uint64_t stride;
+
+    [[nodiscard]] std::uint64_t at(std::size_t j) const noexcept { return first + j * stride; }
+};
+
+/// Counters of a block, any ones: the lower bits of these words.
+struct Listed {
+    const std::uint64_t* words;
+
+    static constexpr unsigned bits = 48;
+    static constexpr std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+    [[nodiscard]] std::uint64_t at(std::size_t j) const noexcept { return words[j] & mask; }
+};
+
+template <class Counters>
+bool draw_plain(const Counters& counters, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds,
+                DrawLanes& lanes, LaneBits& biased) noexcept {
     biased = {};
     for (std::size_t j = 0; j < DrawLanes::size; ++j) {
-        const std::uint64_t k = first + j * stride;
+        const std::uint64_t k = counters.at(j);
         const auto drawn =
             philox4x32({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), stream, 0}, key);
         for (std::size_t i = 0; i < drawn_fields; ++i) {
@@ -47,21 +57,37 @@ bool draw_plain(std::uint64_t first, std::uint64_t stride, std::uint32_t stream,
 // frames 0, 2, 4, ... and one for 1, 3, 5, ...: what is drawn is the high half of a product, so a pair becomes one
 // vector of 32-bit numbers by a single blend.
 
-__attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_t stride, std::uint32_t stream,
-                                               PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes,
-                                               LaneBits& biased) noexcept {
+/// The counters at, at + 2, at + 4 and at + 6.
+__attribute__((target("avx2"), always_inline)) inline __m256i every_other_avx2(const Stepped& counters,
+                                                                               std::size_t at) noexcept {
+    const auto s = static_cast<long long>(counters.stride);
+    return _mm256_add_epi64(_mm256_set1_epi64x(static_cast<long long>(counters.at(at))),
+                            _mm256_set_epi64x(6 * s, 4 * s, 2 * s, 0));
+}
+__attribute__((target("avx2"), always_inline)) inline __m256i every_other_avx2(const Listed& counters,
+                                                                               std::size_t at) noexcept {
+    constexpr int in_order = 0xD8;
+    const auto* const words = counters.words + at / 2 * 2;
+    const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words));
+    const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words + 4));
+    const __m256i found = at % 2 == 0 ? _mm256_unpacklo_epi64(low, high) : _mm256_unpackhi_epi64(low, high);
+    return _mm256_and_si256(_mm256_permute4x64_epi64(found, in_order),
+                            _mm256_set1_epi64x(static_cast<long long>(Listed::mask)));
+}
+
+template <class Counters>
+__attribute__((target("avx2"))) bool draw_avx2(const Counters& counters, std::uint32_t stream, PhiloxKey key,
+                                               const DrawBounds& bounds, DrawLanes& lanes, LaneBits& biased) noexcept {
     constexpr std::size_t width = 8;  // frames of a pair
     constexpr std::size_t pair = 2;
     constexpr int odd = 0xAA;
     const __m256i m0 = _mm256_set1_epi64x(multiplier_0);
     const __m256i m1 = _mm256_set1_epi64x(multiplier_1);
-    const auto s = static_cast<long long>(stride);
-    const __m256i steps = _mm256_set_epi64x(6 * s, 4 * s, 2 * s, 0);
-    biased = {};
+    __m256i are_uniform = _mm256_set1_epi32(-1);
     for (std::size_t at = 0; at < DrawLanes::size; at += width) {
         __m256i w[drawn_fields][pair];
         for (std::size_t v = 0; v < pair; ++v) {
-            w[0][v] = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<long long>(first + (at + v) * stride)), steps);
+            w[0][v] = every_other_avx2(counters, at + v);
             w[1][v] = _mm256_srli_epi64(w[0][v], 32);
             w[2][v] = _mm256_set1_epi64x(stream);
             w[3][v] = _mm256_setzero_si256();
@@ -87,18 +113,38 @@ __attribute__((target("avx2"))) bool draw_avx2(std::uint64_t first, std::uint64_
             const __m256i high = _mm256_blend_epi32(_mm256_srli_epi64(even_product, 32), odd_product, odd);
             const __m256i low = _mm256_blend_epi32(even_product, _mm256_slli_epi64(odd_product, 32), odd);
             // Not biased: the greater of both is the low half itself. There is no unsigned comparison.
-            const __m256i is_uniform = _mm256_cmpeq_epi32(_mm256_max_epu32(low, threshold), low);
-            const auto uniform = static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(is_uniform)));
-            biased[i] |= (~uniform & 0xFFU) << at;
+            are_uniform = _mm256_and_si256(are_uniform, _mm256_cmpeq_epi32(_mm256_max_epu32(low, threshold), low));
             _mm256_store_si256(reinterpret_cast<__m256i*>(&lanes.field[i][at]),
                                _mm256_add_epi32(high, _mm256_set1_epi32(static_cast<int>(bounds.first[i]))));
         }
     }
-    return is_any(biased);
+    // Which are biased is asked only where one is: hardly ever.
+    if (_mm256_movemask_epi8(are_uniform) == -1) [[likely]] {
+        biased = {};
+        return false;
+    }
+    return draw_plain(counters, stream, key, bounds, lanes, biased);
 }
 
-__attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::uint64_t stride, std::uint32_t stream,
-                                                    PhiloxKey key, const DrawBounds& bounds, DrawLanes& lanes,
+/// The counters at, at + 2, ... at + 14.
+__attribute__((target("avx512f"), always_inline)) inline __m512i every_other_avx512(const Stepped& counters,
+                                                                                    std::size_t at) noexcept {
+    const auto s = static_cast<long long>(counters.stride);
+    return _mm512_add_epi64(_mm512_set1_epi64(static_cast<long long>(counters.at(at))),
+                            _mm512_set_epi64(14 * s, 12 * s, 10 * s, 8 * s, 6 * s, 4 * s, 2 * s, 0));
+}
+__attribute__((target("avx512f"), always_inline)) inline __m512i every_other_avx512(const Listed& counters,
+                                                                                    std::size_t at) noexcept {
+    const auto* const words = counters.words + at / 2 * 2;
+    const __m512i even = _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0);
+    const __m512i which = at % 2 == 0 ? even : _mm512_add_epi64(even, _mm512_set1_epi64(1));
+    return _mm512_and_si512(_mm512_permutex2var_epi64(_mm512_loadu_si512(words), which, _mm512_loadu_si512(words + 8)),
+                            _mm512_set1_epi64(static_cast<long long>(Listed::mask)));
+}
+
+template <class Counters>
+__attribute__((target("avx512f"))) bool draw_avx512(const Counters& counters, std::uint32_t stream, PhiloxKey key,
+                                                    const DrawBounds& bounds, DrawLanes& lanes,
                                                     LaneBits& biased) noexcept {
     constexpr std::size_t width = 16;  // frames of a pair
     constexpr std::size_t together = 2 * DrawLanes::size / width;
@@ -106,13 +152,10 @@ __attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::ui
     constexpr __mmask16 odd = 0xAAAA;
     const __m512i m0 = _mm512_set1_epi64(multiplier_0);
     const __m512i m1 = _mm512_set1_epi64(multiplier_1);
-    const auto s = static_cast<long long>(stride);
-    const __m512i steps = _mm512_set_epi64(14 * s, 12 * s, 10 * s, 8 * s, 6 * s, 4 * s, 2 * s, 0);
     biased = {};
     __m512i w[drawn_fields][together];
     for (std::size_t v = 0; v < together; ++v) {
-        w[0][v] = _mm512_add_epi64(_mm512_set1_epi64(static_cast<long long>(first + (v / 2 * width + v % 2) * stride)),
-                                   steps);
+        w[0][v] = every_other_avx512(counters, v / 2 * width + v % 2);
         w[1][v] = _mm512_srli_epi64(w[0][v], 32);
         w[2][v] = _mm512_set1_epi64(stream);
         w[3][v] = _mm512_setzero_si512();
@@ -146,11 +189,27 @@ __attribute__((target("avx512f"))) bool draw_avx512(std::uint64_t first, std::ui
 }
 #endif
 
-DrawVariant widest() noexcept {
+template <class Counters>
+using Draw = bool (*)(const Counters&, std::uint32_t, PhiloxKey, const DrawBounds&, DrawLanes&, LaneBits&) noexcept;
+
+template <Draw<Stepped> draw>
+bool draw_stepped(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key,
+                  const DrawBounds& bounds, DrawLanes& lanes, LaneBits& biased) noexcept {
+    return draw({.first = first, .stride = stride}, stream, key, bounds, lanes, biased);
+}
+
+template <Draw<Listed> draw>
+bool draw_listed(const std::uint64_t* words, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds,
+                 DrawLanes& lanes, LaneBits& biased) noexcept {
+    return draw({.words = words}, stream, key, bounds, lanes, biased);
+}
+
+template <class Variant, class VariantOf>
+Variant widest(VariantOf variant_of) noexcept {
     for (const char* const name : {"avx512", "avx2"}) {
-        if (const auto variant = draw_variant(name); variant != nullptr) return variant;
+        if (const auto variant = variant_of(name); variant != nullptr) return variant;
     }
-    return draw_plain;
+    return variant_of("plain");
 }
 
 }  // namespace
@@ -170,16 +229,31 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, PhiloxKe
 DrawVariant draw_variant(const char* name) noexcept {
     const std::string_view wanted{name};
 #if defined(__x86_64__)
-    if (wanted == "avx512" && __builtin_cpu_supports("avx512f") != 0) return draw_avx512;
-    if (wanted == "avx2" && __builtin_cpu_supports("avx2") != 0) return draw_avx2;
+    if (wanted == "avx512" && __builtin_cpu_supports("avx512f") != 0) return draw_stepped<draw_avx512<Stepped>>;
+    if (wanted == "avx2" && __builtin_cpu_supports("avx2") != 0) return draw_stepped<draw_avx2<Stepped>>;
 #endif
-    return wanted == "plain" ? draw_plain : nullptr;
+    return wanted == "plain" ? draw_stepped<draw_plain<Stepped>> : nullptr;
+}
+
+ListedDrawVariant listed_draw_variant(const char* name) noexcept {
+    const std::string_view wanted{name};
+#if defined(__x86_64__)
+    if (wanted == "avx512" && __builtin_cpu_supports("avx512f") != 0) return draw_listed<draw_avx512<Listed>>;
+    if (wanted == "avx2" && __builtin_cpu_supports("avx2") != 0) return draw_listed<draw_avx2<Listed>>;
+#endif
+    return wanted == "plain" ? draw_listed<draw_plain<Listed>> : nullptr;
 }
 
 bool draw_lanes(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key,
                 const DrawBounds& bounds, DrawLanes& lanes, LaneBits& biased) noexcept {
-    static const DrawVariant variant = widest();
+    static const DrawVariant variant = widest<DrawVariant>(draw_variant);
     return variant(first, stride, stream, key, bounds, lanes, biased);
+}
+
+bool draw_listed_lanes(const std::uint64_t* words, std::uint32_t stream, PhiloxKey key, const DrawBounds& bounds,
+                       DrawLanes& lanes, LaneBits& biased) noexcept {
+    static const ListedDrawVariant variant = widest<ListedDrawVariant>(listed_draw_variant);
+    return variant(words, stream, key, bounds, lanes, biased);
 }
 
 }  // namespace evenhand::plan

@@ -51,7 +51,15 @@ using LaneBits = std::array<std::uint32_t, drawn_fields>;
 using DrawVariant = bool (*)(std::uint64_t, std::uint64_t, std::uint32_t, PhiloxKey, const DrawBounds&, DrawLanes&,
                              LaneBits&) noexcept;
 
+/// The same for the counters that are the lower 48 bits of these DrawLanes::size words.
+[[nodiscard]] bool draw_listed_lanes(const std::uint64_t* words, std::uint32_t stream, PhiloxKey key,
+                                     const DrawBounds& bounds, DrawLanes& lanes, LaneBits& biased) noexcept;
+
+using ListedDrawVariant = bool (*)(const std::uint64_t*, std::uint32_t, PhiloxKey, const DrawBounds&, DrawLanes&,
+                                   LaneBits&) noexcept;
+
 /// The variants "plain", "avx2", "avx512", for tests; null if this CPU cannot.
 [[nodiscard]] DrawVariant draw_variant(const char* name) noexcept;
+[[nodiscard]] ListedDrawVariant listed_draw_variant(const char* name) noexcept;
 
 }  // namespace evenhand::plan

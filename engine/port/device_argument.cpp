@@ -90,4 +90,15 @@ std::string interface_of(const std::string& device) {
     return device.substr(begin, device.find(',', begin) - begin);
 }
 
+std::vector<std::string> interfaces_of(const std::string& device) {
+    std::vector<std::string> found;
+    for (const auto& [key, value] : device_arguments(device)) {
+        const bool is_interface = key == "iface" || key == "rx_iface" || key == "rx_iface_in" || key == "tx_iface";
+        // That of net_vhost is a socket.
+        if (is_interface && value.find('/') == std::string_view::npos && std::ranges::find(found, value) == found.end())
+            found.emplace_back(value);
+    }
+    return found;
+}
+
 }  // namespace evenhand::port

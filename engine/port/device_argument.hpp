@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace evenhand::port {
 
@@ -29,5 +30,7 @@ namespace evenhand::port {
 
 /// The kernel's interface behind the device (`iface=`); empty if there is none.
 [[nodiscard]] std::string interface_of(const std::string& device);
+/// All of them, each once: a port of net_pcap may receive on one and send on another.
+[[nodiscard]] std::vector<std::string> interfaces_of(const std::string& device);
 
 }  // namespace evenhand::port

@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -13,6 +15,7 @@
 
 #include "fault.hpp"
 #include "port/device_string.hpp"
+#include "port/left_socket.hpp"
 
 namespace evenhand::port {
 namespace {
@@ -28,9 +31,27 @@ bool names_a_socket(std::string_view device, std::string_view key, bool is_abstr
 
 void require_socket(const std::string& path, std::string_view key, const std::string& where) {
     struct stat facts{};
-    if (path == kernel_vhost || (stat(path.c_str(), &facts) != 0 && errno == ENOENT) || S_ISSOCK(facts.st_mode)) return;
+    if (path == kernel_vhost) return;
+    if (stat(path.c_str(), &facts) != 0) {
+        if (errno != EACCES && errno != EPERM) return;  // nothing is there, or the driver says what is wrong
+        throw Fault{FaultCode::no_permission, fmt::format("{}={}: no permission to look for a socket there", key, path),
+                    where, "Run as the user who made the socket, or as root."};
+    }
+    if (S_ISSOCK(facts.st_mode)) return;
     throw Fault{FaultCode::bad_request, fmt::format("{}={} exists, but is not a socket", key, path), where,
                 "Name a socket, or a path that is free."};
+}
+
+using Arguments = std::vector<std::pair<std::string_view, std::string_view>>;
+
+/// Type of the socket that a device of these arguments makes to listen at what it names; 0: the other end makes it.
+int type_to_listen(std::string_view device, const Arguments& arguments) {
+    const auto is = [&](std::string_view key, std::string_view value) {
+        return std::ranges::find(arguments, std::pair{key, value}) != arguments.end();
+    };
+    if (device.starts_with("net_memif")) return is("role", "server") ? SOCK_SEQPACKET : 0;
+    if (device.starts_with("net_vhost")) return is("client", "1") ? 0 : SOCK_STREAM;
+    return device.starts_with("net_virtio_user") && is("server", "1") ? SOCK_STREAM : 0;
 }
 
 }  // namespace
@@ -44,7 +65,11 @@ DeviceFiles::DeviceFiles(const std::string& device, const std::string& where)
     try {
         for (const auto& [key, value] : arguments) {
             std::string given{value};
-            if (names_a_socket(device, key, is_abstract)) require_socket(given, key, where);
+            if (names_a_socket(device, key, is_abstract)) {
+                require_socket(given, key, where);
+                if (const int type = type_to_listen(device, arguments); type != 0)
+                    make_room_to_listen(given, type, fmt::format("{}={}", key, given), where);
+            }
             if (device.starts_with("net_pcap") && key == "tx_pcap" && value != nowhere) {
                 make(given, where);
                 given = fmt::format("/proc/self/fd/{}", captures_.back().file);

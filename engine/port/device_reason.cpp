@@ -85,13 +85,19 @@ std::optional<Refusal> explain_software_port(std::string_view device, const fs::
                    fmt::format("Install its package: sudo apt-get install {}", package)};
 }
 
-Refusal explain_memif(std::string_view device) {
+std::string memif_socket(std::string_view device) {
     std::string socket = "/run/memif.sock";
+    for (const auto& [key, value] : device_arguments(device))
+        if (key == "socket") socket = value;
+    return socket;
+}
+
+Refusal explain_memif(std::string_view device) {
+    const std::string socket = memif_socket(device);
     std::string_view id = "0";
     bool is_server = false;
     bool is_abstract = true;
     for (const auto& [key, value] : device_arguments(device)) {
-        if (key == "socket") socket = value;
         if (key == "id") id = value;
         if (key == "role") is_server = value == "server";
         if (key == "socket-abstract") is_abstract = value == "yes";

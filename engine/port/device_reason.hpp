@@ -28,6 +28,9 @@ namespace evenhand::port {
 /// server, or the folder of the socket is not there. `device` is a memif's.
 [[nodiscard]] Refusal explain_memif(std::string_view device);
 
+/// The socket of a memif, also if its arguments name none.
+[[nodiscard]] std::string memif_socket(std::string_view device);
+
 /// Why this PCI device did not open: it is not there, not bound to a driver that DPDK can use, without an IOMMU, in a
 /// group with others, or no driver of DPDK that is installed takes it. `root` is where /sys and /dev are read.
 [[nodiscard]] Refusal explain_pci(std::string_view device, const std::filesystem::path& root = "/");

@@ -4,14 +4,13 @@
 #include <rte_ethdev.h>
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include "port/extended_counters.hpp"
 
 namespace evenhand::port {
 
-bool is_link_up(std::uint16_t id) noexcept {
+bool is_driver_link_up(std::uint16_t id) noexcept {
     rte_eth_link link{};
     return rte_eth_link_get_nowait(id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
@@ -26,11 +25,12 @@ std::optional<double> link_rate_bps(std::uint16_t id) noexcept {
     return bits_per_megabit * link.link_speed;
 }
 
-DpdkCounters::DpdkCounters(std::uint16_t id, std::string kernel_interface, std::string bus_name)
-    : id_{id},
-      kernel_interface_{std::move(kernel_interface)},
-      events_{std::move(bus_name)},
-      kernel_index_{kernel_number("ifindex")} {
+DpdkCounters::DpdkCounters(std::uint16_t id, const std::vector<std::string>& kernel_interfaces, std::string bus_name)
+    : id_{id}, events_{std::move(bus_name)} {
+    for (const auto& name : kernel_interfaces) {
+        const auto link = read_kernel_link(name);
+        interfaces_.push_back({.name = name, .index = link.index, .carrier_changes = link.carrier_changes});
+    }
     const int count = rte_eth_xstats_get_names(id_, nullptr, 0);
     if (count <= 0) return;
     std::vector<rte_eth_xstat_name> names(static_cast<std::size_t>(count));
@@ -55,39 +55,67 @@ std::vector<std::uint64_t> DpdkCounters::extended(const std::vector<std::uint64_
     return values;
 }
 
-std::optional<std::uint64_t> DpdkCounters::kernel_number(const char* file) const {
-    std::uint64_t number = 0;
-    if (kernel_interface_.empty() || !(std::ifstream{"/sys/class/net/" + kernel_interface_ + "/" + file} >> number))
-        return std::nullopt;
-    return number;
-}
-
 bool DpdkCounters::is_removed() const {
-    return events_.is_wanted_back() || (kernel_index_ && kernel_number("ifindex") != kernel_index_);
+    const auto has_gone = [](const Interface& interface) {
+        const auto link = read_kernel_link(interface.name);
+        return interface.index != 0 && link.is_known && link.index != interface.index;
+    };
+    return events_.is_wanted_back() || std::ranges::any_of(interfaces_, has_gone);
 }
 
+bool DpdkCounters::is_link_up() const noexcept {
+    return is_driver_link_up(id_) && std::ranges::all_of(interfaces_, [](const Interface& interface) {
+               return read_kernel_link(interface.name).is_up();
+           });
+}
+
+std::optional<LinkFault> DpdkCounters::kernel_link_fault() const {
+    for (const auto& interface : interfaces_) {
+        const auto link = read_kernel_link(interface.name);
+        if (!link.is_up()) return explain_link(interface.name, link);
+    }
+    return std::nullopt;
+}
+
+void DpdkCounters::begin_with_link_up() noexcept {
+    note_kernel_link();
+    link_was_up_ = true;
+    link_changes_ = 0;
+}
+
+/// Where the kernel tells it as well, it is the kernel that is believed.
 void DpdkCounters::note_link() noexcept {
-    const bool is_up = is_link_up(id_);
+    if (!interfaces_.empty()) return;
+    const bool is_up = is_driver_link_up(id_);
     link_changes_ += static_cast<std::uint64_t>(is_up != link_was_up_);
     link_was_up_ = is_up;
 }
 
-/// An interface that has gone takes its count along.
-void DpdkCounters::note_carrier() noexcept {
-    carrier_changes_ = std::max(carrier_changes_, kernel_number("carrier_changes").value_or(0));
+/// An interface that has gone takes its count along. One that is switched off without losing its carrier, as a tap is,
+/// counts nothing: what is seen counts there.
+void DpdkCounters::note_kernel_link() noexcept {
+    for (auto& interface : interfaces_) {
+        const auto link = read_kernel_link(interface.name);
+        if (!link.is_there || link.index != interface.index) continue;
+        const auto by_carrier = link.carrier_changes - std::min(link.carrier_changes, interface.carrier_changes);
+        const auto seen = static_cast<std::uint64_t>(link.is_enabled != interface.was_enabled);
+        link_changes_ += std::max(by_carrier, seen);
+        interface.carrier_changes = link.carrier_changes;
+        interface.was_enabled = link.is_enabled;
+    }
 }
 
 void DpdkCounters::keep_watch() noexcept {
     constexpr unsigned watches_between_counters = 50;
     note_link();
-    note_carrier();
+    note_kernel_link();
     rte_eth_stats stats{};
     if (++watches_ % watches_between_counters == 0) (void)rte_eth_stats_get(id_, &stats);
 }
 
 tally::PortCounters DpdkCounters::read() {
     note_link();
-    note_carrier();
+    note_kernel_link();
     rte_eth_stats stats{};
     const bool is_read = rte_eth_stats_get(id_, &stats) == 0;
     const auto pauses = extended(pause_counters_);
@@ -101,11 +129,11 @@ tally::PortCounters DpdkCounters::read() {
             .receive_errors = stats.ierrors,
             .transmit_errors = stats.oerrors,
             .no_buffer_frames = stats.rx_nombuf,
-            .link_changes = link_changes_ + carrier_changes_,
+            .link_changes = link_changes_,
             .pause_frames = total_of(pauses),
             .counts_pause = !pauses.empty(),
             .hidden_drops = std::move(hidden_drops),
-            .link_up = is_link_up(id_),
+            .link_up = is_link_up(),
             .is_removed = is_removed(),
             .is_read = is_read};
 }

@@ -16,6 +16,7 @@
 #include "fault.hpp"
 #include "frame/layout.hpp"
 #include "port/device_argument.hpp"
+#include "port/device_reason.hpp"
 #include "port/dpdk_counters.hpp"
 #include "port/dpdk_flow_control.hpp"
 #include "port/dpdk_frame_size.hpp"
@@ -25,6 +26,7 @@
 #include "port/dpdk_refusal.hpp"
 #include "port/extended_counters.hpp"
 #include "port/interrupt_thread.hpp"
+#include "port/waiting_connection.hpp"
 
 namespace evenhand::port {
 namespace {
@@ -102,12 +104,12 @@ DpdkPort::DpdkPort(PortOptions options, const std::function<void(std::span<std::
         make_pools(fill_buffer);
         start();
     } catch (...) {
-        close();
+        close_device();
         throw;
     }
 }
 
-DpdkPort::~DpdkPort() { close(); }
+DpdkPort::~DpdkPort() { close_device(); }
 
 void DpdkPort::probe() {
     const std::string name = options_.device.substr(0, options_.device.find(','));
@@ -160,7 +162,8 @@ void DpdkPort::configure() {
         if (conf.rx_adv_conf.rss_conf.rss_hf != 0) conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     }
     const auto receive_queues = static_cast<std::uint16_t>(options_.receive_queues);
-    if (takes_control_queue(driver_, options_.device) && info.max_tx_queues > options_.transmit_queues) {
+    if (!options_.sends_received_buffers && takes_control_queue(driver_, options_.device) &&
+        info.max_tx_queues > options_.transmit_queues) {
         // Allowed only where all buffers of a queue are of one pool: answers, which are of a pool of their own, in the
         // queue of a sender would make a wrong free of it.
         rte_eth_conf with_control = conf;
@@ -229,7 +232,7 @@ void DpdkPort::start() {
         const auto set_up = [&](unsigned on) {
             return rte_eth_rx_queue_setup(id_, queue, receive_descriptors, on, nullptr, receive_pool_.get());
         };
-        require(options_, on_any_node(node, set_up), fmt::format("receive queue {} cannot be set up", queue));
+        require_receive_queue(options_, driver_, on_any_node(node, set_up), queue);
     }
     for (std::uint16_t queue = 0; queue < all_transmit_queues(); ++queue) {
         const auto set_up = [&](unsigned on) {
@@ -240,11 +243,11 @@ void DpdkPort::start() {
     start_device();
     started_ = true;
     hear_everything();
-    kernel_interface_ = interface_of(options_.device);
-    flow_control_ = switch_flow_control_off(id_, options_.device, kernel_interface_);
+    require_frames_as_they_came(options_, driver_);
+    flow_control_ = switch_flow_control_off(id_, options_.device, interface_of(options_.device));
     rte_eth_dev_info info{};
     require(options_, rte_eth_dev_info_get(id_, &info), "the device does not report what it is");
-    counters_ = std::make_unique<DpdkCounters>(id_, kernel_interface_, rte_dev_name(info.device));
+    counters_ = std::make_unique<DpdkCounters>(id_, interfaces_of(options_.device), rte_dev_name(info.device));
     const auto of_software = software_ring_frames(driver_, options_.device);
     transmit_ring_frames_ = of_software.value_or(transmit_descriptors);
     rte_eth_rxq_info queue_info{};
@@ -294,8 +297,13 @@ bool DpdkPort::needs_link_looks() const {
 
 void DpdkPort::note_link() noexcept { counters_->note_link(); }
 
-void DpdkPort::start_device() const {
+std::string DpdkPort::waits_for() const {
+    return other_end_of_new(connections_to(memif_socket(options_.device)), connections_before_);
+}
+
+void DpdkPort::start_device() {
     const Deadline deadline{link_timeout_s()};
+    if (driver_ == "net_memif") connections_before_ = connections_to(memif_socket(options_.device));
     int result = rte_eth_dev_start(id_);
     while (result != 0 && driver_ == "net_memif" && !deadline.has_passed()) {
         std::this_thread::sleep_for(100ms);
@@ -311,23 +319,30 @@ void DpdkPort::wait_for_link() {
     const Deadline deadline{link_timeout_s()};
     for (int tries = 1; !is_link_up(); ++tries) {
         if (deadline.has_passed()) {
-            if (driver_ == "net_memif") refuse_memif(options_, fmt::format(", within {} s", link_timeout_s()));
-            refuse(options_, ENOLINK, fmt::format("no link within {} s", link_timeout_s()),
-                   "Check the cable, and that the other end is up; if its link takes longer, raise link_timeout.");
+            const std::string when = fmt::format(" within {} s", link_timeout_s());
+            if (driver_ == "net_memif") refuse_memif(options_, "," + when, waits_for());
+            refuse_link(options_, counters_->kernel_link_fault(), when);
         }
         std::this_thread::sleep_for(10ms);
         // A memif client connects when it is started and only then: a server that was not ready yet has sent it away.
+        // One that hangs has not, and would block who connects to it again and again.
         constexpr int tries_a_second = 100;
         if (tries % tries_a_second == 0 && driver_ == "net_memif" &&
-            options_.device.find("role=client") != std::string::npos) {
+            options_.device.find("role=client") != std::string::npos && waits_for().empty()) {
             (void)rte_eth_dev_stop(id_);
             start_device();
         }
     }
     counters_->begin_with_link_up();
     if (std::string_view{flow_control_} == "on")  // some drivers agree on it with the other end only when it comes up
-        flow_control_ = switch_flow_control_off(id_, options_.device, kernel_interface_);
+        flow_control_ = switch_flow_control_off(id_, options_.device, interface_of(options_.device));
 }
+
+void DpdkPort::check_link() const {
+    if (!is_link_up()) refuse_link(options_, counters_->kernel_link_fault(), "");
+}
+
+void DpdkPort::check_other_end(std::size_t octets) const { require_other_end_takes(options_, octets); }
 
 plan::MacAddress DpdkPort::mac() const {
     rte_ether_addr address{};
@@ -337,7 +352,7 @@ plan::MacAddress DpdkPort::mac() const {
     return mac;
 }
 
-bool DpdkPort::is_link_up() const { return port::is_link_up(id_); }
+bool DpdkPort::is_link_up() const { return counters_->is_link_up(); }
 
 std::optional<double> DpdkPort::line_rate_bps() const {
     return is_pci_device(options_.device) ? link_rate_bps(id_) : std::nullopt;
@@ -362,7 +377,7 @@ void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte>
     answers_->send_control(write);
 }
 
-void DpdkPort::close() noexcept {
+void DpdkPort::close_device() noexcept {
     counters_.reset();  // it listens to the device's interrupts
     if (id_ != no_id) {
         rte_eth_dev_info info{};
@@ -380,9 +395,6 @@ void DpdkPort::close() noexcept {
         settle();
         id_ = no_id;
     }
-    answers_.reset();
-    receive_pool_.reset();
-    transmit_pools_.clear();
 }
 
 }  // namespace evenhand::port

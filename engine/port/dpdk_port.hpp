@@ -37,7 +37,8 @@ struct PortOptions {
     unsigned largest_receive_octets =
         0;                    // of any frame that should come in whole, without FCS; 0: as all ports take them
     unsigned tag_octets = 0;  // of VLAN tags in these; an MTU does not count them
-    unsigned extra_receive_buffers = 0;  // for a user that keeps frames for a while, as a router does
+    unsigned extra_receive_buffers = 0;   // for a user that keeps frames for a while, as a router does
+    bool sends_received_buffers = false;  // as a router does; a tester sends all frames of a queue in those of one pool
     std::optional<double>
         link_timeout_s;  // default: 30 s for a PCI device, whose link may take long to negotiate; else 10 s
 };
@@ -54,11 +55,19 @@ class DpdkPort {
     ~DpdkPort();
     DpdkPort(const DpdkPort&) = delete;
     DpdkPort& operator=(const DpdkPort&) = delete;
+    /// Ends its device, which gives back all buffers that it still holds, and keeps its own pools until the destructor.
+    /// Where a port sends what another one received, all devices are closed before the first pool goes.
+    void close_device() noexcept;
 
     [[nodiscard]] const std::string& device() const noexcept { return options_.device; }
     [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
     [[nodiscard]] plan::MacAddress mac() const;
     [[nodiscard]] bool is_link_up() const;
+    /// Throws Fault{no_device} that names the port and says why. After wait_for_link().
+    void check_link() const;
+    /// Throws Fault{bad_frame_size} if the other end is known to take no frames of so many octets, without FCS.
+    void check_other_end(std::size_t octets) const;
+    [[nodiscard]] double link_timeout_s() const;
     /// Wait for the link, at most `link_timeout_s`; the other end may be opened in the meantime. Throws
     /// Fault{no_device}.
     void wait_for_link();
@@ -130,13 +139,14 @@ class DpdkPort {
     [[nodiscard]] std::uint16_t control_queue() const noexcept;
     void make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer);
     void start();
-    void start_device() const;
+    void start_device();
+    /// Who has taken the connection of this memif's client, and has not answered it yet; empty if nobody.
+    [[nodiscard]] std::string waits_for() const;
     void hear_everything() const;
-    [[nodiscard]] double link_timeout_s() const;
-    void close() noexcept;
 
     PortOptions options_;
     DeviceFiles files_;
+    std::vector<int> connections_before_;  // to the socket of a memif, by this process's other ports
     std::string driver_;
     std::uint16_t id_ = no_id;
     bool started_ = false;
@@ -146,7 +156,6 @@ class DpdkPort {
     const char* hardware_stamps_ = "none";
     bool has_control_queue_ = false;  // it is the last one
     bool frees_fast_ = false;
-    std::string kernel_interface_;  // behind the device, if there is one
     unsigned transmit_ring_frames_ = 0;
     Pool receive_pool_;
     std::vector<Pool> transmit_pools_;        // by queue

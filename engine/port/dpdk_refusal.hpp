@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "port/dpdk_port.hpp"
+#include "port/kernel_interface.hpp"
 
 namespace evenhand::port {
 
@@ -19,7 +21,24 @@ namespace evenhand::port {
                                 const std::string& next);
 
 /// Throws Fault{no_device} for a memif without another end. `when` ends the sentence.
-[[noreturn]] void refuse_memif(const PortOptions& options, const std::string& when = "");
+[[noreturn]] void refuse_memif(const PortOptions& options, const std::string& when = "",
+                               const std::string& other_end = "");
+
+/// Throws Fault{no_device} for a link that is down. `of_kernel`: why, where the port is an interface of the kernel;
+/// `when` ends the sentence.
+[[noreturn]] void refuse_link(const PortOptions& options, const std::optional<LinkFault>& of_kernel,
+                              const std::string& when);
+
+/// Throws Fault{no_device} where the kernel makes one frame of several before the port sees them: that is none that the
+/// DUT has sent.
+void require_frames_as_they_came(const PortOptions& options, const std::string& driver);
+
+/// Throws Fault{bad_frame_size} where the port is an end of a veth whose other end takes no frames of `octets`, without
+/// FCS.
+void require_other_end_takes(const PortOptions& options, std::size_t octets);
+
+/// refuse() if `result` is an error: of the set-up of a receive queue, for which an interface's MTU may be too large.
+void require_receive_queue(const PortOptions& options, const std::string& driver, int result, unsigned queue);
 
 /// Throws Fault for a device that DPDK did not open: why, as far as the host shows it.
 [[noreturn]] void refuse_unopened(const PortOptions& options, int result);

@@ -2,6 +2,12 @@
 // Station 4, port: memory that a burst may be reading is not unmapped. The libraries of a program that has this file
 // call this munmap instead of the C library's; port/bursts.hpp says what it waits for, and why.
 //
+// The bug is DPDK's: memif_disconnect() (drivers/net/memif/memif_socket.c) unmaps the rings through
+// memif_free_regions() without waiting for bursts. It came with the driver in 19.08. 22.11.11 has it, and so has DPDK's
+// main branch after 26.03: no version is known in which it is mended. With the first that waits there, and is the
+// oldest that is supported, this file goes, and with it port/bursts.hpp, what workers say by it, and
+// tests/wire/test_other_end.py's test of the binding.
+//
 // Nothing smaller protects a burst when a memif's peer goes (memif_disconnect() in DPDK's drivers/net/memif):
 // - The driver clears its flag "connected" and unmaps the rings in one function, on DPDK's interrupt thread. In between
 //   it calls nothing that could be ours: no link event, no callback, no function of the ethdev layer.

@@ -8,6 +8,16 @@
 // interface. Two engines that are started one after the other have ids that differ in a bit or two, and so have the
 // indexes of their interfaces: one port in a few would not open. The kernel itself can choose a number that nobody
 // has; the driver cannot ask it to.
+//
+// The driver asks besides that the kernel put fragments together (PACKET_FANOUT_FLAG_DEFRAG), so that all of a datagram
+// come to one queue: a DUT that fragments would look as if it did not. The engine judges what is on the wire, so that
+// is not asked for. port/packet_sockets.hpp sees whether the kernel does it all the same.
+//
+// Both are DPDK's (drivers/net/af_packet/rte_eth_af_packet.c, rte_pmd_init_internals(), later get_fanout()). 22.11.11
+// has both, whatever the number of queues; DPDK's main branch after 26.03 has both with two queues or more. The
+// argument fanout_mode, which 25.07 has, changes neither; an argument `defrag` was proposed in 2024 (Gur Stavi,
+// dev@dpdk.org), and is not in. So no version is known in which either is mended. With the first that takes both as
+// arguments of the device, and is the oldest that is supported, this file goes.
 #include <linux/if_packet.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -22,6 +32,7 @@ namespace {
 
 constexpr unsigned id_mask = 0xffff;
 constexpr unsigned mode_shift = 16;
+constexpr unsigned joins_fragments = unsigned{PACKET_FANOUT_FLAG_DEFRAG} << mode_shift;
 
 /// Of one port.
 struct Group {
@@ -67,5 +78,5 @@ extern "C" [[gnu::visibility("default")]] int setsockopt(int socket, int level, 
                                                          socklen_t octets) noexcept {
     if (level != SOL_PACKET || option != PACKET_FANOUT || octets != sizeof(unsigned))
         return set_option(socket, level, option, value, octets);
-    return join_own(socket, *static_cast<const unsigned*>(value));
+    return join_own(socket, *static_cast<const unsigned*>(value) & ~joins_fragments);
 }

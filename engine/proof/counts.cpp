@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proof/counts.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "fault.hpp"
+#include "plan/sent_flows.hpp"
 #include "proof/probability.hpp"
 
 namespace evenhand::proof {
@@ -23,10 +27,21 @@ constexpr unsigned factor_bits = 40;
 
 double square(double x) { return x * x; }
 
-/// Of `cells` equally likely values, `occurred` did in `draws`.
-Coverage make_coverage(std::uint64_t cells, std::uint64_t occurred, std::uint64_t draws) {
+/// Of `cells` equally likely values, `occurred` did in `draws`. `chosen_once_of`: see FlowCounts.
+Coverage make_coverage(std::uint64_t cells, std::uint64_t occurred, std::uint64_t draws,
+                       std::optional<std::uint64_t> chosen_once_of) {
     const auto n = static_cast<double>(cells);
-    const double missing = n * std::exp(static_cast<double>(draws) * std::log1p(-1 / n));
+    double missing = 0;
+    if (!chosen_once_of) {
+        missing = n * std::exp(static_cast<double>(draws) * std::log1p(-1 / n));
+    } else {
+        // None of the flows that have a value has been chosen: the mean of the first and the last of these choices is
+        // as good as each of them.
+        const double of_value = static_cast<double>(*chosen_once_of) / n;
+        const double left = static_cast<double>(*chosen_once_of) - (of_value - 1) / 2;
+        if (static_cast<double>(draws) < left)
+            missing = n * std::exp(of_value * std::log1p(-static_cast<double>(draws) / left));
+    }
     // The number of missing values spreads at most as a Poisson variable does.
     return {.occurred = occurred, .expected = n - missing, .p = poisson_tail(cells - occurred, missing)};
 }
@@ -52,7 +67,7 @@ Moments moments_of(const std::vector<std::uint32_t>& hits, std::uint64_t draws) 
 
 /// Independence of rows and columns, given how often each of them occurred; those that never did are left out.
 std::optional<ChiSquare> contingency(const std::vector<std::uint32_t>& hits, std::uint32_t rows, std::uint32_t columns,
-                                     std::uint64_t draws) {
+                                     std::uint64_t draws, double left) {
     std::vector<double> row_sums(rows);
     std::vector<double> column_sums(columns);
     for (std::uint32_t r = 0; r < rows; ++r) {
@@ -74,6 +89,7 @@ std::optional<ChiSquare> contingency(const std::vector<std::uint32_t>& hits, std
         }
     }
     const auto freedom = (occupied(row_sums) - 1) * (occupied(column_sums) - 1);
+    chi_square /= left;
     return ChiSquare{.value = chi_square, .degrees_of_freedom = freedom, .p = chi_square_tail(chi_square, freedom)};
 }
 
@@ -95,15 +111,17 @@ std::vector<Field> fields_of(const plan::AddressPlan& plan, plan::Direction dire
              .shift = host_bits});
         fields.push_back({.name = host, .range = hosts.host, .lane = lane, .mask = (1U << host_bits) - 1});
     };
-    add_address(plan.sources(direction), 0, "source", "source_network", "source_host");
-    add_address(plan.side(plan::receiving_side(direction)).hosts, 1, "destination", "destination_network",
-                "destination_host");
-    fields.push_back({.name = "source_port", .range = plan.source_ports, .lane = 2});
-    fields.push_back({.name = "destination_port", .range = plan.destination_ports, .lane = 3});
+    const plan::FlowRanges ranges = plan::ranges_of(plan, direction);
+    add_address(ranges.source, 0, "source", "source_network", "source_host");
+    add_address(ranges.destination, 1, "destination", "destination_network", "destination_host");
+    fields.push_back({.name = "source_port", .range = ranges.source_port, .lane = 2});
+    fields.push_back({.name = "destination_port", .range = ranges.destination_port, .lane = 3});
     return fields;
 }
 
-FlowCounts::FlowCounts(const std::vector<Field>& fields, std::uint64_t frames) {
+FlowCounts::FlowCounts(const std::vector<Field>& fields, std::uint64_t frames,
+                       std::optional<std::uint64_t> chosen_once_of)
+    : chosen_once_of_{chosen_once_of} {
     const auto side =
         static_cast<std::uint32_t>(std::sqrt(static_cast<double>(frames) / static_cast<double>(least_expected)));
     for (const auto& field : fields) {
@@ -152,6 +170,14 @@ void FlowCounts::count_batch() {
     for (auto& column : columns_) {
         for (std::size_t i = 1; i <= waiting_; ++i) {
             const std::uint32_t value = column.values[i];
+            // What is drawn and what is counted must be of one plan: else nothing here means anything.
+            if (value >= column.hits.size()) [[unlikely]] {
+                throw Fault{
+                    FaultCode::internal,
+                    fmt::format("{} of a flow is {}, which is not among its {} values from {} on", column.field.name,
+                                value + column.field.range.first, column.hits.size(), column.field.range.first),
+                    "plan", "Report this, with the plan."};
+            }
             column.cells[i] = static_cast<std::uint32_t>(value * column.cell_factor >> factor_bits);
             ++column.hits[value];
         }
@@ -183,6 +209,11 @@ void FlowCounts::count_grid(Grid& grid) const {
     grid.product_sum += static_cast<double>(sum);
 }
 
+double FlowCounts::left() const {
+    if (!chosen_once_of_) return 1;
+    return 1 - static_cast<double>(counted_) / static_cast<double>(*chosen_once_of_);
+}
+
 ProofResult FlowCounts::result() {
     count_batch();
     ProofResult result{.frames = counted_, .fields = {}, .pairs = {}};
@@ -204,31 +235,37 @@ FieldProof FlowCounts::prove_field(const Column& column) const {
     const auto [least, most] = std::ranges::minmax(hits);
     proof.least_hits = least;
     proof.most_hits = most;
-    proof.coverage = make_coverage(values, values - static_cast<std::uint64_t>(std::ranges::count(hits, 0U)), counted_);
+    proof.coverage = make_coverage(values, values - static_cast<std::uint64_t>(std::ranges::count(hits, 0U)), counted_,
+                                   chosen_once_of_);
     proof.expected_per_value = static_cast<double>(counted_) / static_cast<double>(values);
-    if (!proof.is_proven || counted_ < least_expected * values) return proof;
-    const double sum = std::accumulate(hits.begin(), hits.end(), 0.0, [&](double total, std::uint32_t count) {
+    if (!proof.is_proven || counted_ < least_expected * values || left() <= 0) return proof;
+    const double square_sum = std::accumulate(hits.begin(), hits.end(), 0.0, [&](double total, std::uint32_t count) {
         return total + square(count - proof.expected_per_value) / proof.expected_per_value;
     });
+    const double sum = square_sum / left();
     proof.chi_square = ChiSquare{.value = sum, .degrees_of_freedom = values - 1, .p = chi_square_tail(sum, values - 1)};
     return proof;
 }
 
 PairProof FlowCounts::prove_pair(const Grid& grid) const {
     const std::uint64_t draws = counted_ - std::min<std::uint64_t>(counted_, grid.lag);
-    PairProof proof{.first = columns_[grid.first].field.name,
-                    .second = columns_[grid.second].field.name,
-                    .rows = grid.rows,
-                    .columns = grid.columns,
-                    .is_exact = grid.is_exact,
-                    .coverage = std::nullopt,
-                    .chi_square = counted_ < least_expected * grid.hits.size()
-                                      ? std::nullopt
-                                      : contingency(grid.hits, grid.rows, grid.columns, draws),
-                    .correlation = correlate(grid)};
+    // Two frames in a row are two choices, and are as independent of each other as if each could be anything.
+    const bool is_of_choices = grid.lag == 0;
+    PairProof proof{
+        .first = columns_[grid.first].field.name,
+        .second = columns_[grid.second].field.name,
+        .rows = grid.rows,
+        .columns = grid.columns,
+        .is_exact = grid.is_exact,
+        .coverage = std::nullopt,
+        .chi_square = counted_ < least_expected * grid.hits.size() || (is_of_choices && left() <= 0)
+                          ? std::nullopt
+                          : contingency(grid.hits, grid.rows, grid.columns, draws, is_of_choices ? left() : 1),
+        .correlation = correlate(grid)};
     if (grid.is_exact)
-        proof.coverage = make_coverage(
-            grid.hits.size(), grid.hits.size() - static_cast<std::uint64_t>(std::ranges::count(grid.hits, 0U)), draws);
+        proof.coverage = make_coverage(grid.hits.size(),
+                                       grid.hits.size() - static_cast<std::uint64_t>(std::ranges::count(grid.hits, 0U)),
+                                       draws, is_of_choices ? chosen_once_of_ : std::nullopt);
     return proof;
 }
 
@@ -236,9 +273,10 @@ std::optional<Correlation> FlowCounts::correlate(const Grid& grid) const {
     if (counted_ < least_expected) return std::nullopt;
     const auto a = moments_of(columns_[grid.first].hits, counted_);
     const auto b = moments_of(columns_[grid.second].hits, counted_);
-    if (a.variance <= 0 || b.variance <= 0) return std::nullopt;
-    const auto draws = static_cast<double>(counted_ - grid.lag);
-    const double value = (grid.product_sum / draws - a.mean * b.mean) / std::sqrt(a.variance * b.variance);
+    if (a.variance <= 0 || b.variance <= 0 || (grid.lag == 0 && left() <= 0)) return std::nullopt;
+    const auto draws = static_cast<double>(counted_ - grid.lag) / (grid.lag == 0 ? left() : 1);
+    const double value = (grid.product_sum / static_cast<double>(counted_ - grid.lag) - a.mean * b.mean) /
+                         std::sqrt(a.variance * b.variance);
     return Correlation{.value = value, .spread = 1 / std::sqrt(draws), .p = normal_tails(value * std::sqrt(draws))};
 }
 

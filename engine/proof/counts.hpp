@@ -41,10 +41,13 @@ constexpr std::uint64_t least_expected = 10;
 /// (SEED-41), else at most 256 x 256 cells, each for values beside each other.
 class FlowCounts {
    public:
-    /// `frames`: how many will be drawn, at most `most_frames`; it decides how fine the grids are.
-    FlowCounts(const std::vector<Field>& fields, std::uint64_t frames);
+    /// `frames`: how many will be drawn, at most `most_frames`; it decides how fine the grids are. `chosen_once_of`:
+    /// there are so many flows, and none is chosen twice, as of connections: the counts are then evener than those of
+    /// independent draws, and the more so the fewer are left. Nothing: each draw is of all flows.
+    FlowCounts(const std::vector<Field>& fields, std::uint64_t frames,
+               std::optional<std::uint64_t> chosen_once_of = std::nullopt);
 
-    /// Takes the first `used` flows of a block.
+    /// Takes the first `used` flows of a block. Throws Fault{internal} for a value that its field does not have.
     void take(const plan::FlowBlock& block, std::size_t used);
 
     /// What has been taken so far.
@@ -70,6 +73,9 @@ class FlowCounts {
         double product_sum = 0;  // of both values, doubled and centred
     };
 
+    /// Variances of counts are smaller by this factor than those of independent draws: the share of the flows that
+    /// were not chosen.
+    [[nodiscard]] double left() const;
     void add_grid(std::size_t first, std::size_t second, std::size_t lag, std::uint64_t frames);
     void count_batch();
     void count_grid(Grid& grid) const;
@@ -77,6 +83,7 @@ class FlowCounts {
     [[nodiscard]] PairProof prove_pair(const Grid& grid) const;
     [[nodiscard]] std::optional<Correlation> correlate(const Grid& grid) const;
 
+    std::optional<std::uint64_t> chosen_once_of_;
     std::vector<Column> columns_;
     std::vector<Grid> grids_;
     std::size_t waiting_ = 0;    // flows of the batch that are not counted yet

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proof/proof.hpp"
 
+#include "plan/sent_flows.hpp"
 #include "proof/contrast.hpp"
 
 namespace evenhand::proof {
 
 ProofResult prove(const ProofRequest& request, ProofObserver& observer) {
     const auto fields = fields_of(request.plan, request.direction);
-    FlowCounts counts{fields, request.frames};
+    // The generators with faults know nothing of connections: each draws of all.
+    const bool is_own = request.generator == Generator::philox;
+    FlowCounts counts{fields, request.frames, is_own ? plan::SentFlows::chosen_once_of(request.plan) : std::nullopt};
     switch (request.generator) {
         case Generator::fifteen_bit:
             return prove(FifteenBitDraw{fields, request.seed}, std::move(counts), request, observer);
@@ -15,7 +18,7 @@ ProofResult prove(const ProofRequest& request, ProofObserver& observer) {
             return prove(ModuloDraw{fields, request.direction, request.seed}, std::move(counts), request, observer);
         case Generator::philox: break;
     }
-    return prove(plan::FlowDraw{request.plan, request.direction, request.seed}, std::move(counts), request, observer);
+    return prove(plan::SentFlows{request.plan, request.direction, request.seed}, std::move(counts), request, observer);
 }
 
 }  // namespace evenhand::proof

@@ -31,8 +31,13 @@ std::vector<tally::Deviation> deviations_of(const TrialRequest& request, Hosts h
     const bool is_single_burst = request.burst && bursts_of(request) == 1;
     const bool is_of_each_connection =
         request.connections && request.connections->use != ConnectionRequest::Use::established;
-    if (request.duration_s < full_length_s && !is_single_burst && !is_of_each_connection)
-        found.push_back({"R2544-20", fmt::format("sent for {} s instead of 60 s", request.duration_s)});
+    const double duration_s = request.clean ? request.clean->wanted_s : request.duration_s;
+    if (duration_s < full_length_s && !is_single_burst && !is_of_each_connection)
+        found.push_back({"R2544-20", fmt::format("sent for {} s instead of 60 s", duration_s)});
+    if (request.clean)
+        found.push_back({"R2544-20",
+                         "what the tester's or its host's lapses may have touched is not judged; sent for longer "
+                         "instead"});
     const auto limit = [&](double value, double standard, const char* what) {
         if (value != standard) found.push_back({"R2544-39", fmt::format(fmt::runtime(what), value, standard)});
     };

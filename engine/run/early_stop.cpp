@@ -22,13 +22,16 @@ EarlyStop::EarlyStop(const TrialRequest& request, const std::array<tally::Sequen
       start_{start},
       ticks_per_second_{ticks_per_second},
       allowed_{request.limits.loss_ratio * static_cast<double>(frames_of(request)) *
-               static_cast<double>(request.directions.size())} {}
+               static_cast<double>(request.directions.size())},
+      had_left_{HadLeft{settles_after(request, ticks_per_second)}, HadLeft{settles_after(request, ticks_per_second)}} {}
 
 double EarlyStop::passed_s(pace::Ticks now) const noexcept {
     return static_cast<double>(static_cast<std::int64_t>(now - start_)) / ticks_per_second_;
 }
 
-std::uint64_t EarlyStop::lost(pace::Ticks now) noexcept {
+std::uint64_t EarlyStop::lost(pace::Ticks now, const SentUntil& sent) noexcept {
+    std::array<std::uint64_t, 2> had_left{};
+    for (std::size_t i = 0; i < had_left.size(); ++i) had_left[i] = had_left_[i].note(now, sent[i]);
     const double settled_s = passed_s(now) - settles_after_s(request_);
     if (settled_s <= 0) return 0;
     const auto settled_of_all = static_cast<std::uint64_t>(settled_s * request_.rate_fps);
@@ -37,8 +40,8 @@ std::uint64_t EarlyStop::lost(pace::Ticks now) noexcept {
     std::uint64_t lost = 0;
     for (const auto direction : request_.directions) {
         const auto i = static_cast<std::size_t>(direction);
-        const auto settled = shares_[i].count(settled_of_all);
         const auto due = shares_[i].count(due_of_all);
+        const auto settled = std::min(shares_[i].count(settled_of_all), had_left[i]);
         lost_[i].catch_up(maps_[i]);
         if (settled > lost_[i].looked_at()) {
             const auto missing = maps_[i].missing(lost_[i].looked_at(), settled);
@@ -50,8 +53,8 @@ std::uint64_t EarlyStop::lost(pace::Ticks now) noexcept {
     return lost;
 }
 
-std::optional<std::uint64_t> EarlyStop::look(pace::Ticks now) noexcept {
-    if (static_cast<double>(lost(now)) <= allowed_) return std::nullopt;
+std::optional<std::uint64_t> EarlyStop::look(pace::Ticks now, const SentUntil& sent) noexcept {
+    if (static_cast<double>(lost(now, sent)) <= allowed_) return std::nullopt;
     return end(now, 0);
 }
 

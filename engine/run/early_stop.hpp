@@ -9,6 +9,7 @@
 #include "frame/share.hpp"
 #include "pace/clock.hpp"
 #include "run/request.hpp"
+#include "run/sent_until.hpp"
 #include "tally/sequence_map.hpp"
 
 namespace evenhand::run {
@@ -23,14 +24,19 @@ class EarlyStop {
     EarlyStop(const TrialRequest& request, const std::array<tally::SequenceMap, 2>& maps, pace::Ticks start,
               double ticks_per_second, const std::array<frame::TesterShare, 2>& shares = {}) noexcept;
 
+    /// Of each direction, how far this tester has sent its own frames: see sent_until(). All that is due, if nothing
+    /// else is said.
+    using SentUntil = std::array<std::uint64_t, 2>;
+    static constexpr SentUntil all_due{HadLeft::all_due, HadLeft::all_due};
+
     /// How many of this tester's frames are lost by `now`, of all directions.
-    [[nodiscard]] std::uint64_t lost(pace::Ticks now) noexcept;
+    [[nodiscard]] std::uint64_t lost(pace::Ticks now, const SentUntil& sent = all_due) noexcept;
     /// How many frames the whole trial may lose, whoever of several testers sends them.
     [[nodiscard]] double allowed() const noexcept { return allowed_; }
 
     /// Of a tester alone: how many frames each direction shall send in all, if more is lost at `now` than the whole
     /// trial may lose; else nothing.
-    [[nodiscard]] std::optional<std::uint64_t> look(pace::Ticks now) noexcept;
+    [[nodiscard]] std::optional<std::uint64_t> look(pace::Ticks now, const SentUntil& sent = all_due) noexcept;
 
     /// How many frames each direction sends in all if it ends as soon as it can, but not before `seconds` of the
     /// sending phase; nothing if that is no sooner than the trial ends anyway. The last of them is due a little later
@@ -49,6 +55,7 @@ class EarlyStop {
     pace::Ticks start_;
     double ticks_per_second_;
     double allowed_;
+    std::array<HadLeft, 2> had_left_;            // by direction
     std::array<tally::MissingSoFar, 2> lost_{};  // by direction
 };
 

@@ -3,15 +3,27 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 
-#include "frame/layout.hpp"
+#include "frame/frame_time.hpp"
 #include "run/receiver_expectation.hpp"
 #include "tally/tally.hpp"
 
 namespace evenhand::run {
 
-/// The send times that a frame of this trial can have. One sent before the trial, or later than now, is another run's
-/// frame, or not a frame of ours at all: its number says nothing then.
+/// When a frame that is looked at `now` was built, by its tag.
+[[nodiscard]] inline Ticks sent_at(Ticks now, std::uint64_t time_ticks) noexcept {
+    return frame::FrameTime{time_ticks}.seen_at(now);
+}
+
+/// Ticks from building to receiving. The counters of two CPUs may differ by some ticks; less than nothing is nothing.
+[[nodiscard]] inline Ticks latency(Ticks now, std::uint64_t time_ticks) noexcept {
+    const auto passed = static_cast<std::int64_t>(now - sent_at(now, time_ticks));
+    return passed < 0 ? 0 : static_cast<Ticks>(passed);
+}
+
+/// The send times that a frame of this trial can have, by the whole counter (frame::FrameTime). One sent before the
+/// trial, or later than now, is another run's frame, or not a frame of ours at all: its number says nothing then.
 struct FrameAges {
     Ticks latest;  // that a frame can have been sent
     Ticks most;    // by which it can have been sent earlier
@@ -22,20 +34,16 @@ struct FrameAges {
         return {.latest = now + clock_skew, .most = since_start + 2 * clock_skew};
     }
 
-    [[nodiscard]] bool is_of_another_time(Ticks sent) const noexcept {
-        return ((latest - sent) & frame::time_mask) > most;
-    }
+    [[nodiscard]] bool is_of_another_time(Ticks sent) const noexcept { return latest - sent > most; }
 };
 
 /// Notes by how much the time of a frame is wrong: the counters of two CPUs may differ by more than is allowed for.
 inline void note_wrong_time(tally::ReceiverTally& tally, Ticks now, Ticks start, Ticks sent) noexcept {
     ++tally.wrong_time_frames;
-    const Ticks ahead = (sent - now) & frame::time_mask;
-    const Ticks before_start = (start - sent) & frame::time_mask;
-    if (ahead <= frame::time_mask / 2) {
-        tally.max_ahead = std::max(tally.max_ahead, ahead);
-    } else if (before_start <= frame::time_mask / 2) {
-        tally.max_before_start = std::max(tally.max_before_start, before_start);
+    if (is_after(sent, now)) {
+        tally.max_ahead = std::max(tally.max_ahead, sent - now);
+    } else if (is_after(start, sent)) {
+        tally.max_before_start = std::max(tally.max_before_start, start - sent);
     }
 }
 

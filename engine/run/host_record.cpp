@@ -5,14 +5,9 @@
 
 #include <algorithm>
 
+#include "units.hpp"
+
 namespace evenhand::run {
-namespace {
-
-constexpr double us_per_second = 1e6;
-constexpr double ns_per_us = 1e3;
-
-}  // namespace
-
 HostWitness::HostWitness(Tester& tester) : tester_{tester} {
     const auto stat = stat_.read();
     for (const auto& worker : tester.workers()) {
@@ -46,6 +41,24 @@ void HostWitness::end(double ticks_per_second) {
                                      .absences = cpu.absences.size(),
                                      .longest_us = us_per_second * cpu.longest_s()});
     }
+}
+
+std::vector<witness::Absence> HostWitness::absences(double rate_fps) const {
+    std::vector<witness::Absence> found;
+    const auto& dut = tester_.request().dut;
+    if (!dut) return found;
+    constexpr double least_share = 0.1;
+    const auto add = [&](const std::vector<witness::Absence>& all) {
+        for (const auto& absence : all) {
+            if (absence.at_least_s >= least_share * dut->ring_frames / rate_fps) found.push_back(absence);
+        }
+    };
+    if (record_.dut) {
+        for (const auto& cpu : dut_) add(cpu.absences);
+    } else {
+        for (const auto& watch : tester_.watches()) add(watch->so_far());
+    }
+    return found;
 }
 
 std::uint64_t HostWitness::frames_while_away(double rate_fps, Ticks start, Ticks end,

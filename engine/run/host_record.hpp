@@ -20,6 +20,8 @@ class HostWitness {
 
     /// For the trial's result (D5; recorded whatever the verdict).
     [[nodiscard]] const tally::HostRecord& record() const noexcept { return record_; }
+    /// Absences of the DUT's CPUs, as far as they are known now, that filled a tenth of its ring or more at this load.
+    [[nodiscard]] std::vector<witness::Absence> absences(double rate_fps) const;
     /// Frames of one direction between `start` and `end` that came while the DUT's CPU was away for longer than its
     /// ring lasts, at once or in a series.
     [[nodiscard]] std::uint64_t frames_while_away(double rate_fps, Ticks start, Ticks end,

@@ -11,6 +11,7 @@
 #include "frame/vlan.hpp"
 #include "run/learning.hpp"
 #include "run/tester.hpp"
+#include "units.hpp"
 
 namespace evenhand::run {
 namespace {
@@ -121,8 +122,8 @@ class Round {
                                      hosts.direction(), learning_traffic(tester, hosts.direction(), plan_).arrives,
                                      plan_),
                                  .start = start,
-                                 .clock_skew =
-                                     static_cast<Ticks>(tally::clock_skew_us * 1e-6 * tester.ticks_per_second()),
+                                 .clock_skew = static_cast<Ticks>(tally::clock_skew_us / us_per_second *
+                                                                  tester.ticks_per_second()),
                                  .residual_end = finish,
                                  .ring_lasts = for_ever},
                  .map = &hosts.map(),

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -48,6 +49,15 @@ bool WorkerQueues<Port>::idle_turn() {
                 return outlet->tags.octets() + octets;
             });
         }
+        if (OwnFrames* const own = outlet->own_frames.exchange(nullptr, std::memory_order_acquire); own != nullptr) {
+            for (const auto& octets : own->frames) {
+                outlet->port->send_control([&](std::span<std::byte> frame) {
+                    std::copy_n(octets.begin(), std::min(octets.size(), frame.size()), frame.begin());
+                    return std::min(octets.size(), frame.size());
+                });
+            }
+            own->is_over.store(true, std::memory_order_release);
+        }
         announce_next(*outlet);
     }
     return frames != 0;
@@ -78,6 +88,9 @@ class PortLoop final : public TrialLoop {
         : queues_{&queues}, senders_{std::move(senders)}, streams_{std::move(streams)} {}
 
     void run(WorkerTrial& trial) noexcept override {
+        if (trial.lapses) {
+            for (auto& sender : senders_) sender.log_to(trial.lapses->of_senders);
+        }
         queues_->begin(trial, pace::TickClock::now());
         run_until_finish(trial);
         queues_->end();
@@ -136,14 +149,19 @@ class PortLoop final : public TrialLoop {
     void tell_so_far(WorkerTrial& trial) noexcept {
         struct Sums {
             std::uint64_t sent = 0;
+            std::uint64_t sent_until = std::numeric_limits<std::uint64_t>::max();
             std::uint64_t received = 0;
             std::uint64_t timed = 0;
             double latency = 0;
             std::uint64_t max_latency = 0;
         };
         std::array<Sums, 2> sums{};
-        for (std::size_t s = 0; s < senders_.size(); ++s)
-            sums[static_cast<std::size_t>(streams_[s].direction)].sent += senders_[s].tally().offered_frames;
+        for (std::size_t s = 0; s < senders_.size(); ++s) {
+            auto& of = sums[static_cast<std::size_t>(streams_[s].direction)];
+            const std::uint64_t offered = senders_[s].tally().offered_frames;
+            of.sent += offered;
+            of.sent_until = std::min(of.sent_until, streams_[s].own.sequence(offered));
+        }
         for (const auto& reception : trial.receptions) {
             auto& of = sums[static_cast<std::size_t>(reception.direction)];
             const auto& latency = reception.tally->latency;
@@ -156,6 +174,7 @@ class PortLoop final : public TrialLoop {
             const auto& of = sums[d];
             auto& so_far = trial.so_far[d];
             so_far.sent_frames.store(of.sent, std::memory_order_relaxed);
+            so_far.sent_until.store(of.sent_until, std::memory_order_relaxed);
             so_far.received_frames.store(of.received, std::memory_order_relaxed);
             so_far.timed_frames.store(of.timed, std::memory_order_relaxed);
             so_far.max_latency_ticks.store(of.max_latency, std::memory_order_relaxed);

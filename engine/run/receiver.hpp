@@ -30,6 +30,7 @@
 #include "tally/delay_burst.hpp"
 #include "tally/delay_spread.hpp"
 #include "tally/delays.hpp"
+#include "tally/icmp_errors.hpp"
 #include "tally/sequence_map.hpp"
 #include "tally/stream_order.hpp"
 #include "tally/tally.hpp"
@@ -41,11 +42,11 @@ template <RxPort Port, NeighborAnswerer Responder>
 class Receiver {
    public:
     /// `tags`: those that frames of this side have; all others are foreign.
-    Receiver(Port& port, unsigned queue, Responder& responder, const frame::VlanTags& tags = {}) noexcept
-        : port_{&port}, queue_{queue}, responder_{&responder}, tags_{tags} {}
+    Receiver(Port& port, unsigned queue, Responder& responder, const frame::VlanTags& tags = {},
+             tally::IcmpErrors* icmp_errors = nullptr) noexcept
+        : port_{&port}, queue_{queue}, responder_{&responder}, tags_{tags}, icmp_errors_{icmp_errors} {}
 
-    /// Begin a trial at `now`. The map is for this tester's frames of the direction and, like the tally,
-    /// outlives the trial. `part`: of the map, that of the thread which calls turn().
+    /// Begin a trial at `now`, which map and tally outlive. `part`: of the map, that of the thread which calls turn().
     void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now,
              unsigned part = 0) noexcept {
         expectation_.emplace(expectation);
@@ -89,15 +90,15 @@ class Receiver {
             std::atomic_ref{taken_frames_}.store(taken_frames_ + n, std::memory_order_relaxed);
         }
         if (is_armed_) backlog_.note_poll(now, n, *expectation_, *tally_);
+        if (!is_armed_) show_all<Port>(*responder_, std::span{frames_}.first(n));
         if (n != 0) take<Frames>(n, now);
         if (is_armed_ && expectation_->order != nullptr) share_order(before, n, clock);
         return n;
     }
 
    private:
-    // A function of its own: left alone, the compiler puts it into every loop, and the checks of a frame elsewhere. It
-    // does the latter too where there are two of it for frames that are all alike; so whether a link has tags is asked
-    // for each frame, which is as good as free.
+    // A function of its own: left alone, the compiler puts it into every loop, and the checks of a frame elsewhere,
+    // also where there are two of it for frames that are all alike: so each frame is asked for tags, nearly for free.
     template <FrameExpectation Frames>
     [[gnu::noinline]] void take(unsigned n, Ticks now) noexcept {
         const std::size_t around = tags_.octets();
@@ -145,7 +146,7 @@ class Receiver {
                     port_->post_answer(frame);
                     continue;
                 }
-            } else if (is_armed_) {
+            } else if ((icmp_errors_ == nullptr || !icmp_errors_->note(octets, length)) && is_armed_) {
                 ++tally_->foreign_frames;
             }
             frames_[kept++] = frame;
@@ -173,8 +174,9 @@ class Receiver {
         bool is_odd = expectation_->delays != nullptr || !expectation_->share.is_whole() ||
                       is_after(now, expectation_->residual_end);
         const FrameAges ages = ages_at(now);
-        times.for_each([&](unsigned from, unsigned)
-                           __attribute__((always_inline)) { is_odd |= ages.is_of_another_time(found.times[from]); });
+        times.for_each([&](unsigned from, unsigned) __attribute__((always_inline)) {
+            is_odd |= ages.is_of_another_time(sent_at(now, found.times[from]));
+        });
         tally::DelayBurst delays{&tally_->delay_by_slice, &tally_->latency, slice_};
         if (is_odd) [[unlikely]] {
             for (unsigned i = first; i < end; ++i) count_known_frame<Frames>(found, i, now, delays);
@@ -239,16 +241,17 @@ class Receiver {
         // Another tester's clock says nothing here.
         if (!expectation_->share.has(tag.sequence)) [[unlikely]] {
             ++tally_->strayed_frames;
-        } else if (ages_at(now).is_of_another_time(tag.time_ticks)) [[unlikely]] {
-            note_wrong_time(*tally_, now, expectation_->start, tag.time_ticks);
+        } else if (const Ticks sent = sent_at(now, tag.time_ticks); ages_at(now).is_of_another_time(sent))
+            [[unlikely]] {
+            note_wrong_time(*tally_, now, expectation_->start, sent);
         } else if (const std::uint64_t place = expectation_->share.place(tag.sequence); place >= map_->frames())
             [[unlikely]] {
-            ++tally_->corrupted_frames;
+            tally_->note(frame::FrameFault::number);
         } else {
             count_intact_frame<Frames>(Port::octets(frames_[i]), 0, burst_checks_.version(), tag, place, now,
                                        [&](Ticks delay) {
                                            if (expectation_->delays != nullptr)
-                                               note_delay(tag, place, delay);
+                                               note_delay(tag, place, now, delay);
                                            else
                                                delays.note(place, delay);
                                        });
@@ -269,13 +272,6 @@ class Receiver {
         heard_at_ = clock.now();
     }
 
-    /// Ticks from building to receiving, modulo 2^48. The counters of two CPUs may differ by some ticks; less than
-    /// nothing is nothing.
-    [[nodiscard]] static Ticks latency(Ticks now, Ticks sent) noexcept {
-        const Ticks difference = (now - sent) & frame::time_mask;
-        return difference > frame::time_mask / 2 ? 0 : difference;
-    }
-
     [[nodiscard]] FrameAges ages_at(Ticks now) const noexcept {
         return FrameAges::at(now, expectation_->start, expectation_->clock_skew);
     }
@@ -285,7 +281,7 @@ class Receiver {
         if (place < map_->begin()) {
             ++tally_->late_frames;
         } else if (is_after(expectation_->schedule.due(sequence), now + expectation_->clock_skew)) {
-            ++tally_->corrupted_frames;  // nobody has sent it: a number that was damaged or made up
+            tally_->note(frame::FrameFault::number);  // nobody has sent it: damaged or made up
         } else {
             ++tally_->unrecorded_frames;
         }
@@ -303,33 +299,34 @@ class Receiver {
             ++t.stale_frames;
         } else if (!expectation_->share.has(tag.sequence)) [[unlikely]] {
             ++t.strayed_frames;
-        } else if (ages_at(now).is_of_another_time(tag.time_ticks)) [[unlikely]] {
-            note_wrong_time(*tally_, now, expectation_->start, tag.time_ticks);
+        } else if (const Ticks sent = sent_at(now, tag.time_ticks); ages_at(now).is_of_another_time(sent))
+            [[unlikely]] {
+            note_wrong_time(*tally_, now, expectation_->start, sent);
         } else if (tag.direction != expectation_->direction) {
             ++t.foreign_frames;
+            ++t.returned_frames;
         } else if (length != expected.frame_octets(frame_class)) {
             ++t.wrong_length_frames;
         } else if (place >= map_->frames() || !expected.holds(frame_class, octets, look.version)) {
             note_not_as_sent(expected, octets, look, place);
         } else {
             count_intact_frame<Frames>(octets, frame_class, look.version, tag.numbers(), place, now,
-                                       [&](Ticks delay) { note_delay(tag.numbers(), place, delay); });
+                                       [&](Ticks delay) { note_delay(tag.numbers(), place, now, delay); });
         }
     }
 
     template <FrameExpectation Frames>
     void note_not_as_sent(const Frames& expected, const std::byte* octets, const frame::FirstLook& look,
                           std::uint64_t place) noexcept {
+        const std::size_t frame_class = expected.class_of(look.tag.sequence);
         if constexpr (requires { expected.fault_of(std::size_t{}, octets, look.version); }) {
-            if (place < map_->frames()) {
-                const std::size_t frame_class = expected.class_of(look.tag.sequence);
-                if (const auto fault = expected.fault_of(frame_class, octets, look.version)) {
-                    ++tally_->mistranslated_frames[static_cast<std::size_t>(*fault)];
-                    return;
-                }
+            if (const auto fault = expected.fault_of(frame_class, octets, look.version);
+                fault && place < map_->frames()) {
+                tally_->note(*fault, octets, look.version, look.tag.sequence);
+                return;
             }
         }
-        ++tally_->corrupted_frames;
+        tally_->note(expected.frame_fault(frame_class, octets, look.version).value_or(frame::FrameFault::number));
     }
 
     /// A frame of this trial and time that is as it was sent; `place`: in the map. `note` gets its delay, if it is the
@@ -349,6 +346,7 @@ class Receiver {
         } else {
             if (t.received_frames++ == 0) [[unlikely]]
                 t.first_hop_limit = frame::hop_limit_of(octets, version);
+            t.remarked_frames += static_cast<std::uint64_t>(frame::is_remarked(octets, version));
             if constexpr (Frames::has_classes) ++t.received_of_class[frame_class];
             if constexpr (LearningExpectation<Frames>) expectation_->template of<Frames>().learn(octets, tag.sequence);
             std::uint64_t& next = t.next_in_order[tag.stream];
@@ -361,11 +359,11 @@ class Receiver {
         }
     }
 
-    void note_delay(frame::TagNumbers tag, std::uint64_t place, Ticks delay) noexcept {
+    void note_delay(frame::TagNumbers tag, std::uint64_t place, Ticks now, Ticks delay) noexcept {
         tally_->delay_by_slice.note(place, delay);
         if (tally::DelayTracks* const tracks = expectation_->delays; tracks != nullptr) {
             if (tag.sequence < tracks->wish().first) return;
-            if (overdue_.is_touched(tag, *expectation_)) {
+            if (overdue_.is_touched(tag.sequence, sent_at(now, tag.time_ticks), *expectation_)) {
                 ++tally_->left_out_frames;
                 tracks->leave_out(tag.sequence);
                 return;
@@ -381,6 +379,7 @@ class Receiver {
     unsigned queue_;
     Responder* responder_;
     frame::VlanTags tags_;
+    tally::IcmpErrors* icmp_errors_;
     bool is_armed_ = false;
     std::optional<Expectation> expectation_;  // while armed
     frame::BurstChecks burst_checks_;         // of it, where there can be any

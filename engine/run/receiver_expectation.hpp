@@ -14,6 +14,7 @@
 #include "frame/translation.hpp"
 #include "pace/clock.hpp"
 #include "pace/schedule.hpp"
+#include "run/lapse_log.hpp"
 #include "tally/delay_spread.hpp"
 #include "tally/delays.hpp"
 #include "tally/stream_order.hpp"
@@ -54,6 +55,7 @@ struct Expectation {
     Ticks clock_skew = 0;                // so much may the counters of two CPUs differ
     Ticks residual_end = 0;              // later frames are late (R2544-19)
     Ticks ring_lasts = 0;                // how long the receive ring takes what comes at the intended load
+    LapseLog* lapses = nullptr;          // where it is asked for what the ring cannot have held; outlives the trial
     Ticks burst_lasts = 0;               // the same of receive_burst frames
     bool is_one_of_many = false;         // the port has other queues, to which a share of the frames goes
     /// Shared by the receivers of a direction, if there are several; outlives the trial.
@@ -67,6 +69,7 @@ struct Expectation {
     /// When each frame of the direction is due, and, with the tracks, from which lateness on its departure is overdue.
     pace::Schedule schedule;
     Ticks overdue_after = 0;
+    std::uint64_t port_lag = 0;  // of the port that they leave by: as Punctuality has it
     /// Where frames are of several classes; outlives the trial.
     const frame::MixExpectation* mix = nullptr;
     /// Where the DUT translates: this receiver's own; outlives the trial.

@@ -27,4 +27,12 @@ concept NeighborAnswerer = requires(R responder, std::span<std::byte> frame, std
     { responder.answer(frame, octets) } noexcept -> std::same_as<std::size_t>;
 };
 
+/// Frames that came between trials, to a responder that wants to see them.
+template <RxPort Port, NeighborAnswerer Responder>
+[[gnu::noinline]] void show_all(Responder& responder, std::span<typename Port::Frame* const> frames) {
+    if constexpr (requires { responder.look_on(std::span<const std::byte>{}); }) {
+        for (auto* const frame : frames) responder.look_on({Port::octets(frame), Port::length(frame)});
+    }
+}
+
 }  // namespace evenhand::run

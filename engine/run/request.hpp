@@ -115,8 +115,14 @@ struct TrialRequest {
     std::optional<ShareRequest> share;             // absent: the tester is alone, and all frames are its own
     std::optional<std::int64_t> start_at_unix_ns;  // time of day (CLOCK_REALTIME) when frame 0 is due; absent: soon
     std::optional<double> client_timeout_s;        // a client of which nothing is heard for so long has gone
-    bool stops_when_failed = false;                // sending ends as soon as the trial can no longer pass
-    bool has_overdue_after = false;                // else it follows from the rate: tally::usual_overdue_after_us()
+    /// The trial is judged by its clean time (tally/clean_time.hpp), and is sent for `duration_s` at the most, until
+    /// `wanted_s` of it are together.
+    struct Clean {
+        double wanted_s = 0;
+    };
+    std::optional<Clean> clean;
+    bool stops_when_failed = false;  // sending ends as soon as the trial can no longer pass
+    bool has_overdue_after = false;  // else it follows from the rate: tally::usual_overdue_after_us()
 };
 
 /// Reach every host of the receiving sides once, so that the DUT has resolved it.

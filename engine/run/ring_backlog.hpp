@@ -65,6 +65,7 @@ class RingBacklog {
             const Ticks comes = i == 0 ? gap : share_of(gap, tally::gap_shares[i]);
             backlog += comes;
             if (backlog > ring_lasts) {
+                if (i == 0 && expected.lapses != nullptr) expected.lapses->note(now - backlog, now);
                 tally.gap_excess[i] += backlog - ring_lasts;
                 backlog = ring_lasts;
             }

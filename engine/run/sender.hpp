@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "pace/schedule.hpp"
+#include "run/lapse_log.hpp"
 #include "tally/tally.hpp"
+#include "wide.hpp"
 
 namespace evenhand::run {
 
@@ -97,6 +99,9 @@ class Sender {
     /// Everything was offered, or the deadline has passed.
     [[nodiscard]] bool is_done(Ticks now) const noexcept { return tally_.offered_frames == frames_ || is_over(now); }
 
+    /// Notes there when frames left overdue, or not at all. Before the first turn.
+    void log_to(LapseLog& lapses) noexcept { lapses_ = &lapses; }
+
     /// Sends no more than `frames` of its stream, unless more are written, and nothing after `deadline`. For the thread
     /// that calls turn().
     void end_after(std::uint64_t frames, Ticks deadline) noexcept {
@@ -107,8 +112,10 @@ class Sender {
     /// How many frames of its stream it is to send.
     [[nodiscard]] std::uint64_t frames() const noexcept { return frames_; }
 
-    /// After the last turn: buffers that the port would not take.
+    /// After the last turn: buffers that the port would not take. What was not sent at all was late, too.
     void give_back() noexcept {
+        if (lapses_ != nullptr && tally_.offered_frames < frames_)
+            lapses_->note(schedule_.due(tally_.offered_frames), deadline_);
         if (pending_ != 0) port_->give_back(burst_.data() + first_, pending_);
         pending_ = 0;
     }
@@ -129,9 +136,9 @@ class Sender {
 
     /// How far the port may fall behind in so many ticks. What is less than a tick is kept for the next time.
     [[nodiscard]] Ticks lag_in(Ticks ticks) noexcept {
-        const std::uint64_t lag = ticks * punctuality_.port_lag + lag_rest_;
-        lag_rest_ = lag & 0xFFFFFFFFU;
-        return lag >> 32U;
+        const Wide lag = Wide{ticks} * punctuality_.port_lag + lag_rest_;
+        lag_rest_ = static_cast<std::uint64_t>(lag) & 0xFFFFFFFFU;
+        return static_cast<Ticks>(lag >> 32U);
     }
 
     void count(unsigned accepted, Ticks now) noexcept {
@@ -142,6 +149,7 @@ class Sender {
             const std::uint64_t overdue_until = schedule_.due_count(now - punctuality_.overdue_after - slip_);
             tally_.overdue_frames +=
                 std::min<std::uint64_t>(accepted, overdue_until > before ? overdue_until - before : 1);
+            if (lapses_ != nullptr) lapses_->note(now - static_cast<Ticks>(overdue), now);
         }
         tally_.offered_frames = before + accepted;
         tally_.last_send = now;
@@ -164,6 +172,7 @@ class Sender {
     unsigned pending_ = 0;  // how many of the burst it has not accepted
     std::array<typename Port::Frame*, burst_size> burst_{};
     tally::SenderTally tally_;
+    LapseLog* lapses_ = nullptr;  // outlives the sender
 };
 
 }  // namespace evenhand::run

@@ -18,11 +18,15 @@ concept CountingPort = requires(const P& port) {
     { port.counts_exactly() } -> std::same_as<bool>;
 };
 
-/// `taken` says how many frames the receivers have taken from the port so far.
+/// `taken` says how many frames the receivers have taken from the port so far. It is asked first: a frame that comes
+/// between the two readings is then one that the receivers seem to have seen beyond the port's count, which charges
+/// nobody. The other way round it would be one that the port had and the receivers did not see: a loss of the tester's,
+/// which could make a loss of the DUT's INVALID.
 template <CountingPort Port, class Taken>
 [[nodiscard]] tally::PortCounters count_before(const Port& port, Taken taken) {
+    const std::uint64_t seen = taken();
     auto counters = port.counters();
-    if (port.counts_exactly()) counters.seen_frames = taken();
+    if (port.counts_exactly()) counters.seen_frames = seen;
     return counters;
 }
 

@@ -17,7 +17,8 @@ void SoFar::count(Progress& progress, pace::Ticks now, double sending_s) noexcep
     progress.sent_frames = progress.received_frames = 0;
     for (const auto direction : request_.directions) {
         const auto i = static_cast<std::size_t>(direction);
-        const std::uint64_t settled = shares_[i].count(this->settled(now, sending_s));
+        const std::uint64_t settled = std::min(shares_[i].count(this->settled(now, sending_s)),
+                                               had_left_[i].note(now, sent_until(trials_, direction)));
         Progress::OfDirection of;
         double latency = 0;
         std::uint64_t timed = 0;

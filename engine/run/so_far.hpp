@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "pace/clock.hpp"
+#include "run/load.hpp"
 #include "run/request.hpp"
+#include "run/sent_until.hpp"
 #include "run/worker_trial.hpp"
 #include "tally/sequence_map.hpp"
 
@@ -27,7 +29,9 @@ class SoFar {
           maps_{maps},
           shares_{shares},
           start_{start},
-          ticks_per_second_{ticks_per_second} {}
+          ticks_per_second_{ticks_per_second},
+          had_left_{HadLeft{settles_after(request, ticks_per_second)},
+                    HadLeft{settles_after(request, ticks_per_second)}} {}
 
     /// Of the time `now`; frames that are due after `sending_s` are not sent, since the trial ends earlier.
     void count(Progress& progress, pace::Ticks now, double sending_s) noexcept;
@@ -41,6 +45,7 @@ class SoFar {
     const std::array<frame::TesterShare, 2>& shares_;
     pace::Ticks start_;
     double ticks_per_second_;
+    std::array<HadLeft, 2> had_left_;
     std::array<tally::MissingSoFar, 2> lost_{};
 };
 

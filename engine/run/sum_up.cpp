@@ -7,13 +7,12 @@
 #include "frame/layout.hpp"
 #include "run/load.hpp"
 #include "tally/reception_counts.hpp"
+#include "units.hpp"
 
 namespace evenhand::run {
 namespace {
 
 using plan::Direction;
-
-constexpr double us_per_second = 1e6;
 
 /// What is known of the delays of this tester's own frames but for the lost ones.
 std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& tracks, const frame::TesterShare& own,
@@ -152,9 +151,12 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
                     std::max(sending_s, static_cast<double>(last_send - start) / ticks_per_second);
     d.max_overdue_us = static_cast<double>(max_overdue) * us_per_second / ticks_per_second;
     for (const auto& count : tally::reception_counts) d.*count.result = sum.*count.tally;
+    d.corrupted_by = sum.corrupted_by;
     d.hop_limit_was_lowered = sum.first_hop_limit < frame::sent_ttl;
     if (tester.plan(0).is_translated() || (tester.plans() > 1 && tester.plan(1).is_translated()))
         d.mistranslated_frames = sum.mistranslated_frames;
+    if (sum.mistranslated_frames[static_cast<std::size_t>(frame::TranslationFault::address_or_port)] != 0)
+        d.first_mistranslated = sum.first_mistranslated;
     d.ahead_us = static_cast<double>(sum.max_ahead) * us_per_second / ticks_per_second;
     d.before_start_us = static_cast<double>(sum.max_before_start) * us_per_second / ticks_per_second;
     d.max_poll_gap_us = static_cast<double>(sum.max_poll_gap) * us_per_second / ticks_per_second;

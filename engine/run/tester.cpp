@@ -18,6 +18,7 @@
 #include "port/dpdk_host.hpp"
 #include "port/numa.hpp"
 #include "run/rate_limit.hpp"
+#include "units.hpp"
 
 namespace evenhand::run {
 namespace {
@@ -52,17 +53,6 @@ unsigned count_side(const std::vector<WorkerRequest>& workers, plan::Side side, 
     return static_cast<unsigned>(numbers.size());
 }
 
-/// A memif's client says how many rings there are, one for each of its receive queues. A server with more transmit
-/// queues than that sends into nothing on the others, and neither end is told (seen with Open vSwitch, which sends on
-/// its queue 1).
-std::string silent_memif_hint(const port::DpdkPort& port, unsigned receive_queues) {
-    if (port.driver() != "net_memif") return "";
-    return fmt::format(
-        " If the other end of this memif sends on more than {} queue{} (Open vSwitch does), give it no more, or raise "
-        "receive_queues.",
-        receive_queues, receive_queues == 1 ? "" : "s");
-}
-
 }  // namespace
 
 Tester::Tester(OpenRequest request)
@@ -95,9 +85,11 @@ Tester::Tester(OpenRequest request)
     for (const auto& opened : ports_) opened->wait_for_link();
     for (const auto& w : request_.workers) {
         auto worker = std::make_unique<Worker>(w.cpu);
-        for (const auto& r : w.receivers)
+        for (const auto& r : w.receivers) {
+            auto& errors = icmp_errors_[index(r.side)].emplace_back(std::make_unique<tally::IcmpErrors>(all_hosts()));
             worker->queues().add_receiver(*ports_[index(r.side)], r.number, *responders_[0][index(r.side)],
-                                          tags(r.side));
+                                          tags(r.side), *errors);
+        }
         for (const auto& s : w.senders) {
             if (s.number != 0) continue;
             for (std::size_t p = 0; p < plans(); ++p)
@@ -121,7 +113,6 @@ Tester::Tester(OpenRequest request)
 
 void Tester::measure_clocks() {
     if (request_.workers.size() < 2) return;
-    constexpr double us_per_second = 1e6;
     const double us_per_tick = us_per_second / pace::ticks_per_second(opened_at_, pace::sample_clocks());
     const unsigned first = request_.workers.front().cpu;
     clock_offsets_.push_back({.cpu = first});
@@ -177,6 +168,8 @@ frame::DirectionTraffic Tester::make_traffic(plan::Direction direction) const {
         auto kind = frame::traffic_of(request_.mix->plan(request_.plan, of_class.plan), direction,
                                       without_tags(of_class.frame_size));
         kind.frames = frames[c];
+        kind.sent.first_of_pattern = kind.arrives.first_of_pattern = frame::first_of_pattern(
+            kind.sent.version, frame::pattern_of(request_.plan.side(from).version(), mix()->has_two_plans()));
         traffic.kinds.push_back(kind);
     }
     return traffic;
@@ -246,6 +239,8 @@ void Tester::make_responders(plan::Side side) {
         if (p.dut_mac) responder->fix_dut_mac(*p.dut_mac);
     }
     if (plans() > 1) responders_[0][index(side)]->set_other(*responders_[1][index(side)]);
+    sightings_[index(side)] = std::make_unique<neighbor::Sightings>(own_mac, tags(side).list());
+    responders_[0][index(side)]->set_sightings(*sightings_[index(side)]);
 }
 
 std::uint64_t Tester::answers_sent(plan::Side side) const {
@@ -306,24 +301,6 @@ void Tester::check_rate(plan::Direction direction, double rate_fps, const frame:
     }
 }
 
-bool Tester::has_lost_a_port() const {
-    return std::ranges::any_of(both_sides, [this](auto side) { return port(side).is_removed(); });
-}
-
-void Tester::check_ports() const {
-    for (const auto side : both_sides) {
-        if (!port(side).is_removed()) continue;
-        const auto& device = port(side).device();
-        throw Fault{FaultCode::no_device,
-                    fmt::format("{} was removed from this host after it had been opened: unplugged, deleted, or asked "
-                                "back by the kernel",
-                                device.substr(0, device.find(','))),
-                    fmt::format("ports.{}.device", name_of(side)),
-                    "Put it back (a NIC has to be bound again), then start again. The kernel waits until this tester "
-                    "has closed it."};
-    }
-}
-
 void Tester::check_resolved(const char* where) const {
     if (const auto missing = unresolved()) {
         throw Fault{FaultCode::not_resolved,
@@ -342,55 +319,13 @@ std::optional<std::pair<plan::Side, std::size_t>> Tester::unresolved() const {
 }
 
 double Tester::ticks_per_second() const {
-    constexpr std::int64_t long_enough_ns = 1'000'000'000;
     const auto now = pace::sample_clocks();
-    return now.raw_ns - opened_at_.raw_ns < long_enough_ns ? calibrated_ticks_per_second_
-                                                           : pace::ticks_per_second(opened_at_, now);
+    return now.raw_ns - opened_at_.raw_ns < whole_ns_per_second ? calibrated_ticks_per_second_
+                                                                : pace::ticks_per_second(opened_at_, now);
 }
 
 void Tester::send_questions() {
     for (auto& worker : workers_) worker->send_questions();
-}
-
-void Tester::resolve(double timeout_s, const std::function<bool()>& goes_on) {
-    using Clock = std::chrono::steady_clock;
-    using namespace std::chrono_literals;
-    constexpr auto ask_again_after = 500ms;
-    check_ports();
-    for (const auto side : both_sides) {
-        if (has_static_mac(side)) continue;
-        for (std::size_t p = 0; p < plans(); ++p) responders_[p][index(side)]->forget_dut_mac();
-    }
-    const auto give_up = Clock::now() + std::chrono::duration<double>{timeout_s};
-    auto ask_at = Clock::now();
-    while (const auto missing = unresolved()) {
-        check_ports();
-        const auto side = missing->first;
-        const auto& asked = plan(missing->second);
-        if (Clock::now() > give_up) {
-            const auto address = plan::to_string(asked.side(side).dut_address);
-            const bool is_silent = port(side).counters().received_frames == 0;
-            throw Fault{
-                FaultCode::not_resolved,
-                fmt::format("{} did not answer on the {} side within {} s{}", address, name_of(side), timeout_s,
-                            is_silent ? "; no frame at all has come in there" : ""),
-                fmt::format("{}.{}.dut_address", missing->second == 0 ? "plan" : "mix.other_plan", name_of(side)),
-                fmt::format(
-                    "Check that the DUT has {} on this link (evenhand plan show {}), or give its MAC as dut_mac.{}",
-                    address, asked.name, is_silent ? silent_memif_hint(port(side), receive_queues(side)) : "")};
-        }
-        if (Clock::now() >= ask_at) {
-            send_questions();
-            ask_at = Clock::now() + ask_again_after;
-        }
-        if (!goes_on()) {
-            throw Fault{FaultCode::stopped,
-                        fmt::format("stopped before {} had answered on the {} side",
-                                    plan::to_string(asked.side(side).dut_address), name_of(side)),
-                        "resolve", "Send it again."};
-        }
-        std::this_thread::sleep_for(5ms);
-    }
 }
 
 }  // namespace evenhand::run

@@ -18,7 +18,9 @@
 #include "port/dpdk_port.hpp"
 #include "run/deviations.hpp"
 #include "run/request.hpp"
+#include "run/way.hpp"
 #include "run/worker.hpp"
+#include "tally/icmp_errors.hpp"
 #include "witness/cpu_watch.hpp"
 
 namespace evenhand::run {
@@ -32,13 +34,14 @@ class Tester {
     Tester(const Tester&) = delete;
     Tester& operator=(const Tester&) = delete;
 
-    /// Ask both sides until each DUT interface has told its MAC. Throws Fault{not_resolved} that names the side,
-    /// Fault{stopped} if `goes_on`, which is asked every few milliseconds, says no, Fault{no_device} if a port has
-    /// gone.
-    void resolve(double timeout_s, const std::function<bool()>& goes_on);
+    /// Ask both sides until each DUT interface has told its MAC; then a few test frames in each direction of `tried`,
+    /// if the plan has no state. That none gets through is no fault; what was seen says why. Throws Fault{not_resolved}
+    /// that names the side, Fault{stopped} if `goes_on`, which is asked every few milliseconds, says no,
+    /// Fault{no_device} if a port has gone.
+    Way resolve(double timeout_s, const std::vector<plan::Direction>& tried, const std::function<bool()>& goes_on);
 
-    /// One trial, phases (a) to (e) of RFC 2544 section 23; judged. Faults: bad_rate, not_resolved, no_memory,
-    /// no_device (nothing is sent then).
+    /// One trial, phases (a) to (e) of RFC 2544 section 23; judged. run/trial.hpp has its steps. Faults: bad_rate,
+    /// not_resolved, no_memory, no_device (nothing is sent then).
     [[nodiscard]] tally::TrialResult run_trial(const TrialRequest& asked, TrialObserver& observer);
 
     /// Have the DUT resolve every host of the receiving sides, and see which of them it reaches: a small test frame to
@@ -57,6 +60,9 @@ class Tester {
     void check_ports() const;
     /// Whether that is so.
     [[nodiscard]] bool has_lost_a_port() const;
+    /// Waits for links that are down, as long as when the ports were opened. Throws Fault{no_device} that names the
+    /// port and says why, Fault{stopped} if `goes_on`, which is asked every few milliseconds, says no.
+    void wait_for_links(const std::function<bool()>& goes_on) const;
 
     [[nodiscard]] port::DpdkPort& port(plan::Side side) { return *ports_[index(side)]; }
     [[nodiscard]] const port::DpdkPort& port(plan::Side side) const { return *ports_[index(side)]; }
@@ -68,6 +74,9 @@ class Tester {
     [[nodiscard]] std::uint64_t answers_sent(plan::Side side) const;
     /// Frames of whatever kind that the receivers of this side took from its port since it was opened.
     [[nodiscard]] std::uint64_t taken_frames(plan::Side side) const;
+    /// From now on ICMP errors count that are about frames of the trial that has this number in its tags.
+    void begin_icmp_errors(std::uint16_t wire_trial) noexcept;
+    [[nodiscard]] std::vector<tally::IcmpErrorCount> icmp_errors(plan::Side side) const;
     /// Of the workers' tick counters, as measured when the tester was opened, the first worker's being 0; without those
     /// whose CPU never ran in time. Empty with one worker.
     [[nodiscard]] const std::vector<tally::ClockOffset>& clock_offsets() const { return clock_offsets_; }
@@ -129,6 +138,8 @@ class Tester {
     [[nodiscard]] std::vector<std::unique_ptr<witness::CpuWatch>>& watches() { return watches_; }
     /// By the time since open: the longer, the more exact.
     [[nodiscard]] double ticks_per_second() const;
+    /// The clocks, when the ports had been opened.
+    [[nodiscard]] const pace::ClockSample& opened_at() const noexcept { return opened_at_; }
 
     void send_questions();
 
@@ -138,10 +149,20 @@ class Tester {
     static std::size_t index(plan::Side side) { return static_cast<std::size_t>(side); }
     void count_queues();
     void measure_clocks();
+    [[nodiscard]] std::vector<plan::HostSet> all_hosts() const;
     [[nodiscard]] frame::DirectionTraffic make_traffic(plan::Direction direction) const;
     void check_frame_sizes() const;
     void open_port(plan::Side side);
     void make_responders(plan::Side side);
+    void ask_until_resolved(double timeout_s, const std::function<bool()>& goes_on);
+    [[noreturn]] void refuse_unresolved(plan::Side side, std::size_t number, double timeout_s) const;
+    /// Asks each side for the DUT's address of the other one, as nobody whom it would remember.
+    void ask_across();
+    /// On this side between trials; they have their tags.
+    void send_own(plan::Side side, std::vector<std::vector<std::byte>> frames);
+    [[nodiscard]] std::vector<std::vector<std::byte>> way_frames(plan::Direction direction) const;
+    void try_way(WayFacts& facts, const std::vector<plan::Direction>& tried, const std::function<bool()>& goes_on);
+    [[nodiscard]] WayFacts way_facts() const;
     /// Whose DUT has not told its MAC: side and plan.
     [[nodiscard]] std::optional<std::pair<plan::Side, std::size_t>> unresolved() const;
 
@@ -155,6 +176,8 @@ class Tester {
     std::unique_ptr<frame::StateTable> state_table_;
     std::array<std::unique_ptr<port::DpdkPort>, 2> ports_;
     std::array<std::array<std::unique_ptr<neighbor::Responder>, 2>, 2> responders_;  // by plan, then by side
+    std::array<std::unique_ptr<neighbor::Sightings>, 2> sightings_;                  // by side
+    std::array<std::vector<std::unique_ptr<tally::IcmpErrors>>, 2> icmp_errors_;     // by side, of each receive queue
     std::vector<std::unique_ptr<Worker>> workers_;  // after the ports: they end before the ports close
     std::vector<std::unique_ptr<witness::CpuWatch>> watches_;
     pace::ClockSample opened_at_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One trial: phases (a) to (e) of RFC 2544 section 23 around the loops, then the sums.
+#include "run/trial.hpp"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -8,45 +9,38 @@
 #include <cmath>
 #include <new>
 #include <numeric>
+#include <utility>
 
 #include "fault.hpp"
 #include "run/connections.hpp"
 #include "run/deviations.hpp"
-#include "run/early_stop.hpp"
-#include "run/host_record.hpp"
 #include "run/load.hpp"
 #include "run/memory.hpp"
-#include "run/phase_clock.hpp"
 #include "run/settled.hpp"
-#include "run/so_far.hpp"
 #include "run/sum_up.hpp"
-#include "run/tester.hpp"
-#include "run/timeline.hpp"
+#include "run/trial_checks.hpp"
 #include "run/trial_map.hpp"
-#include "run/worker_trials.hpp"
-#include "tally/losses.hpp"
+#include "run/trial_watch.hpp"
 #include "tally/verdict.hpp"
+#include "units.hpp"
 
 namespace evenhand::run {
 namespace {
 
 using plan::Side;
 
-constexpr double us_per_second = 1e6;
 constexpr double order_settles_us = 50;  // NICs write descriptors back in groups, or some microseconds later
-constexpr std::uint64_t most_frames = std::uint64_t{1} << 44U;  // over 24 h at 148.8 Mfps
-constexpr double ns_per_second = 1e9;
 
-/// The first frame whose delay counts: the first that is due at `from_s` or later.
-std::uint64_t first_frame_of(const TrialRequest& request) {
-    return request.delays ? frames_before(request, request.delays->from_s) : 0;
+TrialRequest with_usual_limits(TrialRequest request) {
+    if (!request.has_overdue_after) request.limits.overdue_after_us = tally::usual_overdue_after_us(peak_fps(request));
+    return request;
 }
 
 /// Tagged frames are spread evenly over those whose delay counts; and, where several testers send these, over the
 /// streams of all: the first of them is of another stream in each trial, and a step that has no divisor in common with
 /// their number comes to one stream as often as to another.
 tally::DelayWish wish_of(const TrialRequest& request) {
-    const auto first = first_frame_of(request);
+    const auto first = first_delay_frame(request);
     const auto counted = frames_of(request) - first;
     const auto tagged = request.delays->tagged_frames;
     tally::DelayWish wish{.first = first, .tag_first = first, .has_variation = request.delays->has_variation};
@@ -60,265 +54,201 @@ tally::DelayWish wish_of(const TrialRequest& request) {
     return wish;
 }
 
-/// One of several testers: what it cannot do, and what is not its own.
-void check_share(const Tester& tester, const TrialRequest& request) {
-    const auto refuse = [](std::string what, const char* where, std::string next) {
-        throw Fault{FaultCode::bad_request, std::move(what), where, std::move(next)};
-    };
-    const auto& asked = *request.share;
-    const unsigned streams = tester.streams(Side::left);
-    if (tester.streams(Side::right) != streams) {
-        refuse(fmt::format("a share, but the left side has {} streams and the right side {}", streams,
-                           tester.streams(Side::right)),
-               "share", "Open both sides with as many streams.");
-    }
-    if (asked.first + streams > asked.stride) {
-        refuse(fmt::format("streams {} to {} are not among {}", asked.first, asked.first + streams - 1, asked.stride),
-               "share", "Let stride be the number of streams of all testers, and first that of those before this one.");
-    }
-    for (const auto direction : request.directions) {
-        if (tester.share(request, direction).count(frames_of(request)) == 0) {
-            throw Fault{FaultCode::bad_rate,
-                        fmt::format("{} frames for each direction, none of which is this tester's", frames_of(request)),
-                        "share", fmt::format("Send at least {} frames.", asked.stride)};
-        }
-    }
-}
-
-/// Nothing was sent, and nothing will be.
-[[noreturn]] void refuse_start(std::int64_t start_at_unix_ns, double ahead_s, const char* what) {
-    throw Fault{FaultCode::too_late,
-                fmt::format("frame 0 is due at {} ns of this host's clock, {:.3f} s {}: {}", start_at_unix_ns,
-                            std::abs(ahead_s), ahead_s < 0 ? "ago" : "from now", what),
-                "start_at_unix_ns",
-                "Start later, after the waits of phases (a) and (b); and see that the clocks agree."};
-}
-
-/// Seconds until the time of day at which frame 0 is due.
-double until_start_s(std::int64_t start_at_unix_ns) {
-    return static_cast<double>(start_at_unix_ns - pace::sample_clocks().time_ns) / ns_per_second;
-}
-
-void check_start(const TrialRequest& request) {
-    constexpr double longest_s = 3600;
-    if (!request.start_at_unix_ns) return;
-    const double ahead_s = until_start_s(*request.start_at_unix_ns);
-    if (ahead_s < request.waits.after_routing_s + request.waits.after_learning_s + Timeline::lead_s)
-        refuse_start(*request.start_at_unix_ns, ahead_s, "too soon for the waits before it");
-    if (ahead_s > request.waits.after_routing_s + request.waits.after_learning_s + longest_s)
-        refuse_start(*request.start_at_unix_ns, ahead_s, "hours away");
-}
-
-void check(const Tester& tester, const TrialRequest& request) {
-    const auto frames = frames_of(request);
-    if (frames == 0 || frames > most_frames) {
-        throw Fault{FaultCode::bad_rate,
-                    fmt::format("{} fps for {} s are {} frames for each direction", peak_fps(request),
-                                sending_s(request), frames),
-                    "trial", fmt::format("Want 1 to {} frames.", most_frames)};
-    }
-    if (request.share) check_share(tester, request);
-    for (const auto direction : request.directions) {
-        const double part = tester.share(request, direction).part();
-        tester.check_rate(direction, part * request.rate_fps, tester.traffic(direction), "rate_fps");
-        if (request.then)
-            tester.check_rate(direction, part * request.then->rate_fps, tester.traffic(direction), "then.rate_fps");
-    }
-    tester.check_ports();
-    tester.check_resolved("trial");
-    check_start(request);
-    if (const auto& delays = request.delays) {
-        if (request.stops_when_failed) {
-            throw Fault{FaultCode::bad_request, "delays are wanted of a trial that may stop early", "stop_when_failed",
-                        "Want one or the other."};
-        }
-        const auto first = first_frame_of(request);
-        if (first >= frames) {
-            throw Fault{FaultCode::bad_request,
-                        fmt::format("delays count from {} s on, but frames are sent for {} s", delays->from_s,
-                                    request.duration_s),
-                        "delays.from_s", "Let them count from an earlier time, or send for longer."};
-        }
-        if (delays->tagged_frames > frames - first) {
-            throw Fault{FaultCode::bad_request,
-                        fmt::format("{} frames are to be tagged, but {} are sent from {} s on", delays->tagged_frames,
-                                    frames - first, delays->from_s),
-                        "delays.tagged_frames", "Tag fewer, or send more."};
-        }
-    }
-}
-
-}  // namespace
-
-tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& observer) {
-    check(*this, asked);
-    prepare_connections(asked);
-    check_map_memory(map_memory(*this, asked), available_octets());
-    TrialRequest request = asked;
-    if (!request.has_overdue_after) request.limits.overdue_after_us = tally::usual_overdue_after_us(peak_fps(request));
-    std::array<tally::SequenceMap, 2> maps;
-    std::array<tally::Losses, 2> losses;
-    std::array<std::optional<tally::DelayTracks>, 2> delays;
+/// Of each direction, what its receivers write; the orders of streams need a clock, and are made later.
+TrialRecords make_records(const Tester& tester, const TrialRequest& request) {
+    check_map_memory(map_memory(tester, request), available_octets());
+    TrialRecords records;
     try {
         for (const auto direction : request.directions) {
-            const bool is_shared = receive_queues(plan::receiving_side(direction)) > 1;
-            maps[static_cast<std::size_t>(direction)] = make_map(*this, request, direction);
-            losses[static_cast<std::size_t>(direction)] =
-                tally::Losses{share(request, direction).count(first_frame_of(request))};
-            if (request.delays) delays[static_cast<std::size_t>(direction)].emplace(wish_of(request), is_shared);
+            const auto i = static_cast<std::size_t>(direction);
+            const bool is_shared = tester.receive_queues(plan::receiving_side(direction)) > 1;
+            records.maps[i] = make_map(tester, request, direction);
+            if (request.delays) records.delays[i].emplace(wish_of(request), is_shared);
         }
     } catch (const std::bad_alloc&) {
         throw Fault{FaultCode::no_memory, fmt::format("no memory to record {} frames a direction", frames_of(request)),
                     "trial", "Shorten the trial or lower the rate."};
     }
+    return records;
+}
 
+/// All of a result that the request says already.
+tally::TrialResult begin_result(const Tester& tester, const TrialRequest& request) {
     tally::TrialResult result;
     result.trial = request.trial;
     result.started_at = fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::now()));
-    result.frame_size = request_.frame_size;
-    if (mix() != nullptr) {
-        result.frame_size = static_cast<std::size_t>(std::llround(mix()->mean_frame_size()));
-        result.mix = {.period_frames = mix()->period(), .mean_frame_size = mix()->mean_frame_size()};
+    result.frame_size = tester.request().frame_size;
+    if (const auto* const mix = tester.mix()) {
+        result.frame_size = static_cast<std::size_t>(std::llround(mix->mean_frame_size()));
+        result.mix = {.period_frames = mix->period(), .mean_frame_size = mix->mean_frame_size()};
     }
     result.intended_fps = mean_fps(request);
-    result.intended_duration_s = sending_s(request);
+    result.intended_duration_s = request.clean ? request.clean->wanted_s : sending_s(request);
     result.burst = request.burst;
     result.then = request.then;
     if (request.share)
         result.share = tally::Share{
-            .first = request.share->first, .streams = streams(Side::left), .stride = request.share->stride};
+            .first = request.share->first, .streams = tester.streams(Side::left), .stride = request.share->stride};
     result.limits = request.limits;
-    result.deviations = deviations_of(request, hosts_before(request.directions));
-    const auto& w = request.waits;
-    PhaseClock phases{*this, result, observer,
-                      w.after_routing_s + w.after_learning_s + sending_s(request) + w.residual_s + w.restabilize_s};
-
-    std::array<frame::TesterShare, 2> shares;
-    for (const auto direction : request.directions)
-        shares[static_cast<std::size_t>(direction)] = share(request, direction);
-
-    bool goes_on = phases.wait("routing", w.after_routing_s);
-    if (goes_on) {
-        // Learning frames: the DUT learns the gateways from them (R2544-34). 65,533 hosts on the link would take some
-        // seconds before each trial, and a DUT that heard of a host has not proved that it kept it: learn() does that,
-        // once.
-        if (!is_direct()) send_questions();
-        // The others may need longer to be ready.
-        const double wait_s =
-            request.start_at_unix_ns
-                ? std::max(w.after_learning_s, until_start_s(*request.start_at_unix_ns) - 2 * Timeline::lead_s)
-                : w.after_learning_s;
-        goes_on = phases.wait("learning", wait_s);
-    }
-    for (const auto side : {Side::left, Side::right})
-        result.ports[index(side)].before = count_before(port(side), [&] { return taken_frames(side); });
-    const double rate = ticks_per_second();
-    const auto clock_before = pace::sample_clocks();
-    std::array<tally::StreamOrder, 2> orders;
-    for (const auto direction : request.directions) {
-        orders[static_cast<std::size_t>(direction)] = {receive_queues(plan::receiving_side(direction)),
-                                                       static_cast<unsigned>(share(request, direction).stride()),
-                                                       static_cast<Ticks>(order_settles_us * rate / us_per_second)};
-    }
-    HostWitness host{*this};
-    Timeline time{request, rate};
-    const auto trials = make_worker_trials(*this, request, time, rate, {maps, orders, delays});
-    if (request.start_at_unix_ns && goes_on) {
-        constexpr double least_s = 0.01;
-        if (const double ahead_s = until_start_s(*request.start_at_unix_ns); ahead_s < least_s)
-            refuse_start(*request.start_at_unix_ns, ahead_s, "the tester was not ready by then");
-    }
-    if (goes_on) {
-        const RunningTrials running{workers_, trials};
-        SoFar so_far{request, trials, maps, shares, time.start, rate};
-        const auto schedule = schedule_of(request, time.start, rate);
-        const auto make_room = [&](Ticks now) {
-            for (const auto direction : request.directions) {
-                const auto& own = shares[static_cast<std::size_t>(direction)];
-                const auto tenth_end = [&](std::uint64_t tenths) {
-                    return own.count(frames_in_tenths(request, tenths));
-                };
-                auto& map = maps[static_cast<std::size_t>(direction)];
-                auto& lost = losses[static_cast<std::size_t>(direction)];
-                map.settle(own.count(schedule.due_count(now)), [&](std::uint64_t last) {
-                    lost.take_arrivals(map, last);
-                    lost.take_missing(map, last, tenth_end);
-                });
-            }
-        };
-        constexpr double at_most_s = 1e9;
-        EarlyStop early{request, maps, time.start, rate, shares};
-        std::optional<Progress::Failing> failing;
-        const auto note_start = [&] {
-            if (!request.start_at_unix_ns || result.start) return;
-            result.start = tally::StartTime{.intended_unix_ns = *request.start_at_unix_ns,
-                                            .actual_unix_ns = pace::time_at(time.start, pace::sample_clocks(), rate)};
-        };
-        const auto count = [&](Progress& progress) {
-            const Ticks now = pace::TickClock::now();
-            if (static_cast<std::int64_t>(now - time.start) >= 0) note_start();
-            make_room(now);
-            so_far.count(progress, now, result.stopped_early_s ? *result.stopped_early_s : sending_s(request));
-            progress.failing = failing;
-        };
-        const auto until = [&](Ticks end) {
-            return [=] { return static_cast<std::int64_t>(pace::TickClock::now() - end) >= 0; };
-        };
-        // Among several testers the client adds up, and tells all of them one end.
-        const auto early_end = [&](Ticks now) -> std::optional<std::uint64_t> {
-            if (!request.share) return early.look(now);
-            failing = {.lost_frames = early.lost(now), .allowed_frames = early.allowed()};
-            const auto wanted_s = observer.wanted_end_s();
-            return wanted_s ? early.end(now, *wanted_s) : std::nullopt;
-        };
-        const auto is_sent = [&] {
-            const Ticks now = pace::TickClock::now();
-            if (request.stops_when_failed && !result.stopped_early_s) {
-                if (const auto frames = early_end(now)) {
-                    result.stopped_early_s = static_cast<double>(*frames) / request.rate_fps;
-                    time.end_sending_after(*result.stopped_early_s, w, rate);
-                    for (const auto& trial : trials)
-                        trial->shorten({.frames = *frames,
-                                        .send_deadline = time.send_deadline,
-                                        .residual_end = time.residual_end,
-                                        .finish = time.finish});
-                }
-            }
-            return static_cast<std::int64_t>(now - time.send_deadline) >= 0;
-        };
-        goes_on = phases.wait("sending", at_most_s, is_sent, count);
-        goes_on = goes_on && phases.wait("residual", at_most_s, until(time.residual_end), count);
-        goes_on = goes_on && phases.wait("restabilize", at_most_s, until(time.finish), count);
-        // A host that is busy may not have let this thread look before.
-        if (goes_on) note_start();
-    }
-    host.end(rate);
-    result.host = host.record();
-    result.stopped = !goes_on && !has_lost_a_port();  // that ended it, and nobody else
-    for (const auto side : {Side::left, Side::right}) {
-        auto& counters = result.ports[index(side)];
-        counters.after = count_after(port(side), counters.before, [&] { return taken_frames(side); });
-    }
-    constexpr double per_million = 1e6;
-    result.ticks_per_second = rate;
-    result.clock_offsets = clock_offsets_;
-    const auto clock_after = pace::sample_clocks();
-    result.clock_error_ppm = (pace::ticks_per_second(clock_before, clock_after) / rate - 1) * per_million;
-    if (pace::is_steered_clock_right())
-        result.steered_clock_error_ppm =
-            (rate / pace::steered_ticks_per_second(opened_at_, clock_after) - 1) * per_million;
-    for (const auto direction : request.directions) {
-        take_back_copies(trials, direction, maps[static_cast<std::size_t>(direction)]);
-        const auto& tracks = delays[static_cast<std::size_t>(direction)];
-        auto& d = result.directions.emplace_back(
-            sum_up(*this, request, direction, trials, maps[static_cast<std::size_t>(direction)],
-                   losses[static_cast<std::size_t>(direction)], tracks ? &*tracks : nullptr, time.start, rate,
-                   result.sending_s()));
-        if (request.connections) count_connections(d, *request.connections, *state_table_);
-        d.away_frames = host.frames_while_away(peak_fps(request), time.start, time.send_deadline, rate);
-    }
-    tally::judge(result);
+    result.deviations = deviations_of(request, tester.hosts_before(request.directions));
     return result;
+}
+
+double total_s(const TrialRequest& request) {
+    const auto& w = request.waits;
+    const double usual_s = request.clean ? request.clean->wanted_s : sending_s(request);
+    return w.after_routing_s + w.after_learning_s + usual_s + w.residual_s + w.restabilize_s;
+}
+
+}  // namespace
+
+Trial::Trial(Tester& tester, const TrialRequest& asked, TrialObserver& observer)
+    : tester_{tester},
+      observer_{observer},
+      request_{with_usual_limits(asked)},
+      records_{make_records(tester, request_)},
+      result_{begin_result(tester, request_)},
+      phases_{tester, result_, observer, total_s(request_)} {
+    for (const auto direction : request_.directions) {
+        const auto share = tester.share(request_, direction);
+        shares_[index(direction)] = share;
+        losses_[index(direction)] = tally::Losses{share.count(first_delay_frame(request_))};
+    }
+}
+
+void Trial::prepare() {
+    wait_before_sending();
+    for (const auto side : {Side::left, Side::right})
+        result_.ports[index(side)].before =
+            count_before(tester_.port(side), [&] { return tester_.taken_frames(side); });
+    tester_.begin_icmp_errors(tester_.wire_trial(request_.trial));
+    ticks_per_second_ = tester_.ticks_per_second();
+    clock_before_ = pace::sample_clocks();
+    for (const auto direction : request_.directions) {
+        records_.orders[index(direction)] = {tester_.receive_queues(plan::receiving_side(direction)),
+                                             static_cast<unsigned>(shares_[index(direction)].stride()),
+                                             static_cast<Ticks>(order_settles_us * ticks_per_second_ / us_per_second)};
+    }
+    host_.emplace(tester_);
+    time_.emplace(request_, ticks_per_second_);
+    workers_ = make_worker_trials(tester_, request_, *time_, ticks_per_second_, records_);
+    if (request_.clean) {
+        const auto absences = [this] { return host_->absences(request_.rate_fps); };
+        clean_.emplace(request_, workers_, absences, time_->start, ticks_per_second_);
+    }
+    if (goes_on_) check_is_ready(request_);
+}
+
+void Trial::wait_before_sending() {
+    const auto& w = request_.waits;
+    goes_on_ = phases_.wait("routing", w.after_routing_s);
+    if (!goes_on_) return;
+    // Learning frames: the DUT learns the gateways from them (R2544-34). 65,533 hosts on the link would take some
+    // seconds before each trial, and a DUT that heard of a host has not proved that it kept it: learn() does that,
+    // once.
+    if (!tester_.is_direct()) tester_.send_questions();
+    // The others may need longer to be ready.
+    const double wait_s =
+        request_.start_at_unix_ns
+            ? std::max(w.after_learning_s, until_start_s(*request_.start_at_unix_ns) - 2 * Timeline::lead_s)
+            : w.after_learning_s;
+    goes_on_ = phases_.wait("learning", wait_s);
+}
+
+void Trial::run() {
+    if (!goes_on_) return;
+    const RunningTrials running{tester_.workers(), workers_};
+    TrialWatch watch{{.request = request_,
+                      .workers = workers_,
+                      .maps = records_.maps,
+                      .losses = losses_,
+                      .shares = shares_,
+                      .time = *time_,
+                      .result = result_,
+                      .ticks_per_second = ticks_per_second_,
+                      .clean = clean_ ? &*clean_ : nullptr},
+                     observer_};
+    const auto count = [&](Progress& progress) { watch.count(progress); };
+    const auto is_sent = [&] { return watch.is_sent(); };
+    const auto until = [](Ticks end) {
+        return [=] { return static_cast<std::int64_t>(pace::TickClock::now() - end) >= 0; };
+    };
+    constexpr double at_most_s = 1e9;
+    goes_on_ = phases_.wait("sending", at_most_s, is_sent, count);
+    goes_on_ = goes_on_ && phases_.wait("residual", at_most_s, until(time_->residual_end), count);
+    goes_on_ = goes_on_ && phases_.wait("restabilize", at_most_s, until(time_->finish), count);
+    // A host that is busy may not have let this thread look before.
+    if (goes_on_) watch.note_start();
+}
+
+tally::TrialResult Trial::collect() {
+    host_->end(ticks_per_second_);
+    result_.host = host_->record();
+    result_.stopped = !goes_on_ && !tester_.has_lost_a_port();  // that ended it, and nobody else
+    read_ports_after();
+    read_clocks_after();
+    if (clean_) end_clean();
+    for (const auto direction : request_.directions) result_.directions.push_back(result_of(direction));
+    tally::judge(result_);
+    return std::move(result_);
+}
+
+void Trial::end_clean() {
+    double sent_s = 0;
+    for (const auto& worker : workers_) {
+        for (const auto& sent : worker->loop->sent()) {
+            if (sent.frames != 0)
+                sent_s = std::max(sent_s, due_s(request_, sent.stream.share.sequence(sent.frames - 1)));
+        }
+    }
+    clean_->end(sent_s + 1 / request_.rate_fps);
+    result_.clean = clean_->result();
+}
+
+void Trial::read_ports_after() {
+    for (const auto side : {Side::left, Side::right}) {
+        auto& counters = result_.ports[index(side)];
+        counters.after = count_after(tester_.port(side), counters.before, [&] { return tester_.taken_frames(side); });
+        counters.icmp_errors = tester_.icmp_errors(side);
+    }
+}
+
+void Trial::read_clocks_after() {
+    result_.ticks_per_second = ticks_per_second_;
+    result_.clock_offsets = tester_.clock_offsets();
+    const auto now = pace::sample_clocks();
+    result_.clock_error_ppm = (pace::ticks_per_second(clock_before_, now) / ticks_per_second_ - 1) * per_million;
+    if (pace::is_steered_clock_right()) {
+        const double steered = pace::steered_ticks_per_second(tester_.opened_at(), now);
+        result_.steered_clock_error_ppm = (ticks_per_second_ / steered - 1) * per_million;
+    }
+}
+
+tally::DirectionResult Trial::result_of(plan::Direction direction) {
+    auto& map = records_.maps[index(direction)];
+    const auto& tracks = records_.delays[index(direction)];
+    take_back_copies(workers_, direction, map);
+    auto d = sum_up(tester_, request_, direction, workers_, map, losses_[index(direction)], tracks ? &*tracks : nullptr,
+                    time_->start, ticks_per_second_, result_.sending_s());
+    if (clean_) {
+        clean_->take(direction, map, std::min(map.end(), frames_before(request_, result_.clean->sent_s)));
+        d.clean = clean_->counts(direction);
+    }
+    if (request_.connections) count_connections(d, *request_.connections, *tester_.state_table());
+    d.away_frames = host_->frames_while_away(peak_fps(request_), time_->start, time_->send_deadline, ticks_per_second_);
+    return d;
+}
+
+tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& observer) {
+    check_trial(*this, asked);
+    Progress waiting;
+    waiting.trial = asked.trial, waiting.phase = "routing";
+    wait_for_links([&] { return observer.goes_on(waiting); });
+    prepare_connections(asked);
+    Trial trial{*this, asked, observer};
+    trial.prepare();
+    trial.run();
+    return trial.collect();
 }
 
 }  // namespace evenhand::run

@@ -40,6 +40,9 @@ class Worker {
     /// some 10,000 a second.
     [[nodiscard]] bool announce(Announcements& hosts) noexcept { return queues_.announce(hosts); }
 
+    /// Have these frames sent on the port of their responder; false if its outlet is not here.
+    [[nodiscard]] bool send(OwnFrames& frames) noexcept { return queues_.send(frames); }
+
     /// Begin a trial; it is over when trial.is_over is set. The trial must outlive that.
     void begin(WorkerTrial& trial) noexcept { trial_.store(&trial, std::memory_order_release); }
 

@@ -19,8 +19,9 @@ template <class Port>
 class WorkerQueues {
    public:
     /// Before the worker starts: receive queue `queue` of `port` is read here.
-    void add_receiver(Port& port, unsigned queue, neighbor::Responder& responder, const frame::VlanTags& tags) {
-        receivers_.emplace_back(port, queue, responder, tags);
+    void add_receiver(Port& port, unsigned queue, neighbor::Responder& responder, const frame::VlanTags& tags,
+                      tally::IcmpErrors& icmp_errors) {
+        receivers_.emplace_back(port, queue, responder, tags, &icmp_errors);
         receiver_ports_.push_back(&port);
     }
     /// The same: answers and questions of `port` leave here; the worker owns its transmit queue 0.
@@ -36,6 +37,14 @@ class WorkerQueues {
         for (auto& outlet : outlets_) {
             if (outlet->responder != hosts.responder) continue;
             outlet->announcements.store(&hosts, std::memory_order_release);
+            return true;
+        }
+        return false;
+    }
+    [[nodiscard]] bool send(OwnFrames& frames) noexcept {
+        for (auto& outlet : outlets_) {
+            if (outlet->responder != frames.responder) continue;
+            outlet->own_frames.store(&frames, std::memory_order_release);
             return true;
         }
         return false;
@@ -76,6 +85,7 @@ class WorkerQueues {
         frame::VlanTags tags;
         std::atomic<bool> question_wanted{false};            // set by the session, cleared by the worker
         std::atomic<Announcements*> announcements{nullptr};  // the same
+        std::atomic<OwnFrames*> own_frames{nullptr};         // the same
     };
 
     void announce_next(Outlet& outlet);

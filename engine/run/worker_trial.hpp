@@ -12,6 +12,7 @@
 #include "frame/source.hpp"
 #include "neighbor/responder.hpp"
 #include "plan/plan.hpp"
+#include "run/lapse_log.hpp"
 #include "run/receiver.hpp"
 #include "run/sender.hpp"
 
@@ -23,6 +24,7 @@ struct WorkerTrial;
 struct Stream {
     plan::Direction direction = plan::Direction::forward;
     frame::StreamShare share;
+    frame::StreamShare own = {};  // the same of the tester's own frames (TesterShare::own_stream)
 };
 
 /// The senders of one worker in one trial, and THE loop, compiled for their kind of frame and of port. Which that is
@@ -76,6 +78,13 @@ struct WorkerTrial {
         std::unique_ptr<frame::ConnectionExpectation> connections;   // where it keeps state
     };
     std::vector<Reception> receptions;
+    /// Where the trial is judged by its clean time: of all senders, and of all receivers, of this worker.
+    struct Lapses {
+        Lapses(std::size_t most, Ticks joins) : of_senders{most, joins}, of_receivers{most, joins} {}
+        LapseLog of_senders;
+        LapseLog of_receivers;
+    };
+    std::unique_ptr<Lapses> lapses;
     Ticks finish = 0;  // when the last phase ends
     /// Another end, once `is_shortened` is set. Both are written by the session.
     struct Ending {
@@ -95,12 +104,23 @@ struct WorkerTrial {
     /// together they are not of one moment.
     struct SoFar {
         std::atomic<std::uint64_t> sent_frames{0};
+        /// By their places among the tester's own frames of the direction: all below it that this worker sends have
+        /// left. 2^64 - 1 where it sends none.
+        std::atomic<std::uint64_t> sent_until{0};
         std::atomic<std::uint64_t> received_frames{0};
         std::atomic<std::uint64_t> timed_frames{0};  // those that the next two are of
         std::atomic<double> mean_latency_ticks{0};
         std::atomic<std::uint64_t> max_latency_ticks{0};
     };
     std::array<SoFar, 2> so_far{};  // by plan::Direction
+};
+
+/// Frames, as they leave with their tags, that go out on one side between trials. Made by the session, which leaves
+/// them alone until `is_over`.
+struct OwnFrames {
+    const neighbor::Responder* responder = nullptr;  // of the side, and of the first plan
+    std::vector<std::vector<std::byte>> frames;
+    std::atomic<bool> is_over{false};  // written by the worker
 };
 
 /// Hosts whose MACs are to be told to the DUT between trials. Made by the session, which leaves it alone until

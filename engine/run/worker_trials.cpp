@@ -14,6 +14,7 @@
 #include "frame/vlan.hpp"
 #include "run/load.hpp"
 #include "run/trial_map.hpp"
+#include "units.hpp"
 
 namespace evenhand::run {
 namespace {
@@ -22,13 +23,11 @@ using plan::Direction;
 using plan::IpVersion;
 using plan::Side;
 
-constexpr double us_per_second = 1e6;
-
 /// The shares of the workers, made one after the other.
 class TrialMaker {
    public:
     TrialMaker(Tester& tester, const TrialRequest& request, const Timeline& time, double ticks_per_second,
-               const TrialRecords& records)
+               TrialRecords& records)
         : tester_{tester}, request_{request}, time_{time}, ticks_per_second_{ticks_per_second}, records_{records} {}
 
     /// Of the worker with this number in the request.
@@ -39,6 +38,10 @@ class TrialMaker {
         for (std::size_t i = 0; i < worker.receivers.size(); ++i) {
             const auto direction = plan::direction_sent_by(plan::other_side(worker.receivers[i].side));
             if (is_asked_for(direction)) trial->receptions.push_back(make_reception(number, i, direction));
+        }
+        if (request_.clean) {
+            trial->lapses = make_lapses();
+            for (auto& reception : trial->receptions) reception.expectation.lapses = &trial->lapses->of_receivers;
         }
         trial->finish = time_.finish;
         return trial;
@@ -51,6 +54,20 @@ class TrialMaker {
         return std::ranges::find(request_.directions, direction) != request_.directions.end();
     }
     [[nodiscard]] Ticks ticks(double us) const { return static_cast<Ticks>(us * ticks_per_second_ / us_per_second); }
+
+    /// Room for as many lapses as a busy host brings about; they are told apart to a millisecond.
+    [[nodiscard]] std::unique_ptr<WorkerTrial::Lapses> make_lapses() const {
+        constexpr double most_a_second = 10;
+        constexpr double least = 4096;
+        constexpr double joined_us = 1000;
+        const auto most = static_cast<std::size_t>(std::max(least, most_a_second * sending_s(request_)));
+        return std::make_unique<WorkerTrial::Lapses>(most, ticks(joined_us));
+    }
+
+    /// By which a port may be slower than the schedule: see Punctuality.
+    [[nodiscard]] std::uint64_t port_lag() const {
+        return static_cast<std::uint64_t>(std::ldexp(request_.limits.offered_tolerance, 32));
+    }
 
     using Plain = frame::TestFrameSource;
     using Translated = frame::TranslatedSource;
@@ -160,13 +177,16 @@ class TrialMaker {
             senders.emplace_back(
                 tester_.port(s.side), s.number, make_source(s.side, identity, share), schedule,
                 share.count(frames_of(request_)),
-                Punctuality{.overdue_after = ticks(request_.limits.overdue_after_us),
-                            .port_lag = static_cast<std::uint64_t>(std::ldexp(request_.limits.offered_tolerance, 32))},
+                Punctuality{.overdue_after = ticks(request_.limits.overdue_after_us), .port_lag = port_lag()},
                 time_.send_deadline);
-            streams.push_back({.direction = direction, .share = share});
+            streams.push_back(
+                {.direction = direction, .share = share, .own = tester_.share(request_, direction).own_stream(share)});
         }
         return make_loop(queues, std::move(senders), std::move(streams));
     }
+
+    /// Of a ring, in a trial that is judged by its clean time: what comes may come faster than the load for a while.
+    static constexpr double nearly_full = 0.8;
 
     [[nodiscard]] WorkerTrial::Reception make_reception(std::size_t worker, std::size_t receiver,
                                                         Direction direction) const {
@@ -184,22 +204,24 @@ class TrialMaker {
             .direction = direction,
             .expectation = {.trial = tester_.wire_trial(request_.trial),
                             .direction = direction,
-                            .frames =
-                                tester_.frame_expectation(direction, tester_.traffic(direction).kinds.front().arrives),
+                            .frames = known_frames(direction, tester_.traffic(direction).kinds.front().arrives, 0),
                             .share = share,
                             .start = time_.start,
                             .clock_skew = ticks(tally::clock_skew_us),
                             .residual_end = time_.residual_end,
-                            .ring_lasts = ticks_of(tester_.port(side).receive_ring_frames()),
+                            .ring_lasts =
+                                ticks_of((request_.clean ? nearly_full : 1) * tester_.port(side).receive_ring_frames()),
                             .burst_lasts = ticks_of(receive_burst),
                             .is_one_of_many = is_one_of_many,
                             .order = is_one_of_many ? &records_.orders[index] : nullptr,
                             .delays = tracks ? &*tracks : nullptr,
                             .schedule = schedule_of(request_, time_.start, ticks_per_second_),
-                            .overdue_after = ticks(request_.limits.overdue_after_us)},
+                            .overdue_after = ticks(request_.limits.overdue_after_us),
+                            .port_lag = port_lag()},
             .map = &records_.maps[index],
             .part = receiving_workers_before(tester_.request(), side, worker),
             .tally = std::make_unique<tally::ReceiverTally>()};
+        if (request_.clean) reception.tally->delay_by_slice = tally::SliceDelays{finer_slices(request_)};
         if (tester_.mix() != nullptr) {
             reception.mix = make_mix_expectation(direction);
             reception.expectation.mix = reception.mix.get();
@@ -234,12 +256,23 @@ class TrialMaker {
         of_class.reserve(kinds.size());
         for (std::size_t c = 0; c < kinds.size(); ++c) {
             const auto plan = tester_.mix()->classes()[c].plan;
-            of_class.push_back(tester_.frame_expectation(direction, kinds[c].arrives, plan));
+            of_class.push_back(known_frames(direction, kinds[c].arrives, plan));
             translated.push_back(tester_.plan(plan).is_translated()
                                      ? std::optional{translation_expectation(direction, kinds[c].arrives, plan)}
                                      : std::nullopt);
         }
         return std::make_unique<frame::MixExpectation>(*tester_.mix(), std::move(of_class), std::move(translated));
+    }
+
+    /// What arrives of frames of this plan: the very ones that are sent, where the DUT does not translate.
+    [[nodiscard]] frame::TestFrameExpectation known_frames(Direction direction, const frame::LinkFrames& arrives,
+                                                           std::size_t plan) const {
+        auto frames = tester_.frame_expectation(direction, arrives, plan);
+        const auto& of = tester_.plan(plan);
+        if (!of.has_state && !of.is_translated())
+            frames.know(plan::FlowDraw{of, direction, tester_.request().seed},
+                        tester_.share(request_, direction).stride());
+        return frames;
     }
 
     /// What arrives of frames of this plan, which the DUT translates.
@@ -255,14 +288,14 @@ class TrialMaker {
     const TrialRequest& request_;
     const Timeline& time_;
     double ticks_per_second_;
-    const TrialRecords& records_;
+    TrialRecords& records_;
 };
 
 }  // namespace
 
 std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, const TrialRequest& request,
                                                              const Timeline& time, double ticks_per_second,
-                                                             const TrialRecords& records) {
+                                                             TrialRecords& records) {
     const TrialMaker maker{tester, request, time, ticks_per_second, records};
     std::vector<std::unique_ptr<WorkerTrial>> trials;
     trials.reserve(tester.workers().size());

@@ -17,15 +17,15 @@ namespace evenhand::run {
 
 /// What the receivers of a direction write together. By plan::Direction; outlives the trial.
 struct TrialRecords {
-    std::array<tally::SequenceMap, 2>& maps;
-    std::array<tally::StreamOrder, 2>& orders;
-    std::array<std::optional<tally::DelayTracks>, 2>& delays;
+    std::array<tally::SequenceMap, 2> maps;
+    std::array<tally::StreamOrder, 2> orders;
+    std::array<std::optional<tally::DelayTracks>, 2> delays;
 };
 
 /// By worker. Senders are made from what is sent in their direction, expectations from what arrives there.
 [[nodiscard]] std::vector<std::unique_ptr<WorkerTrial>> make_worker_trials(Tester& tester, const TrialRequest& request,
                                                                            const Timeline& time,
                                                                            double ticks_per_second,
-                                                                           const TrialRecords& records);
+                                                                           TrialRecords& records);
 
 }  // namespace evenhand::run

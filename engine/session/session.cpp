@@ -33,7 +33,8 @@ bool takes_time(const contract::AnyRequest& request) {
         request);
 }
 
-/// What a long request has in common: events twice a second, and an early end when the client asks for it or is gone.
+/// What a long request has in common: events twice a second, and an early end when the client asks for it or is gone. A
+/// client that must not fall silent (one of several testers) hears five times a second that this one has not.
 class LongRequest {
    public:
     /// `client_timeout_s`: a client of which nothing is heard for so long counts as gone.
@@ -44,7 +45,7 @@ class LongRequest {
     template <class WriteEvent>
     bool goes_on(WriteEvent write_event) {
         using namespace std::chrono_literals;
-        constexpr auto interval = 500ms;
+        const auto interval = client_timeout_s_ ? 200ms : 500ms;
         if (std::chrono::steady_clock::now() >= next_) {
             next_ = std::chrono::steady_clock::now() + interval;
             channel_.write_line(write_event());
@@ -195,11 +196,12 @@ std::string Session::answer(std::int64_t id, const contract::CloseRequest& /*req
 std::string Session::answer(std::int64_t id, const contract::ResolveRequest& request) {
     auto& tester = opened();
     LongRequest waiting{channel_};
-    tester.resolve(request.timeout_s, [&] { return waiting.goes_on(); });
+    const auto way = tester.resolve(request.timeout_s, request.try_directions, [&] { return waiting.goes_on(); });
     return contract::write_resolve(id, for_both<contract::ResolvedSide>([&](Side side) -> contract::ResolvedSide {
                                        return {.dut_mac = tester.responder(side).dut_mac().value(),
                                                .is_static = tester.has_static_mac(side)};
-                                   }));
+                                   }),
+                                   way);
 }
 
 std::string Session::answer(std::int64_t id, const contract::FramesRequest& request) {

@@ -8,6 +8,8 @@
 #include <limits>
 #include <optional>
 
+#include "wide.hpp"
+
 namespace evenhand::tally {
 
 /// Counts values of up to 48 bits (ticks). Exact below 1,024, then 1,024 buckets for each power of two: at most 0.1
@@ -25,7 +27,7 @@ class LatencyHistogram {
 
     /// The same in two steps: values into their bucket, then what is known of all of them together.
     void put(std::uint64_t value, std::uint64_t count = 1) noexcept { counts_[index_of(value)] += count; }
-    void add(std::uint64_t count, std::uint64_t sum, std::uint64_t min, std::uint64_t max) noexcept {
+    void add(std::uint64_t count, Wide sum, std::uint64_t min, std::uint64_t max) noexcept {
         count_ += count;
         sum_ += sum;
         if (min < min_) min_ = min;
@@ -68,17 +70,15 @@ class LatencyHistogram {
         }
     }
 
-    /// The same for groups of buckets; a group is at most 0.8 percent wide, which is
-    /// enough for a picture and an eighth of the text.
+    /// The same for groups of buckets; a group is at most 0.8 percent wide, or one value, which is enough for a picture
+    /// and an eighth of the text.
     template <class Visit>
     void for_each_group(Visit visit) const {
-        constexpr std::size_t together = 8;
         for (std::size_t i = 0; i < counts_.size();) {
             const std::size_t first = i;
             std::uint64_t count = 0;
-            // Below per_octave a bucket is one value.
-            for (const std::size_t end = i + (i < per_octave / together ? 1 : together); i < end && i < counts_.size();
-                 ++i)
+            // Below per_octave a bucket is one value: eight of 128 would be a group of 6 percent.
+            for (const std::size_t end = i + (i < per_octave ? 1 : together); i < end && i < counts_.size(); ++i)
                 count += counts_[i];
             if (count != 0) visit(lower_bound(first), count);
         }
@@ -88,6 +88,8 @@ class LatencyHistogram {
     static constexpr unsigned precision_bits = 10;
     static constexpr std::uint64_t per_octave = std::uint64_t{1} << precision_bits;
     static constexpr unsigned value_bits = 48;
+    static constexpr std::uint64_t together = 8;
+    static_assert(per_octave % together == 0);  // no group reaches into the next power of two
     static constexpr std::size_t buckets = (value_bits - precision_bits + 1) * per_octave;
 
     /// The bucket of the nth smallest value.
@@ -105,7 +107,7 @@ class LatencyHistogram {
 
     std::array<std::uint64_t, buckets> counts_{};
     std::uint64_t count_ = 0;
-    std::uint64_t sum_ = 0;
+    Wide sum_ = 0;  // 10^13 frames of a long trial times milliseconds are more than 64 bits
     std::uint64_t min_ = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t max_ = 0;
 };

@@ -5,26 +5,28 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "tally/icmp_errors.hpp"
 #include "tally/port_change.hpp"
 #include "tally/queue_filling.hpp"
 #include "tally/reason.hpp"
+#include "units.hpp"
 
 namespace evenhand::tally {
 namespace {
 
 void note_queue_filling(const TrialResult& result, DirectionResult& d, std::vector<Reason>& notes) {
     const double own_fps = result.own_part() * result.intended_fps;
-    const auto frames = static_cast<std::uint64_t>(std::llround(own_fps * result.intended_duration_s));
+    const auto frames = static_cast<std::uint64_t>(std::llround(own_fps * result.slices_s()));
     // Of one tester among several the slices have its own frames, and the number is one of the whole direction's.
     const auto first_lost =
         d.first_lost.empty()
             ? std::nullopt
             : std::optional{static_cast<std::uint64_t>(result.own_part() * static_cast<double>(d.first_lost.front()))};
-    d.queue_filling = find_queue_filling(d.delay_by_slice, result.intended_duration_s / SliceDelays::slices, own_fps,
-                                         frames, first_lost, result.ticks_per_second);
+    d.queue_filling = find_queue_filling(d.delay_by_slice, result.slices_s() / SliceDelays::slices, own_fps, frames,
+                                         first_lost, result.ticks_per_second);
     if (!d.queue_filling) return;
-    constexpr double ms_per_second = 1e3;
     note(notes, "queue_filling",
          "{}: delays grew by {:.1f} ms a second, so a queue of the DUT was filling; it sustains about {:.0f} fps, and "
          "{}",
@@ -32,7 +34,43 @@ void note_queue_filling(const TrialResult& result, DirectionResult& d, std::vect
          d.lost_frames() == 0 ? "a longer trial at this load would lose frames" : "the queue overflowed");
 }
 
+/// What the first frame with a wrong address or port came with.
+std::string example_of(const DirectionResult& d) {
+    if (!d.first_mistranslated) return "";
+    const auto& seen = *d.first_mistranslated;
+    return fmt::format(" (frame {} came from {} port {} to {} port {})", seen.sequence, to_string(seen.source),
+                       seen.source_port, to_string(seen.destination), seen.destination_port);
+}
+
+/// "the sender was late 3 times, the DUT's CPU was away once"
+std::string lapses_of(const TrialResult::Clean& clean) {
+    static constexpr std::array<const char*, lapse_names.size()> what{"the sender was late", "a receiver was away",
+                                                                      "the DUT's CPU was away"};
+    std::string text;
+    for (std::size_t kind = 0; kind < what.size(); ++kind) {
+        const auto count = clean.lapses.at(kind);
+        if (count == 0) continue;
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what.at(kind),
+                            count == 1 ? "once" : fmt::format("{} times", count));
+    }
+    return text;
+}
+
 }  // namespace
+
+void note_clean_time(const TrialResult& result, std::vector<Reason>& notes) {
+    if (!result.is_judged_by_clean_time() || result.clean->left_out.empty()) return;
+    const auto& clean = *result.clean;
+    note(notes, "clean_time", "judged by {:.3f} s in {} piece{} of {:.3f} s; {:.3f} s left out: {}", clean.clean_s,
+         clean.pieces, clean.pieces == 1 ? "" : "s", clean.sent_s, clean.sent_s - clean.clean_s, lapses_of(clean));
+}
+
+void judge_clean_time(const TrialResult& result, std::vector<Reason>& reasons) {
+    if (!result.clean || result.clean->is_enough() || result.stopped) return;
+    const auto& clean = *result.clean;
+    note(reasons, "clean_time", "only {:.3f} s of {:.3f} s were clean, and {:g} s are wanted: {}", clean.clean_s,
+         clean.sent_s, clean.wanted_s, lapses_of(clean));
+}
 
 void note_flow_control(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes) {
     const auto& port = result.ports[static_cast<std::size_t>(plan::sending_side(d.direction))];
@@ -65,8 +103,20 @@ void note_mistranslated(const TrialResult& result, const DirectionResult& d, std
         "with an address or port that is not theirs"};
     for (std::size_t i = 0; i < faults.size(); ++i) {
         if (const auto frames = d.mistranslated_frames->at(i))
-            note(notes, "mistranslated", "{}: {} frames came {}; they count as lost", name_of(result, d.direction),
-                 frames, faults.at(i));
+            note(notes, "mistranslated", "{}: {} frames came {}{}; they count as lost", name_of(result, d.direction),
+                 frames, faults.at(i), i == faults.size() - 1 ? example_of(d) : "");
+    }
+}
+
+void note_icmp_errors(const TrialResult& result, std::vector<Reason>& notes) {
+    for (const auto side : {plan::Side::left, plan::Side::right}) {
+        for (const auto& error : result.ports[static_cast<std::size_t>(side)].icmp_errors) {
+            const auto meaning = meaning_of(error);
+            note(notes, "icmp_error", "{}: {} ICMP error{} \"{}\" quote{} test frames{}: {}", name_of(result, side),
+                 error.frames, error.frames == 1 ? "" : "s", meaning.what, error.frames == 1 ? "s" : "",
+                 error.first_frame ? fmt::format(", the first of them number {}", *error.first_frame) : "",
+                 meaning.next);
+        }
     }
 }
 

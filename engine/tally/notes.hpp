@@ -8,6 +8,11 @@
 
 namespace evenhand::tally {
 
+/// How much of a trial is judged, and what is left out, if anything is.
+void note_clean_time(const TrialResult& result, std::vector<Reason>& notes);
+/// A reason if so little is clean that the whole trial was judged, and not well enough.
+void judge_clean_time(const TrialResult& result, std::vector<Reason>& reasons);
+
 /// PAUSE frames that stopped the sender: a PASS may hide frames that waited in the tester.
 void note_flow_control(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes);
 
@@ -21,6 +26,9 @@ void note_queue_fillings(TrialResult& result);
 
 /// Frames that a translator got wrong, which is another defect than being slow.
 void note_mistranslated(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes);
+
+/// Why the DUT did not forward frames, as it says itself, and what to do: on each port to which it said so.
+void note_icmp_errors(const TrialResult& result, std::vector<Reason>& notes);
 
 /// Frames of another engine: each of several testers has its own part of the device.
 void note_strayed(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes);

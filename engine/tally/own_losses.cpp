@@ -5,15 +5,10 @@
 
 #include "tally/port_change.hpp"
 #include "tally/reason.hpp"
+#include "units.hpp"
 
 namespace evenhand::tally {
-namespace {
-
-constexpr double us_per_ms = 1e3;
-
-}  // namespace
-
-std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
+std::uint64_t untimed_losses(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
     const auto change = change_of(port.before, port.after);
     const std::uint64_t missed = std::max(change.missed_frames, change.unseen_frames);
@@ -44,37 +39,49 @@ std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, st
              "its main thread from a CPU for long",
              name_of(result, d.direction), d.unrecorded_frames);
     }
-    if (d.gap_frames != 0) {
-        note(reasons, "receiver_gap",
-             "{}: the receiver did not look for up to {:.0f} us; {} frames may have overrun its ring of {}",
-             name_of(result, d.direction), d.max_poll_gap_us, d.gap_frames, d.ring_frames);
-    }
     if (d.late_by_gap_frames != 0) {
         note(reasons, "receiver_gap",
              "{}: the receiver did not look when the residual wait ended; {} frames that had come before were read too "
              "late",
              name_of(result, d.direction), d.late_by_gap_frames);
     }
+    return missed + d.wrong_time_frames + d.unrecorded_frames + d.late_by_gap_frames;
+}
+
+std::uint64_t own_losses(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
+    const std::uint64_t untimed = untimed_losses(result, d, reasons);
+    if (d.gap_frames != 0) {
+        note(reasons, "receiver_gap",
+             "{}: the receiver did not look for up to {:.0f} us; {} frames may have overrun its ring of {}",
+             name_of(result, d.direction), d.max_poll_gap_us, d.gap_frames, d.ring_frames);
+    }
+    return std::min(d.lost_frames(), untimed + d.gap_frames);
+}
+
+std::uint64_t late_bursts(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     if (d.overdue_frames != 0) {
         note(reasons, "overdue_may_explain_loss",
              "{}: {} frames left overdue (the worst {:.0f} us) and came to the device as bursts",
              name_of(result, d.direction), d.overdue_frames, d.max_overdue_us);
     }
-    if (d.away_frames != 0) {
-        double longest_us = 0;
-        std::uint64_t absences = 0;
-        for (const auto& cpu : result.host.dut->cpus) {
-            longest_us = std::max(longest_us, cpu.longest_us);
-            absences += cpu.absences;
-        }
-        note(reasons, "host_took_cpu",
-             "{}: this host took the DUT's CPU away ({}, up to {:.1f} ms); {} frames arrived at the DUT in such "
-             "moments and may have overrun its ring of {}",
-             name_of(result, d.direction), absences == 1 ? "once" : fmt::format("{} times", absences),
-             longest_us / us_per_ms, d.away_frames, result.host.dut->ring_frames);
+    return d.overdue_frames;
+}
+
+std::uint64_t away_losses(const TrialResult& whole, const DirectionResult& d, std::vector<Reason>& reasons) {
+    // Without the record of its CPUs nobody has watched the DUT, and there is nothing to go by.
+    if (d.away_frames == 0 || !whole.host.dut) return 0;
+    double longest_us = 0;
+    std::uint64_t absences = 0;
+    for (const auto& cpu : whole.host.dut->cpus) {
+        longest_us = std::max(longest_us, cpu.longest_us);
+        absences += cpu.absences;
     }
-    return std::min(d.lost_frames(), missed + d.wrong_time_frames + d.unrecorded_frames + d.gap_frames +
-                                         d.late_by_gap_frames + d.overdue_frames + d.away_frames);
+    note(reasons, "host_took_cpu",
+         "{}: this host took the DUT's CPU away ({}, up to {:.1f} ms); {} frames arrived at the DUT in such moments "
+         "and may have overrun its ring of {}",
+         name_of(whole, d.direction), absences == 1 ? "once" : fmt::format("{} times", absences),
+         longest_us / us_per_ms, d.away_frames, whole.host.dut->ring_frames);
+    return d.away_frames;
 }
 
 bool is_anybodys_loss(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {

@@ -2,19 +2,25 @@
 // Station 7, trial result, as the engine knows it. contract/ writes it as JSON.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "frame/frame_fault.hpp"
+#include "frame/seen_flow.hpp"
 #include "frame/translation_fault.hpp"
 #include "plan/plan.hpp"
+#include "tally/clean_time.hpp"
 #include "tally/delay_buckets.hpp"
 #include "tally/latency_histogram.hpp"
 #include "tally/queue_filling.hpp"
 #include "tally/slice_delays.hpp"
+#include "units.hpp"
 
 namespace evenhand::tally {
 
@@ -27,6 +33,7 @@ struct Limits {
     double longest_overdue_us = 1e5;  // and how late no frame may leave
     double clock_ppm = 100;
     double duplicate_tolerance = 0.01;  // largest share of duplicated frames in a valid trial
+    double remarked_tolerance = 1;      // largest share of frames with another traffic class or flow label that passes
 };
 
 /// From when on a frame is overdue, unless the client says otherwise: 100 us, but no more than 1,500 frames, which is
@@ -34,7 +41,6 @@ struct Limits {
 [[nodiscard]] constexpr double usual_overdue_after_us(double rate_fps) {
     constexpr double most_us = 100;
     constexpr double most_frames = 1500;
-    constexpr double us_per_second = 1e6;
     return most_frames / rate_fps * us_per_second < most_us ? most_frames / rate_fps * us_per_second : most_us;
 }
 
@@ -63,6 +69,16 @@ struct PortCounters {
     bool link_up = true;
     bool is_removed = false;  // the device was taken away from the host, or is about to be
     bool is_read = true;      // false: the driver did not tell, and the counts mean nothing
+};
+
+/// ICMP errors of one kind that came to a port and quoted test frames.
+struct IcmpErrorCount {
+    plan::IpVersion version = plan::IpVersion::v4;
+    std::uint8_t type = 0;
+    std::uint8_t code = 0;
+    std::uint64_t frames = 0;
+    std::uint32_t mtu = 0;                     // the smallest that was told; 0: none was
+    std::optional<std::uint64_t> first_frame;  // number of the first one that was quoted with its tag
 };
 
 /// Delays of the frames of one direction from `first_frame` on, where they are asked for.
@@ -129,10 +145,19 @@ struct DirectionResult {
     std::uint64_t late_frames = 0;
     std::uint64_t late_by_gap_frames = 0;  // of the late ones: had come in time, but the receiver did not look
     std::uint64_t corrupted_frames = 0;
+    std::array<std::uint64_t, frame::damages> corrupted_by{};  // of these: up to frame::FrameFault::number
+    std::uint64_t wrong_address_frames = 0;                    // sound, but not what was sent
+    std::uint64_t wrong_port_frames = 0;                       // the same
+    std::uint64_t wrong_payload_frames = 0;                    // the same
+    std::uint64_t remarked_frames = 0;  // of the received: with another traffic class or flow label
     /// Sound, but translated wrongly, by frame::TranslationFault; nothing where the DUT does not translate.
     std::optional<std::array<std::uint64_t, frame::translation_faults>> mistranslated_frames;
+    /// Of those with an address or port that is not theirs, the one that was sent first of those that each receiver saw
+    /// first.
+    std::optional<frame::SeenFlow> first_mistranslated;
     std::uint64_t wrong_length_frames = 0;
     std::uint64_t foreign_frames = 0;
+    std::uint64_t returned_frames = 0;  // of these: of the other direction, on the port that had sent them
     std::uint64_t stale_frames = 0;
     std::uint64_t strayed_frames = 0;     // that another tester of the same trial has sent: they are its losses
     std::uint64_t unrecorded_frames = 0;  // came, but the tester's record of a long trial had no room for them yet
@@ -160,6 +185,12 @@ struct DirectionResult {
     std::vector<std::uint64_t> lost_by_tenth;
     std::vector<std::uint64_t> first_lost;
     std::vector<ClassCount> classes;  // of a mix; empty if all frames are alike
+    /// Of a trial that is judged by its clean time: its frames, and those of them that did not come.
+    struct Clean {
+        std::uint64_t frames = 0;
+        std::uint64_t lost_frames = 0;
+    };
+    std::optional<Clean> clean;
     /// Of a trial that establishes connections (RFC 9693).
     struct Connections {
         std::uint64_t opened = 0;         // that the initiator was to open
@@ -252,6 +283,24 @@ struct TrialResult {
     double intended_duration_s = 0;  // of that phase
     std::optional<Burst> burst;
     std::optional<LoadChange> then;
+    /// Of a trial that may be judged by its clean time (tally/clean_time.hpp).
+    struct Clean {
+        double wanted_s = 0;
+        double most_s = 0;   // sent for no longer than that
+        double sent_s = 0;   // sent for so long, with what is left out
+        double clean_s = 0;  // of that
+        std::size_t pieces = 0;
+        std::array<std::size_t, lapse_names.size()> lapses{};
+        std::vector<LeftOut> left_out;
+
+        /// Whether that is enough for a verdict. What is left out of the last moments cannot be sent again.
+        [[nodiscard]] bool is_enough() const noexcept {
+            constexpr double spare_share = 0.01;
+            constexpr double spare_s = 0.15;
+            return clean_s >= std::max(wanted_s / 2, wanted_s - std::max(spare_share * wanted_s, spare_s));
+        }
+    };
+    std::optional<Clean> clean;
     std::optional<double> stopped_early_s;  // sending ended after so long, since the trial could no longer pass
     Limits limits;
     bool stopped = false;
@@ -261,6 +310,7 @@ struct TrialResult {
     struct BeforeAfter {
         PortCounters before;
         PortCounters after;
+        std::vector<IcmpErrorCount> icmp_errors;  // that came in between
     };
     std::array<BeforeAfter, 2> ports;  // by plan::Side
     std::optional<Share> share;        // of one of several testers
@@ -273,12 +323,23 @@ struct TrialResult {
     std::optional<double> steered_clock_error_ppm;
 
     /// How long frames were to be sent at last.
-    [[nodiscard]] double sending_s() const { return stopped_early_s.value_or(intended_duration_s); }
+    [[nodiscard]] double sending_s() const {
+        return stopped_early_s.value_or(clean ? clean->sent_s : intended_duration_s);
+    }
+    /// Of how long a trial each of the slices of its delays is.
+    [[nodiscard]] double slices_s() const { return clean ? clean->most_s : intended_duration_s; }
     /// This tester's part of the load.
     [[nodiscard]] double own_part() const {
         return share ? static_cast<double>(share->streams) / static_cast<double>(share->stride) : 1;
     }
-    /// 1 - received / offered over all directions (RFC 9971).
+    /// Whether the verdict is that of the clean time alone.
+    [[nodiscard]] bool is_judged_by_clean_time() const noexcept { return clean && clean->is_enough(); }
+    /// The frames of a direction that the verdict is about.
+    [[nodiscard]] DirectionResult::Clean judged(const DirectionResult& d) const {
+        if (is_judged_by_clean_time()) return d.clean.value();
+        return {.frames = d.offered_frames, .lost_frames = d.lost_frames()};
+    }
+    /// 1 - received / offered over all directions (RFC 9971), of the frames that are judged.
     [[nodiscard]] double loss_ratio() const;
 };
 

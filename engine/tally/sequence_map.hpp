@@ -154,13 +154,13 @@ class SequenceMap {
     /// The highest missing number below `last`.
     [[nodiscard]] std::optional<std::uint64_t> last_missing(std::uint64_t last) const noexcept;
 
-    /// So many frames are due by now: makes room for those that will be next, a quarter of what is held. Calls
+    /// So many frames have left by now: makes room for those that will be next, a quarter of what is held. Calls
     /// take(last) for each window that ends before `last`, from settled() on, while it can still be looked at. Nothing
     /// happens where all frames are held. For one thread, some times a second; a call that comes too late makes up for
     /// it over the next ones.
     template <std::invocable<std::uint64_t> Take>
-    void settle(std::uint64_t due, Take take) {
-        const std::uint64_t wanted = std::min(frames_, due + held_ / lead_share);
+    void settle(std::uint64_t sent, Take take) {
+        const std::uint64_t wanted = std::min(frames_, std::min(frames_, sent) + held_ / lead_share);
         for (std::uint64_t n = 0; n < closed_windows && begin_ + room_ < wanted; ++n) {
             // What is settled here was closed by an earlier call: no receiver is about to mark in it any more.
             if (begin_ + room_ + window() > settled_ + held_) settle_window(take);

@@ -3,34 +3,49 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <vector>
 
 #include "pace/clock.hpp"
+#include "wide.hpp"
 
 namespace evenhand::tally {
 
 /// The frames of a direction in equal parts by their number, which is by the time at which they are due where the load
 /// is even.
+///
+/// One thread notes delays; another may look at the frames and the greatest delay of a slice meanwhile.
 class SliceDelays {
    public:
+    /// What a result has. A trial may take finer ones: several to each of these.
     static constexpr std::size_t slices = 50;
 
     struct Slice {
         std::uint64_t frames = 0;
-        pace::Ticks sum = 0;
+        Wide sum = 0;
         pace::Ticks min = std::numeric_limits<pace::Ticks>::max();
         pace::Ticks max = 0;
 
         void add(const Slice& other) noexcept {
-            frames += other.frames;
+            __atomic_store_n(&max, std::max(max, other.max), __ATOMIC_RELAXED);
+            __atomic_store_n(&frames, frames + other.frames, __ATOMIC_RELAXED);
             sum += other.sum;
             min = std::min(min, other.min);
-            max = std::max(max, other.max);
         }
+        /// For another thread.
+        [[nodiscard]] std::uint64_t frames_so_far() const noexcept {
+            return __atomic_load_n(&frames, __ATOMIC_RELAXED);
+        }
+        [[nodiscard]] pace::Ticks max_so_far() const noexcept { return __atomic_load_n(&max, __ATOMIC_RELAXED); }
     };
+
+    SliceDelays() : SliceDelays{1} {}
+    /// Of so many slices for each one of a result.
+    explicit SliceDelays(std::size_t finer) : slices_(slices * finer) {}
 
     /// Of a trial that may send so many frames in this direction; at least one.
     void begin(std::uint64_t frames) noexcept {
@@ -53,36 +68,38 @@ class SliceDelays {
     [[nodiscard, gnu::noinline]] Place find(std::uint64_t sequence) noexcept {
         const std::size_t place = place_of(sequence);
         const std::uint64_t first = first_of(place);
-        const std::uint64_t end = place + 1 == slices ? std::numeric_limits<std::uint64_t>::max() : first_of(place + 1);
+        const std::uint64_t end =
+            place + 1 == slices_.size() ? std::numeric_limits<std::uint64_t>::max() : first_of(place + 1);
         return {.slice = &slices_[place], .first = first, .count = end - first};
     }
 
     /// To slice `i`.
     void add(std::size_t i, const Slice& delays) noexcept { slices_[i].add(delays); }
 
+    /// To slices that are as fine, or coarser.
     void add(const SliceDelays& other) noexcept {
-        for (std::size_t i = 0; i < slices; ++i) slices_[i].add(other.slices_[i]);
+        const std::size_t finer = other.slices_.size() / slices_.size();
+        assert(finer >= 1);
+        for (std::size_t i = 0; i < other.slices_.size(); ++i) slices_[i / finer].add(other.slices_[i]);
     }
 
-    [[nodiscard]] const std::array<Slice, slices>& all() const noexcept { return slices_; }
+    [[nodiscard]] std::span<const Slice> all() const noexcept { return slices_; }
 
    private:
     [[nodiscard]] std::size_t place_of(std::uint64_t sequence) const noexcept {
-        __extension__ using Wide = unsigned __int128;
-        const auto place = static_cast<std::size_t>(static_cast<Wide>(sequence * slices) * inverse_ >> 64U);
-        return std::min(place, slices - 1);
+        const auto place = static_cast<std::size_t>(static_cast<Wide>(sequence * slices_.size()) * inverse_ >> 64U);
+        return std::min(place, slices_.size() - 1);
     }
     /// The lowest number in this slice, or above it where it has none: as place_of() has it, whose rounding may differ
     /// by a frame from that of a division.
     [[nodiscard]] std::uint64_t first_of(std::size_t place) const noexcept {
-        __extension__ using Wide = unsigned __int128;
-        auto first = static_cast<std::uint64_t>(static_cast<Wide>(frames_) * place / slices);
+        auto first = static_cast<std::uint64_t>(static_cast<Wide>(frames_) * place / slices_.size());
         while (first > 0 && place_of(first - 1) >= place) --first;
         while (first < frames_ && place_of(first) < place) ++first;
         return first;
     }
 
-    std::array<Slice, slices> slices_{};
+    std::vector<Slice> slices_;
     std::uint64_t frames_ = 0;
     std::uint64_t inverse_ = 0;  // 2^64 / frames, rounded up
 };

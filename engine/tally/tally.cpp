@@ -11,8 +11,13 @@ void ReceiverTally::add(const ReceiverTally& other) noexcept {
     for (const auto& count : reception_counts) this->*count.tally += other.*count.tally;
     left_out_frames += other.left_out_frames;
     first_hop_limit = std::max(first_hop_limit, other.first_hop_limit);
+    constexpr auto other_flow = static_cast<std::size_t>(frame::TranslationFault::address_or_port);
+    if (other.mistranslated_frames[other_flow] != 0 &&
+        (mistranslated_frames[other_flow] == 0 || other.first_mistranslated.sequence < first_mistranslated.sequence))
+        first_mistranslated = other.first_mistranslated;
     for (std::size_t i = 0; i < mistranslated_frames.size(); ++i)
         mistranslated_frames[i] += other.mistranslated_frames[i];
+    for (std::size_t i = 0; i < corrupted_by.size(); ++i) corrupted_by[i] += other.corrupted_by[i];
     max_ahead = std::max(max_ahead, other.max_ahead);
     max_before_start = std::max(max_before_start, other.max_before_start);
     max_poll_gap = std::max(max_poll_gap, other.max_poll_gap);

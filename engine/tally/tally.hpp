@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "frame/frame_fault.hpp"
 #include "frame/layout.hpp"
+#include "frame/seen_flow.hpp"
 #include "frame/translation_fault.hpp"
 #include "pace/clock.hpp"
 #include "tally/gap_shares.hpp"
@@ -39,11 +41,19 @@ struct alignas(64) ReceiverTally {
     std::uint64_t reordered_frames = 0;    // below the largest number seen of their stream
     std::uint64_t late_frames = 0;         // after the residual wait
     std::uint64_t late_by_gap_frames = 0;  // of these: had come in time, but nobody looked
-    std::uint64_t corrupted_frames = 0;    // tag right, but a checksum or a header is wrong
+    std::uint64_t corrupted_frames = 0;    // tag right, but a checksum or a header is wrong: see corrupted_by
+    std::array<std::uint64_t, frame::damages> corrupted_by{};  // of these: up to frame::FrameFault::number
+    // Sound, but not what was sent.
+    std::uint64_t wrong_address_frames = 0;
+    std::uint64_t wrong_port_frames = 0;
+    std::uint64_t wrong_payload_frames = 0;
+    std::uint64_t remarked_frames = 0;  // of the received: with another traffic class or flow label
     /// Sound, but translated wrongly; by frame::TranslationFault.
     std::array<std::uint64_t, frame::translation_faults> mistranslated_frames{};
+    frame::SeenFlow first_mistranslated;  // if there is one with an address or port that is not its own
     std::uint64_t wrong_length_frames = 0;
     std::uint64_t foreign_frames = 0;     // no test frame and no neighbour traffic, or a test frame on the wrong side
+    std::uint64_t returned_frames = 0;    // of these: this trial's, on the port that had sent them
     std::uint64_t stale_frames = 0;       // of another trial
     std::uint64_t strayed_frames = 0;     // that another tester has sent
     std::uint64_t unrecorded_frames = 0;  // due, but the map had no room for them yet
@@ -63,6 +73,24 @@ struct alignas(64) ReceiverTally {
     SliceDelays delay_by_slice;
 
     void add(const ReceiverTally& other) noexcept;
+
+    /// A frame of this number that is sound, but was translated wrongly.
+    void note(frame::TranslationFault fault, const std::byte* octets, frame::IpVersion version,
+              std::uint64_t sequence) noexcept {
+        const std::uint64_t before = mistranslated_frames[static_cast<std::size_t>(fault)]++;
+        if (fault == frame::TranslationFault::address_or_port && before == 0)
+            first_mistranslated = frame::flow_of(octets, version, sequence);
+    }
+
+    /// A frame of this trial that is not the one that was sent.
+    void note(frame::FrameFault fault) noexcept {
+        switch (fault) {
+            case frame::FrameFault::address: ++wrong_address_frames; return;
+            case frame::FrameFault::port: ++wrong_port_frames; return;
+            case frame::FrameFault::payload: ++wrong_payload_frames; return;
+            default: ++corrupted_frames; ++corrupted_by[static_cast<std::size_t>(fault)];
+        }
+    }
 
     /// Up to so many of the received frames were copies of frames that another thread received, which this one could
     /// not know. Their delays stay among the others, and so does what was reordered. Returns how many were taken back.

@@ -14,6 +14,7 @@
 #include "tally/port_change.hpp"
 #include "tally/reception_counts.hpp"
 #include "tally/verdict.hpp"
+#include "units.hpp"
 
 namespace evenhand::tally {
 namespace {
@@ -35,7 +36,7 @@ bool is_same_limits(const Limits& a, const Limits& b) {
     return a.loss_ratio == b.loss_ratio && a.offered_tolerance == b.offered_tolerance &&
            a.overdue_after_us == b.overdue_after_us && a.overdue_tolerance == b.overdue_tolerance &&
            a.longest_overdue_us == b.longest_overdue_us && a.clock_ppm == b.clock_ppm &&
-           a.duplicate_tolerance == b.duplicate_tolerance;
+           a.duplicate_tolerance == b.duplicate_tolerance && a.remarked_tolerance == b.remarked_tolerance;
 }
 
 bool are_same_delays(const DirectionResult& a, const DirectionResult& b) {
@@ -147,10 +148,12 @@ std::shared_ptr<const DelayResult> sum_of_delays(const std::vector<TrialPart>& p
 
 void add(DirectionResult& sum, const DirectionResult& d) {
     for (const auto& count : reception_counts) sum.*count.result += d.*count.result;
-    for (const auto count : {&DirectionResult::intended_frames, &DirectionResult::offered_frames,
-                             &DirectionResult::overdue_frames, &DirectionResult::refusals, &DirectionResult::gap_frames,
-                             &DirectionResult::ring_frames, &DirectionResult::away_frames})
+    for (const auto count :
+         {&DirectionResult::intended_frames, &DirectionResult::offered_frames, &DirectionResult::overdue_frames,
+          &DirectionResult::refusals, &DirectionResult::gap_frames, &DirectionResult::ring_frames})
         sum.*count += d.*count;
+    // Whoever watches the DUT counts the frames of all testers that came while it was away.
+    sum.away_frames = std::max(sum.away_frames, d.away_frames);
     for (const auto most : {&DirectionResult::ahead_us, &DirectionResult::before_start_us,
                             &DirectionResult::max_overdue_us, &DirectionResult::max_poll_gap_us})
         sum.*most = std::max(sum.*most, d.*most);
@@ -165,11 +168,15 @@ void add(DirectionResult& sum, const DirectionResult& d) {
         sum.connections->learnt += d.connections->learnt;
         sum.connections->shared_tuples += d.connections->shared_tuples;
     }
+    for (std::size_t i = 0; i < d.corrupted_by.size(); ++i) sum.corrupted_by[i] += d.corrupted_by[i];
     if (d.mistranslated_frames) {
         auto& wrong = sum.mistranslated_frames;
         if (!wrong) wrong.emplace();
         for (std::size_t i = 0; i < wrong->size(); ++i) (*wrong)[i] += (*d.mistranslated_frames)[i];
     }
+    if (d.first_mistranslated &&
+        (!sum.first_mistranslated || d.first_mistranslated->sequence < sum.first_mistranslated->sequence))
+        sum.first_mistranslated = d.first_mistranslated;
     sum.lost_by_tenth.resize(std::max(sum.lost_by_tenth.size(), d.lost_by_tenth.size()));
     for (std::size_t i = 0; i < d.lost_by_tenth.size(); ++i) sum.lost_by_tenth[i] += d.lost_by_tenth[i];
     sum.first_lost.insert(sum.first_lost.end(), d.first_lost.begin(), d.first_lost.end());
@@ -183,6 +190,24 @@ void add(DirectionResult& sum, const DirectionResult& d) {
             sum.classes[c].offered_frames += d.classes[c].offered_frames;
             sum.classes[c].received_frames += d.classes[c].received_frames;
         }
+    }
+}
+
+/// Testers that watch the same CPUs see the same absences.
+void add_dut(std::optional<HostRecord::Dut>& sum, const std::optional<HostRecord::Dut>& seen) {
+    if (!seen) return;
+    if (!sum) sum.emplace(HostRecord::Dut{.ring_frames = seen->ring_frames, .cpus = {}});
+    sum->ring_frames = std::min(sum->ring_frames, seen->ring_frames);
+    for (const auto& cpu : seen->cpus) {
+        const auto known = std::ranges::find(sum->cpus, cpu.cpu, &HostCpu::cpu);
+        if (known == sum->cpus.end()) {
+            sum->cpus.push_back(cpu);
+            continue;
+        }
+        known->stolen_us = std::max(known->stolen_us, cpu.stolen_us);
+        known->waited_us = std::max(known->waited_us, cpu.waited_us);
+        known->absences = std::max(known->absences, cpu.absences);
+        known->longest_us = std::max(known->longest_us, cpu.longest_us);
     }
 }
 
@@ -203,7 +228,6 @@ TrialResult sum_up(const std::vector<TrialPart>& parts) {
     whole.limits = first.limits;
     whole.deviations = first.deviations;
     whole.phases = first.phases;
-    constexpr double ns_per_second = 1e9;
     whole.ticks_per_second = ns_per_second;
     for (std::size_t d = 0; d < first.directions.size(); ++d)
         whole.directions.push_back({.direction = first.directions[d].direction, .delays = sum_of_delays(parts, d)});
@@ -219,7 +243,7 @@ TrialResult sum_up(const std::vector<TrialPart>& parts) {
         if (part.stopped_early_s)
             whole.stopped_early_s = std::max(whole.stopped_early_s.value_or(0), *part.stopped_early_s);
         whole.host.tester.insert(whole.host.tester.end(), part.host.tester.begin(), part.host.tester.end());
-        if (part.host.dut) whole.host.dut = part.host.dut;
+        add_dut(whole.host.dut, part.host.dut);
         whole.clock_error_ppm = farther(whole.clock_error_ppm, part.clock_error_ppm);
         if (part.steered_clock_error_ppm)
             whole.steered_clock_error_ppm =
@@ -230,7 +254,6 @@ TrialResult sum_up(const std::vector<TrialPart>& parts) {
 
 /// By the client's clock.
 double start_us(const TrialPart& part, std::int64_t since_ns) {
-    constexpr double ns_per_us = 1e3;
     return static_cast<double>(part.result.start->actual_unix_ns - since_ns) / ns_per_us - part.before.offset_us;
 }
 

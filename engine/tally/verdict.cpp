@@ -8,16 +8,16 @@
 #include <string>
 #include <utility>
 
+#include "tally/altered.hpp"
 #include "tally/left_out.hpp"
 #include "tally/notes.hpp"
 #include "tally/own_losses.hpp"
 #include "tally/port_change.hpp"
 #include "tally/reason.hpp"
+#include "units.hpp"
 
 namespace evenhand::tally {
 namespace {
-
-constexpr double us_per_second = 1e6;
 
 void judge_sender(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     const Limits& limits = result.limits;
@@ -29,7 +29,8 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
     const bool is_late =
         std::abs(error) > limits.offered_tolerance && (!result.burst || late_us > limits.overdue_after_us);
     const bool load_missed = is_late || d.offered_frames != d.intended_frames;
-    if (load_missed) {
+    const bool is_clean = result.is_judged_by_clean_time();  // then what was late is left out
+    if (load_missed && !is_clean) {
         note(reasons, "offered_load",
              "{}: offered {} frames at {:.1f} fps, intended {} at {:.1f} fps ({:+.4f} %, limit {:.4f} %)",
              name_of(result, d.direction), d.offered_frames, d.offered_fps, d.intended_frames,
@@ -40,7 +41,7 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
     }
     // A delay is from a frame's own stamp: there only the frames count that a late departure touched, see
     // judge_left_out(). A port that refuses frames makes others late.
-    if ((!d.delays || d.refusals != 0) &&
+    if (!is_clean && (!d.delays || d.refusals != 0) &&
         (static_cast<double>(d.overdue_frames) > limits.overdue_tolerance * static_cast<double>(d.intended_frames) ||
          d.max_overdue_us > limits.longest_overdue_us)) {
         note(reasons, "sender_overdue",
@@ -142,8 +143,18 @@ void judge_tester(const TrialResult& result, std::vector<Reason>& reasons) {
 /// What a direction that failed lost.
 void note_losses(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     if (d.lost_frames() == 0) return;
-    note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %){}", name_of(result, d.direction), d.lost_frames(),
-         d.offered_frames, 100 * d.loss_ratio(), lost_of_classes(d));
+    if (result.is_judged_by_clean_time()) {
+        const auto clean = result.judged(d);
+        if (clean.lost_frames == 0) return;
+        note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %) in clean time; {} of {} others are not judged",
+             name_of(result, d.direction), clean.lost_frames, clean.frames,
+             100 * static_cast<double>(clean.lost_frames) / static_cast<double>(clean.frames),
+             d.lost_frames() - std::min(d.lost_frames(), clean.lost_frames),
+             d.offered_frames - std::min(d.offered_frames, clean.frames));
+    } else {
+        note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %){}", name_of(result, d.direction),
+             d.lost_frames(), d.offered_frames, 100 * d.loss_ratio(), lost_of_classes(d));
+    }
     const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
     const std::uint64_t damaged = change_of(port.before, port.after).receive_errors;
     if (damaged != 0)
@@ -164,14 +175,40 @@ void judge_receiving_port(const TrialResult& result, const DirectionResult& d, s
          name_of(result, d.direction), change.missed_frames, change.missed_by);
 }
 
-/// Copies show that something other than forwarding is going on: a loop, a mirrored port, a capture that is replayed.
-void judge_duplicates(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
-    if (static_cast<double>(d.duplicated_frames) <=
-        result.limits.duplicate_tolerance * static_cast<double>(d.offered_frames))
-        return;
-    note(reasons, "duplicates",
-         "{}: {} frames came again, of {} offered (limit {:g} %): is there a loop or a mirrored port?",
-         name_of(result, d.direction), d.duplicated_frames, d.offered_frames, 100 * result.limits.duplicate_tolerance);
+struct ExplainedLosses {
+    std::uint64_t offered = 0;  // of what is judged
+    std::uint64_t lost = 0;
+    std::uint64_t explained = 0;  // of these: may not be the DUT's
+};
+
+/// Of direction `i`, of all testers together. What a tester lost itself explains its own losses only; what the DUT met
+/// with explains those of all, once.
+ExplainedLosses explain_losses(const TrialResult& whole, std::span<const TrialResult> parts, std::size_t i,
+                               std::vector<Reason>& lapses) {
+    ExplainedLosses all;
+    if (whole.is_judged_by_clean_time()) {
+        // Late bursts, gaps and a DUT's absences are lapses, and left out with what they may have touched. When a port
+        // missed a frame nobody knows: first of all among those that are left out.
+        const auto& d = whole.directions[i];
+        const auto clean = whole.judged(d);
+        all.offered = clean.frames;
+        all.lost = clean.lost_frames;
+        const std::uint64_t left_out = d.lost_frames() - std::min(d.lost_frames(), clean.lost_frames);
+        const std::uint64_t own = untimed_losses(whole, d, lapses);
+        all.explained =
+            is_anybodys_loss(whole, d, lapses) ? all.lost : std::min(all.lost, own - std::min(own, left_out));
+        return all;
+    }
+    for (const auto& part : parts) {
+        const auto& d = part.directions[i];
+        all.offered += d.offered_frames;
+        all.lost += d.lost_frames();
+        const std::uint64_t own = own_losses(part, d, lapses);
+        all.explained += late_bursts(part, d, lapses);
+        all.explained += is_anybodys_loss(part, d, lapses) ? d.lost_frames() : own;
+    }
+    all.explained = std::min(all.lost, all.explained + away_losses(whole, whole.directions[i], lapses));
+    return all;
 }
 
 }  // namespace
@@ -180,8 +217,8 @@ double TrialResult::loss_ratio() const {
     std::uint64_t offered = 0;
     std::uint64_t lost = 0;
     for (const auto& d : directions) {
-        offered += d.offered_frames;
-        lost += d.lost_frames();
+        offered += judged(d).frames;
+        lost += judged(d).lost_frames;
     }
     return offered == 0 ? 1.0 : static_cast<double>(lost) / static_cast<double>(offered);
 }
@@ -201,16 +238,20 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
     each([&](const auto& part, const auto& d) { note_hop_limit(part, d, whole.notes); });
     for (const auto& d : whole.directions) note_left_out(whole, d, whole.notes);
     each([&](const auto& part, const auto& d) { note_strayed(part, d, whole.notes); });
+    for (const auto& part : parts) note_icmp_errors(part, whole.notes);
+    note_clean_time(whole, whole.notes);
+    each([&](const auto& part, const auto& d) { note_remarked(part, d, whole.notes); });
     for (const auto& part : parts) judge_tester(part, reasons);
     each([&](const auto& part, const auto& d) { judge_sender(part, d, reasons); });
     for (std::size_t d = 0; d < whole.directions.size(); ++d) {
         if (std::ranges::any_of(parts, [&](const auto& part) { return part.directions[d].refusals == 0; }))
             judge_left_out(whole, whole.directions[d], reasons);
     }
-    each([&](const auto& part, const auto& d) { judge_duplicates(part, d, reasons); });
+    each([&](const auto& part, const auto& d) { judge_copies(part, d, reasons); });
     each([&](const auto& part, const auto& d) { judge_receiving_port(part, d, reasons); });
     if (!reasons.empty()) {
         whole.verdict = Verdict::invalid;
+        judge_clean_time(whole, reasons);
         return;
     }
 
@@ -218,22 +259,25 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
     std::uint64_t lost = 0;
     std::uint64_t explained = 0;
     std::vector<Reason> lapses;
-    each([&](const auto& part, const auto& d) {
-        offered += d.offered_frames;
-        lost += d.lost_frames();
-        const std::uint64_t own = own_losses(part, d, lapses);
-        explained += is_anybodys_loss(part, d, lapses) ? d.lost_frames() : own;
-    });
+    for (std::size_t i = 0; i < whole.directions.size(); ++i) {
+        const auto of = explain_losses(whole, parts, i, lapses);
+        offered += of.offered;
+        lost += of.lost;
+        explained += of.explained;
+    }
     // Of the whole trial: one that was stopped early has lost more than that.
-    const double allowed =
-        whole.limits.loss_ratio * static_cast<double>(offered) * (whole.intended_duration_s / whole.sending_s());
+    const double judged_s = whole.is_judged_by_clean_time() ? whole.clean->clean_s : whole.sending_s();
+    const double allowed = whole.limits.loss_ratio * static_cast<double>(offered) *
+                           (whole.stopped_early_s ? whole.intended_duration_s / judged_s : 1);
     each([&](const auto& part, const auto& d) { judge_connections(part, d, reasons); });
+    each([&](const auto& part, const auto& d) { judge_remarked(part, d, reasons); });
     if (static_cast<double>(lost) <= allowed && !reasons.empty()) {
         whole.verdict = Verdict::fail;
         return;
     }
     if (static_cast<double>(lost) <= allowed) {
         whole.verdict = Verdict::pass;
+        each([&](const auto& part, const auto& d) { note_altered(part, d, whole.notes); });
         if (whole.stopped_early_s) {
             whole.verdict = Verdict::invalid;
             note(reasons, "stopped_early",
@@ -245,7 +289,9 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
     }
     if (static_cast<double>(lost - explained) <= allowed && reasons.empty()) {
         whole.verdict = Verdict::invalid;
+        each([&](const auto& part, const auto& d) { note_altered(part, d, whole.notes); });
         reasons = std::move(lapses);
+        judge_clean_time(whole, reasons);
         note(reasons, "loss", "{} of {} frames were lost; up to {} of them may not be the DUT's fault", lost, offered,
              explained);
         return;
@@ -253,6 +299,9 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
     whole.verdict = Verdict::fail;
     note_queue_fillings(whole);
     each([&](const auto& part, const auto& d) { note_losses(part, d, reasons); });
+    std::erase_if(whole.notes, [](const Reason& note) { return note.code == "icmp_error"; });
+    for (const auto& part : parts) note_icmp_errors(part, reasons);  // which say why
+    each([&](const auto& part, const auto& d) { note_altered(part, d, reasons); });
     if (whole.stopped_early_s) {
         note(reasons, "stopped_early",
              "sending ended after {:.2f} s of {:g} s: more frames than may be lost were overdue by then, and later "

@@ -24,7 +24,8 @@ void judge(TrialResult& result);
 
 /// The same of a trial that several testers made together. `whole` has the sums, and reasons that are known already,
 /// which make it INVALID; `parts` what each tester counted. What is a tester's own is judged by its part and says its
-/// name; losses are judged by those of all.
+/// name; losses are judged by those of all. What a tester itself lost explains no other tester's loss; what came to the
+/// DUT explains that of all of them, once: see own_losses.hpp.
 void judge(TrialResult& whole, std::span<const TrialResult> parts);
 
 }  // namespace evenhand::tally

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tally/words_of_burst.hpp"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <string_view>
+
+#include "simd.hpp"
 
 namespace evenhand::tally {
 namespace {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "rig.hpp"
@@ -37,7 +38,7 @@ run::Expectation expectation(Ticks residual_end) {
 /// A receive ring into which a frame comes every per_frame ticks, and the books that a receiver keeps of it.
 class Ring {
    public:
-    explicit Ring(const run::Expectation& expected) : expected_{expected} {}
+    explicit Ring(run::Expectation expected) : expected_{std::move(expected)} {}
 
     /// After so many ticks; takes what a driver hands over at once, `most` at the most. Returns how many.
     unsigned poll_after(Ticks gap, unsigned most = run::receive_burst) {
@@ -187,10 +188,10 @@ run::Expectation on_schedule(Ticks start) {
             .overdue_after = allowed};
 }
 
-/// A frame that left so many ticks after it was due.
-frame::TagNumbers left(const run::Expectation& expected, std::uint64_t sequence, Ticks late) {
-    constexpr Ticks low_48_bits = (Ticks{1} << 48U) - 1;
-    return {.stream = 0, .sequence = sequence, .time_ticks = (expected.schedule.due(sequence) + late) & low_48_bits};
+/// A frame that left so many ticks after it was due, as a receiver asks about it that gets it 1 us later.
+bool is_touched(run::OverdueFrames& overdue, const run::Expectation& expected, std::uint64_t sequence, Ticks late) {
+    const Ticks sent = expected.schedule.due(sequence) + late;
+    return overdue.is_touched(sequence, frame::FrameTime{sent & frame::time_mask}.seen_at(sent + 1000), expected);
 }
 
 }  // namespace
@@ -200,29 +201,29 @@ TEST_CASE("an overdue frame touches what leaves as long again after it, also whe
         CAPTURE(start);
         const auto expected = on_schedule(start);
         run::OverdueFrames overdue;
-        CHECK(!overdue.is_touched(left(expected, 0, 0), expected));
-        CHECK(!overdue.is_touched(left(expected, 1, allowed), expected));
+        CHECK_FALSE(is_touched(overdue, expected, 0, 0));
+        CHECK_FALSE(is_touched(overdue, expected, 1, allowed));
         // Left at 32,000, and was due at 2,000: touches what leaves before 62,000.
-        CHECK(overdue.is_touched(left(expected, 2, 30'000), expected));
-        CHECK(overdue.is_touched(left(expected, 33, 0), expected));
-        CHECK(overdue.is_touched(left(expected, 61, 0), expected));
-        CHECK(!overdue.is_touched(left(expected, 62, 0), expected));
+        CHECK(is_touched(overdue, expected, 2, 30'000));
+        CHECK(is_touched(overdue, expected, 33, 0));
+        CHECK(is_touched(overdue, expected, 61, 0));
+        CHECK_FALSE(is_touched(overdue, expected, 62, 0));
     }
 }
 
 TEST_CASE("a smaller lateness ends no greater one") {
     const auto expected = on_schedule(begin);
     run::OverdueFrames overdue;
-    CHECK(overdue.is_touched(left(expected, 0, 40'000), expected));  // until 80,000
-    CHECK(overdue.is_touched(left(expected, 35, 6'000), expected));  // until 47,000
-    CHECK(overdue.is_touched(left(expected, 79, 0), expected));
-    CHECK(!overdue.is_touched(left(expected, 80, 0), expected));
+    CHECK(is_touched(overdue, expected, 0, 40'000));  // until 80,000
+    CHECK(is_touched(overdue, expected, 35, 6'000));  // until 47,000
+    CHECK(is_touched(overdue, expected, 79, 0));
+    CHECK_FALSE(is_touched(overdue, expected, 80, 0));
 }
 
 TEST_CASE("what leaves early is no lateness") {
     const auto expected = on_schedule(begin);
     run::OverdueFrames overdue;
-    CHECK(!overdue.is_touched(left(expected, 100, Ticks{0} - 90'000), expected));
+    CHECK_FALSE(is_touched(overdue, expected, 100, Ticks{0} - 90'000));
 }
 
 }  // namespace backlog_test

@@ -264,6 +264,14 @@ TEST_CASE("a frame that is translated otherwise than its connection was does not
         world.rewrite(opening, true, world.plan.right.peers->address(51), 3000);
         CHECK_FALSE(learning.holds(0, opening.data(), world.version));
         CHECK(learning.fault_of(0, opening.data(), world.version) == frame::TranslationFault::address_or_port);
+        tally::ReceiverTally seen;
+        seen.note(frame::TranslationFault::address_or_port, opening.data(), world.version, 9);
+        CHECK(seen.first_mistranslated.source == world.plan.right.peers->address(51));
+        CHECK(seen.first_mistranslated.source_port == 3000);
+        CHECK(seen.first_mistranslated.sequence == 9);
+        CHECK(seen.mistranslated_frames[static_cast<std::size_t>(frame::TranslationFault::address_or_port)] == 1);
+        seen.note(frame::TranslationFault::address_or_port, frame.data(), world.version, 5);
+        CHECK(seen.first_mistranslated.sequence == 9);  // the first that came
         // To another server than the one that the initiator addressed.
         auto astray = nat.out(world.sent(Direction::forward, ConnectionUse::each_once, 9));
         const auto server =

@@ -350,7 +350,7 @@ TEST_CASE("a line is refused before it is read if it is too long or too deep, an
     const auto nested = [](std::size_t deep, const char* begin, const char* end) {
         std::string line = R"({"id":1,"request":"about","x":)";
         for (std::size_t i = 1; i < deep; ++i) line += begin;
-        line += "1";
+        line += '1';
         for (std::size_t i = 1; i < deep; ++i) line += end;
         return line + "}";
     };

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,7 +31,10 @@ struct LyingPort {
     bool is_exact = true;
     mutable std::vector<tally::PortCounters> readings;
 
+    std::function<void()> on_reading = [] {};
+
     [[nodiscard]] tally::PortCounters counters() const {
+        on_reading();
         auto reading = readings.front();
         readings.erase(readings.begin());
         return reading;
@@ -134,6 +138,17 @@ TEST_CASE("what a port counted and no receiver saw is known to the frame") {
     const auto after =
         run::count_after(port, before, [] { return std::uint64_t{59'999'003}; }, std::chrono::milliseconds{5});
     CHECK(tally::change_of(before, after).unseen_frames == 1000);
+}
+
+TEST_CASE("a frame that comes while the counts before a trial are read is no loss inside the tester") {
+    std::uint64_t taken = 3;
+    // A question of the DUT comes and is taken as soon as the port's counters have been read, and one before that.
+    const LyingPort port{.readings = {{.received_frames = 7}, {.received_frames = 1008}},
+                         .on_reading = [&] { ++taken; }};
+    const auto before = run::count_before(port, [&] { return taken; });
+    ++taken;
+    const auto after = run::count_after(port, before, [&] { return taken + 998; }, std::chrono::milliseconds{5});
+    CHECK(tally::change_of(before, after).unseen_frames == 0);
 }
 
 TEST_CASE("a port whose count is not exact is not held against its receivers") {

@@ -65,7 +65,8 @@ TEST_CASE("an IPv4 frame of 64 octets looks like RFC 2544 C.2.6.4") {
               hex(std::span{f}.subspan(40, 2)) +
               "e5e401"
               "0102"
-              "05"
+              "1c"  // the stream, 5, with the check of the time
+
               "030405060708"
               "0a0b0c0d0e0f");
     CHECK(checksums_hold(f, IpVersion::v4));
@@ -85,7 +86,8 @@ TEST_CASE("an IPv6 frame of 84 octets has room for the same 18 octets") {
     CHECK(hex(std::span{f}.subspan(62)) ==
           "e5e401"
           "0009"
-          "81"
+          "82"  // the stream, 1, with the check of the time, 3, and the direction
+
           "000000000002"
           "000000000003");
     CHECK(checksums_hold(f, IpVersion::v6));
@@ -177,10 +179,10 @@ TEST_CASE("a burst of a plan with networks holds the same frames as one by one")
 }
 
 TEST_CASE("a UDP sum that folds to 0xFFFF is sent as 0xFFFF, not as 0") {
-    // Among 2^17 send times about two give that sum.
+    // Among 2^18 frames about four have that sum.
     int found = 0;
-    for (std::uint64_t ticks = 0; ticks < 1U << 17U; ++ticks) {
-        const auto f = frame_of(tests::gateway_v6(1), 84, {}, 0, ticks);
+    for (std::uint64_t k = 0; k < 1U << 18U; ++k) {
+        const auto f = frame_of(tests::gateway_v6(1), 84, {}, k, 7);
         REQUIRE((f[60] != std::byte{0} || f[61] != std::byte{0}));
         if (f[60] == std::byte{0xFF} && f[61] == std::byte{0xFF}) {
             ++found;

@@ -71,7 +71,7 @@ void throw_at_receiver(std::size_t count) {
     Rig<V> rig{{.frames = 4096, .buffers = 8192}};
     rig.run_until(rig.options.start + 4200 * us);
     REQUIRE(rig.got().received_frames == 4096);  // once for real, and what was sent is the seed of what follows
-    Rig<V> target{{.frames = 1'000'000}};
+    Rig<V> target{{.frames = 1'000'000, .is_known = false}};
     std::vector<MemoryPort::Frame> seeds;
     target.left.connect(target.left);  // what it sends does not reach the receiver by itself
     target.run_until(target.options.start + 2000 * us);

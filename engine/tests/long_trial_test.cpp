@@ -268,7 +268,8 @@ MemoryPort::Frame with_number(MemoryPort::Frame f, std::uint64_t number) {
 /// A long trial in which every tenth frame comes once more, with another number.
 template <IpVersion V>
 tally::ReceiverTally received_with(const std::function<std::uint64_t(std::uint64_t)>& number, bool is_looked_after) {
-    Rig<V> rig{{.frames = long_frames, .held = held}};
+    // A number that was made up goes with the addresses of another: that is told first, where it is known.
+    Rig<V> rig{{.frames = long_frames, .held = held, .is_known = false}};
     rig.left.on_the_wire = [&](MemoryPort::Frame& f) {
         if (const auto k = number_of(f); k % 10 == 0) rig.right.inject(with_number<V>(f, number(k)));
         return 1U;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "port/extended_counters.hpp"
+#include "results.hpp"
 #include "tally/port_change.hpp"
 #include "tally/verdict.hpp"
 
@@ -20,7 +21,8 @@ using plan::Direction;
 using tally::PortCounters;
 using tally::TrialResult;
 using tally::Verdict;
-using Codes = std::vector<std::string>;
+using tests::Codes;
+using tests::codes_of;
 
 namespace {
 
@@ -65,29 +67,12 @@ struct Seen {
 
 /// Ports whose count is exact, and that did not begin at 0.
 TrialResult clean() {
-    TrialResult r;
-    r.trial = 1;
-    r.intended_fps = 1e5;
-    r.intended_duration_s = 10;
-    for (const auto direction : {Direction::forward, Direction::reverse}) {
-        r.directions.push_back({.direction = direction,
-                                .intended_frames = frames,
-                                .offered_frames = frames,
-                                .offered_fps = 1e5,
-                                .received_frames = frames,
-                                .ring_frames = 2048});
-    }
+    auto r = tests::lossless(frames);
     for (auto& port : r.ports) {
         port.before = {.received_frames = 7, .transmitted_frames = 9, .seen_frames = 5};
         port.after = {.received_frames = 7 + frames, .transmitted_frames = 9 + frames, .seen_frames = 5 + frames};
     }
     return r;
-}
-
-Codes codes_of(const TrialResult& r) {
-    Codes codes;
-    for (const auto& reason : r.reasons) codes.push_back(reason.code);
-    return codes;
 }
 
 struct Case {

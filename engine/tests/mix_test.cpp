@@ -113,9 +113,11 @@ struct MixRig {
         left.give_back(all.data(), n);
         std::vector<frame::TestFrameExpectation> of_class;
         for (const auto& c : mixed.mix.classes()) {
-            of_class.emplace_back(
-                frame::traffic_of(mixed.plan(first, c.plan), Direction::forward, c.frame_size).arrives, right_mac,
-                dut_mac);
+            const auto& plan = mixed.plan(first, c.plan);
+            auto arrives = frame::traffic_of(plan, Direction::forward, c.frame_size).arrives;
+            arrives.first_of_pattern =
+                frame::first_of_pattern(arrives.version, frame::pattern_of(first.version(), mixed.mix.has_two_plans()));
+            of_class.emplace_back(arrives, right_mac, dut_mac).know(plan::FlowDraw{plan, Direction::forward, 1}, 1);
         }
         expectation = std::make_unique<frame::MixExpectation>(mixed.mix, of_class);
         receiver.arm({.trial = trial,

@@ -64,7 +64,7 @@ TEST_CASE("each frame is in the slice of its number, and the slices are equal") 
             ++expected.at(k * SliceDelays::slices / frames);
         }
         for (std::size_t i = 0; i < SliceDelays::slices; ++i) {
-            const auto got = delays.all().at(i).frames;
+            const auto got = delays.all()[i].frames;
             CHECK((got >= expected.at(i) ? got - expected.at(i) : expected.at(i) - got) <= 1);
         }
     }

@@ -197,6 +197,7 @@ TEST_CASE("what no router makes of a test frame is not received, even with right
     struct Case {
         const char* what;
         Change change;
+        std::uint64_t tally::ReceiverTally::* count = &tally::ReceiverTally::corrupted_frames;
     };
     const std::vector<Case> cases{
         {"a foreign MAC", put(0, frame::big(std::uint32_t{0x02ffffff}))},
@@ -207,29 +208,40 @@ TEST_CASE("what no router makes of a test frame is not received, even with right
         {"time to live 0", put(L::ip + 8, std::byte{0})},
         {"more time to live than was sent", put(L::ip + 8, std::byte{64})},
         {"TCP", put(L::ip + 9, std::byte{6})},
-        {"another source", put(L::source, frame::big(std::uint32_t{0x0a000001}))},
-        {"another destination", put(L::destination, frame::big(std::uint32_t{0x0a000001}))},
-        {"source and destination of the other direction", put(L::source, frame::big(std::uint32_t{0xc6130005}))},
-        {"a source port below the range", put(L::udp, frame::big(std::uint16_t{1023}))},
-        {"a destination port above the range", put(L::udp + 2, frame::big(std::uint16_t{49152}))},
+        {"another source", put(L::source, frame::big(std::uint32_t{0x0a000001})),
+         &tally::ReceiverTally::wrong_address_frames},
+        {"another destination", put(L::destination, frame::big(std::uint32_t{0x0a000001})),
+         &tally::ReceiverTally::wrong_address_frames},
+        {"source and destination of the other direction", put(L::source, frame::big(std::uint32_t{0xc6130005})),
+         &tally::ReceiverTally::wrong_address_frames},
+        {"a source port below the range", put(L::udp, frame::big(std::uint16_t{1023})),
+         &tally::ReceiverTally::wrong_port_frames},
+        {"a destination port above the range", put(L::udp + 2, frame::big(std::uint16_t{49152})),
+         &tally::ReceiverTally::wrong_port_frames},
         {"a UDP length of its own", put(L::udp_length, frame::big(std::uint16_t{8}))},
     };
     for (const auto& c : cases) {
         CAPTURE(c.what);
         const auto got = received_with<IpVersion::v4>(c.change);
         CHECK(got.received_frames == 0);
-        CHECK(got.corrupted_frames == 100);
+        CHECK(got.*c.count == 100);
     }
     CHECK(received_with<IpVersion::v4>([](MemoryPort::Frame&) {}).received_frames == 100);
-    CHECK(received_with<IpVersion::v4>(put(L::ip + 6, frame::big(std::uint16_t{0x4000}))).received_frames ==
-          100);                                                                                   // don't fragment
-    CHECK(received_with<IpVersion::v4>(put(L::ip + 1, std::byte{0xB8})).received_frames == 100);  // a traffic class
-    CHECK(received_with<IpVersion::v4>(put(L::ip + 8, std::byte{1})).received_frames == 100);     // nine hops
+    CHECK(received_with<IpVersion::v4>(put(L::ip + 6, frame::big(std::uint16_t{0x4000}))).received_frames == 0);
+    const auto marked = received_with<IpVersion::v4>(put(L::ip + 1, std::byte{0xB8}));  // a traffic class
+    CHECK(marked.received_frames == 100);
+    CHECK(marked.remarked_frames == 100);
+    CHECK(received_with<IpVersion::v4>(put(L::ip + 8, std::byte{1})).received_frames == 100);  // nine hops
 }
 
 TEST_CASE("what no router makes of a test frame is not received, even with right checksums: IPv6") {
     using L = frame::Layout<IpVersion::v6>;
-    const std::vector<std::pair<const char*, Change>> cases{
+    struct Case {
+        const char* what;
+        Change change;
+        std::uint64_t tally::ReceiverTally::* count = &tally::ReceiverTally::corrupted_frames;
+    };
+    const std::vector<Case> cases{
         {"a foreign MAC", put(0, frame::big(std::uint32_t{0x02ffffff}))},
         {"version 4", put(L::ip, std::byte{0x40})},
         {"another payload length", put(L::ip + 4, frame::big(std::uint16_t{28}))},
@@ -237,19 +249,23 @@ TEST_CASE("what no router makes of a test frame is not received, even with right
         {"a fragment header", put(L::ip + 6, std::byte{44})},
         {"hop limit 0", put(L::ip + 7, std::byte{0})},
         {"a larger hop limit than was sent", put(L::ip + 7, std::byte{64})},
-        {"another source", put(L::source, frame::big(std::uint32_t{0x20010db8}))},
-        {"another destination", put(L::destination, frame::big(std::uint32_t{0x20010db8}))},
+        {"another source", put(L::source, frame::big(std::uint32_t{0x20010db8})),
+         &tally::ReceiverTally::wrong_address_frames},
+        {"another destination", put(L::destination, frame::big(std::uint32_t{0x20010db8})),
+         &tally::ReceiverTally::wrong_address_frames},
         {"a UDP length of its own", put(L::udp_length, frame::big(std::uint16_t{8}))},
     };
-    for (const auto& [what, change] : cases) {
+    for (const auto& [what, change, count] : cases) {
         CAPTURE(what);
         const auto got = received_with<IpVersion::v6>(change);
         CHECK(got.received_frames == 0);
-        CHECK(got.corrupted_frames == 100);
+        CHECK(got.*count == 100);
     }
     CHECK(received_with<IpVersion::v6>([](MemoryPort::Frame&) {}).received_frames == 100);
     CHECK(received_with<IpVersion::v6>(put(L::ip + 7, std::byte{1})).received_frames == 100);
-    CHECK(received_with<IpVersion::v6>(put(L::ip + 1, std::byte{0x0F})).received_frames == 100);  // flow label
+    const auto marked = received_with<IpVersion::v6>(put(L::ip + 1, std::byte{0x0F}));  // flow label
+    CHECK(marked.received_frames == 100);
+    CHECK(marked.remarked_frames == 100);
 }
 
 }  // namespace receiver_test

@@ -46,6 +46,7 @@ struct Options {
     Ticks ring_lasts = 50 * us;
     std::size_t buffers = 2048;
     std::uint64_t held = tally::SequenceMap::most_held;  // by the map
+    bool is_known = true;                                // what each frame must be
 };
 
 /// Where the counter of a CPU may stand when something begins, besides the usual: this much before one of its upper
@@ -103,6 +104,7 @@ class Rig {
                        .ring_lasts = o.ring_lasts,
                        .burst_lasts = run::receive_burst * us,
                        .schedule = whole};
+        if (o.is_known) expectation->frames.know(plan::FlowDraw{plan, Direction::forward, 1}, o.streams);
         receiver.arm(*expectation, map, *tally, clock.now());
     }
     /// The port of the receiver has other queues, or not.
@@ -184,7 +186,7 @@ inline MemoryPort::Frame frame_of(std::string_view digits) {
 /// Counts of damage; everything not named must be 0.
 struct Damage {
     std::uint64_t duplicated = 0, reordered = 0, late = 0, corrupted = 0, wrong_length = 0, foreign = 0, stale = 0,
-                  wrong_time = 0, neighbor = 0;
+                  wrong_time = 0, neighbor = 0, wrong_address = 0, wrong_port = 0, wrong_payload = 0;
     friend bool operator==(const Damage&, const Damage&) = default;
 };
 inline Damage damage_of(const tally::ReceiverTally& t) {
@@ -196,7 +198,10 @@ inline Damage damage_of(const tally::ReceiverTally& t) {
             .foreign = t.foreign_frames,
             .stale = t.stale_frames,
             .wrong_time = t.wrong_time_frames,
-            .neighbor = t.neighbor_frames};
+            .neighbor = t.neighbor_frames,
+            .wrong_address = t.wrong_address_frames,
+            .wrong_port = t.wrong_port_frames,
+            .wrong_payload = t.wrong_payload_frames};
 }
 
 }  // namespace evenhand::tests

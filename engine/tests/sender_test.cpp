@@ -170,7 +170,7 @@ TEST_CASE("a burst leaves when it is due, and between bursts nothing does (R2544
     for (const std::uint64_t streams : {1U, 3U}) {
         CAPTURE(streams);
         constexpr std::uint64_t frames = 320;
-        Rig4 rig{{.frames = frames}};
+        Rig4 rig{{.frames = frames, .streams = streams}};
         rig.senders.clear();
         const auto whole = pace::Schedule::bursts(start, second, rate_fps, 64, 1e-3);
         for (std::uint64_t s = 0; s < streams; ++s) {

@@ -309,6 +309,34 @@ TEST_CASE("a bucket holds its value and is narrower than 1 percent of it, up to 
     }
 }
 
+TEST_CASE("a group of buckets is one value, or at most 0.8 percent wide, and loses nothing") {
+    // Two neighbours are told apart unless they are closer than that; so nothing wider than that can be a group.
+    for (unsigned octave = 0; octave < 47; ++octave) {
+        for (const std::uint64_t part : {0U, 1U, 333U, 511U}) {
+            const std::uint64_t value = (std::uint64_t{1} << octave) + ((std::uint64_t{1} << octave) * part) / 512;
+            const auto width = value < 1024 ? 0 : value * 8 / 1000;
+            CAPTURE(value);
+            const auto h = histogram_of({value, value, value + width + 1});
+            std::vector<std::pair<std::uint64_t, std::uint64_t>> groups;
+            h->for_each_group([&](std::uint64_t lower, std::uint64_t count) { groups.emplace_back(lower, count); });
+            REQUIRE(groups.size() == 2);
+            CHECK(groups[0].first <= value);
+            CHECK(groups[0].second == 2);
+            CHECK(groups[1].first > value);
+            CHECK(groups[1].first <= value + width + 1);
+            CHECK(groups[1].second == 1);
+        }
+    }
+    const auto close = histogram_of({4096, 4097, 4127});  // one bucket has four values, eight of them are a group
+    std::uint64_t groups = 0;
+    close->for_each_group([&](std::uint64_t lower, std::uint64_t count) {
+        ++groups;
+        CHECK(lower == 4096);
+        CHECK(count == 3);
+    });
+    CHECK(groups == 1);
+}
+
 TEST_CASE("percentiles are the smallest value that enough of the sample does not exceed") {
     SUBCASE("of 1 .. 1000") {
         Numbers values(1000);

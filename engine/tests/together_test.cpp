@@ -14,6 +14,7 @@
 #include "contract/reply.hpp"
 #include "contract/request.hpp"
 #include "fault.hpp"
+#include "results.hpp"
 #include "tally/together.hpp"
 #include "tally/verdict.hpp"
 
@@ -25,7 +26,8 @@ using tally::TogetherRequest;
 using tally::TrialPart;
 using tally::Verdict;
 using Json = nlohmann::json;
-using Codes = std::vector<std::string>;
+using tests::Codes;
+using tests::codes_of;
 
 namespace {
 
@@ -33,34 +35,17 @@ constexpr std::uint64_t frames_each = 500'000;
 
 /// What tester `number` of `testers` counted in a trial that lost nothing.
 TrialPart part(std::uint64_t number, std::uint64_t testers = 2) {
-    TrialPart p;
+    TrialPart p{.result = tests::lossless_part(frames_each, number, testers), .before = {}, .after = {}};
     auto& r = p.result;
-    r.tester = std::string(1, static_cast<char>('a' + number));
-    r.trial = 7;
-    r.started_at = "2026-11-25T12:00:00Z";
-    r.frame_size = 64;
-    r.intended_fps = 1e5 * static_cast<double>(testers);
-    r.intended_duration_s = 5;
-    r.ticks_per_second = 2e9;
-    r.share = tally::Share{.first = number, .streams = 1, .stride = testers};
-    r.start =
-        tally::StartTime{.intended_unix_ns = 1'000'000'000'000'000'000, .actual_unix_ns = 1'000'000'000'000'000'000};
     r.host.tester.push_back({.cpu = static_cast<unsigned>(number)});
     r.phases.push_back({.name = "sending", .start_s = 1, .seconds = 5});
-    for (const auto direction : {Direction::forward, Direction::reverse}) {
-        auto& d = r.directions.emplace_back(tally::DirectionResult{.direction = direction,
-                                                                   .intended_frames = frames_each,
-                                                                   .offered_frames = frames_each,
-                                                                   .offered_fps = 1e5,
-                                                                   .received_frames = frames_each,
-                                                                   .ring_frames = 2048});
+    for (auto& d : r.directions) {
         for (std::uint64_t i = 1; i <= 100; ++i) d.latency.record(2000 * i);
         for (std::size_t s = 0; s < tally::SliceDelays::slices; ++s)
             d.delay_by_slice.add(s,
                                  {.frames = frames_each / 50, .sum = 2000 * frames_each / 50, .min = 10, .max = 9000});
         d.lost_by_tenth.assign(50, 0);
     }
-    for (auto& port : r.ports) port.after.transmitted_frames = port.after.received_frames = frames_each;
     return p;
 }
 
@@ -76,12 +61,6 @@ void lose(tally::DirectionResult& d, std::uint64_t lost, std::uint64_t first) {
     d.lost_by_tenth[3] += lost;
 }
 
-Codes codes_of(const tally::TrialResult& r) {
-    Codes codes;
-    for (const auto& reason : r.reasons) codes.push_back(reason.code);
-    return codes;
-}
-
 std::optional<Fault> fault_of(TogetherRequest r) {
     try {
         (void)tally::judge_together(std::move(r));
@@ -91,21 +70,9 @@ std::optional<Fault> fault_of(TogetherRequest r) {
     }
 }
 
-/// As a client does: each tester's reply, as it came, in one request; what the engine answers.
+/// What the engine answers to a client that sends it each tester's reply, as it came.
 Json over_the_contract(const TogetherRequest& r) {
-    Json line{{"id", 1}, {"request", "judge"}, {"results", Json::array()}};
-    for (const auto& p : r.parts) {
-        const auto clock = [](const tally::ComparedClock& c) {
-            return Json{{"offset_us", c.offset_us}, {"uncertainty_us", c.uncertainty_us}};
-        };
-        auto judged = p.result;
-        tally::judge(judged);
-        line["results"].push_back({{"engine", p.result.tester},
-                                   {"result", Json::parse(contract::write_trial(9, judged))},
-                                   {"clock", {{"before", clock(p.before)}, {"after", clock(p.after)}}}});
-    }
-    for (const auto& lost : r.lost) line["results"].push_back({{"engine", lost.tester}, {"lost", lost.what}});
-    const auto read = contract::read_request(line.dump());
+    const auto read = contract::read_request(tests::judge_line(r).dump());
     return Json::parse(contract::write_judge(2, tally::judge_together(std::get<TogetherRequest>(read.body))));
 }
 

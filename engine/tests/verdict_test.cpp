@@ -10,53 +10,28 @@
 #include <string>
 #include <vector>
 
+#include "results.hpp"
 #include "tally/verdict.hpp"
 
 namespace verdict_test {
 
 using namespace evenhand;
-using plan::Direction;
 using tally::TrialResult;
 using tally::Verdict;
-using Codes = std::vector<std::string>;
+using tests::Codes;
+using tests::codes_of;
 
 namespace {
 
 constexpr std::uint64_t frames = 1'000'000;
 
 /// A trial in both directions that loses nothing.
-TrialResult clean() {
-    TrialResult r;
-    r.trial = 1;
-    r.intended_fps = 1e5;
-    r.intended_duration_s = 10;
-    for (const auto direction : {Direction::forward, Direction::reverse}) {
-        r.directions.push_back({.direction = direction,
-                                .intended_frames = frames,
-                                .offered_frames = frames,
-                                .offered_fps = 1e5,
-                                .received_frames = frames,
-                                .ring_frames = 2048});
-    }
-    for (auto& port : r.ports) port.after.transmitted_frames = port.after.received_frames = frames;
-    return r;
-}
-
-Codes codes_of(const TrialResult& r) {
-    Codes codes;
-    for (const auto& reason : r.reasons) codes.push_back(reason.code);
-    return codes;
-}
+TrialResult clean() { return tests::lossless(frames); }
 
 auto& forward(TrialResult& r) { return r.directions[0]; }
 auto& reverse(TrialResult& r) { return r.directions[1]; }
 auto& left(TrialResult& r) { return r.ports[0]; }
 auto& right(TrialResult& r) { return r.ports[1]; }
-
-/// The DUT's CPU was away; how many frames came meanwhile is for the case to say.
-void take_cpu(TrialResult& r) {
-    r.host.dut = {.ring_frames = 256, .cpus = {{.cpu = 0, .stolen_us = 1e5, .absences = 1, .longest_us = 1e5}}};
-}
 
 /// Dropped by the right port, as only an extended statistic says.
 void hide_drops(TrialResult& r, std::uint64_t drops) {
@@ -88,6 +63,17 @@ void make_burst(TrialResult& r, double longer_us) {
     }
 }
 
+/// Of the 10 s so much is clean, and so many frames of the forward direction were lost in it.
+void judge_clean(TrialResult& r, double clean_s, std::uint64_t lost) {
+    r.clean.emplace();
+    r.clean->wanted_s = r.clean->sent_s = 10;
+    r.clean->most_s = 20;
+    r.clean->clean_s = clean_s;
+    r.clean->left_out = {{.from_s = 1, .until_s = 1.01, .kinds = {true}}};
+    for (auto& d : r.directions) d.clean = {.frames = frames - 1000, .lost_frames = 0};
+    forward(r).clean->lost_frames = lost;
+}
+
 struct Case {
     const char* name;
     std::function<void(TrialResult&)> change;
@@ -114,8 +100,27 @@ const std::vector<Case> cases{
     {"a surplus in one direction hides no loss in the other",
      [](auto& r) { lose(forward(r), 1); reverse(r).received_frames = frames + 1; }, Verdict::fail, {"loss"}},
     {"late and damaged frames do not count as received",
-     [](auto& r) { lose(reverse(r), 2); reverse(r).late_frames = reverse(r).corrupted_frames = 1; },
-      Verdict::fail, {"loss"}},
+     [](auto& r) {
+         lose(reverse(r), 2); reverse(r).late_frames = reverse(r).corrupted_frames = reverse(r).corrupted_by[5] = 1;
+     },
+      Verdict::fail, {"loss", "corrupted"}},
+    {"frames that are not what was sent are lost, and each way is named",
+     [](auto& r) {
+         lose(forward(r), 10);
+         forward(r).wrong_address_frames = 1; forward(r).wrong_port_frames = 2;
+         forward(r).wrong_payload_frames = 3; forward(r).wrong_length_frames = 4;
+     },
+      Verdict::fail, {"loss", "wrong_address", "wrong_port", "wrong_payload", "wrong_length"}},
+    {"a router may set traffic class and flow label",
+     [](auto& r) { forward(r).remarked_frames = frames; }, Verdict::pass, {}},
+    {"a user may forbid it",
+     [](auto& r) { r.limits.remarked_tolerance = 0; forward(r).remarked_frames = 1; }, Verdict::fail, {"remarked"}},
+    {"frames that come back to the port that sent them instead of to the other one are lost",
+     [](auto& r) { lose(forward(r), frames); reverse(r).returned_frames = frames; },
+      Verdict::fail, {"loss", "returned"}},
+    {"copies that come to the port that sent them are copies",
+     [](auto& r) { reverse(r).returned_frames = 10'001; }, Verdict::invalid, {"mirrored"}},
+    {"a few of them are none too many", [](auto& r) { reverse(r).returned_frames = 10'000; }, Verdict::pass, {}},
     {"duplicates and disorder alone are no loss",
      [](auto& r) { forward(r).duplicated_frames = forward(r).reordered_frames = 99; }, Verdict::pass, {}},
     // R2544-39
@@ -255,6 +260,14 @@ const std::vector<Case> cases{
     {"clocks that may be apart by less than is known",
      [](auto& r) { r.clock_offsets = {{.cpu = 1}, {.cpu = 3, .offset_us = 25, .uncertainty_us = 20}}; },
       Verdict::pass, {}},
+    {"clocks that are surely apart, beside one that is further ahead but less surely",
+     [](auto& r) { r.clock_offsets = {{.cpu = 1}, {.cpu = 2, .offset_us = 20, .uncertainty_us = 15},
+                                      {.cpu = 3, .offset_us = 12}}; },
+      Verdict::invalid, {"clock_difference"}},
+    {"clocks that are surely apart, beside one that is further behind but less surely",
+     [](auto& r) { r.clock_offsets = {{.cpu = 1}, {.cpu = 2, .offset_us = -20, .uncertainty_us = 15},
+                                      {.cpu = 3, .offset_us = -12}}; },
+      Verdict::invalid, {"clock_difference"}},
     {"counters that could not be read before",
      [](auto& r) { left(r).before.is_read = false; }, Verdict::invalid, {"counters"}},
     {"answers that were dropped may explain any loss of that side",
@@ -293,18 +306,42 @@ const std::vector<Case> cases{
     {"a poll gap does not explain the loss",
      [](auto& r) { forward(r).gap_frames = 100; lose(forward(r), 101); }, Verdict::fail, {"loss"}},
     {"a poll gap without a loss", [](auto& r) { forward(r).gap_frames = 100; }, Verdict::pass, {}},
+    // clean time
+    {"what was lost outside of clean time is not judged",
+     [](auto& r) { judge_clean(r, 10, 0); lose(forward(r), 5000); }, Verdict::pass, {}},
+    {"what was lost in clean time is",
+     [](auto& r) { judge_clean(r, 10, 3); lose(forward(r), 5000); }, Verdict::fail, {"loss"}},
+    {"frames that left late are left out of clean time",
+     [](auto& r) { judge_clean(r, 10, 0); forward(r).overdue_frames = frames; forward(r).max_overdue_us = 1e7;
+         forward(r).offered_fps *= 0.98; }, Verdict::pass, {}},
+    {"late frames, gaps and absences explain nothing in clean time",
+     [](auto& r) { judge_clean(r, 10, 3); lose(forward(r), 500); tests::take_dut_cpu(r); forward(r).away_frames = 500;
+         forward(r).gap_frames = 500; forward(r).overdue_frames = 500; }, Verdict::fail, {"loss"}},
+    {"frames that a port missed were lost outside of clean time, if as many were",
+     [](auto& r) { judge_clean(r, 10, 3); lose(forward(r), 500); right(r).after.missed_frames = 497; },
+      Verdict::fail, {"loss"}},
+    {"frames that a port missed beyond these may be those of clean time",
+     [](auto& r) { judge_clean(r, 10, 3); lose(forward(r), 500); right(r).after.missed_frames = 500; },
+      Verdict::invalid, {"receive_missed", "loss"}},
+    {"too little clean time: the whole trial is judged as ever",
+     [](auto& r) { judge_clean(r, 8, 0); lose(forward(r), 5000); forward(r).overdue_frames = 5000; },
+      Verdict::invalid, {"overdue_may_explain_loss", "clean_time", "loss"}},
+    {"too little clean time, and nothing spoiled it",
+     [](auto& r) { judge_clean(r, 8, 0); lose(forward(r), 5000); }, Verdict::fail, {"loss"}},
+    {"a link that was down is no lapse",
+     [](auto& r) { judge_clean(r, 10, 0); left(r).after.link_up = false; }, Verdict::invalid, {"link"}},
     // the host that DUT and tester share
     {"the host took the DUT's CPU and that explains the loss",
-     [](auto& r) { take_cpu(r); forward(r).away_frames = 5; lose(forward(r), 5); },
+     [](auto& r) { tests::take_dut_cpu(r); forward(r).away_frames = 5; lose(forward(r), 5); },
       Verdict::invalid, {"host_took_cpu", "loss"}},
     {"the host took the DUT's CPU and that does not explain the loss",
-     [](auto& r) { take_cpu(r); forward(r).away_frames = 5; lose(forward(r), 6); }, Verdict::fail, {"loss"}},
+     [](auto& r) { tests::take_dut_cpu(r); forward(r).away_frames = 5; lose(forward(r), 6); }, Verdict::fail, {"loss"}},
     {"the host took the DUT's CPU and nothing was lost",
-     [](auto& r) { take_cpu(r); forward(r).away_frames = 500'000; }, Verdict::pass, {}},
+     [](auto& r) { tests::take_dut_cpu(r); forward(r).away_frames = 500'000; }, Verdict::pass, {}},
     {"the host took the DUT's CPU, but all is lost",
-     [](auto& r) { take_cpu(r); forward(r).away_frames = 500'000; lose(forward(r), frames); }, Verdict::fail, {"loss"}},
+     [](auto& r) { tests::take_dut_cpu(r); forward(r).away_frames = 500'000; lose(forward(r), frames); }, Verdict::fail, {"loss"}},
     {"the host took the DUT's CPU for less than its ring lasts",
-     [](auto& r) { take_cpu(r); lose(forward(r), 1); }, Verdict::fail, {"loss"}},
+     [](auto& r) { tests::take_dut_cpu(r); lose(forward(r), 1); }, Verdict::fail, {"loss"}},
     {"lapses are added up",
      [](auto& r) {
          right(r).after.missed_frames = 1;

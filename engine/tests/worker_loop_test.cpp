@@ -31,8 +31,8 @@ struct Bench {
         const auto n = left.reserve(0, all.data(), 2048);
         for (auto* const f : all) frame::write_pattern(IpVersion::v4, std::span{f->octets}.first(1514));
         left.give_back(all.data(), n);
-        queues.add_receiver(left, 0, left_responder, {});
-        queues.add_receiver(right, 0, right_responder, {});
+        queues.add_receiver(left, 0, left_responder, {}, icmp_errors);
+        queues.add_receiver(right, 0, right_responder, {}, icmp_errors);
         queues.add_outlet(left, left_responder, {});
         queues.add_outlet(right, right_responder, {});
     }
@@ -73,6 +73,7 @@ struct Bench {
     MemoryPort right{2048};
     neighbor::Responder left_responder{left_mac, plan.left.gateway.value(), plan.left.dut_address};
     neighbor::Responder right_responder{right_mac, plan.right.gateway.value(), plan.right.dut_address};
+    tally::IcmpErrors icmp_errors{{}};
     run::WorkerQueues<MemoryPort> queues;
     tally::SequenceMap map{frames, false};
     run::WorkerTrial worker_trial;
@@ -93,6 +94,8 @@ TEST_CASE("one call runs a worker's whole trial: everything is sent, received an
     CHECK(bench.got().received_frames == frames);
     CHECK(damage_of(bench.got()) == Damage{});
     CHECK(bench.so_far().sent_frames == frames);
+    CHECK(bench.so_far().sent_until == frames);
+    CHECK(bench.worker_trial.so_far[1].sent_until == ~std::uint64_t{0});  // it sends nothing in the other direction
     CHECK(bench.so_far().received_frames == frames);
     CHECK(bench.so_far().timed_frames == frames);
 }

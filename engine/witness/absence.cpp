@@ -4,16 +4,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "units.hpp"
+
 namespace evenhand::witness {
 
 double WaitLedger::look(const std::vector<ThreadTimes>& now) {
-    constexpr double s_per_ns = 1e-9;
-    const auto ran_s = [&](std::size_t i) { return static_cast<double>(now[i].ran_ns - before_[i].ran_ns) * s_per_ns; };
+    const auto ran_s = [&](std::size_t i) {
+        return static_cast<double>(now[i].ran_ns - before_[i].ran_ns) / ns_per_second;
+    };
     double all_ran_s = 0;
     for (std::size_t i = 0; i < now.size(); ++i) all_ran_s += ran_s(i);
     double longest_s = 0;
     for (std::size_t i = 0; i < now.size(); ++i) {
-        const double waited_s = static_cast<double>(now[i].waited_ns - before_[i].waited_ns) * s_per_ns;
+        const double waited_s = static_cast<double>(now[i].waited_ns - before_[i].waited_ns) / ns_per_second;
         others_ran_s_[i] += all_ran_s - ran_s(i);
         if (ran_s(i) == 0 && waited_s == 0) continue;  // it sleeps, or waits still
         longest_s = std::max(longest_s, waited_s - others_ran_s_[i]);

@@ -17,11 +17,11 @@
 #include <utility>
 
 #include "fault.hpp"
+#include "units.hpp"
 
 namespace evenhand::witness {
 namespace {
 
-constexpr double ns_per_second = 1e9;
 constexpr double period_s = 1e-3;
 constexpr long period_ns = 1'000'000;
 /// Shorter ones happen all the time: interrupts, and the way into and out of the kernel.
@@ -32,11 +32,11 @@ constexpr int sleeps_between_looks = 8;
 std::int64_t now_ns() {
     timespec t{};
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+    return std::int64_t{t.tv_sec} * whole_ns_per_second + t.tv_nsec;
 }
 
 void sleep_until(std::int64_t at_ns) {
-    const timespec at{.tv_sec = at_ns / 1'000'000'000, .tv_nsec = at_ns % 1'000'000'000};
+    const timespec at{.tv_sec = at_ns / whole_ns_per_second, .tv_nsec = at_ns % whole_ns_per_second};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) == EINTR) {}
 }
 
@@ -134,6 +134,13 @@ void CpuWatch::begin() {
     changed_.notify_all();
 }
 
+std::vector<Absence> CpuWatch::so_far() const {
+    const std::lock_guard held{lock_};
+    auto all = stolen_;
+    all.insert(all.end(), waited_.begin(), waited_.end());
+    return all;
+}
+
 CpuRecord CpuWatch::end(double ticks_per_second) {
     std::unique_lock held{lock_};
     end_duty(held);
@@ -222,6 +229,7 @@ void CpuWatch::look(double late_s) {
     const auto seen = [now = pace::TickClock::now()](double at_least_s) {
         return Absence{.end = now, .longest_s = at_least_s + period_s, .at_least_s = at_least_s};
     };
+    const std::lock_guard held{lock_};
     if (stolen_s > least_absence_s) stolen_.push_back(seen(stolen_s));
     if (waited_s > least_absence_s) waited_.push_back(seen(waited_s));
 }

@@ -55,6 +55,9 @@ class CpuWatch {
 
     /// Forgets what was seen before, also if that had no end.
     void begin();
+    /// What has been seen since begin(), some milliseconds ago or earlier. In no order; what was seen twice is there
+    /// twice.
+    [[nodiscard]] std::vector<Absence> so_far() const;
     /// Waits until all is known until now: some milliseconds.
     [[nodiscard]] CpuRecord end(double ticks_per_second);
 
@@ -76,10 +79,10 @@ class CpuWatch {
     double stolen_before_s_ = 0;
     std::vector<ThreadTimes> times_;
     WaitLedger ledger_{{}};
+    // Shared, under the lock.
     std::vector<Absence> stolen_;
     std::vector<Absence> waited_;
-    // Shared, under the lock.
-    std::mutex lock_;
+    mutable std::mutex lock_;
     std::condition_variable changed_;
     bool is_on_duty_ = false;
     bool quits_ = false;

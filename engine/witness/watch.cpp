@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "pace/clock.hpp"
+#include "units.hpp"
 #include "witness/cpu_watch.hpp"
 
 namespace evenhand::witness {
@@ -13,7 +14,6 @@ namespace evenhand::witness {
 WatchResult watch(const std::vector<unsigned>& cpus, double seconds, const std::function<bool()>& goes_on) {
     using Steady = std::chrono::steady_clock;
     constexpr auto interval = std::chrono::milliseconds{20};
-    constexpr double per_million = 1e6;
     std::vector<std::unique_ptr<CpuWatch>> watches;
     watches.reserve(cpus.size());
     for (const auto cpu : cpus) watches.push_back(std::make_unique<CpuWatch>(cpu, std::vector<int>{}));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m evenhand`: the same as the command `evenhand`."""
 
-from evenhand.cli.main import run
+from evenhand_command import run
 
 run()

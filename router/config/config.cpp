@@ -10,12 +10,14 @@
 #include <limits>
 #include <utility>
 
+#include "config/delays.hpp"
 #include "config/networks.hpp"
 #include "config/translations.hpp"
 #include "contract/reader.hpp"
 #include "fault.hpp"
 #include "frame/vlan.hpp"
 #include "port/device_string.hpp"
+#include "units.hpp"
 
 namespace evenhand::router {
 namespace {
@@ -162,19 +164,6 @@ DefectOptions read_defects(ObjectReader r) {
     return defects;
 }
 
-StallConfig read_stall(ObjectReader r) {
-    constexpr double longest_ms = 10e3;
-    StallConfig stall;
-    stall.every_ms = r.number("every_ms", 0, longest_ms, true);
-    stall.for_ms = r.number("for_ms", 0, longest_ms, true);
-    if (stall.for_ms >= stall.every_ms)
-        r.refuse("for_ms", fmt::format("a stall of {} ms every {} ms", stall.for_ms, stall.every_ms),
-                 "Make it shorter, or rarer.");
-    stall.queue_frames = r.whole("queue_frames", 0, 16384);
-    r.finish();
-    return stall;
-}
-
 void read_host(ObjectReader r, port::HostOptions& host) {
     if (r.has("memory_mb")) host.memory_mb = static_cast<unsigned>(r.whole("memory_mb", 64, 1U << 20U));
     if (r.has("hugepages")) host.hugepages = r.boolean("hugepages");
@@ -268,16 +257,7 @@ RouterConfig read_config(std::string_view text) {
         config.nat = read_nat(r.object("nat"));
     }
     if (r.has("defects")) config.defects = read_defects(r.object("defects"));
-    constexpr double longest_us = 10e6;
-    if (r.has("extra_delay_us")) config.extra_delay_us = r.number("extra_delay_us", 0, longest_us);
-    if (r.has("longer_delay")) {
-        auto longer = r.object("longer_delay");
-        config.longer_delay = {.every = longer.whole("every", 1, std::numeric_limits<std::uint32_t>::max()),
-                               .us = longer.number("us", 0, longest_us)};
-        longer.finish();
-    }
-    if (r.has("stall")) config.stall = read_stall(r.object("stall"));
-    if (r.has("late_after_us")) config.late_after_us = r.number("late_after_us", 0, longest_us, true);
+    read_delays(r, config);
     if (r.has("largest_frame_size"))
         config.largest_frame_size =
             r.whole("largest_frame_size", frame::largest_usual_frame_size, frame::largest_frame_size);
@@ -313,7 +293,9 @@ std::string ready_line(const RouterConfig& config, const std::vector<plan::MacAd
 
 std::string counters_line(std::string_view event, const RouterCounters& counters, std::size_t ports,
                           const CountersContext& context) {
-    const auto to_us = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * 1e6 / context.ticks_per_second; };
+    const auto to_us = [&](std::uint64_t ticks) {
+        return static_cast<double>(ticks) * us_per_second / context.ticks_per_second;
+    };
     const auto side = [&](std::size_t i) {
         const InterfaceCounters& c = counters.forward.interfaces[i];
         return Json{{"received_frames", c.received_frames},

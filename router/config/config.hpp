@@ -72,6 +72,7 @@ struct RouterConfig {
     DefectOptions defects;
     double extra_delay_us = 0;
     LongerDelayConfig longer_delay;
+    std::optional<double> delayed_load_fps;  // the highest in each direction that the delays have room for
     StallConfig stall;
     double late_after_us = 100;
     std::size_t largest_frame_size = frame::largest_usual_frame_size;  // octets with FCS that its ports take

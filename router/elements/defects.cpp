@@ -4,18 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "split_mix.hpp"
+
 namespace evenhand::router {
-namespace {
-
-/// SplitMix64 (Steele, Lea, Flood 2014): a generator of one word is all that a few gaps need.
-std::uint64_t next_word(std::uint64_t& state) noexcept {
-    std::uint64_t z = (state += 0x9E3779B97F4A7C15U);
-    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31U);
-}
-
-}  // namespace
 
 Defects::Defects(DefectOptions options) {
     for (std::size_t i = 0; i < defect_kinds; ++i) {
@@ -32,7 +23,7 @@ Defects::Defects(DefectOptions options) {
 std::uint64_t Defects::Kind::draw_gap() noexcept {
     if (ratio >= 1) return 0;
     constexpr double to_unit = 0x1p-53;
-    const double u = (static_cast<double>(next_word(state) >> 11U) + 0.5) * to_unit;  // in (0, 1)
+    const double u = (static_cast<double>(next_split_mix(state) >> 11U) + 0.5) * to_unit;  // in (0, 1)
     return static_cast<std::uint64_t>(std::log(u) / std::log1p(-ratio));
 }
 

@@ -82,6 +82,15 @@ class Elements {
         return state.serve(arrival, wait, is_dear ? dear_service_ : service_);
     }
 
+    /// When the frame that was admitted last may leave, if it will have been `served` by the model and was found at
+    /// `found`. When it really came is not known; but an element works on it for its time, and on those of before
+    /// first.
+    [[nodiscard]] Ticks leave_at(std::size_t element, Ticks served, Ticks found, bool is_dear) noexcept {
+        const Ticks service = ((is_dear ? dear_service_ : service_) + one - 1) / one;
+        Ticks& leaves_at = states_[element].leaves_at;
+        return leaves_at = std::max({leaves_at, served, found + service});
+    }
+
     /// The longest time from arrival to departure, in ticks.
     [[nodiscard]] Ticks longest_stay() const noexcept {
         return (queue_frames_ + 2) * std::max(service_, dear_service_) / one + 1;
@@ -102,6 +111,7 @@ class Elements {
         Ticks free_at = 0;       // the first tick at which it is free
         Ticks free_earlier = 0;  // by so many 1/256 ticks
         Ticks longest_wait = 0;  // in 1/256 ticks
+        Ticks leaves_at = 0;     // the frame that was admitted last
         ElementCounters counters;
 
         /// In 1/256 ticks. As a difference, which is never longer than a full queue takes: a time in 1/256 ticks does

@@ -46,10 +46,12 @@ class Departures {
         if (burst.size == burst_size) flush(out);
     }
 
-    void flush_all(Ticks now) noexcept {
+    /// `may_leave`: forwarded frames.
+    void flush_all(Ticks now, bool may_leave) noexcept {
         for (unsigned out = 0; out < ports_.size(); ++out) {
             // Nothing came that it could have been exchanged with.
-            if (exchanged_[out] != nullptr && now - exchanged_at_[out] > hold_at_most_) release_exchanged(out, false);
+            if (may_leave && exchanged_[out] != nullptr && now - exchanged_at_[out] > hold_at_most_)
+                release_exchanged(out, false);
             if (bursts_[out].size != 0) flush(out);
         }
     }

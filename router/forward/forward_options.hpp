@@ -30,7 +30,7 @@ struct ForwardOptions {
     StallOptions stalls;
     Ticks late_after = 0;                // a frame that leaves later than this after its time is late
     std::size_t waiting_frames = 65536;  // that can wait for their departure
-    Ticks horizon = 0;                   // no frame waits longer
+    Ticks horizon = 0;                   // no frame waits longer, a stall that it meets included
     Ticks ticks_per_second = 1;
 };
 

@@ -4,10 +4,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,7 +13,7 @@
 #include "elements/calendar.hpp"
 #include "elements/elements.hpp"
 #include "elements/spread.hpp"
-#include "forward/arrival_times.hpp"
+#include "forward/arrivals.hpp"
 #include "forward/counters.hpp"
 #include "forward/departures.hpp"
 #include "forward/forward_options.hpp"
@@ -33,7 +31,8 @@ namespace evenhand::router {
 
 /// One worker's router between the two ports of each pair, whose elements work for all pairs. Its model is in the time
 /// at which frames came (arrival_times.hpp), not in that at which they were looked at: a busy host delays frames, but
-/// does not fill queues that would not have been full. What is found late may leave late; that is counted.
+/// does not fill queues that would not have been full. What is found late may leave late, which is counted. Nothing
+/// leaves early: when a frame came is an estimate, so each delay also begins no sooner than the look that found it.
 template <class Port>
 class Forwarder {
    public:
@@ -53,31 +52,27 @@ class Forwarder {
           translates_{translator_ || nat_},
           options_{options},
           departures_{ports, std::move(defects), options.ticks_per_second / 100, counters_},
-          calendar_{options.waiting_frames, options.horizon, 0},
+          calendar_{options.waiting_frames, options.horizon + options.stalls.length, 0},  // which does not turn then
           start_{start},
-          times_{options.ticks_per_second, model_.has_value() || options.stalls.every != 0} {}
+          arrivals_{ports, options.ticks_per_second, model_.has_value() || options.stalls.every != 0, counters_} {}
 
-    /// Never waits. `clock` never goes back, but may pass 2^64.
-    void turn(Ticks clock) noexcept {
-        const Ticks now = clock - start_;
-        now_ = now;
-        const unsigned most = times_.most(now);
-        FramesByPort came{};
-        std::size_t all = 0;
-        for (unsigned in = 0; in < ports_.size(); ++in) all += came[in] = take(in, most);
-        if (all != 0) {
-            counters_.model.longest_gap = std::max(counters_.model.longest_gap, now - times_.last_look());
-            last_arrival_ = now;
+    /// Never waits. What `clock()` returns never goes back, but may pass 2^64.
+    template <class Clock>
+    void turn(Clock&& clock) noexcept {
+        now_ = arrivals_.look([&] { return clock() - start_; });
+        const bool may_leave = !stalls_.is_in(now_);
+        if (arrivals_.has_frames()) {
+            if (may_leave) calendar_.advance(now_, leave_);  // these leave before what has come
+            arrivals_.hand_over([&](Frame* frame, unsigned in, Ticks arrival) { receive(frame, in, arrival); });
         }
-        process(came, all, times_.look(came, most, now));
-        calendar_.advance(now, leave_);
-        if (static_cast<std::int64_t>(now - next_timers_) >= 0) run_timers(now);
-        departures_.flush_all(now);
+        if (may_leave) calendar_.advance(now_, leave_);
+        if (static_cast<std::int64_t>(now_ - next_timers_) >= 0) run_timers(now_);
+        departures_.flush_all(now_, may_leave);
     }
 
     /// Nothing has come for `at_least` ticks, and nothing waits to leave.
     [[nodiscard]] bool is_idle(Ticks at_least) const noexcept {
-        return times_.last_look() - last_arrival_ > at_least && calendar_.waiting() == 0;
+        return arrivals_.is_idle(at_least) && calendar_.waiting() == 0;
     }
 
     [[nodiscard]] const ForwardCounters& counters() const noexcept { return counters_; }
@@ -88,45 +83,13 @@ class Forwarder {
     std::size_t flush() noexcept { return nat_ ? nat_->flush() : 0; }
 
    private:
-    static constexpr unsigned receive_burst = 64;
     static_assert(most_interfaces / 2 <= ConnectionTable::most_pairs);
 
     struct Waiting {
         Frame* frame = nullptr;
+        Ticks due = 0;  // by the model: when it should have left, had it been found as it came
         std::uint8_t out = 0;
     };
-
-    std::size_t take(unsigned in, unsigned most) noexcept {
-        std::size_t n = 0;
-        while (n < most) {
-            const unsigned got = ports_[in]->receive(0, arrivals_[in].data() + n, receive_burst);
-            n += got;
-            if (got < receive_burst) break;
-        }
-        counters_.interfaces[in].received_frames += n;
-        return n;
-    }
-
-    /// All ports' frames in the order of their arrival.
-    void process(const FramesByPort& came, std::size_t all, const ArrivalSpan& span) noexcept {
-        constexpr Ticks never = std::numeric_limits<Ticks>::max();
-        std::array<double, most_interfaces> spacing{};
-        std::array<Ticks, most_interfaces> at{};  // the next frame's
-        std::array<std::size_t, most_interfaces> next{};
-        for (unsigned in = 0; in < ports_.size(); ++in) {
-            spacing[in] = span.spacing(came[in]);
-            at[in] = came[in] == 0 ? never : span.arrival(0, spacing[in]);
-        }
-        for (; all != 0; --all) {
-            unsigned in = 0;
-            for (unsigned other = 1; other < ports_.size(); ++other) {
-                if (at[other] < at[in]) in = other;
-            }
-            calendar_.pass(at[in], leave_);
-            receive(arrivals_[in][next[in]], in, at[in]);
-            at[in] = ++next[in] == came[in] ? never : span.arrival(next[in], spacing[in]);
-        }
-    }
 
     [[nodiscard]] static std::uint8_t number_of_pair(unsigned port) noexcept {
         return static_cast<std::uint8_t>(port / 2);
@@ -237,27 +200,32 @@ class Forwarder {
     /// To its element, and from there to its departure.
     void admit(Frame* frame, unsigned in, const Packet& packet, unsigned out, const plan::MacAddress& mac,
                Ticks arrival, const NatCrossing* crossing) noexcept {
-        Ticks departure = arrival;
+        Ticks due = arrival;
+        Ticks departure = now_;
         if (model_) {
             const std::size_t element = model_->spread.element(packet.version, packet.source, packet.ports);
+            const bool is_dear = crossing != nullptr && crossing->makes_entry();
             const std::optional<Ticks> served =
-                nat_ ? model_->elements.admit(element, arrival, crossing != nullptr && crossing->makes_entry())
-                     : model_->elements.admit(element, arrival);
+                nat_ ? model_->elements.admit(element, arrival, is_dear) : model_->elements.admit(element, arrival);
             if (!served) {
                 drop(frame, in, counters_.interfaces[in].element_dropped_frames);
                 return;
             }
-            departure = *served;
+            due = *served;
+            departure = model_->elements.leave_at(element, due, now_, is_dear);
         }
         if (translates_ && !translate(frame, in, packet, arrival, crossing)) return;
         write_macs(Port::octets(frame), mac, interface_of(out).mac);
-        if (!stalls_.outlast(in, arrival, departure)) {
+        const bool is_longer = options_.longer_every != 0 && (admitted_ + 1) % options_.longer_every == 0;
+        const Ticks delay = options_.extra_delay + (is_longer ? options_.longer_delay : 0);
+        departure += delay;
+        if (!stalls_.outlast(in, departure)) {
             drop(frame, in, counters_.interfaces[in].stalled_frames);
             return;
         }
-        departure += options_.extra_delay;
-        if (options_.longer_every != 0 && ++admitted_ % options_.longer_every == 0) departure += options_.longer_delay;
-        if (!calendar_.add({.frame = frame, .out = static_cast<std::uint8_t>(out)}, departure))
+        ++admitted_;
+        if (!calendar_.add({.frame = frame, .due = stalls_.end_of(due + delay), .out = static_cast<std::uint8_t>(out)},
+                           departure))
             drop(frame, in, counters_.model.overflow_frames);
     }
 
@@ -350,10 +318,10 @@ class Forwarder {
 
     struct Leave {
         Forwarder* self;
-        void operator()(const Waiting& waiting, Ticks departure) const noexcept {
+        void operator()(const Waiting& waiting, Ticks /*departure*/) const noexcept {
             ModelCounters& model = self->counters_.model;
             ++model.departed_frames;
-            if (const auto late = static_cast<std::int64_t>(self->now_ - departure);
+            if (const auto late = static_cast<std::int64_t>(self->now_ - waiting.due);
                 late > static_cast<std::int64_t>(self->options_.late_after)) {
                 ++model.late_frames;
                 model.longest_late = std::max(model.longest_late, static_cast<Ticks>(late));
@@ -374,13 +342,11 @@ class Forwarder {
     Calendar<Waiting> calendar_;
     Leave leave_{this};
     Ticks start_;  // by the clock; all other times are since then
-    ArrivalTimes times_;
-    Stalls stalls_{options_.stalls};
-    Ticks last_arrival_ = 0;
+    Arrivals<Port> arrivals_;
+    Stalls stalls_{options_.stalls, options_.horizon};
     Ticks now_ = 0;
     Ticks next_timers_ = 0;
     std::uint64_t admitted_ = 0;
-    std::vector<std::array<Frame*, ArrivalTimes::most_after_absence>> arrivals_{ports_.size()};  // by port
 };
 
 }  // namespace evenhand::router

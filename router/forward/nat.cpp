@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "frame/layout.hpp"
+#include "split_mix.hpp"
 #include "tables/interface.hpp"
 
 namespace evenhand::router {
@@ -17,15 +18,8 @@ using plan::IpAddress;
 constexpr std::size_t most_recent = std::size_t{1} << 16U;     // peers
 constexpr std::size_t most_exhausted = std::size_t{1} << 12U;  // pool addresses, each with a peer
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
-constexpr std::uint64_t mix(std::uint64_t z) noexcept {
-    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31U);
-}
-
 std::uint64_t hash_of(const AddressWords& address, std::uint64_t more) noexcept {
-    return mix(mix(mix(more) ^ address.first) ^ address.second);
+    return split_mix(split_mix(split_mix(more) ^ address.first) ^ address.second);
 }
 
 /// The port of a peer, and the network that it is in.
@@ -230,7 +224,7 @@ std::optional<Nat::Outside> Nat::other_with_peer(const InsideTuple& inside, Tick
 std::optional<std::uint16_t> Nat::free_port(std::uint16_t number, const InsideTuple& inside, Ticks now) noexcept {
     const std::uint64_t key = options_.reuse_ports
                                   ? hash_of(inside.peer, std::uint64_t{number} << 32U | peer_key(inside))
-                                  : mix(std::uint64_t{inside.pair} << 16U | number);
+                                  : split_mix(std::uint64_t{inside.pair} << 16U | number);
     Exhausted& exhausted = exhausted_[key % most_exhausted];
     if (exhausted.key == key && exhausted.removals == table_.removals()) return std::nullopt;
     const std::uint32_t ports = options_.last_port - options_.first_port + 1U;

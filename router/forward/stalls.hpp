@@ -2,9 +2,9 @@
 // Forward: regular spans in which nothing leaves, as in a device whose output halts now and then.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "elements/calendar.hpp"
 #include "tables/interface.hpp"
@@ -14,35 +14,47 @@ namespace evenhand::router {
 struct StallOptions {
     Ticks every = 0;               // 0: never; at the end of each such span nothing leaves for `length`
     Ticks length = 0;              // less than `every`
-    std::size_t queue_frames = 0;  // of each port that wait for the end of a stall; more are lost
+    std::size_t queue_frames = 0;  // that came to each port and wait for the end of a stall; more are lost
 };
 
-/// Which frames wait for the end of a stall.
+/// Which frames wait for the end of a stall: those that would leave in it, whenever they came.
 class Stalls {
    public:
-    explicit Stalls(const StallOptions& options) noexcept : options_{options} {}
+    /// No frame waits longer than `horizon`.
+    Stalls(const StallOptions& options, Ticks horizon) : options_{options} {
+        if (options_.every == 0) return;
+        for (auto& of_port : queues_) of_port.resize(static_cast<std::size_t>(horizon / options_.every + 2));
+    }
 
-    /// A frame that comes in a stall leaves when it ends: `departure` is put off to then. False: too many wait already,
-    /// and the frame is lost. `port`: that it came to.
-    [[nodiscard]] bool outlast(unsigned port, Ticks arrival, Ticks& departure) noexcept {
-        if (options_.every == 0) return true;
-        const Ticks number = arrival / options_.every;
-        const Ticks end = (number + 1) * options_.every;
-        if (end - arrival > options_.length) return true;
-        if (number_[port] != number) {
-            number_[port] = number;
-            waiting_[port] = 0;
-        }
-        if (waiting_[port] == options_.queue_frames) return false;
-        ++waiting_[port];
-        departure = std::max(departure, end);
+    /// `at`, or the end of the stall that it lies in.
+    [[nodiscard]] Ticks end_of(Ticks at) const noexcept {
+        if (options_.every == 0) return at;
+        const Ticks end = (at / options_.every + 1) * options_.every;
+        return end - at > options_.length ? at : end;
+    }
+    [[nodiscard]] bool is_in(Ticks at) const noexcept { return end_of(at) != at; }
+
+    /// A frame that would leave in a stall leaves when it ends: `departure` is put off to then. False: too many wait
+    /// for that already, and the frame is lost. `port`: that it came to.
+    [[nodiscard]] bool outlast(unsigned port, Ticks& departure) noexcept {
+        const Ticks end = end_of(departure);
+        if (end == departure) return true;
+        Queue& queue = queues_[port][static_cast<std::size_t>(end / options_.every) % queues_[port].size()];
+        if (queue.end != end) queue = {.end = end, .frames = 0};
+        if (queue.frames == options_.queue_frames) return false;
+        ++queue.frames;
+        departure = end;
         return true;
     }
 
    private:
+    struct Queue {
+        Ticks end = 0;  // of the stall that it waits for
+        std::size_t frames = 0;
+    };
+
     StallOptions options_;
-    std::array<Ticks, most_interfaces> number_{};  // by port: the stall that waiting_ is of
-    std::array<std::size_t, most_interfaces> waiting_{};
+    std::array<std::vector<Queue>, most_interfaces> queues_;  // by port: of the stalls that frames may wait for now
 };
 
 }  // namespace evenhand::router

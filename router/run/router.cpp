@@ -7,34 +7,27 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
 #include <future>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "config/delays.hpp"
 #include "fault.hpp"
 #include "pace/clock.hpp"
 #include "port/bursts.hpp"
+#include "units.hpp"
 
 namespace evenhand::router {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t largest_ring = 16384;  // what one look at a port may bring
-constexpr std::size_t least_waiting = 16384;
-
-/// Frames that can wait for their departure: full queues, and what is under way through the extra delay.
-std::size_t waiting_frames(const RouterConfig& config) {
-    if (!config.model) return least_waiting + 2 * config.stall.queue_frames;
-    const auto& elements = config.model->elements;
-    const double delayed = static_cast<double>(elements.count) * elements.rate_fps * config.extra_delay_us * 1e-6;
-    return std::max(least_waiting,
-                    elements.count * (elements.queue_frames + 2) + static_cast<std::size_t>(delayed) + largest_ring) +
-           2 * config.stall.queue_frames;
-}
-
 /// Megabytes for frame buffers and tables.
-unsigned memory_mb(const RouterConfig& config, std::size_t waiting) {
+std::uint64_t memory_mb(const RouterConfig& config, const Room& room) {
     const std::size_t ports = config.ports.size();
     constexpr std::size_t around = 512;  // headroom, and what DPDK keeps of each buffer
     constexpr std::size_t page = 4096;
@@ -43,12 +36,35 @@ unsigned memory_mb(const RouterConfig& config, std::size_t waiting) {
         config.host.hugepages ? needed : (needed + page - 1) / page * page;  // a buffer begins a page of its own
     const std::size_t other_mb = 64 + 96 * ports;  // librte_lpm alone takes 64 for each family of a pair
     const std::size_t buffers =
-        ports * (waiting + 2 * largest_ring);  // besides those that wait: arrivals, and frames of our own
-    return std::max(config.host.memory_mb, static_cast<unsigned>(other_mb + (buffers * buffer_octets >> 20U)));
+        ports * (room.of_port + 2 * largest_ring);  // besides those that wait: arrivals, and frames of our own
+    return other_mb + (buffers * buffer_octets >> 20U);
+}
+
+/// What this host can still give; nothing if it does not say.
+std::optional<std::uint64_t> available_mb() {
+    std::ifstream file{"/proc/meminfo"};
+    for (std::string line; std::getline(file, line);) {
+        constexpr std::string_view key = "MemAvailable:";
+        if (line.starts_with(key)) return std::strtoull(line.c_str() + key.size(), nullptr, 10) >> 10U;
+    }
+    return std::nullopt;
+}
+
+/// A router that cannot hold what it has to delay would lose it.
+void refuse_too_long_delays(const RouterConfig& config, std::uint64_t needed_mb) {
+    const auto host_mb = available_mb();
+    if (!host_mb || config.host.hugepages || needed_mb <= *host_mb) return;
+    const bool is_delayed = config.extra_delay_us != 0 || config.longer_delay.us != 0;
+    throw Fault{
+        FaultCode::no_memory,
+        fmt::format("the frames that wait in the router need {} MB, and this host has {} MB left", needed_mb, *host_mb),
+        is_delayed ? "delayed_load_fps" : "elements.queue_frames",
+        is_delayed ? "State the highest load per direction that the delay must hold, or use a shorter delay."
+                   : "Use shorter queues, or fewer elements."};
 }
 
 Ticks to_ticks(double us, double ticks_per_second) {
-    return static_cast<Ticks>(std::llround(us * 1e-6 * ticks_per_second));
+    return static_cast<Ticks>(std::llround(us / us_per_second * ticks_per_second));
 }
 
 unsigned interface_towards(std::span<const Interface> interfaces, const plan::IpAddress& neighbor) {
@@ -64,18 +80,17 @@ unsigned interface_towards(std::span<const Interface> interfaces, const plan::Ip
 Router::Router(const RouterConfig& config)
     : context_{.ticks_per_second = pace::calibrate_ticks_per_second(), .late_after_us = config.late_after_us},
       flush_us_per_entry_{config.nat ? std::optional{config.nat->flush_us_per_entry} : std::nullopt} {
-    const std::size_t waiting = waiting_frames(config);
-    open_ports(config, waiting);
+    const Room room = room_of(config);
+    open_ports(config, room);
     for (std::size_t number = 0; number < ports_.size() / 2; ++number) pairs_.push_back(make_pair(config, number));
 
     ForwardOptions options;
     options.ticks_per_second = static_cast<Ticks>(std::llround(context_.ticks_per_second));
     options.extra_delay = to_ticks(config.extra_delay_us, context_.ticks_per_second);
     options.late_after = to_ticks(config.late_after_us, context_.ticks_per_second);
-    options.waiting_frames = waiting;
+    options.waiting_frames = room.in_total;
     options.longer_every = config.longer_delay.every;
     options.longer_delay = to_ticks(config.longer_delay.us, context_.ticks_per_second);
-    constexpr double us_per_ms = 1e3;
     options.stalls.every = to_ticks(config.stall.every_ms * us_per_ms, context_.ticks_per_second);
     options.stalls.length = to_ticks(config.stall.for_ms * us_per_ms, context_.ticks_per_second);
     options.stalls.queue_frames = config.stall.queue_frames;
@@ -88,6 +103,12 @@ Router::Router(const RouterConfig& config)
         const std::size_t most_neighbors = pairs_.size() * std::max<std::size_t>(config.neighbors.limit, 1);
         const double dearest = config.neighbor_cost.factor(most_neighbors);
         options.horizon += static_cast<Ticks>(static_cast<double>(model->elements.longest_stay()) * dearest);
+    }
+    constexpr Ticks most_stalls = 65536;  // that frames may wait for at once
+    if (options.stalls.every != 0 && options.horizon / options.stalls.every > most_stalls) {
+        throw Fault{FaultCode::bad_request,
+                    fmt::format("a frame may wait in the router for more than {} stalls", most_stalls),
+                    "stall.every_ms", "Make the stalls rarer, or the delays and queues shorter."};
     }
     std::vector<port::TaggedPort*> ports;
     ports.reserve(ports_.size());
@@ -134,9 +155,11 @@ Router::~Router() {
     if (thread_.joinable()) thread_.join();
 }
 
-void Router::open_ports(const RouterConfig& config, std::size_t waiting_frames) {
+void Router::open_ports(const RouterConfig& config, const Room& room) {
     port::HostOptions host = config.host;
-    host.memory_mb = memory_mb(config, waiting_frames);
+    const std::uint64_t needed_mb = memory_mb(config, room);
+    refuse_too_long_delays(config, needed_mb);
+    host.memory_mb = std::max(host.memory_mb, static_cast<unsigned>(needed_mb));
     std::vector<std::string> pci;
     for (const auto& port : config.ports) {
         if (port::is_pci_device(port.device)) pci.push_back(port.device);
@@ -152,7 +175,8 @@ void Router::open_ports(const RouterConfig& config, std::size_t waiting_frames) 
                               .largest_receive_octets =
                                   static_cast<unsigned>(config.largest_frame_size - frame::fcs_octets + tags.octets()),
                               .tag_octets = static_cast<unsigned>(tags.octets()),
-                              .extra_receive_buffers = static_cast<unsigned>(waiting_frames)},
+                              .extra_receive_buffers = static_cast<unsigned>(room.of_port),
+                              .sends_received_buffers = true},
             [](std::span<std::byte>) {});
         ports_.push_back(std::make_unique<port::TaggedPort>(std::move(port), tags));
         macs_.push_back(config.ports[i].mac.value_or(ports_[i]->port().mac()));
@@ -192,9 +216,9 @@ void Router::work() {
         if (forwarder_->is_idle(idle_after)) {
             // Nobody tests: leave the CPU to others.
             std::this_thread::sleep_for(50us);
-            forwarder_->turn(pace::TickClock::now());
+            forwarder_->turn(pace::TickClock::now);
         } else {
-            for (int i = 0; i < turns; ++i) forwarder_->turn(pace::TickClock::now());
+            for (int i = 0; i < turns; ++i) forwarder_->turn(pace::TickClock::now);
         }
         const Wish wish = wish_.load(std::memory_order_acquire);
         if (wish == Wish::none) continue;

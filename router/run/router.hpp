@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "config/delays.hpp"
 #include "forward/forwarder.hpp"
 #include "port/tagged_port.hpp"
 
@@ -42,6 +43,18 @@ class Router {
    private:
     enum class Wish : std::uint8_t { none, counters, flush };
 
+    /// Left and right of each pair. Each may hold frames of another one's pool, so all devices are closed before the
+    /// first pool goes.
+    class Ports : public std::vector<std::unique_ptr<port::TaggedPort>> {
+       public:
+        Ports() = default;
+        Ports(const Ports&) = delete;
+        Ports& operator=(const Ports&) = delete;
+        ~Ports() {
+            for (const auto& port : *this) port->port().close_device();
+        }
+    };
+
     /// The tables of two interfaces.
     struct Pair {
         std::array<Interface, 2> interfaces;
@@ -50,14 +63,14 @@ class Router {
         std::unique_ptr<LocalAnswerer> local;
     };
 
-    void open_ports(const RouterConfig& config, std::size_t waiting_frames);
+    void open_ports(const RouterConfig& config, const Room& room);
     [[nodiscard]] std::unique_ptr<Pair> make_pair(const RouterConfig& config, std::size_t number) const;
     void work();
     void copy_counters();
     void wait_for(Wish wish);
 
     CountersContext context_;
-    std::vector<std::unique_ptr<port::TaggedPort>> ports_;  // left and right of each pair
+    Ports ports_;
     std::vector<plan::MacAddress> macs_;
     std::vector<std::unique_ptr<Pair>> pairs_;
     std::unique_ptr<Forwarder<port::TaggedPort>> forwarder_;

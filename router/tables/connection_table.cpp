@@ -4,17 +4,19 @@
 #include <algorithm>
 #include <bit>
 
+#include "split_mix.hpp"
+
 namespace evenhand::router {
 namespace {
 
-/// A word more in a hash; multiplied by an odd number without a pattern in its bits, that of SplitMix64.
+/// A word more in a hash: half of SplitMix64's steps are enough, as the other half comes at the end.
 constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
-    hash = (hash ^ word) * 0xBF58476D1CE4E5B9U;
+    hash = (hash ^ word) * first_mix_multiplier;
     return hash ^ (hash >> 31U);
 }
 
 constexpr std::uint32_t low_half(std::uint64_t hash) noexcept {
-    return static_cast<std::uint32_t>((hash * 0x94D049BB133111EBU) >> 32U);
+    return static_cast<std::uint32_t>((hash * second_mix_multiplier) >> 32U);
 }
 
 std::uint32_t hash_of(const InsideTuple& tuple) noexcept {
@@ -62,7 +64,7 @@ std::uint32_t ConnectionTable::outside_hash(const OutsideTuple& tuple) const noe
 }
 
 template <class Is>
-ConnectionTable::Entry ConnectionTable::find_living(const ConnectionIndex& index, std::uint32_t hash, Is&& is,
+ConnectionTable::Entry ConnectionTable::find_living(const Index& index, std::uint32_t hash, Is&& is,
                                                     Ticks now) noexcept {
     for (;;) {
         const Entry entry = index.find(hash, is);

@@ -9,7 +9,7 @@
 
 #include "pace/clock.hpp"
 #include "plan/address.hpp"
-#include "tables/connection_index.hpp"
+#include "tables/entry_index.hpp"
 
 namespace evenhand::router {
 
@@ -104,8 +104,10 @@ struct ConnectionTableOptions {
 /// freed when it is looked for, or by reclaim(), which looks at each entry about once in a timeout.
 class ConnectionTable {
    public:
-    using Entry = ConnectionIndex::Entry;
-    static constexpr Entry none = ConnectionIndex::none;
+    /// A table may have millions of connections.
+    using Index = EntryIndex<2, 3>;
+    using Entry = Index::Entry;
+    static constexpr Entry none = Index::none;
     static constexpr unsigned most_pairs = 4;  // as a Connection has room for
 
     explicit ConnectionTable(const ConnectionTableOptions& options);
@@ -140,7 +142,7 @@ class ConnectionTable {
     static constexpr Ticks spans = 1024;  // of time; a timeout has 256 to 512 of them
 
     template <class Is>
-    [[nodiscard]] Entry find_living(const ConnectionIndex& index, std::uint32_t hash, Is&& is, Ticks now) noexcept;
+    [[nodiscard]] Entry find_living(const Index& index, std::uint32_t hash, Is&& is, Ticks now) noexcept;
     [[nodiscard]] std::uint32_t outside_hash(const OutsideTuple& tuple) const noexcept;
     [[nodiscard]] bool is_over(const Connection& connection, Ticks now) const noexcept {
         return timeout_ != 0 &&
@@ -172,8 +174,8 @@ class ConnectionTable {
     unsigned span_shift_;  // a span has 2^span_shift_ ticks
     std::vector<Connection> entries_;
     std::vector<EntryLinks> heads_;  // by age, then one for each span
-    ConnectionIndex inside_;
-    ConnectionIndex outside_;
+    Index inside_;
+    Index outside_;
     Entry free_ = none;    // the first of those that were used before
     Entry untouched_ = 0;  // this one and all behind it were never used
     std::size_t size_ = 0;

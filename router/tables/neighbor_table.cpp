@@ -3,11 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <bit>
-
 #include "fault.hpp"
 #include "frame/layout.hpp"
+#include "split_mix.hpp"
 
 namespace evenhand::router {
 namespace {
@@ -42,25 +40,19 @@ NeighborTable::NeighborTable(const Options& options, double ticks_per_second)
     check_count("all_queues_frames", options.all_queues_frames, most);
     check_count("questions_per_turn", options.questions_per_turn, most);
     check_count("expiries_per_turn", options.expiries_per_turn, most);
-    slots_.resize(std::bit_ceil(2 * options.limit));
-    slot_mask_ = static_cast<std::uint32_t>(slots_.size() - 1);
+    index_ = Index{options.limit};
     entries_.reserve(options.limit);
     waiting_.resize(options.all_queues_frames);
     for (std::uint32_t i = 0; i < waiting_.size(); ++i) waiting_[i].next = i + 1 < waiting_.size() ? i + 1 : none;
     free_waiting_ = 0;
 }
 
-// An own table instead of std::unordered_map, which follows two pointers to memory of its own for each neighbour,
-// divides by a prime, and allocates: here a find reads one slot of 8 octets, in most cases, and one entry of a cache
-// line. The whole hash stands in the slot, so strangers are passed over without looking at their entries, and a removal
-// can move the slots behind it.
-
 std::uint32_t NeighborTable::hash(unsigned interface, const IpAddress& address) noexcept {
     const auto* const octets = reinterpret_cast<const std::byte*>(address.octets.data());
     // Multiplied, so that it does not meet the bits in which addresses of two interfaces differ: 198.18.0.9 and
     // 198.19.0.9 must not collide.
     const std::uint64_t place =
-        (std::uint64_t{interface} << 8U | static_cast<std::uint64_t>(address.version)) * 0x9E3779B97F4A7C15U;
+        (std::uint64_t{interface} << 8U | static_cast<std::uint64_t>(address.version)) * golden_multiplier;
     // Both halves of a product of 128 bits: any bit of either word reaches all of the result. The constants are the
     // fractions of sqrt(2) and sqrt(3).
     const std::uint64_t a = frame::load<std::uint64_t>(octets) ^ 0x6A09E667F3BCC909U ^ place;
@@ -68,19 +60,14 @@ std::uint32_t NeighborTable::hash(unsigned interface, const IpAddress& address) 
     __extension__ using Wide = unsigned __int128;
     const Wide product = static_cast<Wide>(a) * b;
     const std::uint64_t mixed =
-        (static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U)) * 0x9E3779B97F4A7C15U;
+        (static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U)) * golden_multiplier;
     return static_cast<std::uint32_t>(mixed >> 32U);
 }
 
 std::uint32_t NeighborTable::look_up(unsigned interface, const IpAddress& address) const noexcept {
-    const std::uint32_t wanted = hash(interface, address);
-    for (std::uint32_t at = wanted & slot_mask_;; at = (at + 1) & slot_mask_) {
-        const Slot slot = slots_[at];
-        if (slot.entry == none) return none;
-        if (slot.hash != wanted) continue;
-        const Entry& entry = entries_[slot.entry];
-        if (entry.interface == interface && entry.address == address) return slot.entry;
-    }
+    return index_.find(hash(interface, address), [&](std::uint32_t index) {
+        return entries_[index].interface == interface && entries_[index].address == address;
+    });
 }
 
 std::uint32_t NeighborTable::create(unsigned interface, const IpAddress& address) noexcept {
@@ -100,31 +87,14 @@ std::uint32_t NeighborTable::create(unsigned interface, const IpAddress& address
     }
     entries_[index].interface = interface;
     entries_[index].address = address;
-    const std::uint32_t own_hash = hash(interface, address);
-    std::uint32_t at = own_hash & slot_mask_;
-    while (slots_[at].entry != none) at = (at + 1) & slot_mask_;
-    slots_[at] = {.hash = own_hash, .entry = index};
+    index_.add(hash(interface, address), index);
     counters_.created.add();
     size_.store(size() + 1, std::memory_order_relaxed);
     return index;
 }
 
-void NeighborTable::remove_slot(std::uint32_t index) noexcept {
-    std::uint32_t hole = hash(entries_[index].interface, entries_[index].address) & slot_mask_;
-    while (slots_[hole].entry != index) hole = (hole + 1) & slot_mask_;
-    // Whoever stands behind the hole and could not have stood there without it moves up, so that no search ends at the
-    // hole too early.
-    for (std::uint32_t at = (hole + 1) & slot_mask_; slots_[at].entry != none; at = (at + 1) & slot_mask_) {
-        const std::uint32_t from_home = (at - (slots_[at].hash & slot_mask_)) & slot_mask_;
-        if (from_home < ((at - hole) & slot_mask_)) continue;
-        slots_[hole] = slots_[at];
-        hole = at;
-    }
-    slots_[hole] = Slot{};
-}
-
 void NeighborTable::remove(std::uint32_t index) noexcept {
-    remove_slot(index);
+    index_.remove(hash(entries_[index].interface, entries_[index].address), index);
     move(index, ListName::free_or_fixed);
     release(entries_[index], lost_);
     entries_[index].next = free_entry_;

@@ -14,6 +14,7 @@
 #include "pace/clock.hpp"
 #include "plan/address.hpp"
 #include "tables/counter.hpp"
+#include "tables/entry_index.hpp"
 
 namespace evenhand::router {
 
@@ -144,7 +145,8 @@ class NeighborTable {
                                                      const plan::IpAddress& neighbor) const noexcept;
 
    private:
-    static constexpr std::uint32_t none = 0xFFFFFFFF;
+    using Index = EntryIndex<1, 2>;
+    static constexpr std::uint32_t none = Index::none;
 
     /// Entries whose time comes in the order they stand here. All entries of a list wait equally long, so appending
     /// keeps it sorted, and no timer is ever searched for: each of these operations costs the same with 2 entries and
@@ -157,7 +159,7 @@ class NeighborTable {
         std::uint32_t tail = none;
     };
 
-    /// One line of the cache, so that find() costs one miss here and one in `slots_`.
+    /// One line of the cache, so that find() costs one miss here and one in `index_`.
     struct alignas(64) Entry {
         plan::IpAddress address;
         NeighborState state = NeighborState::incomplete;
@@ -173,11 +175,6 @@ class NeighborTable {
     };
     static_assert(sizeof(Entry) == 64);
 
-    struct Slot {
-        std::uint32_t hash = 0;
-        std::uint32_t entry = none;
-    };
-
     struct WaitingFrame {
         void* frame = nullptr;
         std::uint32_t next = none;
@@ -189,7 +186,6 @@ class NeighborTable {
     [[nodiscard]] std::uint32_t look_up(unsigned interface, const plan::IpAddress& address) const noexcept;
     [[nodiscard]] std::uint32_t create(unsigned interface, const plan::IpAddress& address) noexcept;
     void remove(std::uint32_t index) noexcept;
-    void remove_slot(std::uint32_t index) noexcept;
 
     [[nodiscard]] List& list(ListName name) noexcept { return lists_[static_cast<std::size_t>(name)]; }
     void move(std::uint32_t index, ListName to) noexcept;
@@ -205,8 +201,7 @@ class NeighborTable {
     Ticks reachable_ticks_;
     Ticks retry_ticks_;
     Ticks stale_ticks_;
-    std::vector<Slot> slots_;  // power of two, at most half full
-    std::uint32_t slot_mask_;
+    Index index_{0};              // by address and interface; the constructor gives it room for `limit`
     std::vector<Entry> entries_;  // `limit` reserved at once: pages that are never used cost nothing
     std::uint32_t free_entry_ = none;
     std::array<List, lists> lists_{};

@@ -58,7 +58,9 @@ class Bench {
         f.length = octets.size();
         inside_[port].inject(f);
     }
-    void turn() { forwarder_->turn(now); }
+    void turn() {
+        forwarder_->turn([this] { return now; });
+    }
     void run(Ticks duration, Ticks step = us) {
         for (const Ticks end = now + duration; static_cast<std::int64_t>(end - now) > 0; now += step) turn();
     }

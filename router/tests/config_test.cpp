@@ -30,7 +30,7 @@ Json good() {
       "neighbors": {"limit": 1000, "free_entries": 500, "growth": 0.2,
                      "static": [{"address": "10.0.0.2", "mac": "02:00:00:00:00:01"}]},
       "defects": {"seed": 3, "loss": {"ratio": 0.01}, "reordering": {"at": [7, 9]}},
-      "extra_delay_us": 25, "longer_delay": {"every": 100, "us": 500},
+      "extra_delay_us": 25, "delayed_load_fps": 4e5, "longer_delay": {"every": 100, "us": 500},
                    "stall": {"every_ms": 1000, "for_ms": 20, "queue_frames": 64}
     })");
 }
@@ -89,6 +89,7 @@ TEST_CASE("a configuration is read as it is written") {
     CHECK(config.defects.ratios[0] == 0.01);
     CHECK(config.defects.at[2] == std::vector<std::uint64_t>{7, 9});
     CHECK(config.extra_delay_us == 25);
+    CHECK(config.delayed_load_fps == 4e5);
     CHECK(config.longer_delay.every == 100);
     CHECK(config.longer_delay.us == 500);
     CHECK(config.stall.every_ms == 1000);
@@ -119,6 +120,7 @@ TEST_CASE("what is wrong in a configuration is named") {
     CHECK(place(with("/defects/loss/ratio", 1.5)) == "defects.loss.ratio");
     CHECK(place(with("/longer_delay/every", 0)) == "longer_delay.every");
     CHECK(place(with("/longer_delay/ms", 1)) == "longer_delay.ms");
+    CHECK(place(with("/delayed_load_fps", 0)) == "delayed_load_fps");
     CHECK(place(with("/stall/for_ms", 1000)) == "stall.for_ms");
     CHECK(place(with("/stall/every_ms", 0)) == "stall.every_ms");
     CHECK(place(with("/defects/losses", Json::object())) == "defects.losses");

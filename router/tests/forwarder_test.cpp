@@ -247,53 +247,6 @@ TEST_CASE(
     CHECK((course((Ticks{1} << 56U) + second) == usual));
 }
 
-TEST_CASE("the extra delay is kept to the turn") {
-    Bench bench{std::nullopt, {}, 250 * us};
-    bench.introduce();
-    bench.send(0, test_frames<IpVersion::v4>(tests::gateway_v4(1), plan::Direction::forward, 1)[0]);
-    bench.turn();
-    bench.run(249 * us);
-    CHECK(bench.take_test_frames(1).empty());
-    bench.run(3 * us);
-    CHECK(bench.take_test_frames(1).size() == 1);
-}
-
-TEST_CASE("every n-th frame takes longer by as much as was said, and no other") {
-    Bench bench{{.extra_delay = 250 * us, .longer_delay = 500 * us, .longer_every = 3}};
-    bench.introduce();
-    for (const auto& f : test_frames<IpVersion::v4>(tests::gateway_v4(1), plan::Direction::forward, 9))
-        bench.send(0, f);
-    bench.turn();
-    bench.run(249 * us);
-    CHECK(bench.take_test_frames(1).empty());
-    bench.run(3 * us);
-    CHECK(bench.take_test_frames(1).size() == 6);
-    bench.run(497 * us);
-    CHECK(bench.take_test_frames(1).empty());
-    bench.run(3 * us);
-    const auto longer = bench.take_test_frames(1);
-    REQUIRE(longer.size() == 3);
-    for (std::size_t i = 0; i < 3; ++i) CHECK(number_of(longer[i]) == 3 * i + 2);
-}
-
-TEST_CASE("in a stall nothing leaves, so many frames as were said wait for its end, and the others are lost") {
-    Bench bench{{.stalls = {.every = second / 10, .length = 20'000 * us, .queue_frames = 5}}};
-    bench.introduce();
-    const auto frames = test_frames<IpVersion::v6>(tests::gateway_v6(1), plan::Direction::forward, 200);
-    std::vector<Ticks> came;  // since the router began, when a frame came out
-    const Ticks began = bench.now;
-    for (std::size_t i = 0; i < 205; ++i) {  // one each millisecond
-        if (i < frames.size()) bench.send(0, frames[i]);
-        for (int j = 0; j < 10; ++j) {
-            bench.run(100 * us);
-            for (std::size_t n = bench.take_test_frames(1).size(); n != 0; --n) came.push_back(bench.now - began);
-        }
-    }
-    CHECK(bench.counters().interfaces[0].stalled_frames == 2 * 15);
-    CHECK(came.size() == 200 - 2 * 15);
-    for (const Ticks at : came) CHECK((at % (second / 10) <= 80'100 * us || at % (second / 10) >= 99'900 * us));
-}
-
 TEST_CASE("one loss, one duplicate, one swap and one corrupted octet among many are just that") {
     constexpr std::size_t count = 4000;
     Bench bench{std::nullopt, {.seed = 1, .ratios = {}, .at = {{{1000}, {2000}, {3000}, {3500}}}}};

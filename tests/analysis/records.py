@@ -6,6 +6,9 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,9 @@ from evenhand.spec.point import HashType, Point
 DOUBLING = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65533)
 BOTH: tuple[Direction, ...] = ("forward", "reverse")
 WHEN = "2026-11-22T08:00:00Z"
+FIRST = datetime(2026, 11, 22, 8, tzinfo=UTC)
+_RECORDS = count()
+"""No two records are one run: each begins a millisecond after the last."""
 
 
 def point(
@@ -106,18 +112,29 @@ def record(
     versions: Mapping[str, str] | None = None,
     host: Mapping[str, Any] | None = None,
 ) -> CampaignRecord:
+    began = (FIRST + timedelta(milliseconds=next(_RECORDS))).isoformat(timespec="milliseconds")
     return CampaignRecord(
         path=Path(f"{name}.evenhand"),
         name=name,
         is_campaign=True,
-        created_at=WHEN,
+        created_at=began.replace("+00:00", "Z"),
         finished_at=WHEN,
         commands=(("evenhand", "run"),),
         versions=versions or {"evenhand": "0.1.0"},
         host=host or {"cpu_model": "some"},
         spec=spec or {},
         testbeds=testbeds or {},
-        points=points,
+        points=tuple(
+            replace(
+                of,
+                repetitions=tuple(
+                    # Whoever says when it was measured is asking about that.
+                    replace(one, started_at=began) if one.started_at == WHEN else one
+                    for one in of.repetitions
+                ),
+            )
+            for of in points
+        ),
     )
 
 

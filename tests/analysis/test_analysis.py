@@ -10,10 +10,10 @@ import pytest
 
 from evenhand.analysis import BiasVerdict, analyse
 from evenhand.analysis.medians import Pool, median_ratio, show_ratio
-from evenhand.analysis.published import FIGURE_7
+from evenhand.analysis.published import FIGURE_7, predicted_shape
 from evenhand.analysis.ranks import lower_p_value
 from evenhand.analysis.ratios import _ratio
-from evenhand.plan import make_plan
+from evenhand.plan import ONE_EACH, SideCounts, make_plan
 from evenhand.predict import DeviceModel, NeighborCost, neighbor_entries, predict
 from evenhand.run.campaign_record import PointRecord, PointState
 from evenhand.spec.point import HashType
@@ -85,6 +85,20 @@ def test_what_differs_in_more_than_the_number_of_addresses_is_another_curve() ->
     assert curves[-1].title == "direct: throughput, 64 octets, type1 (2)"
     assert curves[3].figure.unit == "us"
     assert curves[3].shape is None
+
+
+def test_of_unlike_sides_the_one_with_more_addresses_is_their_number() -> None:
+    """SEED-65: N is that of the larger side, over all of its networks, whichever side it is."""
+    for hosts, networks, count, label in (
+        (SideCounts(4, 16), ONE_EACH, 16, "4 x 16"),
+        (SideCounts(16, 4), ONE_EACH, 16, "16 x 4"),
+        (SideCounts(4, 4), SideCounts(8, 2), 32, "32 x 8"),
+    ):
+        made = point(1, [200.0])
+        unlike = replace(made, point=replace(made.point, hosts=hosts, networks=networks))
+        (found,) = analyse(record(unlike)).curves[0].points
+        assert (found.address_count, found.label) == (count, label)
+        assert not found.is_single_pair
 
 
 def test_degradation_is_positive_where_it_is_worse() -> None:
@@ -552,6 +566,22 @@ def test_a_result_that_is_not_as_predicted_is_told_and_not_tuned() -> None:
     assert comparison.found_rise_end == 2
     assert comparison.predicted_rise_end == 32
     assert "2 x 2 is predicted at" in comparison.sentences[1]
+
+
+def test_a_lower_bound_or_an_open_search_says_nothing_of_the_prediction() -> None:
+    """What one repetition left open, or the tester ended, is part of what was measured: the shape that is
+    predicted beside it stays."""
+    config = router_config(16)
+    points = predicted_series(16, "direct-v4-net16", None)
+    first, *others = points[-1].repetitions
+    kept = replace(first, outcome="tester_limit", result={"is_at_least": True})
+    wide = [replace(each, result={"upper_fps_per_direction": (each.value or 0) * 1.2}) for each in others]
+    some = [*points[:-1], replace(points[-1], repetitions=(kept, *wide))]
+    whole, cut = (analyse(record(*each, testbeds={"lab": {"dut": config}})) for each in (points, some))
+    last = cut.curves[0].measured[-1]
+    assert (last.at_tester_limit, last.at_maximum, last.is_at_least) == (1, 1, False)
+    assert cut.published[0].is_predicted
+    assert predicted_shape(cut.curves[0]) == predicted_shape(whole.curves[0])
 
 
 def test_of_a_black_box_nothing_is_predicted() -> None:

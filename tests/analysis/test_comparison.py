@@ -81,12 +81,12 @@ def test_a_loss_from_or_to_nothing_is_judged_right(
     [
         (point(16, [1e5], plan="direct-v6"), "plan direct-v4-net16 against direct-v6"),
         (point(16, [1e5], frame_size=128), "frame size 64 against 128"),
-        (point(16, [1e5], goal={"duration": "2s"}), "goal: duration - against 2s"),
+        (point(16, [1e5], goal={"duration": "2s"}), "goal: duration not set against 2s"),
         (point(16, [1e5], hash_type="type2"), "hash type type1 against type2"),
         (point(16, [1e5], directions=("forward",)), "directions"),
         (
             point(16, [1e5], plan_options={"source_ports": "fixed"}),
-            "plan option source_ports - against fixed",
+            "plan option source ports not set against fixed",
         ),
         (point(32, [1e5]), "hosts 16 x 16 against 32 x 32"),
     ],
@@ -99,6 +99,31 @@ def test_unlike_runs_are_refused_with_what_is_unlike(other: PointRecord, words: 
     comparison = both(point(16, [1e5]), other, anyway=True)
     assert comparison.points[0].others[0].performance == 1.0
     assert any(words in line for line in comparison.unlike)
+
+
+@pytest.mark.parametrize(
+    ("option", "one", "other"),
+    [
+        ("final-duration", "60s", "1min"),
+        ("loss-ratio", "0.5%", "0.005"),
+        ("maximum-rate", "1Mfps", "1000kfps"),
+        ("precision", "1%", "0.01"),
+        ("wait-residual", "2s", "2000ms"),
+        ("goal", ["NDR", "PDR=0.5%"], ["ndr", "PDR = 0.005"]),
+    ],
+)
+def test_what_is_spelled_otherwise_is_the_same(option: str, one: object, other: object) -> None:
+    """A campaign has its goal as its file spells it."""
+    spelled = point(16, [1e5], goal={option: one}), point(16, [1e5], goal={option: other})
+    assert both(*spelled).unlike == ()
+    with raises("analysis.not-alike", match=f"goal: {option}"):
+        both(spelled[0], point(16, [1e5], goal={option: ["NDR"] if option == "goal" else "3%"}))
+
+
+@pytest.mark.parametrize(("one", "other"), [("7", "7-7"), ("7", "0007")])
+def test_ports_that_are_spelled_otherwise_are_the_same(one: str, other: str) -> None:
+    spelled = (point(16, [1e5], plan_options={"source_ports": text}) for text in (one, other))
+    assert both(*spelled).unlike == ()
 
 
 def test_another_procedure_is_never_compared() -> None:
@@ -292,3 +317,37 @@ def test_counters_of_the_kernel_are_no_set_up() -> None:
 def test_one_run_is_not_enough() -> None:
     with raises("analysis.one-run"):
         compare([record(point(1, [1e5]))])
+
+
+def test_what_a_procedure_has_written_is_said_in_words() -> None:
+    mine, others = {"max_fps": 107_266.0, "is_max_testers": True}, {"max_fps": 60_000.0}
+    with raises("analysis.not-alike") as refused:
+        both(point(16, [1e5], goal=mine), point(16, [1e5], goal=others))
+    assert "goal: maximum rate 107.3 kfps against 60 kfps" in refused.value.what
+    assert "goal: the maximum is the tester's own: yes against no" in refused.value.what
+
+
+def test_no_difference_of_a_goal_is_named_by_its_field() -> None:
+    """Nor has it a bare number: each has the unit that its key has."""
+    document = {
+        "max_fps": 107_266.0,
+        "rate_fps_per_direction": 5e4,
+        "from_s": 60.0,
+        "stops_early": True,
+        "step_frames": 1000,
+        "goals": [{"name": "ndr", "width": 0.005}],
+    }
+    mine = point(16, [1e5], goal=document)
+    others = point(16, [1e5], goal={"max_fps": 107_266.5, "waits": {"after_routing_s": 0.1}})
+    lines = both(mine, others, anyway=True).unlike
+    assert len(lines) == 8
+    assert not [line for line in lines if "_" in line or " - " in line]
+    for words in (
+        "goal: maximum rate 107266.0 fps against 107266.5 fps",
+        "goal: rate 50 kfps against not set",
+        "goal: frames count from 60 s against not set",
+        "goal: a trial may end early: yes against no",
+        "goal: goals ndr width 0.5 % against not set",
+        "goal: waits after routing not set against 100 ms",
+    ):
+        assert words in lines

@@ -122,3 +122,19 @@ def test_blocks_that_differ_are_a_drift_also_where_their_mean_does_not() -> None
     assert drift is not None
     assert drift.is_seen
     assert drift.range == pytest.approx(0.06, abs=0.015)
+
+
+def test_a_last_round_that_is_not_finished_does_not_set_the_size_of_a_drift() -> None:
+    """A campaign that was interrupted: the one point that began the last round may have been a bad one."""
+    whole = in_rounds(series(100_000, 100_000))
+    before = drift_of([replace(each, repetitions=each.repetitions[:-1]) for each in whole])
+    first = whole[0]
+    bad = replace(first.repetitions[-1], value=50_000.0)
+    begun = [replace(first, repetitions=(*first.repetitions[:-1], bad))]
+    begun += [replace(each, repetitions=each.repetitions[:-1]) for each in whole[1:]]
+    drift = drift_of(begun)
+    assert before is not None
+    assert drift is not None
+    assert drift.rounds == before.rounds
+    assert drift.range == pytest.approx(before.range, abs=0.01)
+    assert abs(drift.change) < 0.02

@@ -4,13 +4,15 @@ verdicts and comparisons."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from evenhand.analysis import Shape, analyse, compare, compare_testbeds
-from evenhand.analysis.medians import Pool, median_ratio
+from evenhand.analysis.medians import Pool, median_ratio, search_width
 from evenhand.analysis.ranks import ratio_interval
+from evenhand.analysis.ratios import _ratio, deciding_precision
 from evenhand.report.comparison import comparison_lines, show_median
 from evenhand.report.summary import COLUMNS, summary_rows
 from evenhand.run.campaign_record import PointRecord
@@ -52,6 +54,17 @@ def test_the_interval_is_the_widest_that_any_limits_within_the_brackets_give() -
     )
     assert found is not None
     assert (found.low, found.high) == (10.0 / 27.0, 15.0 / 20.0)
+
+
+def test_the_width_of_searches_is_the_median_of_their_brackets_and_of_two_sets_the_larger() -> None:
+    """SEED-70: one coarse bracket among fine ones makes no coarse searches; open and exact ones have none."""
+    mixed = Pool(values=(90.0, 99.0, 50.0, 99.9, 7.0), uppers=(100.0, 100.0, 100.0, 100.0, math.inf))
+    assert search_width(mixed) == pytest.approx((0.01 + 0.1) / 2)
+    fine = Pool(values=(99.0, 99.0, 50.0), uppers=(100.0, 100.0, 100.0))
+    assert search_width(fine) == pytest.approx(0.01)
+    assert search_width(Pool(values=(1.0, 2.0))) == 0
+    for above, below in ((mixed, fine), (fine, mixed)):
+        assert median_ratio(above, below).search_width == search_width(mixed)
 
 
 def test_the_interval_of_a_median_reaches_to_the_loads_that_failed() -> None:
@@ -190,7 +203,10 @@ def test_the_bracket_stands_in_the_summary() -> None:
         record(searched(point(1, [99_500.0] * 10), 0.005), searched(point(2, [2e5] * 10, maximum=1e5), 0.005))
     )
     column = [column.title for column in COLUMNS].index("failed at")
-    assert [row[column - 1 : column + 1] for row in rows] == [("99.5 kfps", "100 kfps"), (">= 100 kfps", "-")]
+    assert [row[column - 1 : column + 1] for row in rows] == [
+        ("99.5 kfps", "100.0 kfps"),
+        (">= 100.0 kfps", "-"),
+    ]
 
 
 def test_the_bracket_stands_beside_each_throughput_and_lower_bounds_have_none() -> None:
@@ -215,6 +231,20 @@ def test_an_upper_end_that_is_none_is_not_used(upper: object) -> None:
     )
     assert found.repetitions[0].upper is None
     assert found.uppers == found.values == (1e5,)
+
+
+def test_a_precision_that_is_recommended_is_finer_than_that_of_the_searches() -> None:
+    """SEED-70: one coarse search among fine ones leaves it open; "1 %: 10 % would decide it" is no advice."""
+    below = Pool(values=(100.0,) * 4, uppers=(101.0,) * 4)
+    above = Pool(values=(100.0,) * 4, uppers=(101.0, 101.0, 101.0, 150.0))
+    ratio = median_ratio(above, below)
+    assert ratio.search_width == pytest.approx(1 / 101)
+    assert "not known" in _ratio("a", "b", "c", ratio).sentence
+    assert deciding_precision(ratio) == 0.005
+    coarse = median_ratio(
+        Pool(values=(100.0,) * 4, uppers=(150.0,) * 4), Pool(values=(100.0,) * 4, uppers=(150.0,) * 4)
+    )
+    assert deciding_precision(coarse) == 0.02
 
 
 def test_values_without_brackets_are_exact() -> None:

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from pathlib import Path
 
 from evenhand.analysis import compare, compare_sessions
 from evenhand.analysis.comparison_model import ONE_SESSION, TOO_FEW_SESSIONS
+from evenhand.analysis.trend import trend
 from evenhand.report.comparison import comparison_lines
 from evenhand.run.campaign_record import CampaignRecord
 from tests.analysis.records import noisy, point, record
@@ -61,3 +64,22 @@ def test_sessions_of_one_side_measured_the_same() -> None:
     two = record(point(1, [1e5]), point(2, [1e5]), name="two")
     with raises("analysis.no-common-side", match="direct/throughput/64/n=2"):
         compare_sessions([[*sessions(1e5, 1, 1), two], sessions(1e5, 1, 2)])
+
+
+def test_a_run_is_one_session_however_often_it_is_named() -> None:
+    """Four times the same file had n = 4 and an interval; a copy, and a file merged from it, are the same
+    measurement too."""
+    first, *others = sessions(1e5, 4, 1)
+    other_side = sessions(1e5, 4, 2)
+    copied = replace(first, path=Path("copy.evenhand"))
+    merged = replace(first, path=Path("merged.evenhand"), created_at="2026-01-01T00:00:00.000Z")
+    for again in (first, copied, merged):
+        for sides in ([[first, *others, again], other_side], [[first, *others], [again, *other_side]]):
+            with raises("analysis.run-twice", match=first.path.name):
+                compare_sessions(sides)
+        with raises("analysis.run-twice", match=first.path.name):
+            trend([first, again])
+        noted = [note for note in compare([first, again]).notes if "say nothing about the DUT" in note]
+        assert len(noted) == 1
+    assert compare_sessions([[first, *others], other_side]).runs[0].sessions is not None
+    assert not compare([first, others[0]]).notes

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from statistics import median
 
 import pytest
 
 from evenhand.analysis import compare
 from evenhand.analysis.levels import FEWEST_RUNS, find_levels
 from evenhand.analysis.trend import trend
+from evenhand.analysis.trend_model import Trend
 from evenhand.analysis.trend_setup import version_key
 from tests.analysis.records import point, record
 from tests.analysis.trends import bed, changes_at, example_trend, night, nights, share, trend_of
@@ -73,6 +75,27 @@ def test_up_and_down_again_are_two_changes() -> None:
     found = trend_of([LEVEL] * 8 + [0.93 * LEVEL] * 6 + [LEVEL] * 8, noise=0.005)
     assert changes_at(found) == [8, 14]
     assert [change.is_regression for change in found.changes] == [True, False]
+
+
+def test_a_level_is_the_median_of_its_runs_and_all_changes_make_the_performance() -> None:
+    """A rise after a fall takes it back; the latest change comes first, and of one run the largest loss."""
+    found = trend_of([LEVEL] * 8 + [0.9 * LEVEL] * 6 + [0.95 * LEVEL] * 8, noise=0.003)
+    medians = [value.median for value in found.values]
+    for level in found.levels:
+        assert level.median == median(each for each in medians[level.first_run : level.last_run + 1] if each)
+    fall, rise = found.changes
+    assert fall.performance == pytest.approx(0.9, abs=0.01)
+    assert rise.performance is not None
+    assert found.performance == pytest.approx((fall.performance or 0) * rise.performance)
+    assert found.performance == pytest.approx(0.95, abs=0.01)
+    other = trend_of([LEVEL] * 14 + [0.8 * LEVEL] * 8, noise=0.003)
+    for points in ((found, other), (other, found)):
+        shown = Trend(over="time", runs=(), points=points).changes
+        assert [(change.run, change.is_regression) for _, change in shown] == [
+            (14, True),
+            (14, False),
+            (8, True),
+        ]
 
 
 def test_a_drift_ends_as_several_falls_and_no_rise() -> None:
@@ -199,10 +222,10 @@ def test_one_run_has_no_trend_and_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        (point(16, [LEVEL] * 3, goal={"duration": "2s"}), "goal: duration - against 2s"),
+        (point(16, [LEVEL] * 3, goal={"duration": "2s"}), "goal: duration not set against 2s"),
         (
             point(16, [LEVEL] * 3, plan_options={"source_ports": "fixed"}),
-            "plan option source_ports - against fixed",
+            "plan option source ports not set against fixed",
         ),
         (point(16, [LEVEL] * 3, testbed="lab2"), "testbed: name lab against lab2"),
     ],

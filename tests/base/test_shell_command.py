@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from evenhand.base.shell_command import run_shell_command
@@ -37,3 +41,44 @@ def test_a_command_tells_its_exit_code_what_it_printed_and_what_it_was_told() ->
     assert run_shell_command("kill -9 $$", timeout_s=60).exit_code == -9
     assert "PATH" in os.environ
     assert run_shell_command('test -n "$PATH"', timeout_s=60).exit_code == 0
+
+
+def test_a_second_ctrl_c_leaves_none_of_its_processes(tmp_path: Path) -> None:
+    """The first one waits for those that ignore SIGTERM; who is impatient left them behind."""
+    path = tmp_path / "pid"
+    # In a process of its own, whose handler of SIGINT is Python's.
+    program = (
+        "import sys; from evenhand.base.shell_command import run_shell_command\n"
+        f"run_shell_command(\"trap '' TERM; echo $$ > {path}; sleep 60 & wait\", timeout_s=60)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
+    try:
+        _wait_until(lambda: path.exists() and path.read_text().endswith("\n"))
+        group = int(path.read_text())
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+        process.wait(30)
+        _wait_until(lambda: not _lives(group))
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _lives(group: int) -> bool:
+    """Whether a process of the group runs; one that has ended and waits to be looked after does not."""
+    for folder in Path("/proc").iterdir():
+        try:
+            words = (folder / "stat").read_text().rpartition(")")[2].split() if folder.name.isdigit() else []
+        except OSError:
+            continue
+        if words and int(words[2]) == group and words[0] != "Z":
+            return True
+    return False
+
+
+def _wait_until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.02)

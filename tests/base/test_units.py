@@ -177,9 +177,23 @@ def test_printed_forms() -> None:
     assert units.format_line_rate(1e10) == "10 Gbps"
     assert units.format_duration(60) == "60 s"
     assert units.format_duration(200) == "3 min 20 s"
+    assert [units.format_duration(s) for s in (119.4, 120, 7199, 7200)] == [
+        "119.4 s",
+        "2 min",
+        "119 min 59 s",
+        "2 h 0 min",
+    ]
     assert units.format_duration(0.0025) == "2.5 ms"
+    for duration_s, shown in ((7199.6, "2 h 0 min"), (10_790, "3 h 0 min"), (10_765, "2 h 59 min")):
+        assert units.format_duration(duration_s) == shown
     assert units.format_ratio(0.005) == "0.5 %"
     assert units.format_count(14_880_952) == "14,880,952"
+    assert [units.format_count(count) for count in (12_000.04, 12_000.06, 2.5, 2**63 + 1)] == [
+        "12,000",
+        "12,000.1",
+        "2.5",
+        "9,223,372,036,854,775,809",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_search_for_each_size_is_shown_and_stored(
             "procedure.bursts-too-long",
             "--burst, --duration",
         ),
-        (("--frame-size", "64,128"), "base.not-a-quantity", "--frame-size"),
+        (("--frame-size", "64,128"), "spec.several-sizes", "--frame-size"),
     ],
 )
 def test_bad_options_start_no_engine(

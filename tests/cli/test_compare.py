@@ -100,7 +100,7 @@ def test_unlike_runs_are_refused_with_two_unless_told(evenhand: Run, measure: Me
     assert refused.code == 2
     assert refused.out == ""
     assert refused.error.code == "analysis.not-alike"
-    assert "precision 0.005 against 0.01" in refused.error.what
+    assert "precision 0.5 % against 1 %" in refused.error.what
     assert "--anyway" in refused.error.next_step
     ended = evenhand("compare", a, b, "--anyway")
     assert ended.code == 0
@@ -115,7 +115,7 @@ def test_fixed_ports_make_runs_unlike_although_a_run_file_has_no_such_option(
     refused = evenhand("compare", a, b)
     assert refused.code == 2
     assert refused.error.code == "analysis.not-alike"
-    assert "sent udp_ports.source.mode pseudorandom against fixed" in refused.error.what
+    assert "sent UDP ports source mode pseudorandom against fixed" in refused.error.what
 
 
 def test_a_page_is_written_beside_the_table(evenhand: Run, measure: Measure) -> None:
@@ -171,7 +171,7 @@ ALIKE = {
     "throughput": (
         'maximum-rate = "1Mfps"\nfinal-duration = "2s"\nprecision = "2%"\n',
         ("--maximum-rate", "1Mfps", "--final-duration", "2s", "--precision", "0.02", "--repetitions", "2"),
-        ("--precision", "1%", "goal: precision 0.02 against 0.01"),
+        ("--precision", "1%", "goal: precision 2 % against 1 %"),
     ),
     "loss": (
         'maximum-rate = "1Mfps"\n',
@@ -181,7 +181,7 @@ ALIKE = {
     "latency": (
         'rate = "100kfps"\nfrom = "0.5s"\ninner-repetitions = 2\n',
         ("--rate", "100kfps", "--from", "500ms", "--repetitions", "2"),
-        ("--waits", "rfc", "set-up: waits.after_routing_s 0.1 against 2.0"),
+        ("--waits", "rfc", "set-up: waits after routing 100 ms against 2 s"),
     ),
 }
 

@@ -21,6 +21,7 @@ from evenhand.report.campaign_rows import COLUMNS, rows_of
 from evenhand.run import read_record, read_run
 from tests.cli.running import Ended
 from tests.docs.documents import table_rows
+from tests.report.uti_schema import SCHEMA
 from tests.run.hostile import write_run
 
 Run = Callable[..., Ended]
@@ -222,7 +223,7 @@ def test_without_pyarrow_it_says_what_to_install(
 def test_uti_has_the_sum_of_both_directions_and_only_what_its_model_has(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
 ) -> None:
-    """FD.io CSIT's model 1.4.0: NDR and PDR of one search, MRR of the highest load."""
+    """FD.io CSIT's model 1.5.1: NDR and PDR of one search, MRR of the highest load."""
     engine_playing("simulated-640000")
     both = tmp_path / "mlr.evenhand"
     line = (
@@ -252,7 +253,8 @@ def test_uti_has_the_sum_of_both_directions_and_only_what_its_model_has(
             assert document["result"][name][bound]["bandwidth"]["value"] == pytest.approx(
                 rate["value"] * 84 * 8
             )
-    assert (document["passed"], document["message"], document["version"]) == (True, "", "1.4.0")
+    assert (document["passed"], document["message"], document["version"]) == (True, "", "1.5.1")
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
     assert re.fullmatch(r"[a-z0-9.,=_+-]+", document["test_id"])
     losses = tmp_path / "loss.evenhand"
     assert evenhand("loss", testbed, *SEARCH, "--run", losses).code == 0
@@ -260,6 +262,7 @@ def test_uti_has_the_sum_of_both_directions_and_only_what_its_model_has(
         json.loads(line) for line in evenhand("export", losses, "--format", "uti").out.splitlines()
     ]
     assert document["result"]["type"] == "mrr"
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
     assert document["result"]["receive_rate"]["rate"]["values"] == [pytest.approx(2 * 640_000, rel=0.01)]
 
 

@@ -61,7 +61,7 @@ def assert_nothing_is_lost(ended: subprocess.CompletedProcess[str], run: Path) -
     assert ended.stdout == ""
     (search,) = read_run(run).searches
     stored = len(search.trials)
-    shown = re.findall(r"^ *(\d+) +[\d,]+ fps +\S+ s +(?:PASS|FAIL|INVALID)", ended.stderr, re.MULTILINE)
+    shown = re.findall(r"^ *(\d+) +[\d,]+ +\S+ s +(?:PASS|FAIL|INVALID)", ended.stderr, re.MULTILINE)
     # The one that found no room is shown as well.
     assert [int(number) for number in shown] == list(range(1, stored + 2))
     assert stored >= 1

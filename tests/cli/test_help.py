@@ -54,9 +54,14 @@ def test_no_option_is_cut_in_a_narrow_help(
     ("line", "next_step"),
     [
         ("import siitperf.conf --testbed a.toml", "Did you mean --output?"),
-        ("report a.evenhand --output a.html", "Did you mean --html?"),
+        ("report a.evenhand --page a.html", "Did you mean --output?"),
         ("recovery lab.toml --rate 1kfps", "Did you mean --throughput?"),
         ("throughput lab.toml --rate 1kfps", "Did you mean --maximum-rate?"),
+        (
+            "back-to-back lab.toml --maximum-rate 1kfps",
+            "Name a run with the throughput (--after RUN): this verb has no highest load of its own.",
+        ),
+        ("trial lab.toml --maximum-rate 1kfps", "Did you mean --rate?"),
         ("export a.evenhand --csv", "Did you mean --format csv?"),
         (
             "throughput lab.toml --csv a.csv",

@@ -79,7 +79,7 @@ def test_what_was_exported_comes_back_and_runs(
     [
         ("devices", [], "refused", "only flows are imported"),
         ("flows.0.tx_rx", {"choice": "device", "device": {}}, "refused", "from port to port"),
-        ("flows.0.packet.2.choice", "tcp", "refused", "UDP over IPv4 or IPv6"),
+        ("flows.0.packet.2.choice", "tcp", "refused", "ethernet, ipv4, tcp: test frames are"),
         (
             "flows.0.packet.1.ipv4.src",
             {"choice": "values", "values": ["198.18.0.2"]},
@@ -111,15 +111,36 @@ def test_what_was_exported_comes_back_and_runs(
             "refused",
             "a step of 1",
         ),
-        ("flows.0.size", {"choice": "random", "random": {"min": 64}}, "refused", "a whole number"),
+        (
+            "flows.0.size",
+            {"choice": "random", "random": {"min": 64}},
+            "refused",
+            "random: only fixed with a whole",
+        ),
         (
             "flows.0.rate",
             {"choice": "percentage", "percentage": 10},
             "refused",
             "only pps with a whole number",
         ),
-        ("flows.0.duration", {"choice": "continuous"}, "refused", "fixed_seconds or fixed_packets"),
-        ("flows.1.rate.pps", 5, "differs", "are those of flows[0]"),
+        ("flows.0.duration", {"choice": "continuous"}, "refused", "continuous has no end"),
+        (
+            "flows.0.duration",
+            {"choice": "burst", "burst": {"packets": 1}},
+            "refused",
+            "fixed_packets with a rate in pps",
+        ),
+        ("flows.0.duration", None, "refused", "continuous has no end"),
+        ("flows.0.size", None, "mapped", "--frame-size 64, the default of OTG"),
+        ("flows.0.size", {"fixed": 128}, "mapped", "--frame-size 128"),
+        ("flows.0.rate", None, "mapped", "--rate 1000, the default of OTG"),
+        ("flows.0.tx_rx.port.rx_names", [], "differs", "names no port that receives"),
+        ("flows.0.tx_rx.port.rx_names", ["left"], "refused", "the frames come back to left"),
+        ("flows.0.tx_rx.port.rx_names", ["left", "right"], "differs", "those that come back to left"),
+        ("flows.0.tx_rx.port.rx_names", ["other"], "refused", "not one of the two ports (left, right)"),
+        ("flows.0.tx_rx.port.tx_name", "other", "refused", "not one of the two ports (left, right)"),
+        ("flows.0.tx_rx.port", {"tx_name": "left", "rx_name": "right"}, "mapped", "at the right port"),
+        ("flows.1.rate.pps", 5, "differs", "--rate 1000, as flows[0]"),
         ("ports.0.location", "0000:01:00.0;exec", "meaningless", "--left and --right"),
     ],
 )
@@ -234,3 +255,89 @@ def test_whatever_stands_in_a_place_ends_in_rows_or_a_refusal(tmp_path: Path, pa
     except RequestError as error:
         told = (error.where, error.next_step)
         assert all(told)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "option", "have"),
+    [
+        ("size.fixed", 1500, "--frame-size", "64"),
+        ("rate.pps", 5, "--rate", "1000"),
+        ("duration.fixed_seconds.seconds", 9, "--duration", "1s"),
+        ("packet.2.udp.src_port", {"choice": "value", "value": 7}, "--source-ports", None),
+    ],
+)
+def test_what_the_second_flow_has_of_its_own_differs_and_the_command_says_the_firsts(
+    evenhand: Run, tmp_path: Path, key: str, value: Any, option: str, have: str | None
+) -> None:
+    document = export(evenhand, "direct-v4-net16")
+    *parents, last = key.split(".")
+    at: Any = document["flows"][1]
+    for part in parents:
+        at = at[int(part)] if part.isdecimal() else at[part]
+    at[last] = value
+    Path("flows.json").write_text(json.dumps(document))
+    ended = evenhand("import", "flows.json", "--json")
+    rows = [row for row in ended.json["keys"] if row["became"] == "differs"]
+    assert [row["key"].startswith("flows[1].") for row in rows] == [True]
+    assert (f"{option} {have}" if have else "all ports") in rows[0]["text"]
+    assert not ended.json["is_exact"]
+    words = ended.json["commands"][0]["words"]
+    assert (words[words.index(option) + 1] if option in words else None) == have
+
+
+def test_packets_without_a_rate_are_refused_with_what_is_missing(evenhand: Run, tmp_path: Path) -> None:
+    document = export(evenhand, "direct-v4-net16", "--direction", "forward")
+    document["flows"][0]["duration"] = {"choice": "fixed_packets", "fixed_packets": {"packets": 5000}}
+    Path("flows.json").write_text(json.dumps(document))
+    words = evenhand("import", "flows.json", "--output", "a.toml", "--json").json["commands"][0]["words"]
+    assert words[words.index("--duration") + 1] == "5s"
+    document["flows"][0]["rate"] = {"choice": "mbps", "mbps": 100}
+    Path("flows.json").write_text(json.dumps(document))
+    ended = evenhand("import", "flows.json", "--json")
+    refused = {row["key"]: row["text"] for row in ended.json["keys"] if row["became"] == "refused"}
+    assert "mbps" in refused["flows[0].rate"]
+    assert "not known without a rate in pps" in refused["flows[0].duration"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "options"),
+    [
+        ("nets-v4-single-host", ["--networks", "200,1"]),
+        ("nets-v4-single-host", ["--networks", "4,8", "--fixed-source"]),
+        ("nets-v6-direct", ["--hosts", "1", "--networks", "8"]),
+    ],
+)
+def test_a_step_from_network_to_network_is_the_plan_that_has_these_networks(
+    evenhand: Run, tmp_path: Path, plan: str, options: list[str]
+) -> None:
+    """SEED-30: the same addresses, though not in their order."""
+    export(evenhand, plan, *options)
+    ended = evenhand("import", "flows.json", "--json")
+    assert ended.code == 0, ended.out
+    words = ended.json["commands"][0]["words"]
+    assert words[3 : 5 + len(options)] == ["--plan", plan, *options]
+    differs = [row for row in ended.json["keys"] if row["became"] == "differs"]
+    assert differs
+    assert all("drawn, not taken in order" in row["text"] for row in differs)
+    first = Path("flows.json").read_text()
+    Path("flows.json").unlink()
+    export(evenhand, *words[words.index("--plan") + 1 : words.index("--frame-size")])
+    assert Path("flows.json").read_text() == first
+
+
+def test_each_direction_of_an_export_has_seeds_of_its_own(evenhand: Run, tmp_path: Path) -> None:
+    """With the seeds of the other direction, both would draw the same."""
+    seeds = [
+        field["random"]["seed"]
+        for flow in export(evenhand, "direct-v4-net16")["flows"]
+        for header in flow["packet"]
+        for field in header[header["choice"]].values()
+        if field["choice"] == "random"
+    ]
+    assert len(seeds) == len(set(seeds)) == 8
+
+
+def test_a_configuration_is_read_whatever_its_name(evenhand: Run, tmp_path: Path) -> None:
+    export(evenhand, "direct-v4-net16")
+    Path("flows.json").rename("flows.otg")
+    assert evenhand("import", "flows.otg", "--json").json["kind"] == "otg"

@@ -440,7 +440,7 @@ def test_a_timeout_for_each_frame_is_refused(evenhand: Run, tmp_path: Path) -> N
         ("siitperf-tp 60 100000 60 2000 2 2", "exchange.wrong-value", "'60'"),
         ("siitperf-tp 84 0 60 2000 2 2", "exchange.wrong-value", "'0'"),
         ("siitperf-tp 84 100000 x 2000 2 2", "exchange.wrong-value", "'x'"),
-        ("siitperf-tp 84 100000 60 2000 2 2; reboot", "exchange.wrong-number-of-arguments", "7 arguments"),
+        ("siitperf-tp 84 100000 60 2000 2 2 reboot", "exchange.wrong-number-of-arguments", "7 arguments"),
         ("siitperf-lat 84 1000 60 2000 2 2 60 500", "exchange.arguments-contradict", "60 s"),
         ("siitperf-pdv 84 1000 60 2000 2 2 62000", "exchange.arguments-contradict", "62000 ms"),
         ("rm -rf /", "exchange.not-a-command", "'rm -rf /'"),

@@ -85,7 +85,7 @@ LINES: dict[str, tuple[str, ...]] = {
         "pdv",
         "TESTBED",
         "--rate",
-        "700kfps",
+        "600kfps",
         "--duration",
         "1s",
         "--repetitions",
@@ -116,6 +116,15 @@ LINES: dict[str, tuple[str, ...]] = {
     "trend": ("trend", "run.evenhand"),
     "trial": ("trial", "TESTBED", "--rate", "1kfps", "--duration", "1s", "--waits", "short"),
 }
+WITHOUT_NUMBER: dict[str, tuple[str, ...]] = {
+    "burst": LINES["burst"],
+    "pdv": tuple("700kfps" if word == "600kfps" else word for word in LINES["pdv"]),
+}
+"""Lines that end without a number on a device of 640 kfps without a buffer: no interval is long enough, and
+more frames are lost than a 99.9th percentile leaves out, which makes the PDV infinite."""
+DEVICE = "simulated-640000"
+DEVICES = {"burst": "simulated-640000--64"}
+"""A device for a verb that finds no number on the usual one."""
 REAL_ENGINE = ("plan frames", "plan prove")
 ELSEWHERE = {
     "run": "tests/run/campaign/test_documents.py",
@@ -165,13 +174,36 @@ def test_a_document_is_as_the_schema_says(
 ) -> None:
     """R2544-23: who reads one verb's document can read them all; units are in the names."""
     if command not in REAL_ENGINE:
-        engine_playing("simulated-640000")
+        engine_playing(DEVICES.get(command, DEVICE))
     if "run.evenhand" in LINES[command]:
         evenhand("throughput", testbed, *QUICK[:-1], "--final-duration", "1s", "--run", "run.evenhand")
     ended = evenhand(*[testbed if word == "TESTBED" else word for word in LINES[command]], "--json")
     assert ended.code == 0, ended.err
     assert ended.json["command"] == command
+    assert ended.json["error"] is None
     validate(ended.json)
+
+
+@pytest.mark.parametrize(("command", "empty"), [("burst", "interval_s"), ("pdv", "median_ns")])
+def test_a_document_without_a_number_is_as_the_schema_says(
+    evenhand: Run, engine_playing: Play, testbed: Path, command: str, empty: str
+) -> None:
+    """R2544-23: what was not found is null there; the exit code is 1, and it is no error."""
+    engine_playing(DEVICE)
+    line = [testbed if word == "TESTBED" else word for word in WITHOUT_NUMBER[command]]
+    ended = evenhand(*line, "--json")
+    assert ended.code == 1, ended.err
+    assert ended.json["error"] is None
+    assert f'"{empty}": null' in ended.out
+    validate(ended.json)
+
+
+def test_an_answer_says_in_one_place_whether_it_is_an_error(evenhand: Run, testbed: Path) -> None:
+    """`error` is null in a result, and the error otherwise, so that no script looks for what is missing."""
+    ended = evenhand("trial", testbed, "--rate", "1kfps", "--duration", "0s", "--json")
+    assert ended.code == 2
+    assert ended.json.keys() == {"command", "error"}
+    assert ended.json["error"]["id"] == "cli.out-of-range"
 
 
 def test_the_schema_refuses(evenhand: Run, engine_playing: Play, testbed: Path) -> None:

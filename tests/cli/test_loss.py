@@ -47,11 +47,33 @@ def test_the_line_rate_is_the_maximum(evenhand: Run, engine_playing: Play, testb
     assert [point["share_of_theoretical"] for point in document["points"]] == pytest.approx([1, 0.9])
 
 
-def test_ports_without_a_line_rate_need_a_maximum(evenhand: Run, engine_playing: Play, testbed: Path) -> None:
-    engine_playing("simulated-2000000")
-    ended = evenhand("loss", testbed, "--duration", "1s", "--waits", "short", "--no-run")
-    assert ended.code == 2
-    assert (ended.error.code, ended.error.where) == ("procedure.no-maximum-rate", "--maximum-rate")
+@pytest.mark.parametrize(
+    ("verb", "where"),
+    [("loss", "max_fps"), ("back-to-back", "rate_fps_per_direction"), ("burst", "rate_fps_per_direction")],
+)
+def test_ports_without_a_line_rate_begin_at_the_testers_own_ceiling(
+    evenhand: Run, engine_playing: Play, testbed: Path, verb: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MLR-14: as the search for a throughput does; found once, and used by what comes after, whatever it
+    measures and with however many hosts."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(testbed.parent / "state"))
+    engine_playing("simulated-300000-2500000-64")
+    quick = {"back-to-back": ("--repetitions", "2", "--max-burst", "10ms"), "burst": ("--burst", "16")}
+    short = ("--duration", "1s", *(() if verb == "loss" else ("--final-duration", "1s", *quick[verb])))
+    first = evenhand(verb, testbed, *short, "--waits", "short", "--json", "--no-run")
+    document = first.json.get("rows", [first.json])[0]
+    ceiling_fps = document["goal"][where]
+    assert 2_300_000 <= ceiling_fps <= 2_500_000
+    assert "found just now" in first.err
+    if verb != "loss":
+        told = " ".join(deviation["text"] for deviation in first.json["deviations"])
+        assert "the rate of the bursts is the tester's own ceiling" in told
+    again = evenhand(
+        "loss", testbed, "--hosts", "9", "--duration", "1s", "--waits", "short", "--json", "--no-run"
+    )
+    assert again.json["goal"]["max_fps"] == ceiling_fps
+    assert "own ceiling of" in again.err
+    assert "found on" in again.err
 
 
 @pytest.mark.parametrize(

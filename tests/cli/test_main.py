@@ -10,9 +10,11 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from evenhand.cli import main as cli
 from tests.cli.running import Ended
 
 Run = Callable[..., Ended]
@@ -105,6 +107,7 @@ def test_signals_end_the_engine_and_leave_a_readable_run(
     said = _signal_after(process, number, run, trials=2)
     assert process.returncode == code
     assert f"2 trials are stored in {run}." in said
+    assert said.splitlines()[-1] == ("Interrupted." if number is signal.SIGINT else "Terminated.")
     (search,) = read_run(run).searches
     assert search.outcome == "stopped"
     assert len(search.trials) == 2
@@ -139,6 +142,34 @@ def test_ctrl_c_while_the_command_loads_leaves_no_trace(module: str) -> None:
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "Interrupted.\n")
+
+
+def test_python_m_evenhand_is_the_command(tmp_path: Path) -> None:
+    """So Ctrl-C while it loads leaves no trace either."""
+    program = (
+        "import evenhand_command, runpy; evenhand_command.run = lambda: print('the same')\n"
+        "runpy.run_module('evenhand', run_name='__main__')"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "the same\n", "")
+
+
+@pytest.mark.parametrize(
+    ("signal_of", "code"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143), (SystemExit(2), 4)]
+)
+def test_what_goes_wrong_because_of_a_signal_is_no_bug(
+    signal_of: BaseException, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wait that SIGTERM ended released a lock that it did not hold: "a bug in Evenhand"."""
+
+    def fail(*_: object, **__: object) -> None:
+        try:
+            raise signal_of
+        finally:
+            raise RuntimeError("release unlocked lock")
+
+    monkeypatch.setattr(cli, "app_for", lambda _: SimpleNamespace(built=fail, params=[]))
+    assert cli.main([]) == code
 
 
 def test_the_command_is_what_catches_that() -> None:

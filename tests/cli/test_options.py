@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 import typer
@@ -13,11 +13,13 @@ from typer.testing import CliRunner
 from evenhand.base.option import Option, options_of
 from evenhand.cli.main import app_of
 from evenhand.cli.options import with_options
+from evenhand.plan import gateway_v4
 from evenhand.spec.file import Suite, make_campaign
-from evenhand.spec.frames import FRAME_SIZES
+from evenhand.spec.frames import FRAME_SIZES, read_frame_size, read_frames
 from evenhand.spec.plan import CountOptions
 from evenhand.spec.repetition import REPETITIONS
-from evenhand.spec.seed import LARGEST_SEED, SEED
+from evenhand.spec.seed import SEED
+from evenhand.trial import LARGEST_SEED
 from tests.errors import raises
 
 OF_EACH_VERB = {
@@ -128,3 +130,15 @@ def test_bounds_of_an_option_hold_in_the_shell_and_in_a_file() -> None:
         with raises("base.out-of-range"):
             make_campaign({**document, "seed": seed}, where="x")
     assert make_campaign(document, where="x").seed == SEED.default
+
+
+@pytest.mark.parametrize("read", [read_frame_size, read_frames])
+@pytest.mark.parametrize("text", ["64,1518", "64, 128B", "64 1518", "all"])
+def test_several_frame_sizes_where_one_is_taken_lead_to_the_verbs_that_take_several(
+    read: Any, text: str
+) -> None:
+    """64,1518 is no 64.1518 with a comma."""
+    with raises("spec.several-sizes", match=text) as error:
+        read(gateway_v4(), text)
+    assert "throughput" in error.value.next_step
+    assert "64.1518" not in error.value.next_step

@@ -49,6 +49,21 @@ def phase(
     )
 
 
+def test_a_search_for_the_testers_ceiling_is_not_told_trial_by_trial() -> None:
+    """MLR-14: it goes up until trials are INVALID; `check --cable` had twenty lines of reasons."""
+    (invalid,) = [SimulatedMeasurer(limit_fps=1e9, tester_ceiling_fps=1e5).measure(1.0, 1e6)]
+    assert not invalid.is_valid
+    console = Console(file=io.StringIO(), width=200)
+    with ProgressDisplay(console) as display:
+        for what in ("tester", "tester, looped"):
+            display.on_event(Measured(what=what, result=invalid))
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue() == ""
+    with ProgressDisplay(console) as display:
+        display.on_event(Measured(what="cable", result=invalid))
+    assert "INVALID" in console.file.getvalue()
+
+
 def noted(*phases: TrialPhase) -> Rates:
     rates = Rates()
     for each in phases:

@@ -77,6 +77,26 @@ def test_a_15_bit_generator_never_reaches_half_of_65536_addresses(evenhand: Run)
 
 @pytest.mark.wire
 @pytest.mark.usefixtures("_real_engine")
+@pytest.mark.parametrize("plan", ["nat44", "nat64", "nat66"])
+def test_connections_of_a_plan_are_chosen_as_evenly_as_chance_would(evenhand: Run, plan: str) -> None:
+    """R9693-05, SEED-43: also where a quarter of all four tuples of a plan are drawn."""
+    for options in (("--frames", "700k"), ("--hosts", "1", "--frames", "1M")):
+        ended = evenhand("plan", "prove", plan, "--seed", "20261121", "--no-contrast", "--json", *options)
+        assert ended.code == 0, ended.err
+        proof = ended.json
+        assert proof["suspicious"] == []
+        assert [stream["direction"] for stream in proof["streams"]] == ["forward", "reverse"]
+        ports = [field["values"] for field in proof["streams"][0]["fields"][2:]]
+        assert (
+            [field["values"] for field in proof["streams"][1]["fields"][2:]] == ports[::-1] == [100, 40_000]
+        )
+    ended = evenhand("plan", "prove", plan, "--hosts", "1", "--frames", "5M")
+    assert ended.code == 2
+    assert "make 4000000 connections" in ended.err
+
+
+@pytest.mark.wire
+@pytest.mark.usefixtures("_real_engine")
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
 def test_a_line_on_stderr_tells_each_stream_that_has_been_drawn(evenhand: Run, plan: str) -> None:
     """Where there is no terminal for a bar: who waits for 1e9 frames must see that something goes on."""

@@ -38,8 +38,11 @@ def test_the_run_of_a_verb_becomes_a_page_beside_it(
     assert {"throughput-over-addresses"} == {
         file.name[:25] for file in (tmp_path / "pictures").glob("throughput*.svg")
     }
-    again = evenhand("report", run, "--html", tmp_path / "a.html")
-    assert again.code == 0, again.err
+    again = evenhand("report", run, "--output", tmp_path / "a.html")
+    assert (again.code, again.err) == (0, "")
+    by_old_name = evenhand("report", run, "--html", tmp_path / "a.html")
+    assert by_old_name.code == 0
+    assert "is called --output now" in by_old_name.err
 
 
 def test_frame_sizes_and_loss_become_the_graphs_of_rfc_2544(
@@ -68,9 +71,9 @@ def test_what_cannot_be_read_or_written_is_said(
     for arguments, exit_code, code in (
         ((tmp_path / "b.evenhand",), 2, "run.no-such-file"),
         ((testbed,), 2, "run.not-a-run"),
-        ((run, "--html", tmp_path / "nowhere" / "a.html"), 3, "base.file-not-writable"),
-        ((run, "--html", tmp_path / "notes.html"), 2, "base.file-exists"),
-        ((run, "--html", tmp_path / "a.html", "--pictures", run), 3, "report.folder-not-created"),
+        ((run, "--output", tmp_path / "nowhere" / "a.html"), 3, "base.file-not-writable"),
+        ((run, "--output", tmp_path / "notes.html"), 2, "base.file-exists"),
+        ((run, "--output", tmp_path / "a.html", "--pictures", run), 3, "report.folder-not-created"),
     ):
         ended = evenhand("report", *arguments)
         assert (ended.code, ended.error.code) == (exit_code, code)
@@ -86,7 +89,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_it_is_drawn(
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
     evenhand("trial", testbed, "--rate", "1kfps", "--duration", "1s", "--waits", "short", "--run", run)
-    assert evenhand("report", run, "--html", "page.html").code == 0
+    assert evenhand("report", run, "--output", "page.html").code == 0
     assert not list(tmp_path.glob(".evenhand-*"))
 
     def fail(*arguments: object, **options: object) -> None:
@@ -100,7 +103,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_it_is_drawn(
         ("file/x.html", 3, "base.file-not-writable"),
         ("mine.html", 2, "base.file-exists"),
     ):
-        ended = evenhand("report", run, "--html", name)
+        ended = evenhand("report", run, "--output", name)
         assert (ended.code, ended.error.code, ended.error.where) == (exit_code, code, name)
 
 

@@ -35,7 +35,7 @@ Run = Callable[..., Ended]
 def test_the_configuration_is_printed_and_nothing_started(capsys: pytest.CaptureFixture[str]) -> None:
     options = (
         "--elements 36 --rate 50kfps --queue-frames 100 --hash type2 --symmetric --delay 100us"
-        " --neighbor-cost 4096,10% --defect loss=0.1%"
+        " --delayed-load 2Mfps --neighbor-cost 4096,10% --defect loss=0.1%"
     )
     assert main(["router", "gateway-v6", *options.split(), "--print-config"]) == 0
     config = json.loads(capsys.readouterr().out)
@@ -49,6 +49,7 @@ def test_the_configuration_is_printed_and_nothing_started(capsys: pytest.Capture
     )
     assert elements["symmetric"]
     assert config["extra_delay_us"] == pytest.approx(100)
+    assert config["delayed_load_fps"] == 2e6
     assert config["neighbors"] == {"free_entries": 4096, "growth": 0.1}
     assert config["defects"]["loss"] == {"ratio": 0.001}
 
@@ -73,6 +74,7 @@ def test_each_port_pair_has_ports_of_its_own(capsys: pytest.CaptureFixture[str])
         ("--elements 1000 --rate 50kfps", "spec.out-of-range", "--elements"),
         ("--defect losses=1%", "spec.not-a-defect", "--defect"),
         ("--neighbor-cost 10%", "spec.not-a-neighbor-cost", "--neighbor-cost"),
+        ("--delayed-load 0", "base.out-of-range", "--delayed-load"),
         ("--delay soon", "base.not-a-quantity", "--delay"),
     ],
 )
@@ -190,6 +192,22 @@ def test_a_router_that_is_killed_is_told_and_its_file_goes(tmp_path: Path, progr
     assert not (tmp_path / "reference-router.toml").exists()
 
 
+@pytest.mark.wire
+@pytest.mark.two_cpus
+def test_a_router_that_sigterm_ends_writes_its_counters(tmp_path: Path, programs: None) -> None:
+    router = start_router(tmp_path, "reference-router.toml", "--json")
+    assert router.stdout is not None
+    ready = json.loads(router.stdout.readline())
+    router.send_signal(signal.SIGTERM)
+    printed, told = router.communicate(timeout=60)
+    assert router.returncode == 143
+    assert told.splitlines()[-1] == "Terminated."
+    last = json.loads(printed)
+    assert (ready["event"], last["event"]) == ("ready", "stopped")
+    assert last["left"]["received_frames"] == 0
+    assert not (tmp_path / "reference-router.toml").exists()
+
+
 @pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.two_cpus
@@ -268,6 +286,27 @@ def test_a_trial_with_the_file_fits_the_router_that_wrote_it(
     assert json.loads(refused.stdout)["error"]["id"] == "rig.too-few-networks-on-dut"
     assert fewer["hosts"] == fewer["networks"] == {"left": 1, "right": 1}
     assert "hosts in 4 x 4 networks" in told
+
+
+@pytest.mark.wire
+@pytest.mark.two_cpus
+def test_a_router_of_both_ip_versions_forwards_their_mix_and_each_alone(
+    tmp_path: Path, programs: None
+) -> None:
+    """R5180-14: a mix of IP versions could be tried on a Linux lab only, which needs root."""
+    router = start_router(tmp_path, "reference-router.toml", "--hosts", "50", plan="gateway-v4+gateway-v6")
+    mixed = json.loads(trial(tmp_path, "reference-router.toml", "--mix", "90/10").stdout)
+    alone = json.loads(trial(tmp_path, "reference-router.toml", "--plan", "gateway-v6").stdout)
+    refused = trial(tmp_path, "reference-router.toml", "--plan", "siit")
+    _, told = end(router)
+    assert mixed["hosts"] == alone["hosts"] == {"left": 50, "right": 50}
+    for document in (mixed, alone):
+        for direction in document["trial"]["directions"].values():
+            assert direction["lost_frames"] == direction["foreign_frames"] == 0
+    classes = mixed["trial"]["directions"]["forward"]["classes"]
+    assert [each["offered_frames"] for each in classes] == [4500, 500]
+    assert json.loads(refused.stdout)["error"]["id"] == "rig.dut-of-other-plan"
+    assert "gateway-v4+gateway-v6" in told
 
 
 @pytest.mark.thorough

@@ -51,10 +51,10 @@ def test_a_script_shows_what_happens_and_measures_a_mix(
     engine_playing("simulated-640000")
     names: dict[str, object] = {"evenhand": package}
     exec(shown("measure-from-python", 1), names)
+    exec(shown("mix-frames"), names)
+    mixed = names["found"]
+    assert isinstance(mixed, package.Throughput)
     with package.open_testbed(testbed, on_event=names["show"]) as opened:  # type: ignore[arg-type]
-        names["testbed"] = opened
-        exec(shown("mix-frames"), names)
-    found = names["found"]
-    assert isinstance(found, package.Throughput)
+        found = opened.throughput(plan=mixed.profile.plan)
     printed = capsys.readouterr().out.splitlines()
     assert sum(line.split()[1] in {"PASS", "FAIL", "INVALID"} for line in printed) == len(found.search.trials)

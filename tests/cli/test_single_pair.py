@@ -159,6 +159,8 @@ def test_a_single_pair_that_passed_up_to_the_testers_limit_is_a_lower_bound(
         > 0
     )
     assert document["single_pair"]["many_to_one"] is None
+    text = evenhand("throughput", testbed, *QUICK, "--single-pair-first", "--no-run").out
+    assert "no ratio, because both are lower bounds." in text
 
 
 def test_a_single_pair_that_the_tester_did_not_finish_does_not_count(

@@ -76,6 +76,27 @@ def test_what_is_no_run_in_a_folder_is_left_out_and_by_name_refused(evenhand: Ru
     assert evenhand("trend", "empty").error.code == "cli.no-run"
 
 
+def test_links_in_a_circle_and_numbers_that_no_one_measured_are_no_runs(
+    evenhand: Run, measure: Measure
+) -> None:
+    """Both were a bug in Evenhand: one was left to Python to resolve, the others overflowed when they were
+    squared."""
+    for number in range(3):
+        measure(number, 640_000)
+    Path("loop.evenhand").symlink_to("loop.evenhand")
+    refused = evenhand("trend", "loop.evenhand")
+    assert (refused.code, refused.error.code) == (2, "run.no-such-file")
+    for number, value in ((0, 1.7e308), (1, 5e-324)):
+        with closing(sqlite3.connect(f"runs/night-{number}.evenhand")) as connection, connection:
+            connection.execute("UPDATE repetitions SET value = ?", (value,))
+        refused = evenhand("trend", f"runs/night-{number}.evenhand")
+        assert (refused.code, refused.error.code) == (2, "run.not-a-run")
+        assert str(value) in refused.err
+    ended = evenhand("trend", "runs")
+    assert ended.code == 0
+    assert ended.err.count("Left out: ") == 2
+
+
 def test_runs_of_other_settings_are_refused(evenhand: Run, measure: Measure, testbed: Path) -> None:
     measure(0, 640_000)
     other = evenhand(

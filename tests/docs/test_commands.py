@@ -40,6 +40,8 @@ NOT_RUN = {
     "evenhand trial testbed.toml": "needs the reader's own DUT",
     "evenhand trial examples/testbed-reference.toml": "needs the router beside it: test_reference_router.py"
     " walks that walk",
+    "evenhand trial examples/testbed-af-packet.toml": "needs root: test_kernel_ports.py walks it",
+    "evenhand check examples/testbed-af-packet.toml": "the same",
     "evenhand learn testbed.toml": "needs the reader's own DUT",
     "evenhand dut check lab.toml": "needs the reader's own DUT: tests/rig/dut/test_over_ssh.py has one",
     "evenhand dut apply lab.toml": "the same",
@@ -79,6 +81,8 @@ NOT_RUN = {
     "evenhand router ": "runs until Ctrl-C: tests/cli/test_router.py does it",
     "evenhand throughput reference-router.toml": "needs that router beside it: tests/cli/test_router.py"
     " makes a trial so",
+    "evenhand trial reference-router.toml": "needs that router beside it: tests/cli/test_router.py makes the"
+    " same mix",
     "evenhand trial lab:linux": "needs root: the walk through the tutorial runs it",
     "evenhand lab up linux": "needs root: the walk through the tutorial runs it",
     "evenhand lab down linux": "needs root: the walk through the tutorial runs it",

@@ -22,10 +22,12 @@ from evenhand.plan import (
     TOPOLOGIES,
     AddressPlan,
     Direction,
+    UdpRange,
     find_topology,
     make_plan,
 )
 from evenhand.trial import EngineSession, find_engine
+from tests.errors import raises
 from tests.plan.routed import WITH_PREFIX
 
 pytestmark = pytest.mark.wire
@@ -57,8 +59,15 @@ def frames_of(
     return frames
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("name", [*TOPOLOGIES, *WITH_PREFIX])
+def known_directions(name: str) -> tuple[Direction, ...]:
+    """What goes back through a DUT that keeps state, it chooses itself."""
+    return DIRECTIONS if make_plan(name).nat is None else ("forward",)
+
+
+@pytest.mark.parametrize(
+    ("name", "direction"),
+    [(name, direction) for name in (*TOPOLOGIES, *WITH_PREFIX) for direction in known_directions(name)],
+)
 def test_every_frame_is_of_the_set_and_its_octets_say_so(
     engine: EngineSession, name: str, direction: Direction
 ) -> None:
@@ -89,7 +98,7 @@ def test_every_pair_of_a_small_plan_occurs_and_no_other(engine: EngineSession, n
     assert topology is not None
     hosts, networks = min(topology.most_hosts, 3), min(topology.most_networks or 1, 4)
     plan = topology((hosts, 1), network_counts=(networks, 2 if topology.most_networks else 1))
-    for direction in DIRECTIONS:
+    for direction in known_directions(name):
         frames_sent = plan.stream_of(direction).sent
         ends = frames_sent.sources, frames_sent.destinations
         expected = {
@@ -103,6 +112,23 @@ def test_every_pair_of_a_small_plan_occurs_and_no_other(engine: EngineSession, n
         }
         # 24 pairs at most: the chance that one of them is missing among 1,000 frames is below 10^-17.
         assert {(f["source"], f["destination"]) for f in frames_of(engine, plan, direction, 1000)} == expected
+
+
+@pytest.mark.parametrize("name", ["nat44", "nat64", "nat66"])
+def test_frames_of_connections_have_a_four_tuple_each_and_what_goes_back_is_not_made_up(
+    engine: EngineSession, name: str
+) -> None:
+    """R9693-05. The addresses and ports that the DUT translates to are known in a trial alone."""
+    plan = make_plan(
+        name, 2, source_ports=UdpRange(first=5000, last=5009), destination_ports=UdpRange(first=1, last=5)
+    )
+    frames = frames_of(engine, plan, "forward", 200)
+    keys = ("source", "destination", "source_port", "destination_port")
+    assert len({tuple(frame[key] for key in keys) for frame in frames}) == 200 == 2 * 2 * 10 * 5
+    with raises("engine.bad-request", match="200 connections"):
+        frames_of(engine, plan, "forward", 201)
+    with raises("engine.bad-request", match="translates"):
+        frames_of(engine, plan, "reverse", 1)
 
 
 @pytest.mark.parametrize("name", ["gateway_v4", "direct_v6", "nets_v4_single_host", "nets_v6_gateway"])

@@ -24,7 +24,7 @@ from evenhand.plan import (
     parse_imix,
     with_titles,
 )
-from evenhand.plan.imix import LETTERS
+from evenhand.plan.imix import LETTERS, largest_octets, mean_octets, whole_octets
 from evenhand.plan.mix import version_pattern
 from evenhand.procedure import check_frame_sizes, choose_frames
 from tests.errors import raises
@@ -184,6 +184,20 @@ def test_each_size_must_fit_the_plan() -> None:
     assert sizes == (64, imix)
     with raises("procedure.listed-twice"):
         check_frame_sizes(gateway_v4(), [imix, parse_imix("IMIX - aaafg")])
+
+
+def test_a_sequence_has_a_largest_frame_and_a_mean_that_is_rounded() -> None:
+    """RFC 6985: for columns that hold a whole number of octets."""
+    usual = parse_imix("imix:aaafg")
+    assert (largest_octets(usual), largest_octets(84)) == (1518, 84)
+    for text, mean, whole in (
+        ("imix:aaafg", Fraction(598), 598),
+        ("imix:aab", Fraction(256, 3), 85),
+        ("imix:abb", Fraction(320, 3), 107),
+    ):
+        assert mean_octets(parse_imix(text)) == mean
+        assert whole_octets(parse_imix(text)) == whole
+    assert whole_octets(84) == 84
 
 
 def test_the_theoretical_rate_is_that_of_the_mean_size() -> None:

@@ -140,7 +140,7 @@ def test_plans_without_a_prefix_take_none() -> None:
     for plan in ("gateway-v6", "nat44", "nat66"):
         with raises("plan.takes-no-prefix", match=plan) as caught:
             make_plan(f"{plan}@2001:db8::/96")
-        assert caught.value.next_step == "Omit it, or use one of: siit, siit-eam, nat64."
+        assert caught.value.next_step == "Omit it, or use one of: siit, siit-eam, nat64, nat64-masquerade."
     with raises("plan.unknown-name") as unknown:
         make_plan("siitt@2001:db8::/32")
     assert unknown.value.next_step == "Did you mean siit@2001:db8::/32?"

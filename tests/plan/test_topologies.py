@@ -235,7 +235,8 @@ def test_the_recommended_forms_come_first_and_every_topology_is_there() -> None:
     assert list(TOPOLOGIES)[:2] == ["gateway_v4", "gateway_v6"]
     assert set(TOPOLOGIES) == {*EXPECTED, "nets_v6_direct", "nets_v6_gateway", *TRANSLATED, *STATEFUL}
     assert TRANSLATED == ("siit", "siit_eam")
-    assert STATEFUL == ("nat44", "nat64", "nat66")
+    kinds = ("nat44", "nat64", "nat66")
+    assert (*kinds, *(f"{kind}_masquerade" for kind in kinds)) == STATEFUL
     assert all(name == topology.name for name, topology in TOPOLOGIES.items())
 
 

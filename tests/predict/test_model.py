@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evenhand.predict import DeviceModel, round_robin_table
+from evenhand.predict.model import round_robin_unevenness
 from tests.errors import raises
 
 
@@ -31,6 +32,14 @@ def test_the_table_tells_how_even_any_load_can_be() -> None:
     assert DeviceModel(elements=36).table_unevenness == Fraction(9, 8)
     assert DeviceModel(elements=16).table_unevenness == 1
     assert DeviceModel(elements=36, table=round_robin_table(36, 1024)).table_unevenness < Fraction(102, 100)
+
+
+@pytest.mark.parametrize("size", [1, 2, 8, 128, 512])
+@pytest.mark.parametrize("elements", [1, 3, 16, 36, 100, 128])
+def test_no_table_is_evener_than_a_round_robin_one(elements: int, size: int) -> None:
+    """RSS-06: what a table of the DUT's own is held against."""
+    model = DeviceModel(elements=elements, table=round_robin_table(elements, size))
+    assert round_robin_unevenness(elements, size) == model.table_unevenness >= 1
 
 
 @pytest.mark.parametrize(

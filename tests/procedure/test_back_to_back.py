@@ -13,9 +13,13 @@ import pytest
 from evenhand.plan import make_plan, mix_versions
 from evenhand.procedure import BackToBack, BackToBackGoal, BackToBackTable, Profile
 from evenhand.procedure.attempts import Attempts
-from evenhand.procedure.back_to_back import _why_skipped, search_burst, with_rate
+from evenhand.procedure.back_to_back import search_burst
+from evenhand.procedure.back_to_back_result import why_skipped
+from evenhand.procedure.descriptor import EXACT, LeftOpen
+from evenhand.procedure.maximum import check_given
 from evenhand.procedure.record import nowhere
 from evenhand.procedure.registry import BACK_TO_BACK
+from evenhand.procedure.tester import choose_maximum
 from evenhand.report.found import found_lines, found_table
 from evenhand.trial import SimulatedMeasurer
 from tests.errors import raises
@@ -51,14 +55,10 @@ def measure(goal: BackToBackGoal = GOAL, profile: Profile | None = None, **devic
         patience=goal.patience,
     )
     found: list[Any] = []
-    for number in range(goal.repetitions):
+    for _ in range(goal.repetitions):
         known = found[-1].frames if found else None
         longest_s = max((search.longest_s for search in found), default=goal.max_burst_s)
-        found.append(
-            search_burst(
-                attempts, goal, known=known, longest_s=longest_s, later=goal.repetitions - number - 1
-            )
-        )
+        found.append(search_burst(attempts, goal, known=known, longest_s=longest_s))
         if found[-1].frames is None:
             break
     return BackToBack(
@@ -102,7 +102,7 @@ def test_average_and_spread_are_over_the_repetitions() -> None:
     assert (spread.values, spread.average_frames) == ((10, 20, 60), 30)
     assert spread.standard_deviation_frames == pytest.approx(math.sqrt(700))
     table = shown(found_table(BackToBackTable(rows=(spread,)), BACK_TO_BACK))
-    for word in ("30", "10", "60", "26.5", "3 of 3", "10,000,000 fps"):
+    for word in ("30", "10", "60", "26.5", "3 of 3", "throughput, fps", "10,000,000"):
         assert word in table
     document = spread.to_document()
     assert document["values"] == [10, 20, 60]
@@ -173,10 +173,10 @@ def test_longer_bursts_that_the_tester_cannot_offer_leave_a_lower_bound() -> Non
 
 def test_sizes_at_the_line_rate_are_skipped_with_a_note() -> None:
     """R9004-02."""
-    assert "RFC 9004, 6.1" in str(_why_skipped(None, float(LINE_FPS), GOAL))
-    assert "no throughput" in str(_why_skipped(None, None, GOAL))
-    assert _why_skipped(None, SERVICE_FPS, GOAL) is None
-    skipped = replace(measure(), skipped=_why_skipped(None, float(LINE_FPS), GOAL), repetitions=())
+    assert "RFC 9004, 6.1" in str(why_skipped(None, float(LINE_FPS), GOAL))
+    assert "no throughput" in str(why_skipped(None, None, GOAL))
+    assert why_skipped(None, SERVICE_FPS, GOAL) is None
+    skipped = replace(measure(), skipped=why_skipped(None, float(LINE_FPS), GOAL), repetitions=())
     assert skipped.outcome == "skipped"
     table = BackToBackTable(rows=(skipped,))
     assert "skipped" in shown(found_table(table, BACK_TO_BACK))
@@ -262,8 +262,42 @@ def test_bad_goals_are_refused(changes: dict[str, Any], code: str, where: str) -
 
 def test_the_rate_is_that_of_the_line_and_never_above() -> None:
     """R9004-03."""
-    assert with_rate(BackToBackGoal(), profile_of()).rate_fps == LINE_FPS
+    assert choose_maximum(BackToBackGoal().rate_fps, profile_of(), where="rate_fps") == LINE_FPS
     with raises("rig.above-line-rate"):
-        with_rate(BackToBackGoal(rate_fps=15e6), profile_of())
-    with raises("procedure.no-maximum-rate"):
-        with_rate(BackToBackGoal(), profile_of(theoretical_fps=None))
+        check_given(15e6, profile_of(), where="rate_fps")
+
+
+def test_one_repetition_without_a_limit_makes_all_figures_lower_bounds() -> None:
+    """R9004-04, R9004-11: the average of three is no better known than the worst of them."""
+    found = measure()
+    first, *others = found.repetitions
+    longer = replace(
+        first, bracket=replace(first.bracket, upper=None), longest_s=4 * first.longest_s, max_frames=10**9
+    )
+    mixed = replace(found, repetitions=(others[0], longer, others[1]))
+    assert mixed.is_at_least
+    assert mixed.longest_s == 4 * first.longest_s
+    assert mixed.summary()["longest_burst_tried_frames"] == GOAL.frames_in(4 * first.longest_s)
+
+
+def test_frames_that_came_too_late_are_counted_in_valid_trials_alone() -> None:
+    """R9004-03."""
+    found = measure(replace(GOAL, repetitions=1), invalid_trials=(2, 3))
+    (search,) = found.repetitions
+    late = tuple(
+        replace(
+            trial, directions={name: replace(seen, late_frames=3) for name, seen in trial.directions.items()}
+        )
+        for trial in search.trials
+    )
+    assert sum(not trial.is_valid for trial in late) == 2
+    of_valid = replace(found, repetitions=(replace(search, trials=late),))
+    assert of_valid.summary()["late_frames"] == 2 * 3 * (len(late) - 2)
+
+
+def test_the_average_lies_below_the_average_of_the_bursts_that_failed() -> None:
+    """R9004-05, R9004-07: what a search leaves open; nothing is known above it if one repetition has none."""
+    bursts: list[dict[str, Any]] = [{"shortest_failed_burst_frames": frames} for frames in (10, 20, 60)]
+    assert BACK_TO_BACK.left_open({"repetitions": bursts}) == LeftOpen(high=30)
+    open_ended = [*bursts, {"shortest_failed_burst_frames": None}]
+    assert BACK_TO_BACK.left_open({"repetitions": open_ended}) == EXACT

@@ -10,12 +10,15 @@ import pytest
 
 from evenhand.plan import make_plan
 from evenhand.procedure import BurstGoal, BurstIntervals, Profile
-from evenhand.procedure.burst import search_interval, with_rate
+from evenhand.procedure.burst import search_interval
 from evenhand.procedure.burst_goal import RFC_BURSTS
+from evenhand.procedure.maximum import check_given
 from evenhand.procedure.registry import BURST
+from evenhand.procedure.tester import choose_maximum
 from evenhand.report.found import found_lines, found_table
 from evenhand.search import Outcome
-from evenhand.trial import SimulatedMeasurer
+from evenhand.trial import Load, SimulatedMeasurer, TrialResult
+from evenhand.trial.simulated import frames_of
 from tests.errors import raises
 from tests.report.test_throughput import shown
 
@@ -50,6 +53,7 @@ def test_the_smallest_interval_is_that_in_which_a_burst_is_served() -> None:
         assert interval.failed_interval_s is not None
         assert interval.interval_s is not None
         assert interval.failed_interval_s < interval.interval_s
+        assert interval.failed_interval_s == pytest.approx(interval.interval_s, rel=0.01)
     # 1024 frames leave 614 in a buffer of 200.
     assert (found.intervals[3].outcome, found.intervals[3].interval_s) == (Outcome.BELOW_MINIMUM, None)
     assert found.outcome == "measured"
@@ -122,6 +126,26 @@ def test_bad_goals_are_refused(changes: dict[str, Any], code: str, where: str) -
 def test_the_rate_is_that_of_the_line_and_never_above() -> None:
     """R2544-17: at minimum gap."""
     profile = measure(replace(GOAL, burst_frames=(16,))).profile
-    assert with_rate(BurstGoal(), profile).rate_fps == 1_000_000
+    assert choose_maximum(BurstGoal().rate_fps, profile, where="rate_fps") == 1_000_000
     with raises("rig.above-line-rate"):
-        with_rate(BurstGoal(rate_fps=1.1e6), profile)
+        check_given(1.1e6, profile, where="rate_fps")
+
+
+def test_the_trial_that_confirms_an_interval_is_never_shorter_than_asked_for() -> None:
+    """R2544-20: a whole number of intervals hardly ever makes 60 s, and a shorter one is a deviation."""
+    for place in range(60):
+        rate_fps = 300_000.0 + 1237.7 * place
+        load = Load.bursts(16, RATE_FPS, 16 / rate_fps, 60.0)
+        assert load.burst is not None
+        assert 60.0 <= load.duration_s < 60.0 + load.burst.interval_s
+        assert frames_of(load) == pytest.approx(load.duration_s * rate_fps, rel=1e-9)
+    assert Load.bursts(16, RATE_FPS, 0.5, 60.0).duration_s == 60.0
+
+
+def test_a_trial_of_bursts_is_what_its_document_says() -> None:
+    """What comes from a worker is read from that."""
+    found = measure(replace(GOAL, burst_frames=(48,)))
+    assert all(TrialResult.from_contract(trial.raw) == trial for trial in found.trials)
+    (interval,) = found.intervals
+    assert interval.search.final_trial is not None
+    assert interval.search.final_trial.is_pass

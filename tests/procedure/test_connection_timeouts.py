@@ -23,16 +23,18 @@ from evenhand.procedure import (
     OpenTestbed,
     RecoveryGoal,
 )
-from evenhand.procedure.connection_capacity import CapacityGoal
-from evenhand.procedure.connection_rate import ConnectionRateGoal
-from evenhand.procedure.connection_trials import VALIDATION, ConnectionTrials, established_idle_s
+from evenhand.procedure.connection_capacity_goal import CapacityGoal
+from evenhand.procedure.connection_rate_goal import ConnectionRateGoal
+from evenhand.procedure.connection_trials import ConnectionTrials, established_idle_s
 from evenhand.procedure.connection_wish import check_plan_has, most_connections
+from evenhand.procedure.limits import HOST_CHOOSES, WishedLimits
+from evenhand.procedure.nat_checks import VALIDATION
 from evenhand.procedure.tear_down import REMOVED, TearDownGoal, _RemovingMeasurer
 from evenhand.rig import Setup
 from evenhand.rig.connections import Emptied
 from evenhand.rig.testbed import make_testbed
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal
-from evenhand.trial import SHORT_WAITS, Connections, Load, TrialResult
+from evenhand.trial import SHORT_WAITS, Connections, Limits, Load, TrialResult
 from tests.errors import raises
 from tests.trial.test_result import GOLDEN
 
@@ -86,7 +88,9 @@ CASES: dict[str, tuple[Callable[..., object], float]] = {
         2.0,
     ),
     "burst": (
-        lambda bed, **c: bed.burst(goal=BurstGoal(rate_fps=MOST_FPS, final_duration_s=15.0), **c),
+        lambda bed, **c: bed.burst(
+            goal=BurstGoal(rate_fps=MOST_FPS, duration_s=4.0, final_duration_s=13.0), **c
+        ),
         15.0,
     ),
     "recovery": (lambda bed, **c: bed.recovery(goal=RecoveryGoal(throughput_fps=1e5), **c), 120.0),
@@ -95,13 +99,13 @@ CASES: dict[str, tuple[Callable[..., object], float]] = {
 """What is called, and for how long its longest trial sends."""
 
 
-def bed_of(timeout_s: float | None) -> OpenTestbed:
+def bed_of(timeout_s: float | None, *, is_emptied: bool = True) -> OpenTestbed:
     made: dict[str, Any] = {
         "isolated_test_environment": True,
         "left": {"device": "net_ring0"},
         "right": {"device": "net_ring1"},
         "tester": {"cpus": [0]},
-        "dut": {"empty_connections": "true"}
+        "dut": ({"empty_connections": "true"} if is_emptied else {})
         | ({} if timeout_s is None else {"connection_timeout": f"{timeout_s}s"}),
     }
     return OpenTestbed(
@@ -122,6 +126,19 @@ def test_established_connections_must_outlast_the_longest_trial_of_every_procedu
     for timeout_s in (idle_s + 0.1, None):
         with raises("base.program-missing"):
             call(bed_of(timeout_s), **conditions)
+
+
+@pytest.mark.parametrize("limits", [Limits(), WishedLimits(host_keeps=HOST_CHOOSES)])
+def test_a_table_that_nothing_empties_is_refused_before_the_host_shows_its_limits(limits: Limits) -> None:
+    """R9693-07. Nothing is started: there is no engine. A plan without connections needs no such command."""
+    for conditions in ({"established": WISH}, {}):
+        given: dict[str, Any] = {"rate_fps": 1000.0, "duration_s": 1.0, "limits": limits, **conditions}
+        with raises("rig.no-way-to-empty"):
+            bed_of(None, is_emptied=False).trial(plan="nat44", **given)
+        with raises("base.program-missing"):
+            bed_of(None).trial(plan="nat44", **given)
+    with raises("base.program-missing"):
+        bed_of(None, is_emptied=False).trial(rate_fps=1000.0, duration_s=1.0, limits=limits)
 
 
 def test_what_opens_connections_itself_knows_for_how_long_they_have_no_frame() -> None:
@@ -150,6 +167,7 @@ class CountingSetup:
     """A DUT whose table is emptied so often."""
 
     emptied: int = 0
+    name: str = "bed"
 
     def empty_connections(self) -> Emptied:
         self.emptied += 1
@@ -180,7 +198,7 @@ def test_a_trial_that_was_made_before_empties_no_table(has_failed: bool) -> None
     if has_failed:
         stored |= {"verdict": "FAIL", "reasons": [{"code": "loss", "text": "lost"}]}
     setup, measurer = CountingSetup(), Replaying(before=[TrialResult.from_contract(stored)])
-    trials = ConnectionTrials(setup=cast(Setup, setup), measurer=measurer)
+    trials = ConnectionTrials(setup=cast(Setup, setup), measurer=measurer, plan=make_plan("nat44"))
     assert trials.open_and_validate(1000, 1000.0).raw == stored
     assert (setup.emptied, measurer.made) == (0, [])
     made = trials.open_and_validate(1000, 1000.0).raw
@@ -188,6 +206,39 @@ def test_a_trial_that_was_made_before_empties_no_table(has_failed: bool) -> None
     assert made["emptied"] == {"seconds": 0.5, "connections": 7}
     assert VALIDATION in made
     assert [load.connections and load.connections.use for load in measurer.made] == ["establish", "each_once"]
+
+
+@dataclass
+class Losing:
+    """A DUT that loses a connection in the first trials."""
+
+    lost_in: int
+    made: int = 0
+
+    def stored(self, load: Load) -> TrialResult | None:
+        return None
+
+    def offer(self, load: Load) -> TrialResult:
+        self.made += 1
+        lost = {"verdict": "FAIL", "reasons": [{"code": "loss", "text": "1 of 4073 lost"}]}
+        return TrialResult.from_contract(GOOD | lost if self.made <= self.lost_in else GOOD)
+
+
+def test_one_trial_that_loses_a_connection_is_repeated_and_two_are_an_error() -> None:
+    """R9693-09: one establishment of thousands ended a search of eight trials."""
+    for lost_in in (0, 1):
+        setup, measurer = CountingSetup(), Losing(lost_in)
+        trials = ConnectionTrials(
+            setup=cast(Setup, setup), measurer=cast(Any, measurer), plan=make_plan("nat44")
+        )
+        assert trials.establish(WISH)["attempts"] == measurer.made == setup.emptied == 1 + lost_in
+    measurer = Losing(2)
+    trials = ConnectionTrials(
+        setup=cast(Setup, CountingSetup()), measurer=cast(Any, measurer), plan=make_plan("nat44")
+    )
+    with raises("procedure.not-established", match="1 of 4073 lost"):
+        trials.establish(WISH)
+    assert measurer.made == 2
 
 
 def test_a_removal_that_was_timed_before_is_not_timed_again() -> None:

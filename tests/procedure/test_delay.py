@@ -269,3 +269,27 @@ def test_one_slow_repetition_of_twenty_moves_no_median() -> None:
         assert one_slow is not None
         assert one_slow.maximum > 50 * alike.maximum
         assert one_slow.median == alike.median
+
+
+def test_the_worst_repetition_says_what_was_left_out_and_how_coarse_the_pdv_is() -> None:
+    """R8219-12: neither the best nor the last of them."""
+    found = repeat(goal_of(DelayTest.PDV, repetitions=3))
+    made = []
+    for (trial,), left_out, resolution_ns in zip(
+        found.repetitions, (5, 9, 2), (8.0, 32.0, None), strict=True
+    ):
+        forward = trial.directions["forward"]
+        assert forward.delays is not None
+        delays = replace(forward.delays, left_out_frames=left_out, pdv_resolution_ns=resolution_ns)
+        directions = {**trial.directions, "forward": replace(forward, delays=delays)}
+        made.append((replace(trial, directions=directions),))
+    mixed = replace(found, repetitions=tuple(made))
+    assert mixed.left_out("forward") == (9, 6_000_000)
+    assert mixed.left_out("reverse") == (0, 6_000_000)
+    assert mixed.pdv_resolution_ns("forward") == 32
+    figures = mixed.summary()["figures"]["forward"]
+    assert (figures["left_out_frames"], figures["pdv_resolution_ns"]) == (9, 32)
+    assert any(
+        "forward: up to 9 of 6000000 frames of a repetition" in deviation.text
+        for deviation in mixed.deviations
+    )

@@ -10,7 +10,7 @@ import pytest
 
 from evenhand.plan import make_plan
 from evenhand.procedure import LossGoal, LossOutcome, Measured, ProcedureEvent, Profile
-from evenhand.procedure.loss import FrameLoss, _Series
+from evenhand.procedure.loss import FrameLoss, LossPoint, _Series
 from evenhand.procedure.record import nowhere
 from evenhand.procedure.registry import LOSS
 from evenhand.report.found import found_lines, found_table
@@ -124,10 +124,26 @@ def test_the_table_says_what_a_reader_must_know() -> None:
     below."""
     found = series(limit_fps=640_000)
     table = shown(found_table(found, LOSS))
-    assert "1,000,000 fps" in table
+    assert "load per direction, fps" in table
+    assert "1,000,000" in table
+    assert "fps" not in table.split("fps")[-1]
     assert "36 %" in table
     assert "360,000 + 360,000" in table
     lines = "\n".join(found_lines(found, LOSS))
     assert "64 octet frames, UDP over IPv4" in lines
     assert "two successive loads lost nothing" in lines
     assert "Deviation from SEED-02" in lines
+
+
+def test_a_load_that_stayed_invalid_shows_the_most_that_was_offered() -> None:
+    """R2544-39, R2544-28: the share of the theoretical maximum is that of the load, not of the maximum that
+    was asked for."""
+    attempts = tuple(
+        SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=kept_fps).measure(1, 1e6)
+        for kept_fps in (500_000, 700_000, 600_000)
+    )
+    document = LossPoint(share=0.8, rate_fps=1e6, trials=attempts).to_document(1_488_095)
+    assert document["offered_fps_per_direction"] == pytest.approx(700_000)
+    assert document["share_of_theoretical"] == pytest.approx(1e6 / 1_488_095)
+    assert (document["attempts"], document["loss_ratio"]) == (3, None)
+    assert [reason["code"] for reason in document["reasons"]] == ["offered_load"]

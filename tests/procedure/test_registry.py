@@ -42,6 +42,9 @@ from tests.run.campaign.small_campaign import write_campaign
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "evenhand"
 OTHER_WORDS = {
+    ("cli/progress/line.py", "loss"): "the code of a reason",
+    ("run/stored_shapes.py", "latency"): "a key of the engine's documents",
+    ("run/stored_shapes.py", "pdv"): "a key of the engine's documents",
     ("rig/reference/config.py", "loss"): "a defect of the reference router",
     ("report/page_figures.py", "latency"): "a figure of the engine's documents",
     ("report/page_figures.py", "pdv"): "a figure of the engine's documents",
@@ -61,12 +64,14 @@ OTHER_WORDS = {
     ("trial/causes.py", "loss"): "the code of a reason",
     ("trial/engine_group.py", "connections"): "a key of the contract",
     ("trial/group_events.py", "latency"): "a key of the contract",
+    ("trial/reply_check.py", "latency"): "a key of the contract",
     ("trial/load.py", "burst"): "a key of the contract",
     ("trial/load.py", "connections"): "a key of the contract",
     ("rig/reference/router.py", "capacity"): "a key of the router's configuration",
     ("rig/dut/readings.py", "connections"): "a part of what a DUT is asked for",
     ("rig/dut/witness.py", "connections"): "a key of the contract",
     ("rig/connections.py", "connections"): "a key of trial documents",
+    ("rig/dut/linux.py", "connections"): "a part of the set-up",
     ("rig/lab/nat.py", "connections"): "a count of the kernel",
     ("spec/router.py", "capacity"): "a key of the router's configuration",
 }
@@ -218,7 +223,7 @@ def test_a_procedure_of_one_file_is_measured_by_campaigns(soak: Procedure) -> No
     first, then = plan.points
     assert then.procedure == soak.name
     assert then.goal["after"] == first.key
-    request = read_point(then, throughput_fps=5e5)
+    request = read_point(then, throughput=KnownThroughput(fps=5e5, source="a"))
     assert (request.goal.rate_fps, request.goal.duration_s) == (5e5, 30.0)
     outline = describe(plan).rows[1]
     assert outline.goal == "one trial of 30 s at the throughput of its suite"
@@ -254,7 +259,7 @@ def test_a_procedure_of_one_file_is_measured_shown_and_exported(
     )
     assert main(["export", "a.evenhand", "--format", "markdown"]) == 0
     assert soak.figure.name in capsys.readouterr().out
-    assert main(["report", "a.evenhand", "--html", "a.html"]) == 0
+    assert main(["report", "a.evenhand", "--output", "a.html"]) == 0
     page = Path("a.html").read_text()
     sections = dict(re.findall(r'<section id="([a-z-]+)">(.*?)</section>', page, re.DOTALL))
     assert soak.figure.name in sections[soak.section.anchor]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from itertools import pairwise
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.procedure.statistics import Statistics, median_interval, percentile
+from evenhand.procedure.statistics import MOST_EXACT, Statistics, median_interval, percentile
 
 VALUES = st.lists(st.floats(min_value=0, max_value=1e9), min_size=1, max_size=60)
 
@@ -87,3 +88,42 @@ def test_the_spread_is_relative_to_the_median() -> None:
         found = Statistics.of(values)
         assert found is not None
         assert found.spread == pytest.approx(spread)
+
+
+@pytest.mark.parametrize("count", [MOST_EXACT + 1, MOST_EXACT + 2, 3001])
+def test_the_interval_of_many_values_is_that_of_whole_numbers(count: int) -> None:
+    """R8219-18. Beyond a thousand it is computed with floats."""
+    below, k = 1, 1
+    while 1 - (below + math.comb(count, k)) / 2 ** (count - 1) >= 0.95:
+        below, k = below + math.comb(count, k), k + 1
+    found = median_interval([float(value) for value in range(count)])
+    assert (found.low, found.high) == (k - 1, count - k)
+    assert found.level == pytest.approx(1 - below / 2 ** (count - 1), abs=1e-9)
+
+
+def test_a_million_values_have_an_interval_without_numbers_of_a_million_bits() -> None:
+    """A trial with 20,000 tags took minutes after it had ended."""
+    found = median_interval([float(value) for value in range(10**6)])
+    assert (found.low, found.high) == (499_019, 500_980)
+
+
+def test_only_where_all_values_are_lower_bounds_the_highest_of_them_is_the_median() -> None:
+    """SEED-72: one exact value among them, and the median is that of all."""
+    values = [3.0, 1.0, 2.0]
+    bounds = Statistics.of(values, lower_bounds=[True] * 3)
+    assert bounds is not None
+    assert (bounds.median, bounds.median_interval.high) == (3, math.inf)
+    assert bounds.to_document()["median_interval"]["high"] is None
+    for mixed in ([True, True, False], [False, True, False], []):
+        found = Statistics.of(values, lower_bounds=mixed)
+        assert found is not None
+        assert (found.median, found.median_interval.high) == (2, 3)
+
+
+def test_the_interval_reaches_up_to_what_failed_at_its_rank() -> None:
+    """SEED-72: not to the highest load that failed in any repetition, and not to the value itself."""
+    values = [float(n) for n in range(1, 11)]
+    found = Statistics.of(values, [value + 0.5 for value in values[:-1]] + [100.0])
+    assert found is not None
+    assert (found.median_interval.low, found.median_interval.high) == (2, 9.5)
+    assert found.maximum == 10

@@ -40,6 +40,7 @@ class OtherTester:
     """Neither an engine nor several."""
 
     can_reopen: bool
+    is_alone = True
     done: list[str] = field(default_factory=list)
 
     @property

@@ -89,7 +89,8 @@ def test_page_show_and_exports_have_it_by_repetition() -> None:
     table = _repetitions(found, "fps")
     assert [cells[3].text for cells in table.rows] == ["forward 0 %, reverse 0.8 %", "-"]
     console = Console(file=io.StringIO(), width=200)
-    for part in point_report(record(found), found):
+    of_run = record(found)
+    for part in point_report(of_run, of_run.points[0]):
         console.print(part)
     assert isinstance(console.file, io.StringIO)
     assert "Lost at that load: forward 0 %, reverse 0.8 %." in console.file.getvalue()

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from evenhand.base.units import format_count
 from evenhand.procedure import SinglePair, search_deviations
 from evenhand.report.campaign_rows import rows_of
 from evenhand.report.page import _summary
 from evenhand.report.page_head import headline_figures
 from evenhand.report.page_points import _repetitions
-from evenhand.report.throughput import summary_lines
+from evenhand.report.throughput import note_lines, summary_lines
 from evenhand.report.uti import uti_documents
 from evenhand.search import Outcome, ThroughputGoal, find_throughput
 from evenhand.trial import SimulatedMeasurer
@@ -34,21 +35,41 @@ def test_a_tester_that_cannot_send_more_gives_at_least_what_passed() -> None:
     assert before is not None
     assert "at least 800,000 fps" in before.line(result)
     assert before.ratio(result) is None
+    assert before.line(result).endswith("no ratio, because both are lower bounds.")
+    found = find_throughput(SimulatedMeasurer(limit_fps=600_000), GOAL)
+    assert before.line(found).endswith("no ratio, because that with 1 address pair is a lower bound.")
+    nothing = replace(result, outcome=Outcome.BELOW_MINIMUM, throughput_fps=None)
+    assert before.line(nothing).endswith("no ratio, because no load passed in that with many addresses.")
 
 
-def test_a_lower_bound_that_no_full_length_trial_has_confirmed_is_a_deviation() -> None:
-    """R2544-20."""
+def test_what_no_full_length_trial_has_confirmed_is_no_bound() -> None:
+    """R2544-20: a short trial passes out of a queue."""
     last = len(find_throughput(SimulatedMeasurer(limit_fps=640_000), GOAL).trials)
     result = find_throughput(
         SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(last, last + 100)), GOAL
     )
     assert result.outcome is Outcome.TESTER_LIMIT
-    assert result.is_at_least
+    assert (result.throughput_fps, result.is_at_least) == (None, False)
+    assert result.highest_passed_fps is not None
     expected = (
-        "Deviation from R2544-20: the lower bound passed a trial of 1 s; there was no valid trial of 60"
-        " s at that load"
+        f"Unconfirmed: {format_count(result.highest_passed_fps)} fps per direction passed in shorter trials"
+        " only. There was no valid trial of 60 s at that load, so it is not a bound."
     )
     assert expected in summary_lines(result, PROFILE)
+    assert expected in note_lines(result.to_document())
+
+
+def test_what_a_full_length_trial_has_confirmed_stays_a_bound() -> None:
+    """R2544-20, R2544-39: the load that passes out of a queue is confirmed by no valid trial, a lower one
+    was."""
+    goal = replace(GOAL, known_fps=300_000.0)
+    whole = find_throughput(SimulatedMeasurer(limit_fps=640_000), goal)
+    first = next(t.number for t in whole.trials if t.result.intended_fps > 300_000.0 and t.result.is_pass)
+    spoiled = SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(first + 1, 500))
+    result = find_throughput(spoiled, goal)
+    assert result.outcome is Outcome.TESTER_LIMIT
+    assert (result.throughput_fps, result.is_at_least) == (300_000.0, True)
+    assert result.final_trial is not None
 
 
 def test_a_loss_that_counts_as_passed_is_a_deviation_and_stands_in_the_headline() -> None:
@@ -81,10 +102,7 @@ def test_page_and_exports_mark_the_repetition() -> None:
     assert [(row["value"], row["is_at_least"]) for row in rows] == [(5e5, True), (8e5, False)]
     (row,) = rows_of(limited, "points")
     assert (row["at_maximum"], row["at_tester_limit"]) == (1, 1)
-    assert [cells[1].text for cells in _repetitions(limited.points[0], "fps").rows] == [
-        ">= 500 kfps",
-        "800 kfps",
-    ]
+    assert [cells[1].text for cells in _repetitions(limited.points[0], "fps").rows] == [">= 500", "800"]
     assert ['is_at_least="true"' in document["telemetry"][0] for document in uti_documents(limited)] == [
         True,
         False,

@@ -62,9 +62,12 @@ def test_page_csv_markdown_and_latex_have_the_same_rows() -> None:
     assert len(rows) == 6
     shown = folded_summary(record)
     assert shown is not None
-    kept = [column.title for column in shown.columns]
+    # The unit is in the heading, once for all points.
+    assert all(cell.endswith(" kfps") for row in rows for cell in row[6:10])
+    bare = [tuple(cell.removesuffix(" kfps") for cell in row) for row in rows]
+    kept = [column.title.removesuffix(", kfps") for column in shown.columns]
     assert [tuple(cell.text.replace("\N{NO-BREAK SPACE}", " ") for cell in row) for row in shown.rows] == [
-        tuple(cell for column, cell in zip(COLUMNS, row, strict=True) if column.title in kept) for row in rows
+        tuple(cell for column, cell in zip(COLUMNS, row, strict=True) if column.title in kept) for row in bare
     ]
     # What all rows have in common is said once, so that the table is no wider than a page.
     assert "metric" not in kept
@@ -74,11 +77,12 @@ def test_page_csv_markdown_and_latex_have_the_same_rows() -> None:
         *rows,
     ]
     markdown = [line for line in to_summary_markdown(record).splitlines() if line.startswith("|")]
-    assert [tuple(line.strip("| ").split(" | ")) for line in markdown[2:]] == rows
+    assert "result, kfps" in markdown[0]
+    assert [tuple(line.strip("| ").split(" | ")) for line in markdown[2:]] == bare
     latex = [line for line in to_summary_latex(record).splitlines() if line.endswith(r"\\")]
     assert [
         tuple(line.removesuffix(r" \\").replace(r" $\times$ ", " x ").split(" & ")) for line in latex[1:]
-    ] == rows
+    ] == bare
 
 
 def test_a_row_has_version_hash_size_hosts_median_range_and_repetitions() -> None:
@@ -90,7 +94,7 @@ def test_a_row_has_version_hash_size_hosts_median_range_and_repetitions() -> Non
         "16 x 16",
         "2",
     )
-    assert row["minimum"].endswith("Mfps")
+    assert row["minimum"].endswith(" kfps")
     assert row["minimum"] <= row["result"] <= row["maximum"]
 
 
@@ -274,11 +278,12 @@ def test_curves_at_the_same_places_are_drawn_beside_each_other() -> None:
     assert "apart" not in alone.caption
 
 
-def test_loss_over_time_names_point_load_and_direction() -> None:
+def test_loss_over_time_names_point_trial_load_and_direction() -> None:
     (picture,) = pictures_of(both(), analyse(both())).histories
     for version in ("IPv4", "IPv6"):
-        assert f"{version}, 64 x 64 addresses, 64 octets, type1; " in picture.alt
-    assert "fps, forward" in picture.alt
+        place = f"{version}, 64 x 64 addresses, 64 octets, type1, "
+        named = re.escape(place) + r"repetition \d, trial \d+; [\d.]+ [kM]fps, (\w+): [\d,]+ frames"
+        assert re.findall(named, picture.alt) == ["forward", "reverse"]
 
 
 def test_words_of_the_kernel_are_shown_as_people_write_them() -> None:

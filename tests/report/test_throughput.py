@@ -23,11 +23,12 @@ from evenhand.procedure import (
 )
 from evenhand.report.pcap import make_pcap
 from evenhand.report.suite import SuiteEntry, suite_lines, suite_table
-from evenhand.report.throughput import summary_lines, verification_lines
+from evenhand.report.throughput import ceiling_lines, filling_lines, summary_lines, verification_lines
 from evenhand.report.trial import trial_report
 from evenhand.report.trials import describe_sending, trials_table
 from evenhand.search import Purpose, SearchTrial, ThroughputGoal, ThroughputResult, find_throughput
 from evenhand.trial import Load, SimulatedMeasurer, TrialResult
+from evenhand.trial.direction import QueueFilling
 
 GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.jsonl"
 PROFILE = Profile(
@@ -71,7 +72,14 @@ def golden_trials() -> list[TrialResult]:
 
 def as_search_trials(results: list[TrialResult], *, is_full_length: bool = False) -> list[SearchTrial]:
     return [
-        SearchTrial(number=i, purpose=Purpose.SEARCH, attempt=1, is_full_length=is_full_length, result=r)
+        SearchTrial(
+            number=i,
+            purpose=Purpose.SEARCH,
+            attempt=1,
+            is_full_length=is_full_length,
+            load_fps=r.intended_fps,
+            result=r,
+        )
         for i, r in enumerate(results, 1)
     ]
 
@@ -216,6 +224,51 @@ def test_the_worst_tester_figures_leave_invalid_trials_out() -> None:
     }
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_worst_figure_is_the_one_farthest_off_whichever_way(sign: int) -> None:
+    """R2544-39: a clock that is slow, and a load that is too low, are as wrong as the opposite."""
+    first, second = (SimulatedMeasurer(limit_fps=1e6).measure(1, 1000) for _ in range(2))
+    off = {
+        name: replace(each, offered_fps=1000 * (1 + sign * 0.002)) for name, each in first.directions.items()
+    }
+    worst = replace(first, clock_error_ppm=-9.0 * sign, directions=off, missed_frames=2)
+    figures = WorstTesterFigures.of([worst, replace(second, clock_error_ppm=4.0, missed_frames=3)])
+    assert figures.max_clock_error_ppm == 9
+    assert figures.max_offered_error == pytest.approx(0.002)
+    assert figures.missed_frames == 5
+
+
+def test_a_search_that_begins_at_the_ceiling_itself_is_not_above_it() -> None:
+    """MLR-14."""
+
+    def said(max_fps: float) -> str:
+        ceiling = {"rate_fps_per_direction": 5e5, "is_new": True}
+        (line,) = ceiling_lines({"ceiling": ceiling, "goal": {"max_fps": max_fps}})
+        return line
+
+    for max_fps in (4e5, 5e5):
+        assert said(max_fps).startswith("The search began at the tester's own ceiling of 500,000 fps")
+    assert said(6e5).startswith("The search began at 600,000 fps per direction, above the tester's own")
+
+
+def test_of_unlike_directions_the_delays_that_grow_faster_are_told() -> None:
+    """R2544-23: the slope is that of the direction whose queue fills sooner."""
+    result = find_throughput(
+        SimulatedMeasurer(limit_fps=9_900, buffer_frames=1e6), ThroughputGoal(max_fps=10_000.0)
+    )
+    final = result.final_trial
+    assert final is not None
+    for slopes in ((0.02, 0.3), (0.3, 0.02)):
+        directions = {
+            name: replace(each, queue_filling=QueueFilling(slope=slope, sustainable_fps=9_000.0))
+            for (name, each), slope in zip(final.directions.items(), slopes, strict=True)
+        }
+        last = replace(result.trials[-1], result=replace(final, directions=directions))
+        (line,) = filling_lines(replace(result, trials=(*result.trials[:-1], last)))
+        assert "delays grew by 300 ms per second" in line
+        assert "sustains about 9,000 fps" in line
+
+
 def test_where_no_trial_was_valid_the_figures_are_those_of_the_invalid_ones() -> None:
     """R2544-39: a script that read 0.0 took a tester that kept no load for a perfect one."""
     invalid = [trial for trial in golden_trials() if not trial.is_valid]
@@ -264,12 +317,12 @@ def test_a_page_has_the_same_table_of_trials_and_the_loads_that_were_really_offe
     trials = as_search_trials(golden_trials())
     on_terminal = trials_table(trials)
     on_page = trials_table(trials, loss_over_time=lambda result: f"loss of {result.trial}")
-    assert [column.title for column in on_page.columns if column.title != "offered"] == [
+    assert [column.title for column in on_page.columns if column.title != "offered, fps"] == [
         column.title for column in on_terminal.columns
     ]
-    offered, loss = ([c.title for c in on_page.columns].index(t) for t in ("offered", "loss"))
+    offered, loss = ([c.title for c in on_page.columns].index(t) for t in ("offered, fps", "loss"))
     assert {row[offered].text for row in on_page.rows} == {
-        f"{round(trial.result.offered_fps):,} fps" for trial in trials
+        f"{round(trial.result.offered_fps):,}" for trial in trials
     }
     assert [row[loss].spark for row in on_page.rows] == [f"loss of {trial.result.trial}" for trial in trials]
     passed = [trial for trial in trials if trial.result.is_pass]

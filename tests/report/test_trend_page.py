@@ -170,7 +170,7 @@ def test_the_document_has_all_changes_with_their_points() -> None:
         "gateway-v4, 64 octets, 65,534 addresses a side, throughput",
     ]
     schema = json.loads((ROOT / "contract" / "result.schema.json").read_text())
-    jsonschema.Draft202012Validator(schema).validate({"command": "trend", **document})
+    jsonschema.Draft202012Validator(schema).validate({"command": "trend", "error": None, **document})
     assert document["changes"][1]["run"] == 25
     assert document["runs"][25]["version"] == "6.1.0-30-amd64"
     assert len(document["points"][1]["values"]) == 40

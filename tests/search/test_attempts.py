@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal, find_throughput, run_search
-from evenhand.search.attempts import uncharged_attempts
+from evenhand.search.attempts import InvalidAttempts, uncharged_attempts
 from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
 from evenhand.trial.simulated import make_direction_document, make_trial_document
 
@@ -88,9 +88,44 @@ def test_attempts_near_the_load_count_and_those_farther_away_do_not() -> None:
     assert uncharged_attempts(result.trials, None, precision=0.5, patience=8) is None
 
 
+def test_the_attempt_that_is_told_is_that_of_the_trial_that_confirmed_the_load() -> None:
+    """R2544-21: a short trial that passed at once before it is not what the result rests on."""
+    result = find_throughput(
+        Explained(lossy_attempts=2), ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=60)
+    )
+    trials = [trial if trial.is_full_length else replace(trial, attempt=1) for trial in result.trials]
+    assert any(trial.load_fps == result.throughput_fps and not trial.is_full_length for trial in trials)
+    told = uncharged_attempts(trials, result.throughput_fps, precision=0.005, patience=8)
+    assert told is not None
+    assert (told.attempt, told.attempts_allowed) == (3, 9)
+
+
 def test_an_invalid_attempt_without_loss_is_not_counted() -> None:
     device = SimulatedMeasurer(limit_fps=2e6, invalid_trials=[1, 2])
     result = find_throughput(device, ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=60))
     assert result.throughput_fps == 1e6
     assert result.count(Verdict.INVALID) == 2
     assert result.uncharged is None
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+def test_a_load_is_given_up_after_as_many_repetitions_as_were_allowed(retries: int) -> None:
+    """R2544-39: the first trial and so many repetitions of it; the most that was offered in any of them is
+    kept."""
+    attempts = InvalidAttempts(invalid_retries=retries, patience=99)
+    for number in range(retries + 1):
+        assert not attempts.are_exhausted
+        ceiling_fps = 500_000 - 1_000 * number
+        slow = SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=ceiling_fps)
+        attempts.note(slow.measure(1, 1e6))
+    assert attempts.are_exhausted
+    assert attempts.offered_fps == pytest.approx(500_000)
+
+
+def test_a_load_that_only_moments_spoil_is_given_up_when_patience_ends() -> None:
+    attempts = InvalidAttempts(invalid_retries=0, patience=2)
+    for _ in range(3):
+        assert not attempts.are_exhausted
+        spoilt = SimulatedMeasurer(limit_fps=1e6, invalid_trials={1})
+        attempts.note(spoilt.measure(1, 5e5))
+    assert attempts.are_exhausted

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,3 +66,19 @@ def test_a_number_that_cannot_be_decided_ends_the_search() -> None:
     assert found == LengthBracket(lower=0, upper=500) or found.is_complete
     found = find_largest(lambda number: None if number == 750 else number <= 600, maximum=1000)
     assert (found.lower, found.upper, found.is_complete) == (500, 1000, False)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2])
+def test_a_limit_far_below_the_known_one_is_found_down_to_a_single_frame(limit: int) -> None:
+    """The steps down from where the limit lay before double; the last of them is 1, and nothing is tried
+    twice."""
+    tried: list[int] = []
+
+    def passes(number: int) -> bool:
+        assert number not in tried
+        tried.append(number)
+        return number <= limit
+
+    bracket = find_largest(passes, maximum=1000, known=600)
+    assert (bracket.lower, bracket.upper) == (limit, limit + 1)
+    assert min(tried) >= 1

@@ -9,6 +9,7 @@ import pytest
 
 from evenhand.search import Outcome, Purpose, ThroughputGoal, find_throughput
 from evenhand.search.bound import leaves_doubt
+from evenhand.search.bracket import LoadBracket
 from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
 from evenhand.trial.simulated import make_direction_document, make_trial_document
 
@@ -148,3 +149,15 @@ def test_a_device_that_loses_is_bounded_all_the_same() -> None:
     whole = find_throughput(SimulatedMeasurer(limit_fps=634_567), GOAL)
     assert (result.throughput_fps, result.upper_fps) == (whole.throughput_fps, whole.upper_fps)
     assert sum(trial.purpose is Purpose.BOUND for trial in result.trials) <= 1
+
+
+def test_the_upper_bound_is_the_lowest_load_that_failed_in_whatever_order_loads_failed() -> None:
+    bracket = LoadBracket(min_fps=1.0, max_fps=1000.0, precision=0.01)
+    for load_fps, upper_fps in ((800.0, 800.0), (500.0, 500.0), (650.0, 500.0), (500.0, 500.0)):
+        bracket.note_fail(load_fps)
+        assert bracket.upper_fps == upper_fps
+    bracket.note_doubt(300.0)
+    bracket.note_doubt(400.0)
+    bracket.note_fail(400.0)
+    assert bracket.doubted == {300.0}
+    assert bracket.below_fps == 300.0

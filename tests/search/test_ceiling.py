@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from evenhand import search
-from evenhand.trial import SimulatedMeasurer
+from evenhand.trial import SimulatedMeasurer, TrialResult
 
 FIRST_KEPT = 1.0
 """A precision that any two loads have."""
@@ -71,13 +72,13 @@ def test_a_tester_whose_cpu_was_taken_away_is_told_from_one_at_its_limit() -> No
 def test_the_way_up_may_end_where_the_device_loses_frames_twice() -> None:
     """A search of its throughput needs no higher maximum than a load that fails; one loss may be a stall."""
     slower = ceiling_of(
-        SimulatedMeasurer(limit_fps=150_000), start_fps=1e5, precision=FIRST_KEPT, ends_at_loss=True
+        SimulatedMeasurer(limit_fps=150_000), start_fps=1e5, precision=FIRST_KEPT, ending_losses=2
     )
     assert [trial.intended_fps for trial in slower.trials] == [1e5, 2e5, 2e5]
     assert slower.rate_fps == 2e5
     assert slower.is_device_slower
     stalled = ceiling_of(
-        SimulatedMeasurer(limit_fps=150_000, noise_probability=0.5, seed=1), start_fps=1e5, ends_at_loss=True
+        SimulatedMeasurer(limit_fps=150_000, noise_probability=0.5, seed=1), start_fps=1e5, ending_losses=2
     )
     assert [trial.is_pass for trial in stalled.trials[:2]] == [False, True]
     assert stalled.rate_fps == 2e5
@@ -118,3 +119,53 @@ def test_the_document_tells_the_ceiling_and_why_there_is_no_more() -> None:
     assert document["ceiling_fps_per_direction"] == 500_000
     assert document["above"]["offered_fps_per_direction"] == pytest.approx(500_000, rel=1e-5)
     assert document["above"]["reasons"][0]["code"] == "offered_load"
+
+
+def offering(trial: TrialResult, offered_fps: float) -> TrialResult:
+    directions = {name: replace(each, offered_fps=offered_fps) for name, each in trial.directions.items()}
+    return replace(trial, directions=directions)
+
+
+def test_what_was_offered_at_a_load_is_the_most_of_its_attempts() -> None:
+    """RFC 2285, 3.5.3: of those that kept it, where it is the ceiling; and the attempt that came closest says
+    why the load above was not kept."""
+    kept = SimulatedMeasurer(limit_fps=1e9).measure(1, 5e5)
+    spoiled = SimulatedMeasurer(limit_fps=1e9, invalid_trials={1})
+    slow = SimulatedMeasurer(limit_fps=1e9, tester_ceiling_fps=6e5)
+    ceiling = search.TesterCeiling(
+        rate_fps=5e5,
+        above_fps=1e6,
+        max_fps=1e6,
+        min_fps=1e3,
+        is_loss_ours=False,
+        was_stopped=False,
+        trials=(
+            offering(spoiled.measure(1, 5e5), 500_400),
+            offering(kept, 499_990),
+            kept,
+            offering(kept, 499_980),
+            slow.measure(1, 1e6),
+            offering(SimulatedMeasurer(limit_fps=1e9, invalid_trials={1}).measure(1, 1e6), 900_000),
+            slow.measure(1, 1e6),
+        ),
+    )
+    assert ceiling.offered_fps == 500_000
+    assert ceiling.offered_above_fps == ceiling.maximum_offered_load_fps == 900_000
+    assert [reason.code for reason in ceiling.reasons_above] == ["sender_overdue"]
+
+
+def test_the_way_down_begins_at_the_most_that_was_offered_in_any_attempt() -> None:
+    """MLR-14: one attempt that fell far behind is a moment of the host."""
+
+    class Uneven:
+        def __init__(self) -> None:
+            self.loads: list[float] = []
+
+        def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+            self.loads.append(rate_fps)
+            kept_fps = 500_000 if len(self.loads) == 1 else 300_000
+            return SimulatedMeasurer(limit_fps=1, tester_ceiling_fps=kept_fps).measure(duration_s, rate_fps)
+
+    device = Uneven()
+    search.find_tester_ceiling(device, max_fps=1e6, min_fps=1e3, duration_s=1.0, precision=FIRST_KEPT)
+    assert device.loads[:3] == [1e6, 1e6, 5e5]

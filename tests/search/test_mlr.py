@@ -20,6 +20,7 @@ from evenhand.search import (
     Observation,
     Outcome,
     SearchEvent,
+    SearchTrial,
     ThroughputGoal,
     TrialFinished,
     TrialStarted,
@@ -29,6 +30,7 @@ from evenhand.search import (
     run_search,
 )
 from evenhand.trial import SimulatedMeasurer, TrialResult
+from evenhand.trial.direction import QueueFilling
 from tests.errors import raises
 
 MAX_FPS = 1_000_000.0
@@ -220,6 +222,9 @@ def test_a_load_that_stays_invalid_is_the_testers_limit_and_no_loss() -> None:
         assert 700_000 * 0.99 < found.lower_fps <= 700_000
     assert result.tester_limit_fps is not None
     assert result.tester_limit_fps > 700_000
+    given_up = {trial.intended_fps for trial in device.trials if not trial.is_valid}
+    assert len(given_up) > 1
+    assert result.tester_limit_fps == min(given_up)
 
 
 def test_a_device_slower_than_the_tester_is_found_all_the_same() -> None:
@@ -227,6 +232,14 @@ def test_a_device_slower_than_the_tester_is_found_all_the_same() -> None:
     result = search(SimulatedMeasurer(limit_fps=400_000, tester_ceiling_fps=700_000))
     assert result.outcome is Outcome.FOUND
     assert all(found.is_regular for found in result.goals)
+
+
+def test_the_way_down_from_a_load_is_as_far_as_the_tester_fell_short() -> None:
+    """Decision D5: by a fifth each, it would be given up before it came to what it can keep."""
+    device = SimulatedMeasurer(limit_fps=50_000, tester_ceiling_fps=200_000)
+    result = search(device, NDR)
+    assert result.outcome is Outcome.FOUND
+    assert len({trial.intended_fps for trial in device.trials if not trial.is_valid}) == 1
 
 
 def test_a_goal_that_tolerates_much_is_steered_below_the_testers_limit_too() -> None:
@@ -329,6 +342,10 @@ def test_progress_tells_each_trial_before_and_after() -> None:
     last = events[-1]
     assert isinstance(last, TrialFinished)
     assert (last.remaining_trials, last.remaining_s) == (0, 0)
+    # The bounds of all goals lie between these.
+    assert last.lower_fps == min(found.lower_fps or 0 for found in result.goals)
+    assert last.upper_fps == max(found.upper_fps or 0 for found in result.goals)
+    assert len({found.lower_fps for found in result.goals}) == 2
     assert [trial.is_full_length for trial in result.trials] == [
         t.result.intended_duration_s == 60 for t in result.trials
     ]
@@ -346,6 +363,36 @@ def test_a_stopped_search_is_irregular_and_says_so() -> None:
     assert result.outcome is Outcome.STOPPED
     assert len(result.trials) == 1
     assert search(SimulatedMeasurer(limit_fps=640_000), max_trials=4).outcome is Outcome.STOPPED
+
+
+def test_figures_of_a_goal_are_of_the_valid_full_length_trials_at_its_lower_bound() -> None:
+    """MLR-08, MLR-09: the load that a filling queue would sustain is the median of those trials, and stated
+    if most of them saw it; shorter, INVALID and other trials have no say in it, nor in what was offered."""
+    result = search(SimulatedMeasurer(limit_fps=640_000), NDR)
+    (goal,) = result.goals
+    assert goal.lower_fps is not None
+
+    def trial(sustainable_fps: float | None, *, duration_s: float = 60, **device: Any) -> SearchTrial:
+        assert goal.lower_fps is not None
+        made = SimulatedMeasurer(limit_fps=1e9, **device).measure(duration_s, goal.lower_fps)
+        queue = None if sustainable_fps is None else QueueFilling(slope=0.1, sustainable_fps=sustainable_fps)
+        directions = {name: replace(one, queue_filling=queue) for name, one in made.directions.items()}
+        return replace(result.trials[0], load_fps=goal.lower_fps, result=replace(made, directions=directions))
+
+    def told(*trials: SearchTrial) -> float | None:
+        return replace(result, trials=trials).sustainable_fps_of(goal)
+
+    slow, slower, slowest, none = trial(600_000), trial(500_000), trial(100_000), trial(None)
+    assert told(slow, slower, slowest) == 500_000
+    assert told(slow, slower, none) == 550_000
+    assert told(slow, slower, none, none) is None
+    others = (trial(None, duration_s=59), trial(None, invalid_trials={1}), *result.trials[:1])
+    assert told(slow, slow, none, *others) == 600_000
+    lost = replace(result, trials=(slow, none, *others)).losses_of(goal)
+    assert lost["forward"].offered_frames == 2 * slow.result.directions["forward"].offered_frames
+    faster = SimulatedMeasurer(limit_fps=1e9, invalid_trials={1}).measure(60, MAX_FPS)
+    offered = replace(result, trials=(slow, replace(slow, result=faster)))
+    assert offered.highest_offered_fps == slow.result.offered_fps < faster.offered_fps
 
 
 def test_the_document_has_every_goal_and_its_bounds() -> None:
@@ -371,7 +418,7 @@ def test_the_document_has_every_goal_and_its_bounds() -> None:
         ({"width": 0.0}, "search.out-of-range", "width"),
         ({"width": 1.0}, "search.out-of-range", "width"),
         ({"initial_duration_s": 61.0}, "search.durations-contradict", "initial trials"),
-        ({"exceed_ratio": float("nan")}, "search.out-of-range", "exceed ratio"),
+        ({"exceed_ratio": float("nan")}, "base.wrong-type", "exceed_ratio"),
     ],
 )
 def test_goals_that_cannot_be_searched_are_refused(
@@ -394,6 +441,13 @@ def test_a_search_needs_different_goals_and_room() -> None:
         MlrGoals(goals=(NDR,), max_fps=MAX_FPS, min_fps=MAX_FPS)
     with raises("search.out-of-range", match="^min_fps: "):
         MlrGoals(goals=(NDR,), max_fps=MAX_FPS, min_fps=0)
+
+
+def test_the_lowest_load_has_a_frame_in_the_shortest_trial_of_all_goals() -> None:
+    """MLR-12: and is no less than a thousandth of the maximum, unless it is given."""
+    goals = (replace(NDR, initial_duration_s=4), replace(PDR, initial_duration_s=0.5))
+    for max_fps, min_fps, lowest_fps in ((100.0, None, 2.0), (1e6, None, 1000.0), (1e6, 0.5, 0.5)):
+        assert MlrGoals(goals=goals, max_fps=max_fps, min_fps=min_fps).lowest_fps == lowest_fps
 
 
 def test_what_the_rfc_only_recommends_is_a_deviation() -> None:

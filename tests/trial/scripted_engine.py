@@ -16,6 +16,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW_BUCKETS = 20
+OPENED: dict[str, Any] = {}
+"""The request by which the ports were opened."""
 GOLDEN = ROOT / "contract" / "golden" / "replies.jsonl"
 
 
@@ -40,15 +42,18 @@ def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
     `640000-900000`.
 
     A third number is the frames that the device holds back: `640000--512`; a fourth the buckets of each
-    histogram, of which a real one has hundreds: `640000---500`.
+    histogram, of which a real one has hundreds: `640000---500`; a fifth the connections that it holds; a
+    sixth the share of the frames that it loses at any load: `3000000-----0.0001`.
     """
     SimulatedMeasurer, Load, DelayWish = device_and_its_load()  # noqa: N806
     delays = request.get("delays")
-    limit, ceiling, buffer, buckets = [*limits.split("-"), "", "", ""][:4]
+    limit, ceiling, buffer, buckets, table, floor = [*limits.split("-"), *[""] * 5][:6]
     device = SimulatedMeasurer(
         limit_fps=float(limit),
         tester_ceiling_fps=float(ceiling or "inf"),
         buffer_frames=float(buffer or "0"),
+        table_connections=int(table) if table else None,
+        floor_loss_ratio=float(floor or "0"),
         directions=tuple(request["directions"]),
         loss_ratio_limit=request["limits"]["loss_ratio"],
         delays=delays
@@ -59,7 +64,8 @@ def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
     raw = dict(device.offer(Load.from_contract(request)).raw)
     for direction in raw["directions"].values():
         direction["latency"]["buckets"] = [[1000.0 + i, 1] for i in range(int(buckets or FEW_BUCKETS))]
-    return {**raw, "id": request["id"], "trial": request["trial"]}
+    size = OPENED.get("frame_size", raw["frame_size"])
+    return {**raw, "id": request["id"], "trial": request["trial"], "frame_size": size}
 
 
 def watched(request: dict[str, Any]) -> dict[str, Any]:
@@ -87,6 +93,21 @@ def answer_of(request: dict[str, Any], part: str, by_response: dict[str, dict[st
     reaches everybody."""
     name = request["request"]
     reply = by_response[name]
+    if name == "trial":
+        return simulate("1e12", request)
+    if name == "judge":
+        return {**next(each["result"] for each in request["results"]), "response": "judge"}
+    if name == "open":
+        reply = {**reply, "session": request.get("session", reply["session"])}
+    if name == "prove":
+        keys = ("direction", "seed", "first", "streams", "stream", "generator")
+        return {**reply, **{key: request[key] for key in keys if key in request}}
+    if name == "learn":
+        wanted = {{"forward": "right", "reverse": "left"}[each] for each in request["directions"]}
+        reply = {
+            **{key: value for key, value in reply.items() if key not in ("left", "right")},
+            **{side: reply[side] for side in ("left", "right") if side in wanted},
+        }
     if name == "open" and (part.startswith("simulated-") or part == "port-stops"):
         sides = ("left", "right")
         return {
@@ -97,8 +118,14 @@ def answer_of(request: dict[str, Any], part: str, by_response: dict[str, dict[st
             },
         }
     if name == "learn" and (part.startswith("simulated-") or part == "port-stops"):
-        reached = {**reply["right"], "reachable": reply["right"]["hosts"], "unreachable": []}
-        return {**reply, "left": reached}
+        learned = [side for side in ("left", "right") if side in reply]
+        return {
+            **reply,
+            **{
+                side: {**reply[side], "reachable": reply[side]["hosts"], "unreachable": []}
+                for side in learned
+            },
+        }
     return reply
 
 
@@ -116,10 +143,16 @@ def main(part: str, log: str | None = None) -> None:
         if log is not None:
             with Path(log).open("a") as file:
                 file.write(line)
+        if not line.strip():
+            continue  # a sign of life
         request = json.loads(line)
         name, request_id = request["request"], request["id"]
+        if name == "open":
+            OPENED.update(request)
         if name == "about":
             about = {**by_response["about"], "id": request_id}
+            if part.startswith("lies-"):
+                about |= json.loads(part.removeprefix("lies-")).get("about", {})
             if part == "contract-2":
                 about["contract"] = 2
             say(about)
@@ -134,6 +167,24 @@ def main(part: str, log: str | None = None) -> None:
             say({**by_response["close"], "id": 99})
         elif part == "odd-fault":
             say({"id": request_id, "fault": "no"})
+        elif part == "endless-line":
+            while True:
+                sys.stdout.write("x" * 65536)
+        elif part == "endless-events":
+            while True:
+                say(
+                    {**next(reply for reply in replies if reply.get("event") == "progress"), "id": request_id}
+                )
+        elif part == "nested":
+            print("[" * 1_000_000, flush=True)
+        elif part.startswith("lies-"):
+            lies = json.loads(part.removeprefix("lies-"))
+            for event in lies.get("events", ()) if name == "trial" else ():
+                say({**event, "id": request_id})
+            port = {"line_rate_bps": None}
+            ports = {"ports": {"left": port, "right": port}, **request}
+            answer = answer_of(ports, "simulated-", by_response)
+            say({**answer, "id": request_id, **lies.get(name, {})})
         elif part == "silent":
             time.sleep(600)
         elif part.startswith("fault-"):

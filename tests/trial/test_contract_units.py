@@ -63,6 +63,7 @@ WITHOUT_UNIT = {
     "offered_tolerance",
     "overdue_tolerance",
     "duplicate_tolerance",
+    "remarked_tolerance",
     "performance",
     "fail_below",
     "growth",

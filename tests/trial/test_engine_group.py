@@ -4,6 +4,7 @@ ports."""
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any, cast
 
@@ -22,6 +23,7 @@ from evenhand.trial import (
     engine_group,
 )
 from evenhand.trial.engine_group import TABLE_S
+from evenhand.trial.group_clocks import compare_clocks
 from evenhand.trial.group_events import learning_of_all, progress_of_all, sum_of_learning
 from evenhand.trial.group_stop import NOTICE_S, EarlyStopOfAll
 from tests.errors import raises
@@ -40,6 +42,7 @@ class Engine:
         self.ahead_s = ahead_s
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.was_stopped = self.was_killed = False
+        self.pid = os.getpid()  # of a process that runs
 
     def request(self, name: str, **arguments: Any) -> dict[str, Any]:
         self.asked.append((name, arguments))
@@ -82,6 +85,47 @@ def test_engines_with_unlike_numbers_of_streams_are_refused_by_name() -> None:
 def test_a_clock_that_is_off_is_refused_by_name(ahead_s: float, how: str) -> None:
     with raises("trial.engine-clock-off", match=f"engine b .* {how} "):
         EngineGroup([member("a", Engine()), member("b", Engine(ahead_s=ahead_s), is_here=False)])
+
+
+def test_of_several_looks_at_a_clock_the_one_with_the_shortest_way_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was looked at in the middle of its way, and so it may be wrong by half of that."""
+    looks_us = [
+        (0, 700, 1000),
+        (2000, 2130, 2200),
+        *((n * 10_000, n * 10_000, n * 10_900) for n in range(3, 9)),
+    ]
+    here = iter([us for before, _, after in looks_us for us in (before, after)])
+    there = iter([at for _, at, _ in looks_us])
+    monkeypatch.setattr(time, "time_ns", lambda: 1000 * next(here))
+    other = Engine()
+    monkeypatch.setattr(other, "request", lambda name: {"time_unix_ns": 1000 * next(there)})
+    found = compare_clocks([member("a", Engine()), member("b", other, is_here=False)])
+    assert found["a"].to_contract() == {"offset_us": 0, "uncertainty_us": 0}
+    assert found["b"].to_contract() == {"offset_us": 30, "uncertainty_us": 100}
+
+
+@pytest.mark.parametrize(("way_s", "is_refused"), [(0.02, True), (0.06, False)])
+def test_a_clock_is_refused_only_if_it_is_off_whatever_its_way_was(
+    monkeypatch: pytest.MonkeyPatch, way_s: float, is_refused: bool
+) -> None:
+    """120 ms ahead, of which half the way may be none."""
+    clock_ns = iter(range(0, 100 * round(way_s * 1e9), round(way_s * 1e9)))
+    monkeypatch.setattr(time, "time_ns", lambda: next(clock_ns))
+    other = Engine()
+    asked = iter(range(100))
+    monkeypatch.setattr(
+        other,
+        "request",
+        lambda name: {"time_unix_ns": round((2 * next(asked) * way_s + way_s / 2 + 0.12) * 1e9)},
+    )
+    members = [member("b", other, is_here=False)]
+    if is_refused:
+        with raises("trial.engine-clock-off", match=r"engine b is 0\.120 s ahead of"):
+            compare_clocks(members)
+    else:
+        assert compare_clocks(members)["b"].offset_us == pytest.approx(120_000)
 
 
 def test_several_engines_do_not_open_their_ports_again() -> None:
@@ -172,7 +216,7 @@ def test_what_several_engines_do_not_measure_is_refused_and_nothing_is_sent() ->
         group.request("prove")
     with raises("trial.too-long-for-several-engines"):
         EngineMeasurer(session=group).offer(
-            Load(rate_fps=1, duration_s=10000, then=LoadChange(rate_fps=1, duration_s=50000))
+            Load(rate_fps=1, duration_s=10_000, then=LoadChange(rate_fps=1, duration_s=20_000))
         )
     assert [name for engine in engines for name, _ in engine.asked if name == "trial"] == []
 

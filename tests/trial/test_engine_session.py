@@ -118,6 +118,36 @@ def test_a_crash_is_told_with_the_last_words() -> None:
         session.request("counters")
 
 
+def test_an_engine_that_was_killed_is_no_bug_of_evenhand() -> None:
+    """The last lines of whoever is killed say nothing of it, and a report does not help."""
+    with start("fair") as session:
+        os.kill(session.pid, signal.SIGKILL)
+        with raises("trial.engine-ended", match=r"by SIGKILL$") as caught:
+            session.request("counters")
+    assert "dmesg" in (caught.value.next_step or "")
+
+
+def test_an_engine_that_a_signal_has_stopped_is_not_waited_for_and_ends_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was waited for as long as for an answer, a minute and more, and then killed with its ports open."""
+    monkeypatch.setattr("evenhand.trial.engine_end.LONGEST_HALT_S", 0.3)
+    with start("fair") as session:
+        os.kill(session.pid, signal.SIGSTOP)
+        with raises("trial.engine-halted", match=f"stopped.*{session.pid}"):
+            session.request("counters")
+    assert session._process.returncode == 0
+
+
+def test_an_engine_that_goes_on_before_long_has_only_been_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenhand.trial.engine_end.LONGEST_HALT_S", 300.0)
+    with start("fair") as session:
+        os.kill(session.pid, signal.SIGSTOP)
+        timer = threading.Timer(0.6, os.kill, (session.pid, signal.SIGCONT))
+        timer.start()
+        assert session.request("counters")["response"] == "counters"
+
+
 def test_an_early_end_is_told_with_its_exit_code() -> None:
     with start("quit") as session, raises("trial.engine-ended", match="exit code 9"):
         session.request("counters")

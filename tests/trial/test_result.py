@@ -206,3 +206,56 @@ def test_a_filling_queue_is_read_and_one_that_contradicts_the_contract_is_refuse
     document["directions"]["forward"]["queue_filling"] = {"slope": "steep"}
     with raises("trial.contract-violated"):
         TrialResult.from_contract(document)
+
+
+def test_of_unlike_directions_the_worse_one_says_what_each_of_them_got(passed: dict[str, Any]) -> None:
+    """R2544-15: an offered load and a sustainable load per direction are those that no direction is below; a
+    port's drops count wherever they are."""
+    forward, reverse = passed["directions"]["forward"], passed["directions"]["reverse"]
+    forward["queue_filling"] = {"slope": 0.1, "sustainable_fps": 909_090}
+    reverse["queue_filling"] = {"slope": 0.25, "sustainable_fps": 800_000}
+    reverse.update(offered_fps=999_900.0, forwarding_rate_fps=999_800.0)
+    for side, dropped in (("left", 2), ("right", 5)):
+        passed["ports"][side]["after"]["missed_frames"] += dropped
+    for order in (("forward", "reverse"), ("reverse", "forward")):
+        passed["directions"] = {name: passed["directions"][name] for name in order}
+        result = TrialResult.from_contract(passed)
+        assert result.offered_fps == 999_900
+        assert result.forwarding_rate_fps == forward["forwarding_rate_fps"] + 999_800
+        assert result.sustainable_fps == 800_000
+        assert result.missed_frames == 7
+
+
+def test_a_cpu_of_the_dut_is_away_by_whatever_took_it(passed: dict[str, Any]) -> None:
+    """SEED-07: the hypervisor and other programs take it one after the other."""
+    passed["host"]["dut"]["cpus"] = [
+        {"cpu": 0, "stolen_us": 300.0, "waited_us": 1000.0, "absences": 2, "longest_us": 900.0}
+    ]
+    (watched,) = TrialResult.from_contract(passed).watched_cpus or ()
+    assert (watched.away_us, watched.longest_us, watched.absences) == (1300, 900, 2)
+
+
+def test_a_pass_of_a_loss_ratio_is_of_the_trial_as_a_whole(passed: dict[str, Any]) -> None:
+    """MLR-03: one of two directions may lose twice as much; more cannot be a PASS."""
+    forward = passed["directions"]["forward"]
+    passed["limits"]["loss_ratio"] = 0.005
+    for lost, is_pass in ((600_000, True), (600_001, False)):
+        forward.update(received_frames=forward["offered_frames"] - lost, lost_frames=lost)
+        if is_pass:
+            assert TrialResult.from_contract(passed).loss_ratio == pytest.approx(0.005)
+        else:
+            with raises("trial.contract-violated"):
+                TrialResult.from_contract(passed)
+
+
+@pytest.mark.parametrize("late", ["forward", "reverse"])
+def test_a_direction_that_was_late_all_the_time_was_spoiled_by_no_moment(
+    passed: dict[str, Any], late: str
+) -> None:
+    """R2544-39: a quarter of the frames of each direction at most; a tester that is too slow has more."""
+    passed.update(verdict="INVALID", reasons=[{"code": "sender_overdue", "text": "late"}])
+    sender = passed["directions"][late]["sender"]
+    frames = passed["directions"][late]["intended_frames"]
+    for overdue, is_moment in ((frames // 4, True), (frames // 4 + 1, False)):
+        sender["overdue_frames"] = overdue
+        assert TrialResult.from_contract(passed).was_spoiled_by_a_moment is is_moment

@@ -37,18 +37,25 @@ def without_vlans(capture: Path, tags: bytes) -> list[bytes]:
     return [frame[:12] + frame[12 + len(tags) :] for frame in frames]
 
 
+def time_check(tag: bytes) -> int:
+    """What the time of a tag puts into its stream."""
+    time = int.from_bytes(tag[12:18])
+    folded = (time ^ time >> 16 ^ time >> 32) & 0xFFFF
+    return (folded ^ folded >> 7 ^ folded >> 14) & 0x7F
+
+
 def tag_of(frame: bytes, version: int) -> Tag:
     tag = frame[TAG_AT[version] :]
     return Tag(
         reverse=bool(tag[5] & 0x80),
-        stream=tag[5] & 0x7F,
+        stream=(tag[5] ^ time_check(tag)) & 0x7F,
         sequence=int.from_bytes(tag[6:12]),
         time_ticks=int.from_bytes(tag[12:18]),
     )
 
 
 def without_time(frame: bytes, version: int) -> bytes:
-    """The frame but for send time and UDP checksum; the checksum is looked at: with it the sum must come out
+    """The frame but for send time, its check, and UDP checksum, which is looked at: its sum must come out
     right."""
     addresses = 26 if version == 4 else 22
     udp = UDP_CHECKSUM_AT[version] - 6
@@ -64,6 +71,7 @@ def without_time(frame: bytes, version: int) -> bytes:
     assert total == 0xFFFF
     octets = bytearray(frame)
     octets[UDP_CHECKSUM_AT[version] : UDP_CHECKSUM_AT[version] + 2] = b"\0\0"
-    time_at = TAG_AT[version] + 12
+    tag_at, time_at = TAG_AT[version], TAG_AT[version] + 12
+    octets[tag_at + 5] ^= time_check(bytes(octets[tag_at : tag_at + 18]))
     octets[time_at : time_at + 6] = bytes(6)
     return bytes(octets)

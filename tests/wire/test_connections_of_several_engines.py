@@ -12,10 +12,13 @@ import pytest
 
 from evenhand.plan import make_plan
 from evenhand.procedure import OpenTestbed
-from evenhand.procedure.connection_capacity import CapacityGoal, CapacityOutcome, measure_capacity
-from evenhand.procedure.connection_rate import ConnectionRateGoal, measure_connection_rate
-from evenhand.procedure.connection_trials import VALIDATION, ConnectionTrials
+from evenhand.procedure.connection_capacity import CapacityOutcome, measure_capacity
+from evenhand.procedure.connection_capacity_goal import CapacityGoal
+from evenhand.procedure.connection_rate import measure_connection_rate
+from evenhand.procedure.connection_rate_goal import ConnectionRateGoal
+from evenhand.procedure.connection_trials import ConnectionTrials
 from evenhand.procedure.connection_wish import ConnectionWish
+from evenhand.procedure.nat_checks import VALIDATION
 from evenhand.procedure.tear_down import TearDownGoal, measure_tear_down
 from evenhand.procedure.tester import OpenTester
 from evenhand.rig.reference import ReferenceDut, ReferenceRouter
@@ -128,7 +131,7 @@ def test_an_entry_that_is_lost_is_found_by_validation_to_the_frame(name: str) ->
     """R9693-11: NAT that forwards but drops state fails validation."""
     with nat_of_pairs(name, ReferenceDut(nat_options={"lost_entry_every": 100})) as (tester, router):
         measurer = tester.measurer(lambda event: None, opens_connections=True)
-        trials = ConnectionTrials(tester.setup, measurer)
+        trials = ConnectionTrials(tester.setup, measurer, tester.profile.plan)
         trial, counters = counted(router, "nat", lambda: trials.open_and_validate(COUNT, RATE_FPS))
         lost = counters["lost_entry_frames"]
         assert trial.verdict is Verdict.FAIL

@@ -130,7 +130,7 @@ def test_an_engine_of_another_version_there_is_refused_by_name(host: NamespaceDu
             f'#!/bin/sh\n{find_engine()} | sed -u \'s/"version":"[0-9.]*"/"version":"0.0.9"/\'\n'
         )
         program.chmod(0o755)
-        with raises("trial.engine-of-other-version", match=r"engine b .*0\.0\.9"):
+        with raises("trial.engine-of-other-version", match=r"engine b.*0\.0\.9"):
             OpenTestbed(setup=both()).trial(plan=gateway_v4(), rate_fps=1000, duration_s=1)
     finally:
         program.unlink()

@@ -248,7 +248,7 @@ def test_learning_can_be_stopped() -> None:
 
         def stop(_: LearningProgress) -> None:
             assert session._process.stdin is not None
-            session._process.stdin.write('{"id":9999,"request":"stop"}\n')
+            session._process.stdin.write(b'{"id":9999,"request":"stop"}\n')
             session._process.stdin.flush()
             progress.append(_)
 

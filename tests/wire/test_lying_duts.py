@@ -160,7 +160,127 @@ def test_one_that_changes_an_address_and_mends_the_checksums_delivers_to_nobody(
     document = measured(plan, change)
     assert document["verdict"] == "FAIL", document["reasons"]
     assert counts(document, "received_frames") == [0, 0]
-    assert counts(document, "corrupted_frames") == [FRAMES, FRAMES]
+    assert counts(document, "wrong_address_frames") == [FRAMES, FRAMES]
+
+
+def with_checksums(plan: AddressPlan, frame: bytes, at: int, by: int) -> bytes:
+    """The frame with an octet exclusive-or `by`, and all checksums made anew."""
+    made = bytearray(frame)
+    made[at] ^= by
+    udp = tag_at(plan) - 8
+    if plan.ip_version == 4:
+        made[24:26] = bytes(2)
+        made[24:26] = internet_checksum(bytes(made[14:34]))
+    made[udp + 6 : udp + 8] = bytes(2)
+    length = len(made) - udp
+    pseudo = (
+        bytes(made[26 if plan.ip_version == 4 else 22 : udp]) + bytes([0, 17]) + length.to_bytes(2, "big")
+    )
+    made[udp + 6 : udp + 8] = internet_checksum(pseudo + bytes(made[udp:]), none=b"\xff\xff")
+    return bytes(made)
+
+
+def internet_checksum(octets: bytes, none: bytes = b"\x00\x00") -> bytes:
+    octets += bytes(len(octets) % 2)
+    total = sum(int.from_bytes(octets[i : i + 2], "big") for i in range(0, len(octets), 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return (~total & 0xFFFF).to_bytes(2, "big") if total != 0xFFFF else none
+
+
+@pytest.mark.parametrize("plan", [PLANS[0], *thorough(PLANS[1])], ids=lambda p: p.name)
+def test_one_that_alters_a_field_and_makes_the_checksums_anew_delivers_another_frame(
+    plan: AddressPlan,
+) -> None:
+    """R2544-06: it takes each eighth frame for each kind of change: an octet of the payload, the last octet,
+    either port, another host of the plan as source or destination, the destination MAC, and the DSCP, which
+    alone is received. Each has a count of its own, and is named in the reasons."""
+    udp = tag_at(plan) - 8
+    low = (1, 1) if plan.ip_version == 4 else (3, 3)  # from the end of an address to its host number
+    size = 4 if plan.ip_version == 4 else 16
+    addresses = udp - 2 * size
+    places = {
+        0: (tag_at(plan) + 40, 0xFF),
+        1: (-1, 0xFF),
+        2: (udp + 1, 1),
+        3: (udp + 3, 1),
+        4: (addresses + size - low[0], 1),
+        5: (addresses + 2 * size - low[1], 1),
+        6: (5, 1),
+        7: (15, 0x20),
+    }
+
+    def change(side: int, frame: bytes) -> Sent:
+        at, by = places[sequence_of(plan, frame) % 8]
+        return [(side, with_checksums(plan, frame, at % len(frame), by))]
+
+    document = measured(plan, change, frame_size=128)
+    eighth = FRAMES // 8
+    assert document["verdict"] == "FAIL", document["reasons"]
+    assert counts(document, "received_frames") == [eighth] * 2
+    assert counts(document, "remarked_frames") == [eighth] * 2
+    assert counts(document, "wrong_payload_frames") == [2 * eighth] * 2
+    assert counts(document, "wrong_port_frames") == [2 * eighth] * 2
+    assert counts(document, "wrong_address_frames") == [2 * eighth] * 2
+    assert counts(document, "corrupted_frames") == [eighth] * 2
+    assert document["directions"]["forward"]["corrupted_by"]["destination_mac"] == eighth
+    assert {reason["code"] for reason in document["reasons"]} == {
+        "loss",
+        "wrong_address",
+        "wrong_port",
+        "wrong_payload",
+        "corrupted",
+    }
+    assert "destination MAC" in str(document["reasons"])
+    assert {note["code"] for note in document["notes"]} == {"remarked"}
+
+
+@BOTH
+def test_the_last_octet_of_the_smallest_frame_cannot_change_unnoticed(plan: AddressPlan) -> None:
+    """R2544-06: it is the lowest octet of the time, which no receiver knows before; so is each other octet of
+    the time. Checksums are made anew."""
+
+    def change(side: int, frame: bytes) -> Sent:
+        at = tag_at(plan) + 12 + sequence_of(plan, frame) % 3 + 3
+        return [(side, with_checksums(plan, frame, at, 0xFF))]
+
+    document = measured(plan, change)
+    assert document["verdict"] == "FAIL", document["reasons"]
+    assert counts(document, "received_frames") == [0, 0]
+    assert [
+        sum(both)
+        for both in zip(
+            counts(document, "wrong_payload_frames"), counts(document, "wrong_time_frames"), strict=True
+        )
+    ] == [FRAMES] * 2
+    assert min(counts(document, "wrong_payload_frames")) >= 2 * FRAMES // 3
+
+
+@BOTH
+def test_a_mirrored_port_is_no_result_on_whichever_port_the_copies_come(plan: AddressPlan) -> None:
+    document = measured(plan, lambda side, frame: [(side, frame), (1 - side, frame)], run=run_trial)
+    assert document["verdict"] == "INVALID", document
+    assert "mirrored" in {reason["code"] for reason in document["reasons"]}
+    assert counts(document, "received_frames") == [FRAMES, FRAMES]
+    assert counts(document, "returned_frames") == [FRAMES, FRAMES]
+
+
+@BOTH
+def test_a_frame_turned_back_in_the_guise_of_the_other_direction_is_not_received(plan: AddressPlan) -> None:
+    """Addresses, ports and direction are exchanged, so that it looks like a frame of the other direction."""
+
+    def change(side: int, frame: bytes) -> Sent:
+        size = 4 if plan.ip_version == 4 else 16
+        udp = tag_at(plan) - 8
+        at = udp - 2 * size
+        turned = bytearray(MACS[1 - side] + frame[6:])
+        turned[at:udp] = frame[at + size : udp] + frame[at : at + size]
+        return [(1 - side, with_checksums(plan, bytes(turned), tag_at(plan) + 5, 0x80))]
+
+    document = measured(plan, change)
+    assert document["verdict"] == "FAIL", document["reasons"]
+    assert counts(document, "received_frames") == [0, 0]
+    assert counts(document, "wrong_address_frames") == [FRAMES, FRAMES]
 
 
 @versions(proved="v4", plans=PLANS)

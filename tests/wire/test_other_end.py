@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from evenhand.plan import AddressPlan, SideName, make_plan
 from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig.testbed import needed_memory_mb
 from tests.wire.raw_engine import RawEngine
-from tests.wire.wire_session import FAST_WAITS, PATIENT, one_worker, versions
+from tests.wire.wire_session import FAST_WAITS, PATIENT, memif_cable, one_worker, versions
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 
@@ -24,24 +25,26 @@ BUSY_FPS = 300_000
 PLANS = (make_plan("gateway-v4", 4), make_plan("gateway-v6", 4))
 
 
+def open_ports(plan: AddressPlan, left: str, right: str) -> dict[str, Any]:
+    """The request."""
+    ports: dict[SideName, dict[str, Any]] = {"left": {"device": left}, "right": {"device": right}}
+    workers = one_worker()
+    return {
+        "id": 1,
+        "request": "open",
+        "host": {"memory_mb": needed_memory_mb(workers, ports)},
+        "ports": ports,
+        "workers": workers,
+        "plan": plan.to_contract(),
+        "frame_size": plan.smallest_frame_size,
+        "seed": 1,
+    }
+
+
 def begin_trial(engine: RawEngine, plan: AddressPlan, router: ReferenceRouter) -> None:
     """Until frames flow through the router."""
-    ports: dict[SideName, dict[str, Any]] = {
-        "left": {"device": router.left_device},
-        "right": {"device": router.right_device},
-    }
-    workers = one_worker()
     engine.say(
-        {
-            "id": 1,
-            "request": "open",
-            "host": {"memory_mb": needed_memory_mb(workers, ports)},
-            "ports": ports,
-            "workers": workers,
-            "plan": plan.to_contract(),
-            "frame_size": plan.smallest_frame_size,
-            "seed": 1,
-        },
+        open_ports(plan, router.left_device, router.right_device),
         {"id": 2, "request": "resolve", "timeout_s": 20},
         {
             "id": 3,
@@ -107,3 +110,49 @@ def test_the_driver_unmaps_through_the_guard(tmp_path: Path, monkeypatch: pytest
         r"binding file \S*librte_net_memif\S* \[0\] to (\S+) \[0\]: normal symbol `munmap'", bound
     )
     assert sorted(Path(user).name for user in users) == ["evenhand-engine", "evenhand-router"]
+
+
+def process_of(router: ReferenceRouter) -> int:
+    return router._process.pid
+
+
+def leave_ungreeted(device: str) -> None:
+    """Connect to the socket of a memif's server and close again, more often than it can greet in time."""
+    path = re.search(r"socket=([^,]+)", device)
+    assert path is not None
+    for _ in range(50):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            client.connect(path[1])
+
+
+def test_clients_that_go_before_they_are_greeted_end_neither_router_nor_engine(tmp_path: Path) -> None:
+    """A tester that is killed while it opens its ports. DPDK's driver freed what its thread still watched,
+    which ended the process (port/sendmsg.cpp)."""
+    left, right = memif_cable(tmp_path)
+    with RawEngine() as server, reference_router(PLANS[1], ReferenceDut()) as router:
+        server.say(open_ports(PLANS[1], left, right))
+        assert server.hear()["response"] == "open"
+        leave_ungreeted(left)
+        leave_ungreeted(router.left_device)
+        with RawEngine() as engine:
+            begin_trial(engine, PLANS[1], router)
+        server.say({"id": 2, "request": "counters"})
+        assert server.hear()["left"]["port"]["link_up"]
+
+
+def test_a_router_that_hangs_is_named_and_nobody_waits_longer_than_for_a_link(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its socket takes a connection or two, and the next one blocked the engine for good."""
+    with reference_router(PLANS[0], ReferenceDut()) as router:
+        os.kill(process_of(router), signal.SIGSTOP)
+        try:
+            with RawEngine() as engine:
+                engine.say(open_ports(PLANS[0], router.left_device, router.right_device))
+                fault = engine.hear()["fault"]
+        finally:
+            os.kill(process_of(router), signal.SIGCONT)
+        assert f"process {process_of(router)} (evenhand-router) listens on" in fault["what"]
+        assert "has not answered, within 10 s" in fault["what"]
+        with RawEngine() as engine:
+            begin_trial(engine, PLANS[0], router)

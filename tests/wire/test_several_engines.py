@@ -26,6 +26,7 @@ from evenhand.procedure import OpenTestbed
 from evenhand.rig import Setup
 from evenhand.rig.reference import Defects, ReferenceDut
 from evenhand.trial import EngineMeasurer, Limits, TrialResult, Verdict, Waits
+from evenhand.trial.engine_end import HALTED
 from tests.errors import raises
 from tests.wire.captures import sent_frames, tag_of, without_time
 from tests.wire.raw_engine import RawEngine, open_request
@@ -283,7 +284,7 @@ def test_a_hundred_kills_leave_no_trial_that_counts() -> None:
 
 @pytest.mark.thorough
 @TWO_CPUS
-def test_an_engine_that_hangs_is_lost_too() -> None:
+def test_an_engine_that_hangs_is_lost_too_and_the_other_stops_long_before() -> None:
     """A host that is frozen answers no more, and its connection stands."""
     with group_of(2) as group:
         open_group(group, gateway_v4(), silent_ports(2))
@@ -295,7 +296,19 @@ def test_an_engine_that_hangs_is_lost_too() -> None:
         finally:
             timer.join()
     assert result.verdict is Verdict.INVALID
-    assert [reason.text for reason in result.reasons] == ["b: it has said nothing for 5 s"]
+    assert [reason.text for reason in result.reasons] == [f"b: {HALTED}"]
+    assert max(each.offered_frames for each in result.directions.values()) < 1000 * LONG_S / 4
+
+
+@TWO_CPUS
+def test_an_engine_that_is_halted_between_trials_is_lost_and_nobody_waits_for_it() -> None:
+    with group_of(2) as group:
+        open_group(group, gateway_v4(), silent_ports(2))
+        os.kill(process_of(group.members[1]), signal.SIGSTOP)
+        with raises("trial.engine-lost", match="engine b"):
+            group.request("counters", answer_within_s=LONG_S)
+        with raises("trial.engine-lost", match="engine b"):
+            group.request("counters")
 
 
 def test_an_engine_whose_client_is_silent_stops_and_empty_lines_are_a_sign_of_life() -> None:

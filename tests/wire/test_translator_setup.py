@@ -75,7 +75,7 @@ def test_the_dut_translates_once_it_is_set_up_over_ssh(dut: NamespaceDut, name: 
     assert names >= {"translator TAYGA", "route to 198.18.0.0/16", f"route to {plan.translation.prefix}"}
     check(translated(dut, plan))
     # What it has lost is seen, and what is left is put back.
-    dut.inside("pkill", "-F", "/run/evenhand-dut/tayga.pid")
+    dut.inside("pkill", "-F", f"{dut.kept}/tayga.pid")
     assert document(dut, "undo", "lab.toml")["undone"]["plan"] == name
 
 

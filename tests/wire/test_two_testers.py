@@ -89,9 +89,14 @@ def engine_of(process: subprocess.Popen[str]) -> list[int]:
     return [int(pid) for pid in found.split()]
 
 
-def verdict_of(process: subprocess.Popen[str], where: Path) -> str:
+def verdict_of(process: subprocess.Popen[str], where: Path) -> str | None:
+    """None if it ended with an error before there was a trial."""
     process.wait(60)
-    return str(json.loads((where / "stdout").read_text())["trial"]["verdict"])
+    document = json.loads((where / "stdout").read_text())
+    if document["error"] is not None:
+        assert document["error"]["code"] == 3, document
+        return None
+    return str(document["trial"]["verdict"])
 
 
 SECOND_TESTERS = {
@@ -146,7 +151,8 @@ def test_a_lab_that_is_taken_away_by_force_spoils_the_trial_and_the_dut_is_not_c
 ) -> None:
     with trial_running(lab_name, tmp_path, seconds=SENDING_S) as first:
         assert lab_down(lab_name, force=True)
-        assert verdict_of(first, tmp_path) == "INVALID"
+        # On a busy host its ports may not be open yet: then there is no trial at all, and nobody is charged.
+        assert verdict_of(first, tmp_path) in ("INVALID", None)
     assert lab_status(lab_name) is None
 
 

@@ -244,9 +244,9 @@ def _compare(one: MeasuredValues, other: MeasuredValues, *, fewest: int, compari
         return _Finding(kind=kind, ratio=ratio, p_value=None, certainty=_unsure(fewest))
     # As close as the brackets of the searches allow.
     p_value = (
-        lower_p_value(one.uppers or lower, upper)
+        lower_p_value(one.uppers or lower, other.lowers or upper)
         if kind == "hides"
-        else lower_p_value(other.uppers or upper, lower)
+        else lower_p_value(other.uppers or upper, one.lowers or lower)
     )
     test = (
         f"exact one-sided Mann-Whitney test of {counts}: {show_probability(p_value)}, level {LEVEL:g} /"

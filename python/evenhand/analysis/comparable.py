@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 from evenhand.analysis.matching import Match, measured_conditions, start_of, unlike_in
+from evenhand.analysis.trend_model import TrendRun
 from evenhand.analysis.words import join
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
@@ -32,6 +34,61 @@ def check_kinds(records: Sequence[CampaignRecord]) -> None:
             where=file_names(records),
             next_step="Finish the unfinished run, or compare them anyway with --anyway.",
         )
+
+
+def check_no_run_twice(records: Sequence[CampaignRecord]) -> None:
+    """RequestError if two of them are one run, or have a repetition in common, as a copy, a run that was
+    resumed, and a file that was merged from several have: what was measured once would count as measured
+    twice."""
+    for i, record in enumerate(records):
+        for other in records[:i]:
+            why = why_one_run(other, record)
+            if why is not None:
+                raise RequestError(
+                    f"{other.path.name} and {record.path.name} {why}",
+                    code="analysis.run-twice",
+                    where=record.path.name,
+                    next_step="Leave one of them out.",
+                )
+
+
+def why_one_run(first: CampaignRecord, second: CampaignRecord) -> str | None:
+    """Why what was measured once is in both; None if nothing is."""
+    if first is second:
+        return "are one run"
+    moments = [_moment_or_none(record) for record in (first, second)]
+    if moments[0] is not None and moments[0] == moments[1]:
+        return f"were started in the same millisecond, {second.created_at}: they are one run"
+    common = _measured_in(first) & _measured_in(second)
+    if common:
+        key, *_, began, _ = min(common)
+        return f"both have the repetition of {key} that began at {began}"
+    return None
+
+
+def _measured_in(record: CampaignRecord) -> set[tuple[str, int, int, str, str]]:
+    return {
+        (point.point.key, one.number, one.seed, one.started_at, one.finished_at)
+        for point in record.points
+        for one in point.repetitions
+        if one.finished_at is not None
+    }
+
+
+def moment_of(record: CampaignRecord | TrendRun) -> datetime:
+    """When a run was begun, in UTC. ValueError if its file has no time there."""
+    found = datetime.fromisoformat(record.created_at)
+    try:
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(str(error)) from error
+
+
+def _moment_or_none(record: CampaignRecord) -> datetime | None:
+    try:
+        return moment_of(record)
+    except ValueError:
+        return None
 
 
 def nothing_in_common(records: Sequence[CampaignRecord]) -> RequestError:

@@ -4,7 +4,7 @@ are refused."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 from evenhand.analysis.comparable import (
@@ -14,6 +14,7 @@ from evenhand.analysis.comparable import (
     nothing_in_common,
     start_notes,
     unlike_lines,
+    why_one_run,
 )
 from evenhand.analysis.comparison_model import ComparedRun, ComparedValue, Comparison, PointComparison
 from evenhand.analysis.matching import match_points, unlike_in
@@ -86,9 +87,17 @@ def compare(records: Sequence[CampaignRecord], *, anyway: bool = False) -> Compa
         notes=tuple(
             note
             for other, match in zip(others, matches, strict=True)
-            for note in start_notes(first, other, match)
+            for note in (*_same_run_notes(first, other), *start_notes(first, other, match))
         ),
     )
+
+
+def _same_run_notes(first: CampaignRecord, other: CampaignRecord) -> Iterator[str]:
+    """To hold a run against itself shows that nothing is made of noise; whoever meant another one should
+    know."""
+    why = why_one_run(first, other)
+    if why is not None:
+        yield f"{first.path.name} and {other.path.name} {why}. So their ratios say nothing about the DUT"
 
 
 def _compare_point(
@@ -141,7 +150,13 @@ def _compared(
 def _gate(point: PointRecord, other: PointRecord, figure: Figure, level: float) -> Interval | None:
     above, below = (other, point) if figure.is_higher_better else (point, other)
     found = ratio_interval(
-        above.values, below.values, above_uppers=above.uppers, below_uppers=below.uppers, level=level
+        above.values,
+        below.values,
+        above_uppers=above.uppers,
+        below_uppers=below.uppers,
+        above_lowers=above.lowers,
+        below_lowers=below.lowers,
+        level=level,
     )
     return None if found is None or found.level < level else found
 

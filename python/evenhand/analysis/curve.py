@@ -92,6 +92,7 @@ def _curve_point(record: PointRecord, device: KnownDevice | None) -> CurvePoint:
         lower_bounds=record.lower_bounds,
         at_tester_limit=record.at_tester_limit,
         uppers=record.uppers,
+        lowers=record.lowers,
         predicted=None if device is None else device.throughput_fps(record),
     )
 

@@ -81,6 +81,8 @@ class CurvePoint:
     uppers: tuple[float, ...] = ()
     """Upper ends in the order of the values: the lowest load that failed, between which and the value the
     limit lies; infinite of a lower bound. Empty: the values are exact."""
+    lowers: tuple[float, ...] = ()
+    """Lower ends in the order of the values, where the limit may lie below the value. Empty: it does not."""
     remarks: tuple[str, ...] = ()
     """Why it has fewer values than it should, if it has any, and whether its repetitions disagree."""
 

@@ -13,6 +13,7 @@ from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan
 from evenhand.predict import DeviceModel, NeighborCost, Prediction, neighbor_entries, predict
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
+from evenhand.run.shapes import flag, list_of, number, table, text, whole
 from evenhand.spec.point import Point
 
 
@@ -68,26 +69,34 @@ def known_device(record: CampaignRecord, points: Iterable[PointRecord]) -> Known
     return None
 
 
+_CONFIG = table(
+    elements=table(count=whole, hash=text, symmetric=flag, key=text, table=list_of(whole), rate_fps=number),
+    neighbors=table(free_entries=whole, growth=number),
+)
+
+
 def read_device(document: Mapping[str, Any]) -> KnownDevice | None:
     """Made from the facts of a reference router (`ReferenceRouter.facts`), or its configuration
-    (contract/router-config.schema.json)."""
+    (contract/router-config.schema.json). None if it is not one: nothing is predicted from it then."""
     config = document.get("config", document)
-    elements = config.get("elements") if isinstance(config, Mapping) else None
-    if not isinstance(elements, Mapping):
-        return None
     try:
+        _CONFIG(config, "config")
+        elements = config["elements"]
         model = DeviceModel(
             elements=elements["count"],
             hash_type=elements["hash"],
-            symmetric=elements.get("symmetric", False),
+            symmetric=elements.get("symmetric") or False,
             key=bytes.fromhex(elements["key"]),
             table=tuple(elements["table"]),
             rate_fps=elements["rate_fps"],
         )
+        return KnownDevice(model=model, neighbor_cost=_neighbor_cost(config.get("neighbors") or {}))
     except (KeyError, TypeError, ValueError, RequestError):
         return None
-    neighbors = config.get("neighbors", {})
-    cost = None
-    if "free_entries" in neighbors and "growth" in neighbors:
-        cost = NeighborCost(free_entries=neighbors["free_entries"], growth=neighbors["growth"])
-    return KnownDevice(model=model, neighbor_cost=cost)
+
+
+def _neighbor_cost(neighbors: Mapping[str, Any]) -> NeighborCost | None:
+    free_entries, growth = neighbors.get("free_entries"), neighbors.get("growth")
+    if free_entries is None or growth is None:
+        return None
+    return NeighborCost(free_entries=free_entries, growth=growth)

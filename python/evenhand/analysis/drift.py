@@ -71,7 +71,7 @@ def drift_of(points: Sequence[PointRecord]) -> Drift | None:
         return None
     is_in_rounds = max(found[0] for found in repeated) <= min(found[-1] for found in repeated)
     values = _relative([(name, repetition) for _, _, name, repetition in made])
-    numbers = sorted({value.round for value in values})
+    numbers = _whole_rounds(values)
     levels = [median(value.relative for value in values if value.round == number) for number in numbers]
     p_value = None
     if is_in_rounds and len(numbers) > 1:
@@ -149,6 +149,18 @@ def _relative(made: Sequence[tuple[str, Repetition]]) -> list[_Value]:
             for _, r in group
         ]
     return found
+
+
+def _whole_rounds(values: Sequence[_Value]) -> list[int]:
+    """Numbers of the rounds, without a last one that has not come to all points of the one before: the level
+    of a few points is not that of all."""
+    points: dict[int, set[str]] = {}
+    for value in values:
+        points.setdefault(value.round, set()).add(value.point)
+    numbers = sorted(points)
+    if len(numbers) > 1 and not points[numbers[-1]] >= points[numbers[-2]]:
+        numbers.pop()
+    return numbers
 
 
 def _between_blocks(values: Sequence[_Value]) -> float:

@@ -9,15 +9,15 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.analysis.condition_words import GOAL, PLAN_OPTION, SENT, SETUP, unlike_words
 from evenhand.analysis.plans import sent_plan
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.run.conditions import SearchConditions, conditions_of
 from evenhand.spec.point import Point
+from evenhand.spec.request import as_meant
 
 UNSTATED = ("known_fps",)
 """Keys of a goal that make no other question: where a search began, if an earlier one guided it."""
-LONGEST_VALUE = 100
-"""Characters of a set-up's value that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +106,23 @@ def unlike_in(a: PointRecord, b: PointRecord, of_one_kind: bool = True) -> tuple
     """
     measured = (None, None) if of_one_kind else (measured_conditions(a), measured_conditions(b))
     mine, others = (asked or _conditions(record) for asked, record in zip(measured, (a, b), strict=True))
-    keys = [key for key in {**mine, **others} if mine.get(key) != others.get(key)]
+    keys = [key for key in {**mine, **others} if not _is_same(a.point.procedure, key, mine, others)]
     if not (_is_sent_known(a) and _is_sent_known(b)):
         # What one of them has not sent yet is not a difference: then what was asked for decides.
-        keys = [key for key in keys if not key.startswith("sent ")]
+        keys = [key for key in keys if not key.startswith(SENT)]
     # Counts of addresses, plan and ports are in both; once is enough.
-    if any(not key.startswith("sent ") for key in keys):
-        keys = [key for key in keys if not key.startswith("sent ")]
-    return tuple(
-        f"{key} {show_in_short(mine.get(key)) or '-'} against {show_in_short(others.get(key)) or '-'}"
-        for key in keys
-    )
+    if any(not key.startswith(SENT) for key in keys):
+        keys = [key for key in keys if not key.startswith(SENT)]
+    return tuple(unlike_words(key, mine.get(key), others.get(key)) for key in keys)
+
+
+def _is_same(procedure: str, key: str, mine: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+    """Whatever the spelling: a campaign has what its file has."""
+    one, other = mine.get(key), others.get(key)
+    name = next((key.removeprefix(head) for head in (GOAL, PLAN_OPTION) if key.startswith(head)), None)
+    if one == other or name is None or not (isinstance(one, str | list) and isinstance(other, str | list)):
+        return bool(one == other)
+    return bool(as_meant(procedure, name, one) == as_meant(procedure, name, other))
 
 
 def _is_sent_known(record: PointRecord) -> bool:
@@ -143,10 +149,7 @@ def measured_conditions(record: PointRecord) -> dict[str, Any] | None:
     except ValueError:
         return None
     setup = {key: search.setup.get(key) for key in ("waits", "host_macs")}
-    return {
-        **_stated(record.point.procedure, under, search.goal, search.plan),
-        **dict(flat(setup, "set-up: ")),
-    }
+    return {**_stated(record.point.procedure, under, search.goal, search.plan), **dict(flat(setup, SETUP))}
 
 
 def start_of(record: PointRecord) -> float | None:
@@ -170,9 +173,9 @@ def _stated(
         "frame size": under.frame_size,
         "directions": list(under.directions),
         "hash type": under.hash_type,
-        **dict(flat(under.plan_options, "plan option ")),
-        **dict(flat({key: value for key, value in goal.items() if key not in UNSTATED}, "goal: ")),
-        **({} if sent is None else dict(flat(sent, "sent "))),
+        **dict(flat(under.plan_options, PLAN_OPTION)),
+        **dict(flat({key: value for key, value in goal.items() if key not in UNSTATED}, GOAL)),
+        **({} if sent is None else dict(flat(sent, SENT))),
     }
 
 
@@ -186,18 +189,3 @@ def flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:
             yield from flat(item, f"{name}.{item.get('name', i)}")
     elif value is not None:
         yield name, list(value) if isinstance(value, tuple) else value
-
-
-def show_in_short(value: Any) -> str | None:
-    if value is None:
-        return None
-    text = (
-        ", ".join(map(str, value))
-        if isinstance(value, list | tuple) and value
-        else "none"
-        if isinstance(value, list | tuple)
-        else {True: "yes", False: "no"}[value]
-        if isinstance(value, bool)
-        else str(value)
-    )
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."

@@ -40,6 +40,10 @@ class MeasuredValues(Protocol):
         """Which of the values are lower bounds; empty: none."""
 
     @property
+    def lowers(self) -> tuple[float, ...]:
+        """How low each value may really be; empty: not lower than it is."""
+
+    @property
     def uppers(self) -> tuple[float, ...]:
         """How high each value may really be, as the lowest load that failed in its search; infinite of a
         lower bound among others that are none; empty: the values are exact."""
@@ -53,6 +57,7 @@ class Pool:
     is_at_least: bool = False
     """What the DUT does there is a lower bound."""
     uppers: tuple[float, ...] = ()
+    lowers: tuple[float, ...] = ()
     is_testers: bool = False
     """Because the tester could not keep a higher load."""
     lower_bounds: tuple[bool, ...] = ()
@@ -77,6 +82,7 @@ class Pool:
             is_at_least=any(point.is_at_least for point in found),
             is_testers=any(point.is_testers for point in found),
             uppers=tuple(upper for point in found for upper in point.uppers or point.values),
+            lowers=tuple(lower for point in found for lower in point.lowers or point.values),
             lower_bounds=tuple(
                 is_bound for point in found for is_bound in point.lower_bounds or (False,) * len(point.values)
             ),
@@ -142,7 +148,14 @@ def median_ratio(above: MeasuredValues, below: MeasuredValues) -> MedianRatio:
     ratio = upper.median / lower.median if lower.median else (1.0 if upper.median == 0 else None)
     interval = _with(
         ratio,
-        ratio_interval(above.values, below.values, above_uppers=above.uppers, below_uppers=below.uppers),
+        ratio_interval(
+            above.values,
+            below.values,
+            above_uppers=above.uppers,
+            below_uppers=below.uppers,
+            above_lowers=above.lowers,
+            below_lowers=below.lowers,
+        ),
     )
     narrowest = _with(ratio, ratio_interval(above.values, below.values))
     bounds: dict[tuple[bool, bool], RatioBound] = {
@@ -173,8 +186,8 @@ def _with(ratio: float | None, interval: Interval | None) -> Interval | None:
 def search_width(measured: MeasuredValues) -> float:
     """How wide the brackets of the searches are, as a share of their upper ends: the median; 0 of exact
     values."""
-    ends = zip(measured.values, measured.uppers, strict=False)
-    widths = [(upper - value) / upper for value, upper in ends if 0 < upper < math.inf]
+    lows, highs = measured.lowers or measured.values, measured.uppers or measured.values
+    widths = [(high - low) / high for low, high in zip(lows, highs, strict=True) if 0 < high < math.inf]
     return median(widths) if widths else 0.0
 
 

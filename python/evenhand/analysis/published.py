@@ -76,7 +76,16 @@ def predicted_shape(curve: Curve) -> Shape | None:
     """The shape of the prediction, at the points that were measured and by the same rule; None if nothing is
     known of the DUT."""
     points = [
-        replace(point, values=(point.predicted,), uppers=(), statistics=Statistics.of([point.predicted]))
+        replace(
+            point,
+            values=(point.predicted,),
+            statistics=Statistics.of([point.predicted]),
+            # What the searches left open is of the measured values.
+            uppers=(),
+            lowers=(),
+            lower_bounds=(),
+            at_tester_limit=0,
+        )
         for point in curve.measured
         if point.predicted is not None
     ]

@@ -68,6 +68,8 @@ def ratio_interval(
     *,
     above_uppers: Sequence[float] = (),
     below_uppers: Sequence[float] = (),
+    above_lowers: Sequence[float] = (),
+    below_lowers: Sequence[float] = (),
     level: float = RATIO_LEVEL,
 ) -> Interval | None:
     """Interval of the factor between two samples (Hodges and Lehmann): from the k-th lowest to the k-th
@@ -82,6 +84,8 @@ def ratio_interval(
         above_uppers: Each value lies anywhere between that of `above` and this one: the ends are the lowest
             and the highest that any choice within the brackets gives. Empty: the values are exact.
         below_uppers: The same of `below`.
+        above_lowers: How low each value of `above` may really be; likewise.
+        below_lowers: The same of `below`.
         level: The least that is wanted.
 
     None if an end is not a number, since values below are 0.
@@ -90,8 +94,10 @@ def ratio_interval(
         raise ValueError("nothing to compare")
     rank, attained = _rank_and_level(*sorted((len(above), len(below))), level)
     # Over a 0 any ratio is possible, of another 0 at least 0: each end takes the worse.
-    lows = sorted(a / b if b else (math.inf if a else 0.0) for a in above for b in below_uppers or below)
-    highs = sorted(a / b if b else math.inf for a in above_uppers or above for b in below)
+    lows = sorted(
+        a / b if b else (math.inf if a else 0.0) for a in above_lowers or above for b in below_uppers or below
+    )
+    highs = sorted(a / b if b else math.inf for a in above_uppers or above for b in below_lowers or below)
     low, high = lows[rank - 1], highs[-rank]
     return Interval(low=low, high=high, level=attained) if math.isfinite(high) else None
 

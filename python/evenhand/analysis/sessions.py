@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
+from evenhand.analysis.comparable import check_no_run_twice
 from evenhand.analysis.comparison import compare
 from evenhand.analysis.comparison_model import Comparison
 from evenhand.analysis.matching import match_points, unlike_in
 from evenhand.base.errors import RequestError
+from evenhand.procedure.descriptor import LeftOpen
 from evenhand.run.campaign_record import AT_OR_ABOVE_MAXIMUM, CampaignRecord, PointRecord, Repetition
 
 
@@ -27,8 +30,10 @@ def compare_sessions(sides: Sequence[Sequence[CampaignRecord]], *, anyway: bool 
         anyway: As in `compare`; the sessions of one side must be alike all the same.
 
     Raises:
-        RequestError: As in `compare`; or the sessions of a side did not measure the same.
+        RequestError: As in `compare`; a run is a session twice, on one side or on both; or the sessions of
+            a side did not measure the same.
     """
+    check_no_run_twice([record for side in sides for record in side])
     comparison = compare([_as_one(side) for side in sides], anyway=anyway)
     runs = tuple(
         replace(run, sessions=tuple(record.path.name for record in side))
@@ -75,11 +80,13 @@ def _as_one(side: Sequence[CampaignRecord]) -> CampaignRecord:
 
 def _as_repetition(number: int, point: PointRecord) -> Repetition:
     last = next(r for r in reversed(point.repetitions) if r.finished_at is not None and r.value is not None)
-    upper = point.median_upper
     return replace(
         last,
         number=number,
         value=None if point.statistics is None else point.statistics.median,
         outcome=AT_OR_ABOVE_MAXIMUM if point.is_at_least else "found",
-        result=None if upper is None else {"upper_fps_per_direction": upper},
+        result={},
+        bracket=LeftOpen(
+            low=median(point.lowers) if point.lowers != point.values else None, high=point.median_upper
+        ),
     )

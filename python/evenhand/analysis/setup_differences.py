@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evenhand.analysis.comparison_model import SetupDifference
-from evenhand.analysis.matching import flat, show_in_short
+from evenhand.analysis.condition_words import show_in_short
+from evenhand.analysis.matching import flat
 from evenhand.analysis.words import join
 from evenhand.run.campaign_record import CampaignRecord
 

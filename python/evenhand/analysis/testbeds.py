@@ -46,6 +46,16 @@ def _uppers_on(record: PointRecord, testbed: str) -> tuple[float, ...]:
     return tuple(inf if r.is_at_least else r.upper or r.value or 0.0 for r in found)
 
 
+def _lowers_on(record: PointRecord, testbed: str) -> tuple[float, ...]:
+    """How low each of the values there may really be."""
+    found = (
+        r
+        for r in record.repetitions
+        if r.testbed == testbed and r.finished_at is not None and r.value is not None
+    )
+    return tuple((r.value or 0.0) if r.lower is None else r.lower for r in found)
+
+
 def compare_testbeds(
     record: CampaignRecord, *, relevant: float = RELEVANT, level: float = LEVEL
 ) -> BedsVerdict | None:
@@ -110,18 +120,21 @@ def _compare(
         min(len(one), len(other)) >= LEAST_FOR_TEST and 2 * least_p_value(len(one), len(other)) <= alpha
     )
     uppers = tuple(_uppers_on(found, name) for name in pair)
+    lowers = tuple(_lowers_on(found, name) for name in pair)
     # As close as the brackets of the searches allow.
     p_value = (
-        min(1.0, 2 * min(lower_p_value(uppers[0], other), lower_p_value(uppers[1], one)))
+        min(1.0, 2 * min(lower_p_value(uppers[0], lowers[1]), lower_p_value(uppers[1], lowers[0])))
         if is_tested
         else None
     )
     least = (
         0.0
         if change is None
-        else medians[1] / median(uppers[0]) - 1
+        else median(lowers[1]) / median(uppers[0]) - 1
         if change > 0
-        else 1 - median(uppers[1]) / medians[0]
+        else 1 - median(uppers[1]) / median(lowers[0])
+        if median(lowers[0])
+        else 0.0
     )
     is_apart = medians[0] != medians[1] if change is None else least >= relevant
     return BedDifference(

@@ -8,12 +8,12 @@ moves all of these together, so the noise that counts is that between runs, and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import pairwise
 from statistics import median
 
-from evenhand.analysis.comparable import MOST_NAMED
+from evenhand.analysis.comparable import MOST_NAMED, check_no_run_twice, moment_of
 from evenhand.analysis.comparison import performance_of, why_none
 from evenhand.analysis.levels import FEWEST_RUNS, find_levels
 from evenhand.analysis.matching import unlike_in
@@ -76,15 +76,6 @@ def trend(records: Sequence[CampaignRecord], *, over: Over = "time", anyway: boo
     )
 
 
-def moment_of(record: CampaignRecord | TrendRun) -> datetime:
-    """When a run was begun, in UTC. ValueError if its file has no time there."""
-    found = datetime.fromisoformat(record.created_at)
-    try:
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except OverflowError as error:
-        raise ValueError(str(error)) from error
-
-
 @dataclass(slots=True, kw_only=True)
 class _Series:
     """Points of several runs that answer one question."""
@@ -105,6 +96,7 @@ def _in_order(records: Sequence[CampaignRecord], over: Over) -> list[CampaignRec
             where="RUN",
             next_step="Name run files, or a folder with run files.",
         )
+    check_no_run_twice(records)
     moments: dict[datetime, CampaignRecord] = {}
     for record in records:
         try:
@@ -116,14 +108,6 @@ def _in_order(records: Sequence[CampaignRecord], over: Over) -> list[CampaignRec
                 where=record.path.name,
                 next_step="Leave this file out.",
             ) from None
-        if moment in moments:
-            raise RequestError(
-                f"{moments[moment].path.name} and {record.path.name} were started in the same millisecond,"
-                f" {record.created_at}: they are one run",
-                code="analysis.run-twice",
-                where=record.path.name,
-                next_step="Leave one of them out.",
-            )
         moments[moment] = record
     ordered = [moments[moment] for moment in sorted(moments)]
     if over == "time":
@@ -215,13 +199,7 @@ def _point_trend(series: _Series, records: Sequence[CampaignRecord]) -> PointTre
         found = find_levels([value.statistics.median for value in measured if value.statistics is not None])
         for place in found.apart:
             value = measured[place]
-            values[value.run] = TrendValue(
-                run=value.run,
-                statistics=value.statistics,
-                upper=value.upper,
-                is_at_least=value.is_at_least,
-                is_apart=True,
-            )
+            values[value.run] = replace(value, is_apart=True)
         groups = judging.joined([[measured[place] for place in group] for group in found.groups])
         levels = tuple(_level(group) for group in groups)
         changes = tuple(
@@ -248,6 +226,7 @@ def _value(run: int, point: PointRecord | None) -> TrendValue:
         run=run,
         statistics=point.statistics,
         upper=point.median_upper,
+        lower=median(point.lowers) if point.lowers != point.values else None,
         is_at_least=point.is_at_least,
         reason=why_none(point),
     )
@@ -323,7 +302,10 @@ def _pool(group: Sequence[TrendValue]) -> Pool:
         else value.upper
         for number, value in zip(values, group, strict=True)
     )
-    return Pool(values=values, is_at_least=is_at_least, uppers=uppers)
+    lowers = tuple(
+        number if value.lower is None else value.lower for number, value in zip(values, group, strict=True)
+    )
+    return Pool(values=values, is_at_least=is_at_least, uppers=uppers, lowers=lowers)
 
 
 def _level(group: Sequence[TrendValue]) -> Level:

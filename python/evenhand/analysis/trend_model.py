@@ -53,6 +53,8 @@ class TrendValue:
     """Statistics of its repetitions; None: no number."""
     upper: float | None = None
     """The median limit lies between the median and this (`PointRecord.median_upper`)."""
+    lower: float | None = None
+    """The same below it, of a figure that is better the lower it is; None: the median itself."""
     is_at_least: bool = False
     """Whether the median is a lower bound."""
     reason: str | None = None

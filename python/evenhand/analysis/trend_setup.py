@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evenhand.analysis.matching import flat, show_in_short
+from evenhand.analysis.condition_words import show_in_short
+from evenhand.analysis.matching import flat
 from evenhand.analysis.words import join
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 

@@ -48,6 +48,12 @@ class HostError(EvenhandError):
     exit_code = 3
 
 
+class DutGoneError(HostError):
+    """The DUT answers nothing any more: what is measured ends, and has no number."""
+
+    exit_code = 1
+
+
 class EngineError(EvenhandError):
     """A bug: the engine died, or sent something that the contract does not allow."""
 

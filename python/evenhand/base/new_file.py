@@ -15,6 +15,12 @@ from secrets import token_hex
 from evenhand.base.errors import HostError, RequestError
 
 
+def real_path(path: Path) -> Path:
+    """The file behind all links. Of links in a circle a path that leads nowhere; `Path.resolve` of Python
+    before 3.13 makes a RuntimeError of them."""
+    return Path(os.path.realpath(path))
+
+
 def check_new(
     path: Path, *, where: str, what: str = "this file already exists, and is not overwritten"
 ) -> None:

@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
 
+from evenhand.base.signals import uninterrupted
+
 MOST_OUTPUT_OCTETS = 64 * 1024
 """Octets of a command's output that are kept; what comes after is read and thrown away."""
 TERMINATE_S = 2.0
@@ -44,25 +46,30 @@ def run_shell_command(
     from here.
     """
     began = time.monotonic()
-    process = subprocess.Popen(
-        ["/bin/sh", "-c", command],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        env={**os.environ, **(environment or {})},
-    )
-    assert process.stdout is not None
     output = bytearray()
-    reader = threading.Thread(target=_read, args=(process.stdout, output), daemon=True)
-    reader.start()
+    process: subprocess.Popen[bytes] | None = None
     exit_code: int | None = None
     try:
+        # Who presses Ctrl-C before the process is known here would leave it behind.
+        with uninterrupted():
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, **(environment or {})},
+            )
+            assert process.stdout is not None
+            reader = threading.Thread(target=_read, args=(process.stdout, output), daemon=True)
+            reader.start()
         exit_code = process.wait(timeout_s)
     except subprocess.TimeoutExpired:
+        assert process is not None
         _end(process)
     except BaseException:
-        _end(process)
+        if process is not None:
+            _end(process)
         raise
     duration_s = time.monotonic() - began
     reader.join(DRAIN_S)
@@ -79,10 +86,13 @@ def _read(stream: IO[bytes], output: bytearray) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """The whole group, also where its first process has ended already."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
+    """The whole group, also where its first process has ended already, and where a second Ctrl-C comes
+    meanwhile."""
+    try:
+        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, signal.SIGTERM)
             process.wait(TERMINATE_S)
-        os.killpg(process.pid, signal.SIGKILL)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     process.wait()

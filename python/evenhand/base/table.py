@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+from evenhand.base.one_unit import OneUnit, one_unit, write_alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,26 @@ class Cell:
     """Markup that is safe, for a page."""
     bar: float | None = None
     """A share of 1: on a terminal a bar, as long as there is room. Without room for a table the text."""
+    value: float | None = None
+    """What the text says, of a cell that `measured` made."""
+    kind: str = ""
+    """The unit in which the value is kept."""
+    bound: str = ""
+    """What is written before it."""
+
+
+def measured(value: float | None, kind: str, *, bound: str = "", none: str = "-", style: str = "") -> Cell:
+    """A cell with a measured value. In a table all values of a kind have one unit and one number of decimals;
+    the unit is in the heading where a column has one kind only.
+
+    Args:
+        kind: The unit in which it is kept: fps, us, s, ratio, or what is counted.
+        bound: Such as `>= `.
+        none: The text where there is no value.
+    """
+    if value is None:
+        return Cell(none, style)
+    return Cell(f"{bound}{write_alone(value, kind)}", style, value=value, kind=kind, bound=bound)
 
 
 Row = Sequence[Cell]
@@ -61,10 +83,7 @@ def make_table(
     Args:
         fold: Columns that leave the table for its caption where all rows have the same in them.
     """
-    columns = [
-        each if isinstance(each, Column) else Column(each.removeprefix("#"), each.startswith("#"))
-        for each in titles
-    ]
+    columns = columns_of(titles)
     cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
     same = [
         n
@@ -74,4 +93,55 @@ def make_table(
     said = "; ".join(f"{columns[n].title} {cells[0][n].text}" for n in same)
     kept = [n for n in range(len(columns)) if n not in same]
     caption = " ".join(part for part in (caption, f"All rows: {said}." if said else "") if part)
-    return Table(tuple(columns[n] for n in kept), [[row[n] for n in kept] for row in cells], caption, title)
+    shown, rows_shown = _with_units_above(
+        [columns[n] for n in kept], [[row[n] for n in kept] for row in cells]
+    )
+    return Table(tuple(shown), rows_shown, caption, title)
+
+
+def columns_of(titles: Iterable[str | Column]) -> list[Column]:
+    """Columns of such titles, as `make_table` takes them."""
+    return [
+        each if isinstance(each, Column) else Column(each.removeprefix("#"), each.startswith("#"))
+        for each in titles
+    ]
+
+
+def in_one_unit(rows: Iterable[Sequence[str | Cell]]) -> list[Row]:
+    """The rows with one unit and one number of decimals for all values of a kind, which each cell has."""
+    cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
+    units = _units(cells)
+    return [[_rewritten(cell, units, with_unit=True) for cell in row] for row in cells]
+
+
+def _units(rows: Iterable[Row]) -> dict[str, OneUnit]:
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        for cell in row:
+            if cell.value is not None:
+                found.setdefault(cell.kind, []).append(cell.value)
+    return {kind: one_unit(values, kind) for kind, values in found.items()}
+
+
+def _with_units_above(columns: list[Column], rows: list[list[Cell]]) -> tuple[list[Column], list[Row]]:
+    """The unit of a column whose values are all of one kind is in its heading."""
+    units = _units(rows)
+    kinds = [{row[n].kind for row in rows if row[n].value is not None} for n in range(len(columns))]
+    headings = [
+        replace(column, title=f"{column.title}, {units[min(of_column)].unit}")
+        if len(of_column) == 1
+        else column
+        for column, of_column in zip(columns, kinds, strict=True)
+    ]
+    return headings, [
+        [_rewritten(cell, units, with_unit=len(kinds[n]) > 1) for n, cell in enumerate(row)] for row in rows
+    ]
+
+
+def _rewritten(cell: Cell, units: Mapping[str, OneUnit], *, with_unit: bool) -> Cell:
+    if cell.value is None:
+        return cell
+    unit = units[cell.kind]
+    return replace(
+        cell, text=f"{cell.bound}{unit.write(cell.value)}" + (f" {unit.unit}" if with_unit else "")
+    )

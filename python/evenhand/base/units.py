@@ -108,12 +108,29 @@ RATIO = Quantity(
     {"percent": "%", "per cent": "%", "pct": "%"},
 )
 
+LONGEST_TEXT = 100
+"""Characters of a quantity."""
+MOST_DIGITS = 20
+LARGEST_EXPONENT = 30
+"""Of ten, in a quantity: neither a rate nor a time has more. What is larger is refused before it is computed:
+its integer may have millions of digits, and its float may be infinite or 0."""
+
 ETHERNET_GAP_OCTETS = 20
 """8 octets of preamble and 12 of inter-frame gap (RFC 2544 appendix B)."""
 
 
 LONGEST_S = 1_000_000
 """The engine takes no longer time than this; nor does anyone wait longer for a trial."""
+
+
+def is_whole(text: str) -> bool:
+    """Whether it is a whole number from 0, with no more digits than any number has that is asked for."""
+    return text.strip().isascii() and text.strip().isdecimal() and len(text.strip()) <= MOST_DIGITS
+
+
+def short_repr(text: str, most: int = 60) -> str:
+    """The text in quotes for an error; of a long one the beginning, and how long it is."""
+    return repr(text) if len(text) <= most else f"{text[:most]!r}... ({len(text):,} characters)"
 
 
 def parse_rate(text: str, *, where: str = "") -> float:
@@ -182,8 +199,9 @@ def format_line_rate(rate_bps: float) -> str:
 
 def format_duration(duration_s: float) -> str:
     """`2.5 ms`, `60 s`; from two minutes on `3 min 20 s`."""
-    if duration_s >= 7200:
-        return f"{int(duration_s // 3600)} h {round(duration_s % 3600 / 60)} min"
+    if round(duration_s) >= 7200:
+        hours, minutes = divmod(round(duration_s / 60), 60)
+        return f"{hours} h {minutes} min"
     if duration_s >= 120:
         minutes, seconds = divmod(round(duration_s), 60)
         return f"{minutes} min {seconds} s" if seconds else f"{minutes} min"
@@ -196,8 +214,8 @@ def format_ratio(ratio: float) -> str:
 
 
 def format_count(count: float) -> str:
-    """Whole number in groups of three: `14,880,952`; a fraction keeps one digit."""
-    return f"{count:,.0f}" if count == int(count) else f"{count:,.1f}"
+    """Whole number in groups of three: `14,880,952`; a fraction keeps one digit, unless it is 0."""
+    return f"{count:,}" if isinstance(count, int) else f"{count:,.1f}".removesuffix(".0")
 
 
 def max_theoretical_fps(line_rate_bps: float, frame_size: int | Fraction) -> int:
@@ -209,14 +227,36 @@ def max_theoretical_fps(line_rate_bps: float, frame_size: int | Fraction) -> int
 def _parse(quantity: Quantity, text: str, where: str) -> Decimal:
     value = _value(quantity, text.strip())
     if value is None:
+        if _is_too_large(text):
+            what = "has too many digits, or is too large or too small"
+            raise _refusal(quantity, text, where, what, code="base.out-of-range")
         raise _refusal(quantity, text, where, f"is not {quantity.name}", code="base.not-a-quantity")
     if value < 0:
         raise _refusal(quantity, text, where, "must not be negative", code="base.out-of-range")
     return value
 
 
+def _is_too_large(text: str) -> bool:
+    """Whether it is refused for its length or its magnitude: what it means is not computed."""
+    parts = re.fullmatch(r"\s*([\d._]{1,20}\d*?)(\d*(?:[eE][-+]?\d+)?)\s*[^\d,]*", text[: LONGEST_TEXT + 1])
+    if parts is None:
+        return False
+    if len(text) > LONGEST_TEXT:
+        return True
+    try:
+        return not _is_usual(Decimal((parts[1] + parts[2]).replace("_", "")))
+    except InvalidOperation:
+        return "e" in parts[2].lower()
+
+
+def _is_usual(number: Decimal) -> bool:
+    return number.is_finite() and (number == 0 or abs(number.adjusted()) <= LARGEST_EXPONENT)
+
+
 def _value(quantity: Quantity, text: str) -> Decimal | None:
-    """None if it is not a number, or not finite."""
+    """None if it is not a number, not finite, or of no magnitude that any quantity has."""
+    if len(text) > LONGEST_TEXT:
+        return None
     # The longest unit that fits, so that `ms` is not read as `s`.
     for unit in sorted(quantity.units, key=len, reverse=True):
         if unit and not text.lower().endswith(unit.lower()):
@@ -225,7 +265,7 @@ def _value(quantity: Quantity, text: str) -> Decimal | None:
             number = Decimal(text[: len(text) - len(unit)].rstrip().replace("_", ""))
         except InvalidOperation:
             return None
-        return number * quantity.units[unit] if number.is_finite() else None
+        return number * quantity.units[unit] if _is_usual(number) else None
     return None
 
 
@@ -243,9 +283,9 @@ def _whole(quantity: Quantity, value: Decimal, text: str, where: str) -> int:
 
 
 def _refusal(quantity: Quantity, text: str, where: str, problem: str, *, code: str) -> RequestError:
-    meant = _meant(quantity, text.strip())
+    meant = _meant(quantity, text.strip()) if len(text) <= LONGEST_TEXT else ""
     return RequestError(
-        f"{text!r} {problem}",
+        f"{short_repr(text)} {problem}",
         code=code,
         where=where,
         next_step=f"{meant}Write {quantity.name} like {quantity.forms}.",

@@ -9,15 +9,18 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.segment import Segment
 
 from evenhand.base.terminal_table import rendered
 from evenhand.plan import TOPOLOGIES, AddressPlan, plan_title, plan_warnings
+from evenhand.report.plain import visible_lines
 
 PageOption = Annotated[
     Path | None,
@@ -101,7 +104,16 @@ def as_commands_here(text: str) -> str:
 
 
 class _Output(Console):
-    """Tables fit the terminal, and the commands that a note suggests can be copied as they are."""
+    """Tables fit the terminal, and the commands that a note suggests can be copied as they are. What it
+    prints may come from a file or a program of others: nothing of it is an order to the terminal."""
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        # The one place through which all text goes. Rich adds its own colours behind it, and moves the cursor
+        # by segments that are marked as control.
+        return super()._render_buffer(
+            segment if segment.control else segment._replace(text=visible_lines(segment.text))
+            for segment in buffer
+        )
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(
@@ -120,17 +132,30 @@ def _console(*, stderr: bool) -> Console:
     return _Output(stderr=stderr, highlight=False, emoji=False, width=width, soft_wrap=True)
 
 
+def write_text(text: str) -> None:
+    """Text for stdout as it is, for a program or a file; on a terminal so that nothing of it is an order."""
+    sys.stdout.write(visible_lines(text) if sys.stdout.isatty() else text)
+    sys.stdout.flush()
+
+
 def write_json(document: Any) -> None:
     """The one document of `--json`."""
-    sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(_with_error(document), indent=2, allow_nan=False) + "\n")
     sys.stdout.flush()
 
 
 def write_json_line(document: Any) -> None:
     """One of several documents, of a verb that goes on: each is a line, so that a reader knows where it
     ends."""
-    sys.stdout.write(json.dumps(document, allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(_with_error(document), allow_nan=False) + "\n")
     sys.stdout.flush()
+
+
+def _with_error(document: Any) -> Any:
+    """A verb's document says in one place, its key `error`, whether it is a result (null) or not."""
+    if not isinstance(document, dict) or "command" not in document or "error" in document:
+        return document
+    return {"command": document["command"], "error": None, **document}
 
 
 def command_line() -> list[str]:

@@ -25,7 +25,7 @@ from evenhand.report.suite import (
 )
 from evenhand.rig import make_lab_setup
 from evenhand.rig.lab import LinuxLab, linux_lab
-from evenhand.search import TesterCeiling, ThroughputResult, find_tester_ceiling
+from evenhand.search import LOSSES_THAT_END_THE_WAY_UP, TesterCeiling, ThroughputResult, find_tester_ceiling
 from evenhand.spec.point import Point
 from evenhand.spec.request import plan_of, read_point
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, EngineMeasurer, Limits, TrialResult, find_engine
@@ -153,7 +153,7 @@ def _find_ceiling(bed: OpenTestbed, point: Point, start_fps: float, *, seed: int
                 duration_s=CEILING_S,
                 attempts=3,
                 precision=CEILING_PRECISION,
-                ends_at_loss=True,
+                ending_losses=LOSSES_THAT_END_THE_WAY_UP,
                 on_trial=on_trial,
             )
 

@@ -13,7 +13,7 @@ from evenhand.predict import DeviceModel
 from evenhand.rig.dut.facts import read_facts
 from evenhand.rig.dut.facts_model import comes_to, device_of
 from evenhand.rig.dut.ssh import open_shell
-from evenhand.spec.device import DeviceOptions, HashName
+from evenhand.spec.device import DeviceOptions
 
 WHERE = "--dut"
 
@@ -38,7 +38,7 @@ def device_of_dut(
         "--table-size": options.table_size is not None,
         "--key": options.key is not None,
         "--symmetric": options.symmetric,
-        "--hash": options.hash_type is not HashName.TYPE1,
+        "--hash": options.hash_type is not None,
     }
     both = [name for name, is_given in given.items() if is_given]
     if both:

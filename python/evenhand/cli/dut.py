@@ -5,7 +5,6 @@ dut_over_ssh.py."""
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import asdict
 from enum import StrEnum
 from typing import Annotated, Any, get_args
@@ -14,7 +13,7 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.cli import dut_over_ssh
-from evenhand.cli.common import JsonOption, NameArgument, warn_about, write_json
+from evenhand.cli.common import JsonOption, NameArgument, warn_about, write_json, write_text
 from evenhand.cli.dut_options import NicHashOption, StaticNeighborsOption, read_hash_type
 from evenhand.cli.nat_options import NatOptions, TranslatorOption, read_translator
 from evenhand.cli.options import with_options
@@ -128,7 +127,7 @@ def setup(
     if json_output:
         write_json(_describe(script, str(system)))
     else:
-        sys.stdout.write(script.text())
+        write_text(script.text())
 
 
 def _check_interface(name: str | None, side: str, system: OperatingSystem) -> str:

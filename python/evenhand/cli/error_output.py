@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from evenhand.base.errors import EvenhandError
 from evenhand.cli.common import err, write_json
-from evenhand.report.plain import visible
+from evenhand.report.plain import visible, visible_lines
 
 E = TypeVar("E", bound=EvenhandError)
 _REPORTED = "the document contains the error"
@@ -46,7 +46,7 @@ def report_error(error: EvenhandError, command: str | None, *, is_json: bool, is
     if is_json and _REPORTED not in getattr(error, "__notes__", ()):
         write_json({"command": command, "error": error_part(error)})
     if is_debug:
-        traceback.print_exception(error, file=sys.stderr)
+        sys.stderr.write(visible_lines("".join(traceback.format_exception(error))))
     console = err()
     for title, text, style in (
         ("Error", error.what, "bold red"),

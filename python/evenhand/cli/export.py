@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,7 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new, write_new
-from evenhand.cli.common import err
+from evenhand.cli.common import err, write_text
 from evenhand.cli.show import FileArgument
 from evenhand.report.campaign_document import export_document
 from evenhand.report.campaign_rows import TableName
@@ -110,8 +109,7 @@ def export(
     if output is not None:
         write_new(output, content, where=f"--output {output}")
         return
-    sys.stdout.write(content.decode())
-    sys.stdout.flush()
+    write_text(content.decode())
 
 
 def _check_table(format: Format, table: ExportTable | None) -> None:  # noqa: A002

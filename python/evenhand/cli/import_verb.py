@@ -15,6 +15,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new, write_new
 from evenhand.base.table import Column, make_table
 from evenhand.cli.common import JsonOption, out, write_json
+from evenhand.exchange.formats import kind_of
 from evenhand.exchange.otg_read import import_otg
 from evenhand.exchange.outcome import Became, Imported
 from evenhand.exchange.siitperf_import import import_siitperf
@@ -36,8 +37,8 @@ def import_file(
         typer.Argument(
             metavar="FILE",
             help=(
-                "A siitperf.conf, or a configuration of the Open Traffic Generator API (a name that"
-                " ends in .json)."
+                "A siitperf.conf, or a configuration of the Open Traffic Generator API in JSON. Files of"
+                " TRex, Pktgen and dperf cannot be read."
             ),
         ),
     ],
@@ -103,7 +104,7 @@ def import_file(
     if right is not None:
         devices["right"] = right
     given = GivenHardware(devices=devices, is_isolated=isolated, cpus=_read_cpus(cpus))
-    if file.suffix.lower() == ".json":
+    if kind_of(file) == "otg":
         if command is not None:
             raise RequestError(
                 "an OTG configuration has no command line",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +17,8 @@ from evenhand.spec.point import Point
 SHARE = 0.02
 """Largest share of a campaign's time that its page may take: all of its trials are read and drawn each
 time."""
+
+RELOADS = re.compile(r'<meta http-equiv="refresh"[^>]*>\n?')
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,39 +37,71 @@ class LivePage:
     _has_failed: bool = field(default=False, init=False)
 
     def after_point(self, point: Point) -> None:
-        """For `CampaignRunner.on_point`. A page that cannot be written is said once, and costs no
-        measurement."""
+        """For `CampaignRunner.on_point`. A page that cannot be written is said once, whatever the reason, and
+        costs no measurement."""
         del point
-        if self.target is None or self._has_failed or time.monotonic() < self._not_before_s:
+        if self.target is None or time.monotonic() < self._not_before_s:
             return
         began_s = time.monotonic()
         try:
             self._write(self.target)
-        except EvenhandError as error:
-            self._has_failed = True
-            self.say(f"The page is not updated while the campaign runs: {error.what} ({error.where}).")
+        except Exception as error:
+            # Tried again after the next points: what they bring may be what it lacked.
+            self._say_once(error, "The page is not updated while the campaign runs")
         ended_s = time.monotonic()
         self._not_before_s = ended_s + (ended_s - began_s) / SHARE
 
     def write(self) -> None:
         """Before the first point, and at the end. EvenhandError if it cannot be written; the campaign is
-        stored all the same."""
-        if self.target is not None:
-            self._is_new = self._is_new or not self.target.exists()
+        stored all the same. A bug of ours is said, and ends nothing."""
+        if self.target is None:
+            return
+        self._is_new = self._is_new or not self.target.exists()
+        try:
             self._write(self.target)
+        except EvenhandError:
+            raise
+        except Exception as error:
+            self._say_once(error, "The page is not written")
+            self._stop_reloading(self.target)
 
     def stop(self) -> None:
         """The campaign was interrupted: the page gets what is stored, and no longer reloads. Why the campaign
         ended is what the user has to read, so a page that cannot be written is not another error."""
         if self.target is not None and self.target.exists():
-            with suppress(EvenhandError, OSError):
+            try:
                 self._write(self.target, is_going_on=False)
+            except Exception:
+                self._stop_reloading(self.target)
 
     def take_back(self) -> None:
         """The campaign came to nothing, and left no file that this could be the page of."""
         if self.target is not None and self._is_new:
             with suppress(OSError):
                 self.target.unlink(missing_ok=True)
+
+    def _say_once(self, error: Exception, what: str) -> None:
+        if self._has_failed:
+            return
+        self._has_failed = True
+        why = (
+            f"{error.what} ({error.where})"
+            if isinstance(error, EvenhandError)
+            else f"a bug in Evenhand: {type(error).__name__}: {error}. Nothing that was measured is affected;"
+            " please report it, with the run file"
+        )
+        with suppress(Exception):
+            self.say(f"{what}: {why}.")
+
+    @staticmethod
+    def _stop_reloading(target: Path) -> None:
+        """The page that is there is the last one: a browser that shows it need not ask again."""
+        with suppress(Exception):
+            old = target.read_text()
+            if (new := RELOADS.sub("", old, count=1)) != old:
+                from evenhand.report.page import write_rendered
+
+                write_rendered(new, target)
 
     def _write(self, target: Path, *, is_going_on: bool = True) -> None:
         from evenhand.report.page import REFRESH_S, write_page  # its libraries take longer than most verbs

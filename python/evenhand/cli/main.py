@@ -105,7 +105,10 @@ def main(arguments: list[str]) -> int:
     except (OSError, MemoryError) as error:
         return report(_of_the_host(error))
     except Exception as error:
-        return report(_bug(error))
+        by_signal = _signal_behind(error)
+        if by_signal is None:
+            return report(_bug(error))
+        code = by_signal
     if code == INTERRUPTED:
         print("Interrupted.", file=sys.stderr)
     return code if isinstance(code, int) else 0
@@ -116,12 +119,28 @@ def run() -> None:
     streams.guard()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except SystemExit as ended:
+        if ended.code == TERMINATED:
+            print("Terminated.", file=sys.stderr)
+        raise
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
     # Unwinds like Ctrl-C, so that no engine and no lab is left behind.
     raise SystemExit(TERMINATED)
+
+
+def _signal_behind(error: BaseException | None) -> int | None:
+    """The exit code if a signal came first, and what it interrupted went wrong because of that."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return INTERRUPTED
+        if isinstance(error, SystemExit) and error.code == TERMINATED:
+            return TERMINATED
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _options_of(arguments: list[str]) -> set[str]:

@@ -15,7 +15,7 @@ from evenhand.base.option import options_of
 from evenhand.cli.common import TestbedArgument
 from evenhand.cli.conditions import ConditionOptions, Given
 from evenhand.cli.options import with_options
-from evenhand.cli.tables import show_found
+from evenhand.cli.tables import exit_code_of, show_found
 from evenhand.cli.throughput_source import read_throughput
 from evenhand.plan import FrameSize
 from evenhand.procedure import Repetitions
@@ -26,11 +26,11 @@ from evenhand.spec.limits import RetryOptions
 from evenhand.spec.repetition import RepetitionOptions
 
 
-def verb_of(procedure: Procedure) -> Callable[..., None]:
+def verb_of(procedure: Procedure) -> Callable[..., int | None]:
     """A function that Typer can make a command of."""
 
-    def verb(**given: Any) -> None:
-        _measure(_Request(procedure=procedure, **given))
+    def verb(**given: Any) -> int:
+        return _measure(_Request(procedure=procedure, **given))
 
     parameters: dict[str, tuple[Any, Any]] = {
         "testbed": (TestbedArgument, inspect.Parameter.empty),
@@ -66,7 +66,7 @@ class _Request:
         return self.procedure.make_goal(self.options, self.retries.read(limits), known)
 
 
-def _measure(request: _Request) -> None:
+def _measure(request: _Request) -> int:
     procedure, options = request.procedure, request.options
     given = request.conditions.read(request.testbed)
     sizes, notes = read_sizes_of(procedure, given.plan, request.frame_size)
@@ -90,6 +90,7 @@ def _measure(request: _Request) -> None:
         else:
             found = procedure.run(bed, goal, options, **given.of(setup, frame_size=sizes[0]))
     show_found(procedure, found, store, is_json=request.conditions.json_output)
+    return exit_code_of(procedure, found.to_document())
 
 
 def _check_one_throughput(request: _Request, sizes: int) -> None:
@@ -113,7 +114,4 @@ def _known(
     """The throughput in the run file of `--after`, by frame size. RequestError if it lacks one."""
     if after is None:
         return {}
-    return {
-        size: KnownThroughput(fps=read_throughput(after, setup, given, frame_size=size), source=after.name)
-        for size in sizes
-    }
+    return {size: read_throughput(after, setup, given, frame_size=size) for size in sizes}

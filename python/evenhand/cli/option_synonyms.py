@@ -27,6 +27,10 @@ _SIZE, _REPEATED, _DIRECTION = (
     _called("--repetitions", "--count", "--rounds"),
     _called("--direction"),
 )
+_MAXIMUM = (
+    ("--after", "Name a run with the throughput (--after RUN): this verb has no highest load of its own."),
+    *_called("--rate", "--throughput"),
+)
 _NO_RUN = (
     (
         _ANY,
@@ -48,6 +52,8 @@ OTHER_NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "plan frames --csv": _called("--format csv"),
     "plan frames --pcap": _called("--format pcap"),
     "import --testbed": _called("--output"),
+    "report --page": _called("--output"),
+    "report --report": _called("--output"),
     "plan prove --count": _called("--frames"),
     "learn --waits": (
         ("--wait", "There are no trials here, so there is only one wait: --wait TIME, after each round."),
@@ -69,6 +75,7 @@ OTHER_NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "--rate": _called("--throughput", "--maximum-rate"),
     "--load": _called("--rate", "--throughput", "--maximum-rate"),
     "--max-rate": _called("--maximum-rate", "--rate", "--throughput"),
+    "--maximum-rate": _MAXIMUM,
     "--size": _SIZE,
     "--packet-size": _SIZE,
     "--mtu": _called("--largest-frame"),

@@ -15,7 +15,7 @@ import typer
 
 from evenhand.base.option import OptionField, option_field
 
-Verb = Callable[..., None]
+Verb = Callable[..., int | None]
 
 
 def with_options(verb: Verb) -> Verb:
@@ -38,10 +38,10 @@ def with_options(verb: Verb) -> Verb:
             shown.append(parameter.replace(annotation=annotation, kind=inspect.Parameter.KEYWORD_ONLY))
 
     @functools.wraps(verb)
-    def call(**values: Any) -> None:
+    def call(**values: Any) -> int | None:
         for name, group in groups.items():
             values[name] = _filled_in(group, values)
-        verb(**values)
+        return verb(**values)
 
     names = [parameter.name for parameter in shown]
     if len(set(names)) < len(names):

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +13,7 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new, write_new
 from evenhand.base.units import parse_duration, parse_rate
-from evenhand.cli.common import JsonOption, NameArgument, err, write_json
+from evenhand.cli.common import JsonOption, NameArgument, err, write_json, write_text
 from evenhand.cli.options import with_options
 from evenhand.exchange.otg_write import otg_of
 from evenhand.plan import PortMacs, SideName, describe_plan
@@ -114,8 +113,7 @@ def export_plan(
     if output is not None:
         write_new(output, content.encode(), where=f"--output {output}")
     else:
-        sys.stdout.write(content)
-        sys.stdout.flush()
+        write_text(content)
     err().print("OTG cannot express:")
     for text in made.unsaid:
         err().print(f"  {text}", markup=False, soft_wrap=True)

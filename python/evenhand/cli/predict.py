@@ -66,10 +66,13 @@ def predict(
         check_picture_name(picture)
     chosen = read_directions(direction)
     if dut is None:
-        model, asked = device.read(elements, default=DEFAULT_ELEMENTS), ""
+        versions = frozenset(address_plan.stream_of(each).sent.ip_version for each in chosen)
+        model, notes = device.read_with_notes(elements, default=DEFAULT_ELEMENTS, ip_versions=versions)
+        asked = ""
     else:
         from evenhand.cli.device_of_dut import device_of_dut  # asks a DUT over SSH; few do
 
+        notes = []
         model, asked = device_of_dut(dut, device, elements, address_plan, chosen)
     prediction = predict_loads(address_plan, model, chosen)
     smallest = smallest_even_hosts(whole_plan, model, directions=chosen)
@@ -77,7 +80,7 @@ def predict(
     if picture is not None:
         draw_series(points, smallest, picture)
     if json_output:
-        write_json(_document(prediction, smallest, points if series else [], picture))
+        write_json(_document(prediction, smallest, points if series else [], picture, notes))
         return
     console = out()
     traffic = Traffic(plan=address_plan, directions=chosen)
@@ -87,6 +90,8 @@ def predict(
         markup=False,
     )
     console.print(f"Device: {describe_model(model)}{asked}", markup=False)
+    for note in notes:
+        console.print(note, markup=False, highlight=False)
     console.print()
     console.print(summary_table(prediction))
     if series:
@@ -100,7 +105,11 @@ def predict(
 
 
 def _document(
-    prediction: Prediction, smallest: int | None, points: list[Prediction], picture: Path | None
+    prediction: Prediction,
+    smallest: int | None,
+    points: list[Prediction],
+    picture: Path | None,
+    notes: list[str],
 ) -> dict[str, Any]:
     return {
         "command": "predict",
@@ -108,6 +117,7 @@ def _document(
         "figure": prediction.plan.figure,
         "traffic": Traffic(plan=prediction.plan, directions=prediction.directions).to_document(),
         "device": prediction.model.to_document(),
+        "notes": notes,
         **prediction.to_document(),
         "by_direction": {
             direction: prediction.only(direction).to_document() for direction in prediction.directions

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new, check_replaceable, write_new
-from evenhand.cli.common import out
+from evenhand.cli.common import err, out
 from evenhand.run import SUFFIX, CampaignRecord, read_record
 
 EXAMPLE = "Example: evenhand report appendix-a.evenhand --pictures pictures"
@@ -20,10 +21,11 @@ def report(
         Path,
         typer.Argument(metavar="FILE", help=f"The file of a campaign, or the run of any verb (*{SUFFIX})."),
     ],
-    html: Annotated[
+    output: Annotated[
         Path | None,
         typer.Option(
-            "--html",
+            "--output",
+            "-o",
             metavar="FILE",
             help=(
                 "The page to write. Default: next to the run file, with the same name; for a run of evenhand"
@@ -48,6 +50,7 @@ def report(
             ),
         ),
     ] = None,
+    html: Annotated[Path | None, typer.Option("--html", hidden=True)] = None,
 ) -> None:
     """Write one HTML page of what a campaign or a run measured: curve, verdict, every trial, and how to
     repeat it."""
@@ -60,8 +63,17 @@ def report(
     )  # its libraries take longer than most verbs
     from evenhand.report.pdf import check_printer, print_pdf
 
+    if html is not None:
+        if output is not None:
+            raise RequestError(
+                "both are the file of the page",
+                code="cli.options-exclude-each-other",
+                where="--output, --html",
+                next_step="Use --output.",
+            )
+        err().print("--html of evenhand report is called --output now.", markup=False, soft_wrap=True)
     record = read_record(file)
-    target = html or _default_page(file, record)
+    target = output or html or _default_page(file, record)
     check_replaceable(target, mark=MARK, where=str(target))  # drawing takes long
     if pdf is not None:
         check_new(pdf, where=f"--pdf {pdf}")

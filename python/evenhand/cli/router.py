@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import queue
 import shlex
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -43,7 +43,11 @@ EXAMPLE = "Example: evenhand router gateway-v4 --elements 16 --rate 50kfps --has
 def router(
     plan: Annotated[
         str,
-        typer.Argument(metavar="PLAN", help="The plan to configure the router for; see: evenhand plan show."),
+        typer.Argument(
+            metavar="NAME|NAME+NAME",
+            help="The plan to configure the router for, or one plan each of IPv4 and IPv6; see: evenhand plan"
+            " show.",
+        ),
     ],
     *,
     counts: CountOptions,
@@ -82,7 +86,7 @@ def router(
 ) -> None:
     """Run the reference router until Ctrl-C, connected by memif, and write the testbed file that a tester
     needs for it."""
-    address_plan = counts.read(plan, where="PLAN")
+    address_plan = counts.read(plan, where="PLAN", takes_mix=True)
     dut = reference.dut()
     if print_config:
         first, *more = (
@@ -96,6 +100,7 @@ def router(
         return
     check_place(testbed)
     counters: dict[str, Any] | None = None
+    ended_by: SystemExit | None = None
     console = err()
 
     def say(line: str) -> None:
@@ -105,8 +110,11 @@ def router(
         reference_router(address_plan, dut, pairs=pairs) as running,
         written_testbed(testbed, testbed_text(running, counts), say=say) as file,
     ):
-        fps = 0.0 if dut.model is None else predict(address_plan, dut.model).throughput_fps or 0
-        maximum = "500kfps" if not fps else f"{math.ceil(fps * A_QUARTER_ABOVE / 1000)}kfps"
+        # Of a mix, whose share the tester chooses, only what all elements serve is known.
+        is_predicted = dut.model is not None and address_plan.other is None
+        fps = predict(address_plan, dut.model).throughput_fps or 0.0 if is_predicted and dut.model else 0.0
+        most_fps = fps or (0.0 if dut.model is None else dut.model.elements * (dut.model.rate_fps or 0.0) / 2)
+        maximum = "500kfps" if not most_fps else f"{math.ceil(most_fps * A_QUARTER_ABOVE / 1000)}kfps"
         verb = CONNECTIONS.name if running.has_connections else THROUGHPUT.name
         words = ["evenhand", verb, str(file), "--maximum-rate", maximum, "--waits", "short"]
         for line in [*others_lines(running.cpus), *few_cpus_lines(running)]:
@@ -117,28 +125,34 @@ def router(
             f"{quoted(file)} contains the plan and the addresses, so no verb needs them:"
             f" {address_plan.title}, {describe_hosts(address_plan)}."
         )
-        if dut.model is not None and not running.has_connections:
+        if is_predicted and not running.has_connections:
             say(
                 f"Predicted for these addresses: {format_count(round(fps))} fps per direction,"
                 " both directions."
             )
         if json_output:
-            write_json_line(
-                ready_document(running, address_plan, file, fps if dut.model is not None else None, words)
-            )
-        with suppress(KeyboardInterrupt), _flush_wanted() as is_wanted:
-            while not running.has_ended:
-                if is_wanted.wait(LOOK_EVERY_S):
-                    is_wanted.clear()
-                    running.flush()
+            write_json_line(ready_document(running, address_plan, file, fps if is_predicted else None, words))
+        try:
+            with suppress(KeyboardInterrupt), _flush_wanted() as wishes:
+                while not running.has_ended:
+                    with suppress(queue.Empty):
+                        wishes.get(timeout=LOOK_EVERY_S)
+                        running.flush()
+        except SystemExit as error:  # SIGTERM or SIGHUP: its counters are written as after Ctrl-C
+            ended_by = error
         if running.has_ended:
             raise running.death()
         counters = running.stop()
     for warning in running.warnings:
         console.print(warning, markup=False)
-    if counters is None:
-        return
-    if json_output:
+    if counters is not None:
+        _show_counters(counters, pairs, is_json=json_output)
+    if ended_by is not None:
+        raise ended_by
+
+
+def _show_counters(counters: dict[str, Any], pairs: int, *, is_json: bool) -> None:
+    if is_json:
         write_json_line({"command": "router", **counters})
         return
     for number, pair in enumerate([counters, *counters.get("more_ports", [])], 1):
@@ -153,12 +167,13 @@ def router(
 
 
 @contextmanager
-def _flush_wanted() -> Iterator[threading.Event]:
-    """Set by SIGUSR1: the connection table is to be emptied."""
-    wanted = threading.Event()
-    before = signal.signal(signal.SIGUSR1, lambda number, frame: wanted.set())
+def _flush_wanted() -> Iterator[queue.SimpleQueue[None]]:
+    """Gets an entry with each SIGUSR1: the connection table is to be emptied. A queue of C, since another
+    signal may end the wait."""
+    wishes: queue.SimpleQueue[None] = queue.SimpleQueue()
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: wishes.put(None))
     try:
-        yield wanted
+        yield wishes
     finally:
         signal.signal(signal.SIGUSR1, before)
 

@@ -17,11 +17,13 @@ from evenhand.cli.common import EngineOption, JsonOption, command_line, err, out
 from evenhand.cli.live_page import LivePage
 from evenhand.cli.progress.campaign import CampaignDisplay
 from evenhand.cli.progress.campaign_json import JsonCampaignProgress
+from evenhand.cli.progress.contained import contained
 from evenhand.cli.progress_option import ProgressForm, ProgressOption
 from evenhand.cli.run_options import HostNameOption, run_file
 from evenhand.cli.run_outline import show_outline
 from evenhand.cli.status import show_status
 from evenhand.cli.stored_campaign import is_finished, repetitions_left, stored_and_source
+from evenhand.cli.tables import WITHOUT_NUMBER
 from evenhand.procedure import ProcedureEvent
 from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.procedure.host_limits import forget_limits
@@ -42,8 +44,6 @@ from evenhand.spec.points import CampaignPlan, expand
 from evenhand.spec.presets import PRESET_PREFIX
 from evenhand.spec.worker_hosts import WorkerHost, read_workers
 
-WITHOUT_NUMBER = 1
-"""Exit code: all points have ended, and at least one has no number."""
 NOTHING_TO_REPEAT = (
     "No point ended early, and no repetition ended at the tester's limit: there is nothing to repeat."
 )
@@ -250,10 +250,12 @@ def _executor(
             )
         from evenhand.run.campaign.started_workers import started
 
-        address, check_left = stack.enter_context(
+        own = stack.enter_context(
             started(worker_hosts, say=lambda text: err().print(text, markup=False, soft_wrap=True))
         )
-        executor = stack.enter_context(connected(address, check_left=check_left))
+        executor = stack.enter_context(
+            connected(own.address, check_left=own.check_left, security=own.security)
+        )
     else:
         assert scheduler is not None
         executor = stack.enter_context(connected(scheduler))
@@ -305,10 +307,12 @@ def _measure(
             page.write()  # whether it can be written is reported before anything is measured
             running = RunningFile(path)
 
+            @contained
             def on_event(event: CampaignEvent | ProcedureEvent) -> None:
                 running.on_event(event)
                 display.on_campaign_event(event)
 
+            @contained
             def say_expected() -> None:
                 """When the lab is ours, if there is one: a campaign that is refused takes no time."""
                 left = sum(point.left for point in status.points)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.new_file import real_path
 from evenhand.cli.common import err
 from evenhand.run import SUFFIX, CampaignRecord, read_record
 from evenhand.run.folder import newest, runs_in
@@ -27,9 +28,9 @@ def read_runs(paths: Sequence[Path], *, last: int | None = None) -> list[Campaig
     for path in paths:
         if path.is_dir():
             for file in runs_in(path):
-                named.setdefault(file.resolve(), False)
+                named.setdefault(real_path(file), False)
         else:
-            named[path.resolve()] = True
+            named[real_path(path)] = True
     # A head takes a hundredth of the time of a record.
     wanted = set(named if last is None or len(named) <= last else newest(list(named), last))
     records: list[CampaignRecord] = []

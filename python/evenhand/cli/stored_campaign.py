@@ -29,6 +29,7 @@ def stored_and_source(file: Path, run: Path | None, *, is_resumed: bool) -> tupl
     """The campaign's file that is to be gone on with, if one is, and the file that it was written from."""
     if file.suffix == SUFFIX:
         if not is_resumed:
+            read_status(file)  # the run of a single verb is refused as what it is
             raise RequestError(
                 "this is the file that stores a campaign",
                 code="cli.file-is-a-stored-campaign",

@@ -4,6 +4,7 @@ it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from evenhand.base.terminal_table import FittedTable
@@ -11,6 +12,18 @@ from evenhand.cli.common import out, write_json
 from evenhand.procedure.descriptor import Procedure
 from evenhand.report.found import found_lines, found_table
 from evenhand.run import RunStore
+
+WITHOUT_NUMBER = 1
+"""Exit code: it has ended, and a number that was asked for was not found. The same of `run` and of each
+verb."""
+
+
+def exit_code_of(procedure: Procedure, document: Mapping[str, Any]) -> int:
+    """WITHOUT_NUMBER if a result has no number, or a frame size of a table has none in any repetition. A
+    lower bound is one."""
+    sizes = [row["repetitions"] for row in document["rows"]] if "rows" in document else [[document]]
+    has_none = any(all(procedure.value_of(each) is None for each in of_size) for of_size in sizes)
+    return WITHOUT_NUMBER if has_none else 0
 
 
 def show_found(procedure: Procedure, found: Any, store: RunStore | None, *, is_json: bool) -> None:

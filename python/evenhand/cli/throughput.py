@@ -8,9 +8,10 @@ from evenhand.cli.common import TestbedArgument, out, write_json
 from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.options import with_options
 from evenhand.cli.single_pair import SinglePairOptions, read_single_pair
-from evenhand.cli.tables import show_found
+from evenhand.cli.tables import exit_code_of, show_found
 from evenhand.plan import Traffic
 from evenhand.procedure import Conditions, SinglePair
+from evenhand.procedure.expected_time import search_s
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.throughput import ThroughputOptions, too_few
 from evenhand.report.mlr import search_lines, search_tables
@@ -32,7 +33,7 @@ def throughput(
     single_pair: SinglePairOptions,
     retries: RetryOptions,
     conditions: ConditionOptions,
-) -> None:
+) -> int | None:
     given = conditions.read(testbed)
     single_pair.check(given.plan)
     sizes, notes = read_frame_sizes(given.plan, frame_size)
@@ -70,14 +71,16 @@ def throughput(
                 sizes, repetitions=repetitions, goal=chosen, single_pair_first=first_too, **same
             )
             show_found(THROUGHPUT, table, store, is_json=conditions.json_output)
-            return
+            return exit_code_of(THROUGHPUT, table.to_document())
         same = given.of(setup, frame_size=sizes[0], loss_ratio=chosen.loss_ratio)
         first = None
         if single_pair.single_pair_first:
             progress.say(f"1 of 2: {given.plan.label}, one address pair.", style="bold")
             one_pair: Conditions = {**same, "plan": given.plan.single_pair()}
+            progress.later_s = search_s(chosen, same["waits"].total_s)
             first = bed.throughput(goal=chosen, name=ONE_PAIR, role=Role.SINGLE_PAIR, **one_pair)
             before = SinglePair.of(first.search, first.profile)
+            progress.later_s = 0.0
             progress.say(
                 f"2 of 2: {Traffic(plan=given.plan, directions=same['directions']).address_words}.",
                 style="bold",
@@ -92,7 +95,7 @@ def throughput(
         if first is not None:
             document["first_search"] = first.to_document()
         write_json(document)
-        return
+        return exit_code_of(THROUGHPUT, found.to_document())
     console = out()
     if first is not None:
         for part in search_tables(first.search, title="Trials with one address pair"):
@@ -110,6 +113,7 @@ def throughput(
         console.print(deviation.line, markup=False)
     if store is not None:
         console.print(f"Stored in {store.path}.", markup=False)
+    return exit_code_of(THROUGHPUT, found.to_document())
 
 
 throughput.__doc__ = THROUGHPUT.help

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import RequestError
-from evenhand.base.units import format_rate
 from evenhand.base.without_folders import without_folders
 from evenhand.cli.conditions import Given
 from evenhand.plan import FrameSize, describe_mix, describe_size, whole_octets, with_titles
+from evenhand.procedure.descriptor import KnownThroughput
+from evenhand.procedure.known_throughput import WITH_LOSS, throughput_to_serve
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig import Setup
 from evenhand.run import StoredSearch, read_run
@@ -67,8 +68,8 @@ def _of_type(kind: Any, *values: object) -> None:
             raise ValueError(f"the value {value!r} is not valid")
 
 
-def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: FrameSize) -> float:
-    """The throughput per direction of the last search in that run which was made under these conditions.
+def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: FrameSize) -> KnownThroughput:
+    """The throughput of the last search in that run which was made under these conditions.
 
     Raises:
         RequestError, HostError: It cannot be read, or has no such search.
@@ -109,16 +110,15 @@ def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: Frame
             where=f"--after {path}",
             next_step=f"Measure it first: evenhand throughput {setup.name} --plan {plan.title} --run FILE.",
         )
-    throughput_fps: float = found.result["throughput_fps_per_direction"]
-    if found.goal.get("loss_ratio"):
-        raise RequestError(
-            f"the throughput of {format_rate(throughput_fps)} in this run was found with a loss ratio above"
-            " 0",
-            code="cli.throughput-with-loss",
-            where=f"--after {path}",
-            next_step="Name a run that was made without --loss-ratio, or give the load with --rate.",
+    try:
+        return throughput_to_serve(
+            [{**found.result, "goal": found.goal}], source=path.name, where=f"--after {path}"
         )
-    return throughput_fps
+    except RequestError as error:
+        if error.code == WITH_LOSS:
+            error.code = "cli.throughput-with-loss"
+            error.next_step = "Name a run that was made without --loss-ratio, or give the load with --rate."
+        raise
 
 
 def devices_of(setup: dict[str, Any]) -> list[str]:

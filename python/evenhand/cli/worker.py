@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
 from evenhand.base.without_folders import without_folders
 from evenhand.cli.common import EngineOption, err
+from evenhand.cli.progress.contained import contained
 from evenhand.procedure import ProcedureEvent
 from evenhand.run.campaign.events import CampaignEvent, HookEnded, PointBegan, PointEnded, RepetitionEnded
 from evenhand.run.campaign.fit import check_testbed
@@ -49,6 +51,16 @@ def worker(
         ),
     ] = None,
     engine: EngineOption = None,
+    certificate_from_stdin: Annotated[
+        bool,
+        typer.Option(
+            "--certificate-from-stdin",
+            help=(
+                "Read the certificate of one run from stdin: evenhand run --workers hands it to the workers"
+                " that it starts."
+            ),
+        ),
+    ] = False,
 ) -> None:
     """Measure points of campaigns on this testbed, one at a time, as a worker of dask.distributed; until
     Ctrl-C.
@@ -57,9 +69,11 @@ def worker(
     """
     # Takes longer to load than most commands to run.
     from evenhand.run.campaign.dask_address import import_distributed
+    from evenhand.run.campaign.run_certificate import read_certificate
     from evenhand.run.campaign.worker import Bed, WorkerProcess, describe_repetition
 
     import_distributed()
+    security = read_certificate(sys.stdin).security() if certificate_from_stdin else None
     check_testbed(testbed)
     find_engine(engine)
     console = err()
@@ -67,6 +81,7 @@ def worker(
     def say(text: str) -> None:
         console.print(text, markup=False, soft_wrap=True)
 
+    @contained
     def on_event(event: CampaignEvent | ProcedureEvent) -> None:
         match event:
             case PointBegan(point=point, place=place):
@@ -81,4 +96,4 @@ def worker(
                 pass
 
     bed = Bed(name=name or without_folders(testbed), testbed=testbed, engine=engine)
-    WorkerProcess(bed, on_event).serve(address, host=host, port=port, say=say)
+    WorkerProcess(bed, on_event).serve(address, host=host, port=port, say=say, security=security)

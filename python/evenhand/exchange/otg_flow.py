@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ _ORDER: Mapping[str, Mode] = {
     "decrement": "decrement",
     "random": "pseudorandom",
 }
+_OF_DURATION = "frames are evenly spaced from the start on"
 _PORT_FIELDS = (
     ("src_port", "--source-ports", RFC4814_SOURCE_PORTS),
     ("dst_port", "--destination-ports", RFC4814_DESTINATION_PORTS),
@@ -53,6 +54,8 @@ class OtgReader:
 
     def __init__(self, path: Path, document: dict[str, Any]) -> None:
         self.path, self.document = path, document
+        self.ports: dict[str, SideName] = {}
+        """The side of each port, by its name."""
         self.rows: list[ImportedKey] = []
         self.is_sendable = True
 
@@ -60,6 +63,13 @@ class OtgReader:
         self.rows.append(
             ImportedKey(key=shown(key)[1:-1], value=shown(str(value))[1:-1], became=became, text=text)
         )
+
+    def replace(self, key: str, became: Became, text: str) -> None:
+        """Say something else of a part that has a row."""
+        self.rows = [
+            replace(row, became=became, text=text) if row.key == key and row.became is Became.MAPPED else row
+            for row in self.rows
+        ]
 
     def refuse(self, key: str, value: object, text: str) -> None:
         """Keep a row for a part without which there is no command."""
@@ -78,16 +88,18 @@ class OtgReader:
 class OtgFlow:
     """What of a flow can be sent here."""
 
-    def __init__(self, reader: OtgReader, at: str, flow: dict[str, Any], left: str | None) -> None:
+    def __init__(self, reader: OtgReader, at: str, flow: dict[str, Any]) -> None:
         self._reader, self._at = reader, at
         self.options: dict[str, str] = {}
         self.addresses: dict[str, Pattern] = {}
         self.version: Version | None = None
         self.macs = ImportedPort()
-        self.direction: Direction = self._read_direction(flow, left)
+        self.at_option: dict[str, str] = {}
+        """The part of the flow that each option is from."""
+        self.direction: Direction = self._read_direction(flow)
         self._read_packet(flow.get("packet"))
-        self._take("--frame-size", "size", flow, "fixed")
-        self._take("--rate", "rate", flow, "pps")
+        self._take("--frame-size", "size", flow, "fixed", default=64)
+        self._take("--rate", "rate", flow, "pps", default=1000)
         self._read_duration(flow.get("duration"))
         if "metrics" in flow:
             reader.row(f"{at}.metrics", "...", Became.MEANINGLESS, "every frame is always counted")
@@ -99,27 +111,52 @@ class OtgFlow:
     def sender(self) -> SideName:
         return "left" if self.direction == "forward" else "right"
 
-    def _read_direction(self, flow: dict[str, Any], left: str | None) -> Direction:
-        ends = flow.get("tx_rx", {})
+    def _read_direction(self, flow: dict[str, Any]) -> Direction:
+        """Which port sends, and whether the other receives."""
+        at, ends = f"{self._at}.tx_rx", flow.get("tx_rx")
         port = ends.get("port") if isinstance(ends, dict) else None
-        if not isinstance(port, dict) or not isinstance(port.get("tx_name"), str):
-            self._reader.refuse(
-                f"{self._at}.tx_rx", "...", "frames are sent from port to port, not between devices"
-            )
+        choice = choice_of(ends, "port")
+        if choice != "port" or not isinstance(port, dict) or not isinstance(port.get("tx_name"), str):
+            found = f"this flow is from {choice} to {choice}" if choice != "port" else "no port sends it"
+            self._reader.refuse(at, "...", f"{found}; frames are sent from port to port, not between devices")
             return "forward"
-        direction: Direction = "forward" if left is None or port["tx_name"] == left else "reverse"
-        self._reader.row(f"{self._at}.tx_rx", port["tx_name"], Became.MAPPED, f"--direction {direction}")
+        name, receivers = port["tx_name"], _receivers(port)
+        if receivers is None:
+            raise self._reader.wrong(f"{at}.port.rx_names", port.get("rx_names"), "a list of names of ports")
+        for key, each in (("tx_name", name), *(("rx_names", receiver) for receiver in receivers)):
+            if each not in self._reader.ports:
+                self._reader.refuse(
+                    f"{at}.port.{key}", each, f"not one of the two ports ({_named(self._reader.ports)})"
+                )
+                return "forward"
+        sender = self._reader.ports[name]
+        direction: Direction = "forward" if sender == "left" else "reverse"
+        sides = {self._reader.ports[receiver] for receiver in receivers}
+        if sides == {sender}:
+            self._reader.refuse(
+                f"{at}.port.rx_names",
+                ", ".join(receivers),
+                f"the frames come back to {name}, which sends them; here they arrive at the other port",
+            )
+            return direction
+        self._reader.row(f"{at}.port.tx_name", name, Became.MAPPED, f"--direction {direction}")
+        text = f"frames arrive at the {'right' if sender == 'left' else 'left'} port"
+        if not receivers:
+            text += "; the flow names no port that receives"
+        elif len(sides) > 1:
+            text += f", and those that come back to {name} are not of the test"
+        became = Became.MAPPED if len(sides) == 1 else Became.DIFFERS
+        self._reader.row(f"{at}.port.rx_names", ", ".join(receivers), became, text)
         return direction
 
     def _read_packet(self, packet: object) -> None:
         headers = packet if isinstance(packet, list) else []
-        kinds = [header.get("choice") if isinstance(header, dict) else None for header in headers]
+        kinds = [choice_of(header, "ethernet") for header in headers]
         if kinds not in (["ethernet", "ipv4", "udp"], ["ethernet", "ipv6", "udp"]):
-            self._reader.refuse(
-                f"{self._at}.packet",
-                "...",
-                "test frames are UDP over IPv4 or IPv6; tags are set by vlan in the testbed file",
-            )
+            text = f"{', '.join(kinds) or 'no headers'}: test frames are Ethernet, IPv4 or IPv6, UDP"
+            if "vlan" in kinds:
+                text += "; tags are set by vlan in the testbed file"
+            self._reader.refuse(f"{self._at}.packet", "...", text)
             return
         self.version = 4 if kinds[1] == "ipv4" else 6
         for header, kind in zip(headers, kinds, strict=True):
@@ -166,9 +203,9 @@ class OtgFlow:
         self._reader.row(at, mac, Became.MAPPED, f"{self.sender}.{key}")
 
     def _pattern(self, at: str, field: object, *, is_address: bool) -> Pattern:
-        choice = field.get("choice") if isinstance(field, dict) else None
-        if not isinstance(field, dict) or not isinstance(choice, str) or choice not in _ORDER:
-            raise _UnsayableError("only value, increment, decrement and random can be represented")
+        choice = choice_of(field, "value")
+        if not isinstance(field, dict) or choice not in _ORDER:
+            raise _UnsayableError(f"{choice}: only value, increment, decrement and random can be represented")
         inner = field.get(choice)
         if choice == "value":
             return Pattern(mode="fixed", first=self._number(at, inner, is_address), step=1, count=1)
@@ -208,38 +245,68 @@ class OtgFlow:
         span = str(pattern.first) if pattern.count == 1 else f"{pattern.first}-{pattern.last}"
         text = span if pattern.count == 1 or pattern.mode == "pseudorandom" else f"{span}:{pattern.mode}"
         if text != f"{default.first}-{default.last}":
-            self.options[option] = text
+            self._set(option, text, at)
         self._reader.row(at, text, Became.MAPPED, f"{option} {text}")
 
-    def _take(self, option: str, key: str, flow: dict[str, Any], choice: str) -> None:
+    def _take(self, option: str, key: str, flow: dict[str, Any], choice: str, *, default: int) -> None:
         """One of the choices of size and rate."""
-        field = flow.get(key)
-        value = field.get(choice) if isinstance(field, dict) and field.get("choice") == choice else None
-        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**32:
-            self._reader.refuse(
-                f"{self._at}.{key}", "...", f"only {choice} with a whole number can be represented"
-            )
+        at, field = f"{self._at}.{key}", flow.get(key)
+        found = choice_of(field, choice)
+        value = default if field is None else field.get(choice, default) if isinstance(field, dict) else None
+        if found != choice or type(value) is not int or not 1 <= value < 2**32:
+            shape = f"{found} ({shown(str(value))[1:-1]})" if found == choice else found
+            self._reader.refuse(at, "...", f"{shape}: only {choice} with a whole number can be represented")
             return
-        self.options[option] = str(value)
-        self._reader.row(f"{self._at}.{key}", value, Became.MAPPED, f"{option} {value}")
+        self._set(option, str(value), at)
+        which = f"{option} {value}" if field is not None else f"{option} {value}, the default of OTG"
+        self._reader.row(at, value, Became.MAPPED, which)
+
+    def _set(self, option: str, text: str, at: str) -> None:
+        self.options[option], self.at_option[option] = text, at
 
     def _read_duration(self, field: object) -> None:
-        choice = field.get("choice") if isinstance(field, dict) else None
-        inner = field.get(choice) if isinstance(field, dict) and isinstance(choice, str) else None
-        value = inner.get("seconds") if isinstance(inner, dict) and choice == "fixed_seconds" else None
-        if (
-            choice == "fixed_packets"
-            and isinstance(inner, dict)
-            and type(inner.get("packets")) is int
-            and "--rate" in self.options
-        ):
-            value = inner["packets"] / int(self.options["--rate"])
+        at, choice = f"{self._at}.duration", choice_of(field, "continuous")
+        inner: Any = field.get(choice) if isinstance(field, dict) else None
+        value = inner.get("seconds", 1) if isinstance(inner, dict) and choice == "fixed_seconds" else None
+        if choice == "fixed_packets" and isinstance(inner, dict):
+            packets = inner.get("packets", 1)
+            if type(packets) is not int or packets < 1:
+                raise self._reader.wrong(f"{at}.fixed_packets.packets", packets, "a number of packets")
+            if "--rate" not in self.options:
+                self._reader.refuse(
+                    at, f"{packets} packets", "how long they take is not known without a rate in pps"
+                )
+                return
+            value = packets / int(self.options["--rate"])
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < 10**6:
+            why = "has no end" if choice == "continuous" else "is not a duration that can be represented"
             self._reader.refuse(
-                f"{self._at}.duration", "...", "only fixed_seconds or fixed_packets can be represented"
+                at, "...", f"{choice} {why}: use fixed_seconds, or fixed_packets with a rate in pps"
             )
             return
-        self.options["--duration"] = f"{value:.9f}".rstrip("0").rstrip(".") + "s"
-        self._reader.row(
-            f"{self._at}.duration", value, Became.MAPPED, f"--duration {self.options['--duration']}"
-        )
+        self._set("--duration", f"{value:.9f}".rstrip("0").rstrip(".") + "s", at)
+        self._reader.row(at, value, Became.MAPPED, f"--duration {self.options['--duration']}")
+        for name in sorted(inner.keys() - {"seconds", "packets"}) if isinstance(inner, dict) else ():
+            self._reader.row(f"{at}.{choice}.{name}", inner[name], Became.DIFFERS, _OF_DURATION)
+
+
+def choice_of(field: object, default: str) -> str:
+    """What is chosen; `default` if OTG's own default is meant, which need not be written."""
+    if field is None:
+        return default
+    choice = field.get("choice", default) if isinstance(field, dict) else None
+    return shown(choice)[1:-1] if isinstance(choice, str) else "no choice"
+
+
+def _receivers(port: Mapping[str, Any]) -> list[str] | None:
+    """None if these are no names. `rx_name` is that of older models."""
+    names = port.get("rx_names", [])
+    older = port.get("rx_name")
+    if not isinstance(names, list):
+        return None
+    names = list(dict.fromkeys([*names, *([] if older is None else [older])]))
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def _named(ports: Mapping[str, object]) -> str:
+    return ", ".join(shown(name)[1:-1] for name in ports) or "the file has none"

@@ -5,20 +5,31 @@ for each part of it."""
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from pathlib import Path
 
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.hostile_json import read_json
 from evenhand.exchange.foreign import read_foreign
 from evenhand.exchange.otg_flow import OtgFlow, OtgReader, Pattern
+from evenhand.exchange.otg_write import NETWORK_STEP
 from evenhand.exchange.outcome import Became, Imported, ImportedCommand
 from evenhand.exchange.siitperf_file import PARTS, Part
-from evenhand.exchange.siitperf_plan import FoundPlan, Version, WantedSide, nearest_plan
+from evenhand.exchange.siitperf_plan import (
+    WITH_NETWORKS,
+    FoundPlan,
+    Version,
+    WantedSide,
+    nearest_plan,
+    try_plan,
+)
 from evenhand.exchange.testbed_text import GivenHardware, ImportedPort, write_testbed
-from evenhand.plan import SIDES, SideName
+from evenhand.plan import SIDES, SideName, make_plan
 
 MOST_OCTETS = 4 * 1024 * 1024
 MOST_FLOWS = 2
+_UDP_PARTS = {"--source-ports": "{}.udp.src_port", "--destination-ports": "{}.udp.dst_port"}
+"""Parts whose default is no option."""
 
 
 def import_otg(path: Path, given: GivenHardware, *, plan: str | None, testbed: Path) -> Imported:
@@ -43,13 +54,13 @@ def import_otg(path: Path, given: GivenHardware, *, plan: str | None, testbed: P
     flows = document.get("flows") if isinstance(document, dict) else None
     if not isinstance(flows, list) or not flows or not all(isinstance(flow, dict) for flow in flows):
         raise RequestError(
-            "this configuration has no flows",
+            "this configuration has no flows, so it is not one of the Open Traffic Generator API",
             code="exchange.no-flows",
             where=str(path),
-            next_step="Name a file with `ports` and `flows`.",
+            next_step="Name a file with `ports` and `flows`; other files of JSON cannot be read.",
         )
     reader = OtgReader(path, document)
-    left = _read_ports(reader)
+    _read_ports(reader)
     others = [key for key in document if key not in ("ports", "flows")]
     if others:
         reader.row(", ".join(others), "...", Became.REFUSED, "cannot be represented; only flows are imported")
@@ -59,7 +70,7 @@ def import_otg(path: Path, given: GivenHardware, *, plan: str | None, testbed: P
             f"{len(flows) - MOST_FLOWS}",
             "only one flow per direction can be sent",
         )
-    read = [OtgFlow(reader, f"flows[{number}]", flow, left) for number, flow in enumerate(flows[:MOST_FLOWS])]
+    read = [OtgFlow(reader, f"flows[{number}]", flow) for number, flow in enumerate(flows[:MOST_FLOWS])]
     if len(read) == MOST_FLOWS:
         _check_alike(reader, *read)
     found = _find(reader, read, plan) if reader.is_sendable else None
@@ -78,13 +89,17 @@ def import_otg(path: Path, given: GivenHardware, *, plan: str | None, testbed: P
     )
 
 
-def _read_ports(reader: OtgReader) -> str | None:
-    """The name of the first port, which is the left one."""
+def _read_ports(reader: OtgReader) -> None:
+    """The first port is the left one."""
     ports = reader.document.get("ports", [])
     if not isinstance(ports, list) or not all(
         isinstance(port, dict) and isinstance(port.get("name"), str) for port in ports
     ):
         raise reader.wrong("ports", ports, "a list of ports with names")
+    names = [port["name"] for port in ports]
+    if len(set(names)) < len(names):
+        raise reader.wrong("ports", ", ".join(names), "a list of ports with unlike names")
+    reader.ports = dict(zip(names, SIDES, strict=False))
     for number, (side, port) in enumerate(zip(SIDES, ports, strict=False)):
         reader.row(f"ports[{number}].name", port["name"], Became.MAPPED, side)
         others = sorted(port.keys() - {"name"})
@@ -99,7 +114,6 @@ def _read_ports(reader: OtgReader) -> str | None:
         reader.row(
             f"ports[{len(SIDES)}] ...", f"{len(ports) - len(SIDES)}", Became.REFUSED, "a tester has two ports"
         )
-    return ports[0]["name"] if ports else None
 
 
 def _check_alike(reader: OtgReader, first: OtgFlow, second: OtgFlow) -> None:
@@ -109,6 +123,7 @@ def _check_alike(reader: OtgReader, first: OtgFlow, second: OtgFlow) -> None:
         return
     if reader.is_sendable:
         is_same = first.addresses == {"src": second.addresses["dst"], "dst": second.addresses["src"]}
+        is_same = is_same or _has_fixed_source([first, second])
         turned = "the addresses of flows[0], exchanged"
         reader.row(
             f"flows[1].ipv{second.version}.src, dst",
@@ -116,8 +131,12 @@ def _check_alike(reader: OtgReader, first: OtgFlow, second: OtgFlow) -> None:
             Became.MAPPED if is_same else Became.DIFFERS,
             turned,
         )
-    if first.options != second.options:
-        reader.row("flows[1]", "...", Became.DIFFERS, "size, rate, duration and ports are those of flows[0]")
+    for option in sorted(first.options.keys() | second.options.keys()):
+        have, wanted = first.options.get(option), second.options.get(option)
+        if have != wanted:
+            at = second.at_option.get(option) or _UDP_PARTS[option].format("flows[1]")
+            value = f"{option} {have}" if have else "all ports"
+            reader.replace(at, Became.DIFFERS, f"{value}, as flows[0]: both directions have the same")
     if first.version != second.version:
         reader.refuse(
             "flows[1].packet",
@@ -134,33 +153,77 @@ def _find(reader: OtgReader, flows: list[OtgFlow], plan: str | None) -> FoundPla
         "L": f"flows[0].ipv{flow.version}.{left}",
         "R": f"flows[0].ipv{flow.version}.{right}",
     }
-    sides = [
-        _wanted(reader, "L", name["L"], flow.addresses[left], flow.version),
-        _wanted(reader, "R", name["R"], flow.addresses[right], flow.version),
-    ]
-    if sides[0] is None or sides[1] is None:
-        return None
-    found = nearest_plan((sides[0], sides[1]), flow.version, name=plan)
+    patterns: dict[Part, Pattern] = {"L": flow.addresses[left], "R": flow.addresses[right]}
+    has_fixed_source = _has_fixed_source(flows)
+    if has_fixed_source:
+        patterns = {
+            "L": flows[flow.direction == "forward"].addresses["dst"],
+            "R": flows[flow.direction != "forward"].addresses["dst"],
+        }
+    found = _find_networks(patterns, flow.version, plan, has_fixed_source=has_fixed_source)
+    if found is None:
+        sides = [_wanted(reader, part, name[part], patterns[part], flow.version) for part in PARTS]
+        if sides[0] is None or sides[1] is None:
+            return None
+        found = nearest_plan((sides[0], sides[1]), flow.version, name=plan)
     for part, made in zip(PARTS, found.plan.sides, strict=True):
         host_range = made.host_range
         different = [text for key, text in found.differences.items() if key.split("-")[1] == part]
+        pattern, networks = patterns[part], host_range.network_count
         text = (
             "; ".join(different)
             or f"hosts of {found.name}: {host_range.first_address} .. {host_range.last_address}"
         )
-        reader.row(
-            name[part],
-            flow.addresses[left if part == "L" else right].mode,
-            Became.DIFFERS if different else Became.MAPPED,
-            text,
-        )
+        if networks > 1 and pattern.mode != "pseudorandom":
+            different.append(text := f"{text}, in {networks} networks; they are drawn, not taken in order")
+        reader.row(name[part], pattern.mode, Became.DIFFERS if different else Became.MAPPED, text)
     return found
+
+
+def _find_networks(
+    patterns: Mapping[Part, Pattern], version: Version, plan: str | None, *, has_fixed_source: bool
+) -> FoundPlan | None:
+    """The plan with one host in each of several networks, if the addresses step from network to network as
+    those of that plan do."""
+    name = WITH_NETWORKS[version]
+    if plan is not None and make_plan(plan).name != name:
+        return None
+    if not any(each.count > 1 for each in patterns.values()) or not all(
+        each.count == 1 or each.step == NETWORK_STEP[version] for each in patterns.values()
+    ):
+        return None
+    left, right = (
+        WantedSide(part, _address(patterns[part].first, version), "fixed", None, 0, 0, patterns[part].count)
+        for part in PARTS
+    )
+    found = try_plan(name, (left, right), has_fixed_source=has_fixed_source)
+    return found if plan is not None or not found.differences else None
+
+
+def _has_fixed_source(flows: list[OtgFlow]) -> bool:
+    """Whether each direction has one source, and the other one destinations from there on."""
+    if len(flows) < MOST_FLOWS:
+        return False
+    sources, destinations = ([flow.addresses[end] for flow in flows] for end in ("src", "dst"))
+    return (
+        all(each.count == 1 for each in sources)
+        and any(each.count > 1 for each in destinations)
+        and all(
+            each.count == 1 or each.step == NETWORK_STEP[flow.version or 4]
+            for flow, each in zip(flows, destinations, strict=True)
+        )
+        and [each.first for each in sources] == [each.first for each in reversed(destinations)]
+    )
+
+
+def _address(number: int, version: Version) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.IPv4Address(number) if version == 4 else ipaddress.IPv6Address(number)
 
 
 def _wanted(reader: OtgReader, part: Part, at: str, pattern: Pattern, version: Version) -> WantedSide | None:
     """None, and a row, if no 16 bits of the address are what varies."""
     octets = 4 if version == 4 else 16
-    real = ipaddress.IPv4Address(pattern.first) if version == 4 else ipaddress.IPv6Address(pattern.first)
+    real = _address(pattern.first, version)
     if pattern.count == 1:
         return WantedSide(part, real, "fixed", None, 0, 0, 1)
     behind = next((k for k in range(octets - 1) if pattern.step == 256**k), None)

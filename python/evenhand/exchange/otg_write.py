@@ -28,7 +28,7 @@ from evenhand.plan import (
 MOST_COUNT = 2**32 - 1
 HOP_LIMIT = 10
 """Hop limit of every test frame (R2544-30)."""
-_NETWORK_STEP = {4: 1 << 8, 6: 1 << 64}
+NETWORK_STEP = {4: 1 << 8, 6: 1 << 64}
 """Step from an address of a network to the same one of the next: bits 16-23 of IPv4, 56-63 of IPv6."""
 
 
@@ -70,9 +70,9 @@ def otg_of(
         )
     unsaid: list[str] = []
     count = max(1, min(int(rate_fps * duration_s), MOST_COUNT))
+    draw = _Draw(seed, count, unsaid)
     flows = [
-        _flow(plan, direction, frame_size, int(rate_fps), duration_s, _Draw(seed, count, unsaid), macs)
-        for direction in directions
+        _flow(plan, direction, frame_size, int(rate_fps), duration_s, draw, macs) for direction in directions
     ]
     document = {"ports": [{"name": "left"}, {"name": "right"}], "flows": flows}
     return OtgExport(document=document, unsaid=(*dict.fromkeys(unsaid), *_always(plan, macs)))
@@ -85,7 +85,7 @@ class _Draw:
         self._seed, self.count, self.unsaid = seed, count, unsaid
 
     def next_seed(self) -> int:
-        """Another for each field: with one seed they would go together."""
+        """Another for each field of each direction: with one seed they would go together."""
         self._seed = (self._seed * 4 + 1) % 2**32
         return self._seed
 
@@ -169,7 +169,7 @@ def _addresses(host_range: HostRange, draw: _Draw) -> dict[str, Any]:
             " another length.",
         )
     octets_behind = len(host_range.base.packed) - host_range.number_octets[1] - 1
-    step = 1 << (8 * octets_behind) if is_host else _NETWORK_STEP[version]
+    step = 1 << (8 * octets_behind) if is_host else NETWORK_STEP[version]
     network_range = host_range.network_range
     mode = host_range.mode if is_host or network_range is None else network_range.mode
     if mode == "pseudorandom" and version == 4 and step == 1:

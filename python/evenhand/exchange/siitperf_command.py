@@ -16,6 +16,15 @@ Program = Literal["siitperf-tp", "siitperf-lat", "siitperf-pdv"]
 MOST_CHARACTERS = 1000
 WHERE = "--command"
 _PROGRAM = re.compile(r"(?:.*/)?(siitperf-(?:tp|lat|pdv))")
+_BEFORE = re.compile(
+    r"(?:.*/)?(?:sudo|doas|env|time|nice|ionice|chrt|taskset|numactl|timeout|stdbuf|nohup|exec|cd|gdb|perf"
+    r"|strace|screen|tmux|ip|watch|valgrind|setarch|script|(?:ba|da|z)?sh|su|ssh|docker|podman)|[$#%>+]|\S*[@~]\S*[$#%]?|[A-Z_][A-Z0-9_]*=.*"
+)
+"""The first words of a line that runs another program."""
+_PLACE = re.compile(r"""(?:^|(?<=[\s;&|('"]))(?:[^\s;&|('"]*/)?siitperf-(?:tp|lat|pdv)(?=\s|$)""")
+_ANOTHER = re.compile(r"&&|\|\|?|;|\(|(?<!\S)(?:do|then|\{)(?!\S)")
+"""What ends another command, or begins a compound one."""
+_AFTER = re.compile(r"\s*(?:>|&|<|\||;|\))|\s+(?:\d>|#)")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
 _U32 = 2**32 - 1
 _MOST_RATE = 14_880_952
@@ -62,7 +71,7 @@ def read_command(text: str, *, is_stateful: bool) -> SiitperfCommand:
         RequestError: It is not a command line of siitperf, or siitperf would refuse it.
     """
     try:
-        words = shlex.split(text) if len(text) <= MOST_CHARACTERS else []
+        words = _words_of(text) if len(text) <= MOST_CHARACTERS else []
     except ValueError:
         words = []
     program = _PROGRAM.fullmatch(words[0]) if words else None
@@ -71,7 +80,8 @@ def read_command(text: str, *, is_stateful: bool) -> SiitperfCommand:
             f"{shown(text)} is not a command line of siitperf",
             code="exchange.not-a-command",
             where=WHERE,
-            next_step='Write it as it was typed: "siitperf-tp 84 100000 60 2000 2 2".',
+            next_step='Write it as it was typed: "siitperf-tp 84 100000 60 2000 2 2"; siitperf-lat and'
+            " siitperf-pdv are read too.",
         )
     name: Program = (
         "siitperf-tp"
@@ -92,6 +102,23 @@ def read_command(text: str, *, is_stateful: bool) -> SiitperfCommand:
     arguments = {key: _read(key, word, *limits[key]) for key, word in zip(limits, words[1:], strict=True)}
     _check_together(name, arguments)
     return SiitperfCommand(name, arguments)
+
+
+def _words_of(text: str) -> list[str]:
+    """The program and its arguments, without what people type around them: sudo and its like, assignments, a
+    prompt, a change of folder, a loop, quotes for another shell; a pipe or a redirection of its output, a
+    comment, the next command. ValueError if quotes do not match."""
+    line = text.replace("\\\n", " ").strip()
+    place = _PLACE.search(line)
+    if place is None:
+        return shlex.split(line)
+    head, rest = line[: place.start()], line[place.start() :]
+    for quote in ("'", '"'):
+        if head.count(quote) % 2:  # it is inside
+            head, rest = head.replace(quote, " "), rest.split(quote)[0]
+    before = shlex.split(_ANOTHER.split(head)[-1])
+    is_known = not before or any(_BEFORE.fullmatch(word) for word in before[:2])
+    return [] if not is_known else shlex.split(_AFTER.split(rest, maxsplit=1)[0])
 
 
 def _read(key: str, word: str, least: int, most: int) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,16 +15,43 @@ from evenhand.exchange.siitperf_file import SiitperfFile
 from evenhand.exchange.siitperf_ports import FoundPorts
 from evenhand.exchange.siitperf_tester import direction_option
 from evenhand.exchange.siitperf_traffic import ImportedTraffic
+from evenhand.procedure.connection_wish import check_plan_has
 from evenhand.procedure.registry import CAPACITY, CONNECTIONS, LATENCY, PDV, THROUGHPUT
+from evenhand.spec.plan import read_destination_ports, read_source_ports
 
 
-def command_rows(typed: SiitperfCommand, traffic: ImportedTraffic) -> list[ImportedKey]:
+def why_not_opened(typed: SiitperfCommand | None, traffic: ImportedTraffic, ports: FoundPorts) -> str:
+    """Why the plan cannot have so many connections; empty if it can, or if none are asked for."""
+    if typed is None or not traffic.has_state:
+        return ""
+    given = dict(zip(ports.options[::2], ports.options[1::2], strict=True))
+    plan = traffic.plans[0].plan
+    source, destination = (given.get(option) for option in ("--source-ports", "--destination-ports"))
+    if source is not None:
+        plan = replace(plan, source_ports=read_source_ports(source, where="--source-ports"))
+    if destination is not None:
+        plan = replace(
+            plan, destination_ports=read_destination_ports(destination, where="--destination-ports")
+        )
+    try:
+        check_plan_has(plan, typed.arguments["N"])
+    except RequestError as error:
+        return error.what
+    return ""
+
+
+def command_rows(typed: SiitperfCommand, traffic: ImportedTraffic, why_not: str) -> list[ImportedKey]:
+    """Args:
+    why_not: What `why_not_opened` says.
+    """
     rows: list[ImportedKey] = []
     arguments = typed.arguments
     for key, value in arguments.items():
         became, text = Became.MAPPED, ""
         if key in STATEFUL and traffic.has_state:
             became, text = argument_row(typed, key)
+            if key == "N" and why_not:
+                became, text = Became.REFUSED, why_not
         elif key in STATEFUL:
             became, text = Became.REFUSED, NOT_YET
         elif not traffic.plans:
@@ -108,7 +136,13 @@ def commands_of(
     traffic: ImportedTraffic,
     ports: FoundPorts,
     testbed: Path,
+    why_not: str,
 ) -> list[ImportedCommand]:
+    """Those that can run here.
+
+    Args:
+        why_not: What `why_not_opened` says.
+    """
     options: list[str] = ["--plan", "+".join(found.name for found in traffic.plans)]
     if traffic.share is not None:
         options += ["--mix", f"{traffic.share[0]}/{traffic.share[1]}"]
@@ -116,6 +150,8 @@ def commands_of(
     name = str(testbed) if not str(testbed).startswith("-") else f"./{testbed}"
     if traffic.has_state:
         opening = _opening_commands(file, typed, traffic, options, name)
+        if why_not:
+            return opening[1:]
         if typed is None or not (file.value("Forward") or file.value("Reverse")):
             return opening
         options += ["--established", str(typed.arguments["N"]), "--establish-rate", str(typed.arguments["R"])]
@@ -134,7 +170,7 @@ def commands_of(
 def _opening_commands(
     file: SiitperfFile, typed: SiitperfCommand | None, traffic: ImportedTraffic, options: list[str], name: str
 ) -> list[ImportedCommand]:
-    """What opens connections, and validates them."""
+    """What opens connections and validates them, then what finds out how many there can be."""
     common = [*options] if typed is None else [*options, *_size_and_wait(typed, traffic)]
     number = [] if typed is None else ["--connections", str(typed.arguments["N"])]
     order = [] if order_of(file) == "pseudorandom" else ["--order", order_of(file)]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evenhand.exchange.outcome import Imported
 from evenhand.exchange.siitperf_command import STATEFUL, SiitperfCommand, read_command
-from evenhand.exchange.siitperf_commands import command_rows, commands_of
+from evenhand.exchange.siitperf_commands import command_rows, commands_of, why_not_opened
 from evenhand.exchange.siitperf_connections import (
     INITIATOR_ON_THE_RIGHT,
     NOT_YET,
@@ -58,9 +58,10 @@ def import_siitperf(
         plan=names[0] if len(names) == 1 else None,
     )
     rows = KeyRows(file, given, traffic, ports).all()
+    why_not = why_not_opened(typed, traffic, ports)
     if typed is not None:
-        rows += command_rows(typed, traffic)
-    commands = () if not traffic.plans else tuple(commands_of(file, typed, traffic, ports, testbed))
+        rows += command_rows(typed, traffic, why_not)
+    commands = () if not traffic.plans else tuple(commands_of(file, typed, traffic, ports, testbed, why_not))
     return Imported(
         kind="siitperf",
         rows=tuple(rows),

@@ -39,7 +39,7 @@ _CANDIDATES: Mapping[int, Sequence[str]] = {
 """Plans by IP version. Those with the hosts on the link come first, as siitperf's documents have them."""
 _BESIDE_TRANSLATED = "gateway_v6"
 """The one plan of native traffic that goes with a translated one."""
-_WITH_NETWORKS: Mapping[int, str] = {4: "nets_v4_single_host", 6: "nets_v6_direct"}
+WITH_NETWORKS: Mapping[int, str] = {4: "nets_v4_single_host", 6: "nets_v6_direct"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def nearest_plan(
             )
         return try_plan(chosen.name, sides)
     if max(side.network_count for side in sides) > 1:
-        return try_plan(_WITH_NETWORKS[version], sides)
+        return try_plan(WITH_NETWORKS[version], sides)
     return min(
         (try_plan(candidate, sides) for candidate in _CANDIDATES[version]),
         key=lambda found: len(found.differences),
@@ -179,8 +179,12 @@ def _is_behind(file: SiitperfFile, prefix: ipaddress.IPv6Network) -> bool:
     )
 
 
-def try_plan(name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
-    """This plan, with the hosts and networks of these sides as far as it has so many."""
+def try_plan(name: str, sides: tuple[WantedSide, WantedSide], *, has_fixed_source: bool = True) -> FoundPlan:
+    """This plan, with the hosts and networks of these sides as far as it has so many.
+
+    Args:
+        has_fixed_source: siitperf varies destination networks alone (RFC 2544, section 12).
+    """
     topology = find_topology(name)
     assert topology is not None  # its plan was made before, or is one of those above
     options: list[str] = []
@@ -189,19 +193,18 @@ def try_plan(name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
         options += ["--hosts", hosts.written]
     networks: SideCounts | None = None
     if topology.most_networks is not None:
-        networks = SideCounts(*(side.network_count for side in sides))
+        networks = SideCounts(*(min(side.network_count, topology.most_networks) for side in sides))
         if networks != (topology.most_networks, topology.most_networks):
             options += ["--networks", networks.written]
-        # siitperf varies destination networks alone (RFC 2544, section 12).
-        options.append("--fixed-source")
+        if has_fixed_source:
+            options.append("--fixed-source")
     varying = [side for side in sides if side.mode != "fixed"]
     modes: list[Mode] = [side.mode for side in varying]
     mode: Mode = modes[0] if modes and len(set(modes)) == 1 else "pseudorandom"
     if mode != "pseudorandom":
         options += ["--host-mode", mode]
-    plan = make_plan(
-        name, hosts, networks=networks, host_mode=mode, fixed_source=topology.most_networks is not None
-    )
+    fixed_source = has_fixed_source and topology.most_networks is not None
+    plan = make_plan(name, hosts, networks=networks, host_mode=mode, fixed_source=fixed_source)
     differences: dict[str, str] = {}
     for side in varying:
         if side.mode != mode:
@@ -211,6 +214,8 @@ def try_plan(name: str, sides: tuple[WantedSide, WantedSide]) -> FoundPlan:
         differences |= differences_of(key, side, made.host_range, _why(side.first_address, made))
         if topology.most_networks is None and side.network_count > 1:
             differences[f"Num-{side.part}-Nets"] = f"{plan.title} has one network"
+        elif topology.most_networks is not None and side.network_count > topology.most_networks:
+            differences[f"Num-{side.part}-Nets"] = f"{plan.title} has {topology.most_networks} networks"
     return FoundPlan(plan_title(name), tuple(options), plan, differences)
 
 

@@ -10,9 +10,8 @@ from evenhand.exchange.siitperf_command import SiitperfCommand
 from evenhand.exchange.siitperf_connections import find_with_state
 from evenhand.exchange.siitperf_file import SiitperfFile
 from evenhand.exchange.siitperf_plan import FoundPlan, Version, find_plan, find_translated, has_background
+from evenhand.plan.mix import MOST_OF_A_SHARE
 from evenhand.plan.translation import Translation
-
-_MOST_SHARE = 999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +95,7 @@ def traffic_of(file: SiitperfFile, typed: SiitperfCommand | None, plan: str | No
 
 
 def _share(m: int, n: int) -> tuple[int, int]:
-    """The share as `--mix` has it: to 999 each."""
-    near = Fraction(m, n).limit_denominator(_MOST_SHARE)
-    near = min(max(near, Fraction(1, _MOST_SHARE)), Fraction(_MOST_SHARE - 1, _MOST_SHARE))
+    """The share as `--mix` has it: exact among so many frames."""
+    least = Fraction(1, MOST_OF_A_SHARE)
+    near = min(max(Fraction(m, n).limit_denominator(MOST_OF_A_SHARE), least), 1 - least)
     return near.numerator, near.denominator - near.numerator

@@ -75,6 +75,7 @@ def make_mix(
 
     Args:
         hosts: Hosts of each of the plans, or as many as it has.
+        networks: The same of networks; a plan whose only network has no number keeps that one.
     """
     first, *others = (_make_plan(each, hosts, networks) for each in name.split("+"))
     return first if not others else mix_versions(first, others[0], (1, 1))
@@ -84,6 +85,9 @@ def _make_plan(name: str, hosts: SideCounts | None, networks: SideCounts | None)
     topology = find_topology(name)
     if hosts is not None and topology is not None:
         hosts = SideCounts(*(min(count, topology.most_hosts) for count in hosts))
+    if networks is not None and topology is not None:
+        most = topology.most_networks
+        networks = None if most is None else SideCounts(*(min(count, most) for count in networks))
     return make_plan(name, hosts, networks=networks)
 
 

@@ -32,6 +32,8 @@ class Nat:
     """What the DUT may translate them to; the plan's right side uses the first of these addresses."""
     prefix: ipaddress.IPv6Network | None = None
     """Prefix of a NAT64: behind it the IPv4 hosts have their addresses on the IPv6 side (RFC 6052)."""
+    is_own_address: bool = False
+    """The pool is the address of the DUT's own interface to the right (masquerade)."""
 
     def __post_init__(self) -> None:
         if self.prefix is not None:

@@ -10,7 +10,9 @@ from evenhand.base.errors import RequestError
 from evenhand.plan.ranges import Mode, UdpRange
 
 MAX_PORT = 65535
-_RANGE = re.compile(r"(0x[0-9a-fA-F]+|\d+)(?:-(0x[0-9a-fA-F]+|\d+)(?::(increment|decrement))?)?", re.ASCII)
+_RANGE = re.compile(
+    r"(0x[0-9a-fA-F]{1,20}|\d{1,20})(?:-(0x[0-9a-fA-F]{1,20}|\d{1,20})(?::(increment|decrement))?)?", re.ASCII
+)
 
 
 def parse_ports(text: str | None, default: UdpRange, classic: UdpRange, *, where: str) -> UdpRange:

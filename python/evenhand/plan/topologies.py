@@ -196,12 +196,18 @@ siit_eam = _siit("siit_eam", "RFC 7757", "2001:2::/112")
 
 
 def _nat(
-    name: str, inside: str, outside: Topology, pool: str, prefix: ipaddress.IPv6Network = _PREFIX
+    name: str, inside: str, outside: Topology, pool: str | None, prefix: ipaddress.IPv6Network = _PREFIX
 ) -> Topology:
     """Hosts on the left that open connections to those on the right, through a DUT that translates their
     addresses and ports and keeps state (RFC 9693). The links are those of gateway plans: no one could reach a
-    host on the link of the left before it has opened a connection."""
-    inside_network, pool_network = ipaddress.ip_network(inside), ipaddress.ip_network(pool)
+    host on the link of the left before it has opened a connection.
+
+    Args:
+        pool: None: the address of the DUT's own interface, as behind a NAT that masquerades.
+    """
+    own = ipaddress.ip_interface(outside.right.dut).ip
+    inside_network, pool_network = ipaddress.ip_network(inside), ipaddress.ip_network(pool or own)
+    number = int(own) % 65536
     inner = gateway_v4 if inside_network.version == 4 else gateway_v6
     is_nat64 = inside_network.version == 6 and pool_network.version == 4
     outside_hosts = ipaddress.ip_network(outside.right.host_network)
@@ -223,12 +229,19 @@ def _nat(
             gateway=outside.right.gateway,
             host_network=outside.right.host_network,
             peers=PeerAddresses(
-                base=str(pool_network.network_address), offset=2 if pool_network.version == 4 else 14
+                base=str(own - number if pool is None else pool_network.network_address),
+                offset=2 if pool_network.version == 4 else 14,
+                only=number if pool is None else None,
             ),
         ),
         first_host=1,
         most_hosts=65534,
-        nat=Nat(inside=inside_network, pool=pool_network, prefix=prefix if is_nat64 else None),
+        nat=Nat(
+            inside=inside_network,
+            pool=pool_network,
+            prefix=prefix if is_nat64 else None,
+            is_own_address=pool is None,
+        ),
         source_ports=RFC9693_SOURCE_PORTS,
         destination_ports=RFC9693_DESTINATION_PORTS,
     )
@@ -242,6 +255,14 @@ nat64 = _nat("nat64", "2001:2::/112", gateway_v4, "198.18.0.0/16")
 
 nat66 = _nat("nat66", "2001:2::/112", gateway_v6, "2001:2:0:4000::/112")
 """IPv6 hosts behind an IPv6 pool."""
+
+nat44_masquerade = _nat("nat44_masquerade", "10.16.0.0/16", gateway_v4, None)
+"""IPv4 hosts behind the address of the DUT's own interface, as the target MASQUERADE of Linux does it; the
+next two likewise."""
+
+nat64_masquerade = _nat("nat64_masquerade", "2001:2::/112", gateway_v4, None)
+
+nat66_masquerade = _nat("nat66_masquerade", "2001:2::/112", gateway_v6, None)
 
 TOPOLOGIES: dict[str, Topology] = {
     topology.name: topology
@@ -262,6 +283,9 @@ TOPOLOGIES: dict[str, Topology] = {
         nat44,
         nat64,
         nat66,
+        nat44_masquerade,
+        nat64_masquerade,
+        nat66_masquerade,
     )
 }
 """Every plan that can be named; the recommended form comes first (SEED-05)."""
@@ -271,8 +295,16 @@ _BEHIND_PREFIX: dict[str, Callable[[str, ipaddress.IPv6Network], Topology]] = {
     "siit": lambda name, prefix: _siit(name, "RFC 6052", prefix=prefix),
     "siit_eam": lambda name, prefix: _siit(name, "RFC 7757", "2001:2::/112", prefix),
     "nat64": lambda name, prefix: _nat(name, "2001:2::/112", gateway_v4, "198.18.0.0/16", prefix),
+    "nat64_masquerade": lambda name, prefix: _nat(name, "2001:2::/112", gateway_v4, None, prefix),
 }
 """Plans that take a prefix of the user's."""
+
+
+def masqueraded(name: str) -> str:
+    """The name of the plan of the same NAT, as a user writes it, whose pool is the address of the DUT's own
+    interface: `nat64-masquerade@2001:db8::/40` of `nat64@2001:db8::/40`."""
+    plan, at, prefix = name.partition("@")
+    return f"{plan}-masquerade{at}{prefix}"
 
 
 def find_topology(name: str) -> Topology | None:

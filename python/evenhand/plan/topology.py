@@ -38,6 +38,8 @@ class PeerAddresses:
     """Octet at which that number begins: 2 in IPv4, 14 behind an IPv6 prefix of 96 bits."""
     gap: int = 0
     """Octets between the two of the number: 1 behind an IPv6 prefix of 40 bits."""
+    only: int | None = None
+    """The number of the only address that there is; None: there is one for each host of the other side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +170,12 @@ class Topology:
                     base=ipaddress.ip_address(addresses.peers.base),
                     offset=addresses.peers.offset,
                     gap=addresses.peers.gap,
-                    first=self.first_host,
-                    count=hosts.right if name == "left" else hosts.left,
+                    first=self.first_host if addresses.peers.only is None else addresses.peers.only,
+                    count=1
+                    if addresses.peers.only is not None
+                    else hosts.right
+                    if name == "left"
+                    else hosts.left,
                     mode=host_mode,
                 ),
                 added_octets=addresses.added_octets,

@@ -281,7 +281,8 @@ def _check_disjoint(plan: AddressPlan) -> None:
     if plan.translation is not None:
         named.append((plan.translation.prefix, f"the prefix {plan.translation.prefix}"))
     if plan.nat is not None:
-        named.append((plan.nat.pool, f"the pool {plan.nat.pool}"))
+        if not plan.nat.is_own_address:
+            named.append((plan.nat.pool, f"the pool {plan.nat.pool}"))
         if plan.nat.prefix is not None:
             named.append((plan.nat.prefix, f"the prefix {plan.nat.prefix}"))
     named.sort(key=lambda entry: (entry[0].version, int(entry[0].network_address), entry[0].prefixlen))

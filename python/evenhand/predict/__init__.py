@@ -11,6 +11,7 @@ from evenhand.predict.hosts_needed import (
 )
 from evenhand.predict.loads import Prediction, predict
 from evenhand.predict.model import (
+    COMMON_TABLE_SIZE,
     OPENBSD_SEED,
     VERIFICATION_KEY,
     DeviceModel,
@@ -22,6 +23,7 @@ from evenhand.predict.neighbors import NeighborCost, neighbor_entries
 from evenhand.predict.toeplitz import element_of, hash_input, hash_octets
 
 __all__ = [
+    "COMMON_TABLE_SIZE",
     "OPENBSD_SEED",
     "VERIFICATION_KEY",
     "DeviceModel",

@@ -19,6 +19,11 @@ class NeighborCost:
     growth: float
     """Additional cost of a frame for each doubling beyond: 0.1 is ten percent."""
 
+    def __post_init__(self) -> None:
+        """ValueError: a table cannot have fewer entries than none, or make a frame cheaper."""
+        if self.free_entries < 0 or self.growth < 0:
+            raise ValueError(f"{self.free_entries} free entries and a growth of {self.growth} cannot be")
+
     def factor(self, entries: int) -> float:
         """Factor by which a frame is dearer than with an empty table, as `router/elements/elements.hpp` has
         it."""

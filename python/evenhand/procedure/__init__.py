@@ -12,7 +12,11 @@ from evenhand.procedure.cable_checks import CableState, CableTest
 from evenhand.procedure.cable_test import measure_cable
 from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
 from evenhand.procedure.conditions import Conditions
-from evenhand.procedure.connection_wish import ConnectionWish
+from evenhand.procedure.connection_capacity import Capacity, CapacityOutcome, CapacityStep
+from evenhand.procedure.connection_capacity_goal import CapacityGoal
+from evenhand.procedure.connection_rate import ConnectionRate
+from evenhand.procedure.connection_rate_goal import ConnectionRateGoal
+from evenhand.procedure.connection_wish import ConnectionWish, OrderName
 from evenhand.procedure.delay import measure_delay
 from evenhand.procedure.delay_goal import DelayGoal, DelayTest
 from evenhand.procedure.delay_result import DelayResult
@@ -59,6 +63,7 @@ from evenhand.procedure.repetition import (
 from evenhand.procedure.single_pair import OMISSION, SinglePair, check_same_dut, says_something
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.statistics import Interval, Statistics
+from evenhand.procedure.tear_down import Removal, TearDown, TearDownGoal
 from evenhand.procedure.testbed import OpenTestbed
 from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
 from evenhand.procedure.throughput import (
@@ -92,9 +97,15 @@ __all__ = [
     "BurstSearch",
     "CableState",
     "CableTest",
+    "Capacity",
+    "CapacityGoal",
+    "CapacityOutcome",
+    "CapacityStep",
     "CeilingEntry",
     "CeilingGoal",
     "Conditions",
+    "ConnectionRate",
+    "ConnectionRateGoal",
     "ConnectionWish",
     "DelayGoal",
     "DelayResult",
@@ -113,18 +124,22 @@ __all__ = [
     "OnEvent",
     "OpenTestbed",
     "OpenTester",
+    "OrderName",
     "OwnLoop",
     "ProcedureEvent",
     "Profile",
     "Recorder",
     "Recovery",
     "RecoveryGoal",
+    "Removal",
     "Repetitions",
     "Row",
     "SearchRecord",
     "SinglePair",
     "SingleTrial",
     "Statistics",
+    "TearDown",
+    "TearDownGoal",
     "Throughput",
     "ThroughputTable",
     "TrialPhase",

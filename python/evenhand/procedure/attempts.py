@@ -48,20 +48,27 @@ class Attempts:
     patience: int
     number: int = 0
     """Number of the last trial."""
+    _valid: int = 0
+    """Trials that were."""
 
-    def measure(self, *, what: str, load: Load, left: int, is_full_length: bool) -> Iterator[TrialResult]:
+    def measure(
+        self, *, what: str, load: Load, is_full_length: bool, later: int = 0, later_s: float = 0.0
+    ) -> Iterator[TrialResult]:
         """Trials at one load: the last one is valid, or was stopped, or there may be no more of them
         (R2544-39).
 
         Args:
             what: Is measured, for people.
-            left: Number of loads or repetitions to come, this one included.
+            later: Number of loads or repetitions to come that take as long.
+            later_s: Expected time of all that comes in addition.
         """
         invalid = InvalidAttempts(invalid_retries=self.invalid_retries, patience=self.patience)
         while True:
             self.number += 1
             again = f", attempt {invalid.count + 1}" if invalid.count else ""
-            remaining_s = left * (load.sending_s + self.overhead_s)
+            remaining_s = (1 + later) * (load.sending_s + self.overhead_s) + later_s
+            if self._valid:  # what is to come is repeated as often as what was
+                remaining_s *= max(1.0, (self.number - 1) / self._valid)
             self.on_event(
                 Began(
                     what=f"trial {self.number}: {what}, {load}{again}",
@@ -78,6 +85,7 @@ class Attempts:
                 is_full_length=is_full_length,
             )
             self.on_event(Measured(what=what, result=result, load=load))
+            self._valid += result.is_valid
             yield result
             if result.is_valid or result.was_stopped:
                 return

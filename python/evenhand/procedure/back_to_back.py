@@ -15,15 +15,9 @@ from evenhand.base.option import DURATION, FRAMES, RATE, RATIO, Option, values_o
 from evenhand.base.units import format_count, format_duration
 from evenhand.plan import FrameSize, describe_size
 from evenhand.procedure.attempts import Attempts
-from evenhand.procedure.back_to_back_goal import (
-    LONGEST_BURST_S,
-    RAISE,
-    REPETITIONS,
-    RESIDUAL_S,
-    BackToBackGoal,
-    is_near,
-)
-from evenhand.procedure.back_to_back_result import BackToBack, BurstSearch
+from evenhand.procedure.back_to_back_goal import LONGEST_BURST_S, RAISE, REPETITIONS, BackToBackGoal, is_near
+from evenhand.procedure.back_to_back_result import BackToBack, BurstSearch, left_open, value_of, why_skipped
+from evenhand.procedure.back_to_back_time import LIKELY_AGAIN, bursts_of, bursts_s, expected_s, later_bursts_s
 from evenhand.procedure.descriptor import (
     Figure,
     FrameSizes,
@@ -31,16 +25,16 @@ from evenhand.procedure.descriptor import (
     Procedure,
     Section,
     ThroughputUse,
-    as_number,
 )
 from evenhand.procedure.events import Note, OnEvent, ignore
-from evenhand.procedure.expected_time import A_LINE_RATE_FPS, count_of, search_s
+from evenhand.procedure.expected_time import count_of
+from evenhand.procedure.later import followed_by
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.profile import Profile
+from evenhand.procedure.maximum import find_maximum
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.repetition import check_whole_sizes
-from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, measure_throughput
+from evenhand.procedure.tester import OpenTester
+from evenhand.procedure.throughput import UP_TO_LINE_RATE, measure_throughput
 from evenhand.search import Outcome, Role, ThroughputGoal, find_largest
 from evenhand.trial import Load, TrialResult
 
@@ -52,11 +46,14 @@ def measure_back_to_back(
     same flows (R9004-01).
 
     Raises:
-        RequestError: The ports do not know their line rate and the goal has no rate, or one above the line
-            rate.
+        RequestError: The rate is above the line rate, or not above the throughput.
+        HostError: The ports do not know their line rate, the goal has none, and the tester keeps no load.
         EvenhandError: The engine could not make a trial at all.
     """
-    goal = with_rate(goal, tester.profile)
+    tester, rate_fps = find_maximum(
+        tester, goal.rate_fps, where="rate_fps", on_event=on_event, recorder=recorder
+    )
+    goal = replace(goal, rate_fps=rate_fps)
     size = tester.profile.frame_size
     tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))  # PASS is a burst without loss
     throughput, throughput_fps = None, goal.throughput_fps
@@ -71,15 +68,19 @@ def measure_back_to_back(
             wish,
             name=f"throughput, {describe_size(size)}",
             role=Role.THROUGHPUT_FOR,
-            on_event=on_event,
+            on_event=followed_by(on_event, bursts_s(goal, tester.waits.total_s)),
             recorder=recorder,
         )
         # A lower bound would make the corrected buffer time an upper one.
         throughput_fps = None if throughput.outcome is Outcome.TESTER_LIMIT else throughput.throughput_fps
-    skipped = _why_skipped(throughput, throughput_fps, goal)
+    skipped = why_skipped(throughput, throughput_fps, goal)
     repetitions: list[BurstSearch] = []
     if skipped is not None:
         on_event(Note(text=f"{size} octets: {skipped}."))
+        with recording(
+            recorder, tester, f"back-to-back, {size} octets", kind="back-to-back", goal=goal.to_document()
+        ) as record:
+            record.finish_with("skipped", {"outcome": "skipped", "skipped": skipped})
     while skipped is None and len(repetitions) < goal.repetitions:
         number = len(repetitions) + 1
         on_event(Note(text=f"{size} octets, repetition {number} of {goal.repetitions}:", is_heading=True))
@@ -104,7 +105,7 @@ def measure_back_to_back(
                 goal,
                 known=known,
                 longest_s=longest_s,
-                later=goal.repetitions - number,
+                later_s=later_bursts_s(goal, repetitions, measurer.overhead_s),
                 on_event=on_event,
             )
             repetitions.append(last)
@@ -129,19 +130,13 @@ def measure_back_to_back(
     )
 
 
-def with_rate(goal: BackToBackGoal, profile: Profile) -> BackToBackGoal:
-    """The goal with a finite rate. RequestError if there is none, or it is above the line rate, or not above
-    the throughput."""
-    return replace(goal, rate_fps=choose_maximum(goal.rate_fps, profile, where="rate_fps"))
-
-
 def search_burst(
     attempts: Attempts,
     goal: BackToBackGoal,
     *,
     known: int | None = None,
     longest_s: float | None = None,
-    later: int = 0,
+    later_s: float = 0.0,
     on_event: OnEvent = ignore,
 ) -> BurstSearch:
     """One search. A result near the longest burst is not yet a limit of the DUT: the search goes on with
@@ -150,19 +145,27 @@ def search_burst(
     Args:
         known: What an earlier repetition found. The search begins there; both bounds are proven anew.
         longest_s: To which the longest burst was raised before; None: it is the goal's.
-        later: Repetitions that come after it; for the estimate of the time left.
+        later_s: Expected time of the repetitions that come after it; for the estimate of the time left.
     """
     longest_s = goal.max_burst_s if longest_s is None else longest_s
     trials: list[TrialResult] = []
     numbers: list[int] = []
-    expected = math.ceil(math.log2(max(2, goal.max_frames / goal.step_frames)))
+    expected = bursts_of(goal) if known is None else LIKELY_AGAIN
 
     def passes(frames: int) -> bool | None:
         for _ in range(goal.loss_verifications + 1):
-            left = max(1, expected - len(trials)) + later * expected
             what, load = f"burst of {format_count(frames)} frames", Load.single_burst(frames, goal.rate_fps)
             for attempt, trial in enumerate(
-                attempts.measure(what=what, load=load, left=left, is_full_length=False), start=1
+                attempts.measure(
+                    what=what,
+                    load=load,
+                    is_full_length=False,
+                    # Bursts that follow are half as long, and half of that.
+                    later_s=max(0, expected - len(trials) - 1) * attempts.overhead_s
+                    + (load.sending_s if known is None else 0.0)
+                    + later_s,
+                ),
+                start=1,
             ):
                 trials.append(trial)
                 numbers.append(attempt)
@@ -208,23 +211,6 @@ def search_burst(
     )
 
 
-def _why_skipped(
-    throughput: Throughput | None, throughput_fps: float | None, goal: BackToBackGoal
-) -> str | None:
-    if throughput_fps is None:
-        outcome = "" if throughput is None else f" ({str(throughput.outcome).replace('_', ' ')})"
-        return f"no throughput was found{outcome}, so bursts cannot be corrected by it"
-    if throughput_fps >= goal.rate_fps or (
-        throughput is not None
-        and (throughput.outcome is Outcome.AT_OR_ABOVE_MAXIMUM or throughput.search.is_ceiling_reached)
-    ):
-        return (
-            "the throughput equals the maximum rate, so a burst at that rate cannot fill the buffer; not"
-            " tested (RFC 9004, 6.1)"
-        )
-    return None
-
-
 _PANEL = "Throughput, which is measured first"
 
 
@@ -237,7 +223,8 @@ class BackToBackOptions:
         Option(
             grammar=RATE,
             sets="rate_fps",
-            help=("Rate within a burst, per direction. Default: the line rate. A lower rate is a deviation."),
+            help="Rate within a burst, per direction. Default: the line rate, or the tester's own ceiling"
+            " where the ports do not know theirs. A lower rate is a deviation.",
         ),
     ] = None
     max_burst: Annotated[
@@ -315,7 +302,11 @@ def _goal(options: BackToBackOptions, retries: Retries, known: KnownThroughput |
         **retries,
     )
     if known is not None:
-        given |= {"throughput_fps": known.fps, "throughput_source": known.source}
+        given |= {
+            "throughput_fps": known.fps,
+            "throughput_source": known.source,
+            "is_throughput_at_least": known.is_at_least,
+        }
     return BackToBackGoal(throughput_goal=first, **given, **retries)
 
 
@@ -336,35 +327,13 @@ def _run_table(
     throughputs: Mapping[FrameSize, KnownThroughput],
     **same: Any,
 ) -> Any:
-    known = {size: (of.fps, of.source) for size, of in throughputs.items()}
-    return bed.back_to_back(check_whole_sizes(sizes), goal=goal, throughputs=known or None, **same)
-
-
-def _value(result: Mapping[str, Any]) -> float | None:
-    return as_number(result.get("average_frames", result.get("longest_burst_frames")))
-
-
-def _expected_s(goal: BackToBackGoal, waits_s: float) -> float:
-    rate_fps = A_LINE_RATE_FPS if math.isinf(goal.rate_fps) else goal.rate_fps
-    # The first is the longest; what follows is around half of that, on average, and is waited for as long.
-    burst_s = goal.max_burst_s / 2
-    each_s = burst_s + max(waits_s, waits_s - RESIDUAL_S + burst_s)
-    first_s = 0.0
-    if goal.throughput_fps is None:
-        first_s = search_s(goal.throughput_goal or ThroughputGoal(max_fps=rate_fps), waits_s)
-    return first_s + goal.repetitions * _bursts(goal) * (1 + goal.loss_verifications / 2) * each_s
-
-
-def _bursts(goal: BackToBackGoal) -> int:
-    """Number of bursts of one repetition."""
-    rate_fps = A_LINE_RATE_FPS if math.isinf(goal.rate_fps) else goal.rate_fps
-    return 1 + math.ceil(math.log2(max(2.0, goal.max_burst_s * rate_fps / goal.step_frames)))
+    return bed.back_to_back(check_whole_sizes(sizes), goal=goal, throughputs=throughputs or None, **same)
 
 
 def _expected_parts(goal: BackToBackGoal) -> Iterable[str]:
     if goal.throughput_fps is None:
         yield "a throughput search"
-    yield f"{count_of(goal.repetitions, 'search', 'searches')} of about {_bursts(goal)} bursts"
+    yield f"{count_of(goal.repetitions, 'search', 'searches')} of about {bursts_of(goal)} bursts"
 
 
 def _describe(goal: BackToBackGoal, load: str | None) -> str:
@@ -388,8 +357,9 @@ BACK_TO_BACK = Procedure(
     is_always_table=True,
     figure=Figure(name="longest burst", unit="frames", is_higher_better=True),
     section=Section.BURSTS,
-    value_of=_value,
-    expected_s=_expected_s,
+    value_of=value_of,
+    left_open=left_open,
+    expected_s=expected_s,
     expected_parts=_expected_parts,
     describe=_describe,
     frame_sizes=FrameSizes.WHOLE,

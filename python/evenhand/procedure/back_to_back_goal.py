@@ -50,6 +50,9 @@ class BackToBackGoal:
     """Known throughput per direction; None: it is measured first."""
     throughput_source: str | None = None
     """Where it was measured under the same conditions; None: the user stated it, which is a deviation."""
+    is_throughput_at_least: bool = False
+    """It is a lower bound, which would make the corrected buffer time an upper one: nothing is measured with
+    it, unless it is the rate of the bursts."""
     throughput_goal: ThroughputGoal | None = None
     """Goal of the search for it. Default: a `ThroughputGoal`, up to the rate of the bursts."""
     actual_fps: float | None = None
@@ -136,6 +139,7 @@ class BackToBackGoal:
             "loss_verifications": self.loss_verifications,
             "throughput_fps_per_direction": self.throughput_fps,
             "throughput_source": self.throughput_source,
+            **({"is_throughput_at_least": True} if self.is_throughput_at_least else {}),
             "actual_fps_per_direction": self.actual_fps,
             "invalid_retries": self.invalid_retries,
             "patience": self.patience,

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean
 from typing import Any
 
 from evenhand.base.units import format_count, format_duration
@@ -17,12 +18,18 @@ from evenhand.procedure.back_to_back_goal import (
     BackToBackGoal,
     is_near,
 )
-from evenhand.procedure.profile import Profile, WorstTesterFigures, plain_deviations
+from evenhand.procedure.descriptor import EXACT, LeftOpen, as_number, finite
+from evenhand.procedure.profile import (
+    Profile,
+    WorstTesterFigures,
+    burst_rate_without_line_rate,
+    plain_deviations,
+)
 from evenhand.procedure.repetition import each_once
 from evenhand.procedure.result_document import attempt_documents
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.throughput import Throughput
-from evenhand.search import LengthBracket
+from evenhand.search import LengthBracket, Outcome
 from evenhand.trial import Deviation, TrialResult, Verdict
 
 
@@ -194,12 +201,7 @@ class BackToBack:
             )
             found.append(("R9004-01", text))
         if profile.theoretical_fps is None:
-            found.append(
-                (
-                    "R9004-01",
-                    "the ports do not know their line rate; the rate of the bursts was given by the user",
-                )
-            )
+            found.append(("R9004-01", burst_rate_without_line_rate(profile)))
         elif goal.rate_fps < profile.theoretical_fps:
             found.append(
                 (
@@ -330,3 +332,42 @@ class BackToBackTable:
             "rows": [row.to_document() for row in self.rows],
             "deviations": [deviation.to_document() for deviation in self.deviations],
         }
+
+
+def value_of(result: Mapping[str, Any]) -> float | None:
+    return as_number(result.get("average_frames", result.get("longest_burst_frames")))
+
+
+def left_open(result: Mapping[str, Any]) -> LeftOpen:
+    """The average of the shortest bursts that failed, where each repetition has one."""
+    bursts = result.get("repetitions")
+    found = [
+        finite(burst.get("shortest_failed_burst_frames"))
+        for burst in (bursts if isinstance(bursts, list) else [])
+        if isinstance(burst, Mapping)
+    ]
+    failed = [each for each in found if each is not None]
+    return LeftOpen(high=mean(failed)) if failed and len(failed) == len(found) else EXACT
+
+
+def why_skipped(
+    throughput: Throughput | None, throughput_fps: float | None, goal: BackToBackGoal
+) -> str | None:
+    """Why no burst is sent; None: they are."""
+    if throughput_fps is None:
+        outcome = "" if throughput is None else f" ({str(throughput.outcome).replace('_', ' ')})"
+        return f"no throughput was found{outcome}, so bursts cannot be corrected by it"
+    if throughput_fps >= goal.rate_fps or (
+        throughput is not None
+        and (throughput.outcome is Outcome.AT_OR_ABOVE_MAXIMUM or throughput.search.is_ceiling_reached)
+    ):
+        return (
+            "the throughput equals the maximum rate, so a burst at that rate cannot fill the buffer; not"
+            " tested (RFC 9004, 6.1)"
+        )
+    if throughput is None and goal.is_throughput_at_least:
+        return (
+            f"the throughput of {format_count(throughput_fps)} fps per direction is a lower bound, so bursts"
+            " cannot be corrected by it"
+        )
+    return None

@@ -4,7 +4,8 @@ the bursts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -12,13 +13,23 @@ from evenhand.base.option import DURATION, FRAME_COUNTS, RATE, RATIO, Option, va
 from evenhand.base.units import format_count, format_duration
 from evenhand.procedure.burst_goal import BurstGoal
 from evenhand.procedure.burst_result import BurstInterval, BurstIntervals
-from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, Section, as_number
+from evenhand.procedure.descriptor import (
+    Figure,
+    FrameSizes,
+    KnownThroughput,
+    LeftOpen,
+    Procedure,
+    Section,
+    as_number,
+    finite,
+)
 from evenhand.procedure.events import Note, OnEvent, ignore
-from evenhand.procedure.expected_time import count_of, search_s
+from evenhand.procedure.expected_time import A_LINE_RATE_FPS, count_of, search_s
+from evenhand.procedure.later import followed_by
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.profile import Profile
+from evenhand.procedure.maximum import find_maximum
 from evenhand.procedure.record import Recorder, recording
-from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.procedure.tester import OpenTester
 from evenhand.search import Outcome, SearchEvent, SearchTrial, ThroughputResult, TrialFinished, run_search
 from evenhand.trial import Load, LoadMeasurer, TrialResult
 
@@ -33,10 +44,10 @@ class BurstMeasurer:
     rate_fps: float
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
-        """See `Measurer.measure`. The trial has a whole number of intervals, and so about this duration."""
+        """See `Measurer.measure`. The trial has a whole number of intervals, and lasts for this duration at
+        least."""
         interval_s = max(self.frames / rate_fps, self.frames / self.rate_fps)
-        result = self.measurer.offer(Load.bursts(self.frames, self.rate_fps, interval_s, duration_s))
-        return replace(result, intended_fps=rate_fps, intended_duration_s=duration_s)
+        return self.measurer.offer(Load.bursts(self.frames, self.rate_fps, interval_s, duration_s))
 
 
 def measure_burst(
@@ -53,16 +64,20 @@ def measure_burst(
         name: The name of the searches in the run file, before the size.
 
     Raises:
-        RequestError: The ports do not know their line rate and the goal has no rate, or one above the line
-            rate.
+        RequestError: The rate is above the line rate.
+        HostError: The ports do not know their line rate, the goal has none, and the tester keeps no load.
         EvenhandError: The engine could not make a trial at all.
     """
-    goal = with_rate(goal, tester.profile)
+    tester, rate_fps = find_maximum(
+        tester, goal.rate_fps, where="rate_fps", on_event=on_event, recorder=recorder
+    )
+    goal = replace(goal, rate_fps=rate_fps)
     tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))
     measurer = tester.measurer(on_event)
     intervals: list[BurstInterval] = []
     on_event(Note(text="Loads below are averages over bursts and pauses."))
-    for frames in goal.burst_frames:
+    for number, frames in enumerate(goal.burst_frames, start=1):
+        later_s = _searches_s(goal, goal.burst_frames[number:], measurer.overhead_s)
         on_event(Note(text=f"bursts of {format_count(frames)} frames:", is_heading=True))
         document = {**goal.to_document(), "burst_frames": frames}
         with recording(recorder, tester, f"{name}, {frames} frames", kind="burst", goal=document) as record:
@@ -71,7 +86,7 @@ def measure_burst(
                 goal,
                 frames,
                 keep=record.add_trial,
-                on_event=on_event,
+                on_event=followed_by(on_event, later_s),
                 overhead_s=measurer.overhead_s,
             )
             record.finish_with(str(found.outcome), found.to_document())
@@ -79,11 +94,6 @@ def measure_burst(
         if found.outcome is Outcome.STOPPED:
             break
     return BurstIntervals(profile=tester.profile, goal=goal, intervals=tuple(intervals))
-
-
-def with_rate(goal: BurstGoal, profile: Profile) -> BurstGoal:
-    """The goal with a finite rate. RequestError if there is none, or it is above the line rate."""
-    return replace(goal, rate_fps=choose_maximum(goal.rate_fps, profile, where="rate_fps"))
 
 
 def search_interval(
@@ -130,7 +140,8 @@ class BurstOptions:
         Option(
             grammar=RATE,
             sets="rate_fps",
-            help=("Rate within a burst, per direction. Default: the line rate. A lower rate is a deviation."),
+            help="Rate within a burst, per direction. Default: the line rate, or the tester's own ceiling"
+            " where the ports do not know theirs. A lower rate is a deviation.",
         ),
     ] = None
     duration: Annotated[
@@ -160,8 +171,22 @@ def _value(result: Mapping[str, Any]) -> float | None:
     return None if interval_s is None else interval_s * 1e6
 
 
+def _left_open(result: Mapping[str, Any]) -> LeftOpen:
+    """Bursts closer together than the largest interval that lost frames were not seen to pass. None that
+    lost any: the bursts followed each other without a gap."""
+    failed_s = finite((result.get("intervals") or [result])[0].get("failed_interval_s"))
+    return LeftOpen(low=0.0 if failed_s is None else failed_s * 1e6)
+
+
 def _expected_s(goal: BurstGoal, waits_s: float) -> float:
-    return sum(search_s(goal.search_goal(frames), waits_s) for frames in goal.burst_frames)
+    return _searches_s(goal, goal.burst_frames, waits_s)
+
+
+def _searches_s(goal: BurstGoal, sizes: Sequence[int], waits_s: float) -> float:
+    """Time of the searches for these sizes of bursts."""
+    if math.isinf(goal.rate_fps):
+        goal = replace(goal, rate_fps=A_LINE_RATE_FPS)
+    return sum(search_s(goal.search_goal(frames), waits_s) for frames in sizes)
 
 
 def _expected_parts(goal: BurstGoal) -> Iterable[str]:
@@ -186,6 +211,7 @@ BURST = Procedure(
     figure=Figure(name="smallest interval between bursts", unit="us", is_higher_better=False),
     section=Section.BURSTS,
     value_of=_value,
+    left_open=_left_open,
     expected_s=_expected_s,
     expected_parts=_expected_parts,
     describe=_describe,

@@ -66,8 +66,9 @@ class BurstGoal:
 
     @property
     def longest_trial_s(self) -> float:
-        """Length of the sending phase."""
-        return self.final_duration_s
+        """Most that a sending phase takes: it has a whole number of intervals, and the longest is that of
+        LEAST_BURSTS bursts in a trial of the search."""
+        return self.final_duration_s + self.duration_s / LEAST_BURSTS
 
     def search_goal(self, frames: int) -> ThroughputGoal:
         """The goal for bursts of this size. The search is that for a throughput, by the mean load over bursts
@@ -85,10 +86,13 @@ class BurstGoal:
             )
         return ThroughputGoal(
             max_fps=self.rate_fps,
-            min_fps=min(self.rate_fps, max(self.rate_fps / 1000, least_fps)),
+            min_fps=None
+            if math.isinf(self.rate_fps)
+            else min(self.rate_fps, max(self.rate_fps / 1000, least_fps)),
             precision=self.precision,
             duration_s=self.duration_s,
             final_duration_s=self.final_duration_s,
+            stops_early=False,
             invalid_retries=self.invalid_retries,
             patience=self.patience,
         )

@@ -8,11 +8,11 @@ from typing import Any
 
 from evenhand.base.units import format_count
 from evenhand.procedure.burst_goal import RFC_BURSTS, BurstGoal
-from evenhand.procedure.profile import Profile, collect_deviations
+from evenhand.procedure.profile import Profile, burst_rate_without_line_rate, collect_deviations
 from evenhand.procedure.result_document import result_document
 from evenhand.search import Outcome, SearchTrial, ThroughputResult
 from evenhand.search.search_trial import numbered_documents
-from evenhand.trial import Deviation
+from evenhand.trial import Deviation, TrialResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +74,12 @@ class BurstIntervals:
     intervals: tuple[BurstInterval, ...]
 
     @property
-    def trials(self) -> tuple[SearchTrial, ...]:
+    def trials(self) -> tuple[TrialResult, ...]:
         """Trials of all searches, in order."""
+        return tuple(trial.result for trial in self._search_trials)
+
+    @property
+    def _search_trials(self) -> tuple[SearchTrial, ...]:
         return tuple(trial for interval in self.intervals for trial in interval.search.trials)
 
     @property
@@ -90,17 +94,11 @@ class BurstIntervals:
     @property
     def deviations(self) -> list[Deviation]:
         """Deviations from the RFCs, each once."""
-        found = collect_deviations(self.trials, self.profile)
+        found = collect_deviations(self._search_trials, self.profile)
         theoretical_fps, goal = self.profile.theoretical_fps, self.goal
         if theoretical_fps is None:
-            found.append(
-                Deviation(
-                    requirement="R2544-17",
-                    text=(
-                        "the ports do not know their line rate; the rate of the bursts was given by the user"
-                    ),
-                )
-            )
+            text = burst_rate_without_line_rate(self.profile)
+            found.append(Deviation(requirement="R2544-17", text=text))
         elif goal.rate_fps < theoretical_fps:
             text = f"frames of a burst follow at {format_count(goal.rate_fps)} fps, not at minimum gap"
             found.append(Deviation(requirement="R2544-17", text=text))
@@ -118,8 +116,8 @@ class BurstIntervals:
                 "goal": self.goal.to_document(),
                 "intervals": [interval.to_document() for interval in self.intervals],
             },
-            trials=(trial.result for trial in self.trials),
-            documents=numbered_documents(self.trials),
+            trials=self.trials,
+            documents=numbered_documents(self._search_trials),
             deviations=self.deviations,
         )
 

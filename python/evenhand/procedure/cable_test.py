@@ -21,10 +21,10 @@ from evenhand.procedure.cable_checks import (
     port_checks,
     trial_checks,
 )
-from evenhand.procedure.ceiling import CEILING_WAITS, DEFAULT_LIMITS, LOOPED_WAY, CeilingGoal, measure_ceiling
+from evenhand.procedure.ceiling import DEFAULT_LIMITS, LOOPED_WAY, CeilingGoal, measure_ceiling
 from evenhand.procedure.events import Began, Measured, Note, OnEvent, ignore
 from evenhand.procedure.tester import OpenTester, open_tester
-from evenhand.trial import Limits, TrialResult
+from evenhand.trial import CEILING_WAITS, Limits, TrialResult
 
 if TYPE_CHECKING:
     from evenhand.rig import Setup

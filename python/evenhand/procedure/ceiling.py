@@ -14,7 +14,7 @@ from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import Role, TesterCeiling, find_tester_ceiling, whole_load
-from evenhand.trial import Limits, TrialResult, Waits
+from evenhand.trial import CEILING_WAITS, Limits, Measurer, TrialResult
 
 START_FPS = 1e6
 """Load at which ports without a line rate begin; up from there by doubling."""
@@ -22,14 +22,13 @@ HIGHEST_FPS = 150e6
 """A load above the maximum of 100 Gbit/s with the smallest frames."""
 DUT_WAY, LOOPED_WAY = "dut", "looped"
 LEAST_SHARE = 0.01
+MakeMeasurer = Callable[[OpenTester, OnEvent], Measurer]
+"""Makes trials of a kind of their own with a tester."""
 ATTEMPTS = 3
 """A host takes a CPU away now and then: that a load is kept once shows that it can be."""
 EXPECTED_LOADS = 8
 """Number of loads, for the estimate of the time left only."""
 DEFAULT_LIMITS = Limits()
-CEILING_WAITS = Waits(after_routing_s=0.0, after_learning_s=0.1, residual_s=0.2, restabilize_s=0.1)
-"""Short: a ceiling is not a result of a DUT, and what a DUT still holds of one trial does not affect the
-next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,17 +89,20 @@ def measure_ceiling(
     way: str,
     on_event: OnEvent = ignore,
     limits: Limits = DEFAULT_LIMITS,
-    ends_at_loss: bool = False,
+    ending_losses: int = 0,
     kept_fps: float | None = None,
     on_result: Callable[[TrialResult], None] = lambda result: None,
+    make_measurer: MakeMeasurer | None = None,
 ) -> CeilingEntry:
     """The highest load that this tester keeps. Begins at the maximum where there is one, else at 1 Mfps.
 
     Args:
         way: `DUT_WAY` or `LOOPED_WAY`: without a DUT, a lost frame was lost by the tester.
-        ends_at_loss: Go no further up than to a load at which the DUT lost frames.
+        ending_losses: Go no further up than to a load at which the DUT lost frames in so many trials; 0: go
+            on.
         kept_fps: A load that the tester has kept before; only whether it keeps more is found then.
         on_result: Gets each trial when it has ended.
+        make_measurer: Makes what the trials are made with of a tester; default: trials of even loads.
     """
     profile = tester.profile
     maximum_fps = goal.max_fps
@@ -111,9 +113,11 @@ def measure_ceiling(
         start_fps = max(start_fps, goal.min_fps)
     if kept_fps is not None:
         start_fps = min(whole_load(kept_fps / (1 - goal.precision)), maximum_fps or HIGHEST_FPS)
-    measurer = replace(tester, waits=CEILING_WAITS, limits=limits).measurer(on_event)
+    quick = replace(tester, waits=CEILING_WAITS, limits=limits)
+    measurer = quick.measurer(on_event) if make_measurer is None else make_measurer(quick, on_event)
+    overhead_s = getattr(measurer, "overhead_s", CEILING_WAITS.total_s)
     what = "the tester's ceiling" + (", looped" if way == LOOPED_WAY else "")
-    on_event(Began(what=what, remaining_s=EXPECTED_LOADS * (goal.duration_s + measurer.overhead_s)))
+    on_event(Began(what=what, remaining_s=EXPECTED_LOADS * (goal.duration_s + overhead_s)))
 
     def on_trial(result: TrialResult) -> None:
         on_result(result)
@@ -128,7 +132,7 @@ def measure_ceiling(
         precision=goal.precision,
         attempts=ATTEMPTS,
         is_loss_ours=way == LOOPED_WAY,
-        ends_at_loss=ends_at_loss,
+        ending_losses=ending_losses,
         kept_fps=kept_fps,
         on_trial=on_trial,
     )

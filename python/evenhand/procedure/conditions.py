@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
+from evenhand.base.errors import RequestError
 from evenhand.base.validation.typed_fields import check_type
-from evenhand.plan import AddressPlan, Direction, FrameSize, HostMacs, Imix
+from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs, Imix
 from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.procedure.learning import LearningChoice
 from evenhand.procedure.single_pair import SinglePair
-from evenhand.trial import Limits, Waits
+from evenhand.trial import LARGEST_SEED, Limits, Waits
 
 
 class Conditions(TypedDict, total=False):
@@ -44,9 +45,9 @@ class Conditions(TypedDict, total=False):
 
 
 _KINDS: Mapping[str, Any] = {
-    "plan": str | AddressPlan,
-    "frame_size": int | Imix,
-    "directions": tuple[str, ...],
+    "plan": str | AddressPlan | None,
+    "frame_size": int | Imix | None,
+    "directions": tuple[Direction, ...],
     "seed": int,
     "waits": Waits,
     "limits": Limits | None,
@@ -61,6 +62,26 @@ _KINDS: Mapping[str, Any] = {
 def check_request(goal: object, kind: Any, conditions: Mapping[str, Any]) -> None:
     """RequestError for a goal, or a condition, of the wrong type, before anything is started."""
     check_type(goal, kind, where="goal")
+    check_conditions(conditions)
+
+
+def check_conditions(conditions: Mapping[str, Any]) -> None:
+    """The same for conditions alone."""
     for name, value in conditions.items():
         if name in _KINDS:
             check_type(value, _KINDS[name], where=name)
+    directions, seed = conditions.get("directions", BOTH_DIRECTIONS), conditions.get("seed", 1)
+    if not directions or len(set(directions)) < len(directions):
+        raise RequestError(
+            f"{directions!r} are not directions",
+            code="procedure.not-directions",
+            where="directions",
+            next_step='Give ("forward", "reverse"), or one of them.',
+        )
+    if not 0 <= seed <= LARGEST_SEED:
+        raise RequestError(
+            f"seed {seed}: must be 0 to {LARGEST_SEED}",
+            code="procedure.out-of-range",
+            where="seed",
+            next_step="Use 1.",
+        )

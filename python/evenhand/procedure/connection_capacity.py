@@ -5,24 +5,33 @@ state can hold."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import count
 from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import NUMBER, RATE, RATIO, Option, values_of
 from evenhand.base.units import format_count, format_ratio
-from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import MAX_CONNECTIONS
+from evenhand.procedure.capacity_time import (
+    LikelyTable,
+    expected_capacity_s,
+    likely_connections,
+    likely_rate_fps,
+    next_number,
+)
+from evenhand.procedure.connection_capacity_goal import DEFAULT_START, CapacityGoal
 from evenhand.procedure.connection_rate import (
     ConnectionRate,
-    ConnectionRateGoal,
-    measure_connection_rate,
+    check_before,
+    check_idle,
+    search_rate,
     with_maximum,
 )
-from evenhand.procedure.connection_trials import DEFAULT_ALPHA, TOO_SHORT, check_timeout, longest_idle_s
-from evenhand.procedure.connection_wish import check_connections, most_connections
+from evenhand.procedure.connection_trials import TOO_SHORT, check_timeout, longest_idle_s
+from evenhand.procedure.connection_wish import most_connections
 from evenhand.procedure.descriptor import (
     Figure,
     FrameSizes,
@@ -30,23 +39,18 @@ from evenhand.procedure.descriptor import (
     Procedure,
     as_number,
     describe_maximum,
+    open_above,
 )
 from evenhand.procedure.events import Note, OnEvent, ignore
-from evenhand.procedure.expected_time import halvings
+from evenhand.procedure.later import followed_by
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile
-from evenhand.procedure.record import Recorder
+from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.result_document import result_document
 from evenhand.procedure.tester import OpenTester
-from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, Outcome
+from evenhand.search import Outcome
 from evenhand.search.search_trial import SearchTrial, numbered_documents
-from evenhand.trial import Deviation
-
-BETA = 0.1
-"""The table is too small for twice the connections if their rate falls below this share (R9693-14)."""
-GAMMA = 0.5
-"""The same between two numbers of connections."""
-DEFAULT_START = 10_000
+from evenhand.trial import Deviation, TrialResult
 
 
 class CapacityOutcome(StrEnum):
@@ -62,84 +66,6 @@ class CapacityOutcome(StrEnum):
     not tried."""
     TESTER_LIMIT = "tester_limit"
     STOPPED = "stopped"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapacityGoal:
-    """Where to search. Rates are connections per second."""
-
-    start: int = DEFAULT_START
-    """Connections that the DUT surely holds (C0)."""
-    most: int = MAX_CONNECTIONS
-    """More are not tried."""
-    precision: float = 0.01
-    """Stop when the bracket is no wider than this share of its upper bound (E)."""
-    max_fps: float = math.inf
-    """Highest rate of new connections that is tried."""
-    rate_precision: float = 0.1
-    """Precision of each rate that is found on the way."""
-    alpha: float = DEFAULT_ALPHA
-    """See `ConnectionRateGoal`."""
-    invalid_retries: int = DEFAULT_INVALID_RETRIES
-    patience: int = DEFAULT_PATIENCE
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_connections(self.start, "pseudorandom")
-        if not self.start <= self.most <= MAX_CONNECTIONS:
-            raise RequestError(
-                f"at most {self.most} connections: must be {self.start} to {format_count(MAX_CONNECTIONS)}",
-                code="procedure.out-of-range",
-                where="most",
-            )
-        if not 0 < self.precision < 1:
-            raise RequestError(
-                f"precision {self.precision}: must be between 0 and 1",
-                code="procedure.out-of-range",
-                where="precision",
-                next_step="Use 1%.",
-            )
-        self.rate_goal(self.start, None)  # checks the rest
-
-    def longest_idle_s(self, waits_s: float) -> float | None:
-        """How long, as far as it is known before, one of the first number of connections has no frame, or one
-        of the most, if so many are to be tried, even at the highest rate. None as long as that is the
-        line rate."""
-        first_s = self.rate_goal(self.start, None).longest_idle_s(waits_s)
-        if first_s is None or self.most == MAX_CONNECTIONS:
-            return first_s
-        return max(first_s, longest_idle_s(self.most, self.max_fps, self.alpha, waits_s))
-
-    def rate_goal(
-        self, connections: int, least_fps: float | None, known_fps: float | None = None
-    ) -> ConnectionRateGoal:
-        """The goal for the rate of so many connections, which matters down to `least_fps` only.
-
-        Args:
-            known_fps: The rate of fewer connections.
-        """
-        return ConnectionRateGoal(
-            connections=connections,
-            max_fps=self.max_fps,
-            min_fps=least_fps,
-            known_fps=known_fps,
-            precision=self.rate_precision,
-            alpha=self.alpha,
-            invalid_retries=self.invalid_retries,
-            patience=self.patience,
-        )
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "start": self.start,
-            "most": self.most,
-            "precision": self.precision,
-            "max_fps": self.max_fps,
-            "rate_precision": self.rate_precision,
-            "alpha": self.alpha,
-            "beta": BETA,
-            "gamma": GAMMA,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,9 +107,9 @@ class Capacity:
     steps: tuple[CapacityStep, ...]
 
     @property
-    def trials(self) -> list[SearchTrial]:
+    def trials(self) -> tuple[TrialResult, ...]:
         """Trials of all numbers that were tried."""
-        return [trial for step in self.steps for trial in step.rate.trials]
+        return tuple(trial for step in self.steps for trial in step.rate.trials)
 
     @property
     def deviations(self) -> list[Deviation]:
@@ -197,7 +123,7 @@ class Capacity:
             "outcome": str(self.outcome),
             "capacity": self.held,
             "not_held": self.not_held,
-            "is_at_least": self.held is not None and self.not_held is None,
+            "is_at_least": self.held is not None and self.outcome is not CapacityOutcome.FOUND,
             "steps": [step.to_document() for step in self.steps],
             "goal": self.goal.to_document(),
         }
@@ -207,8 +133,8 @@ class Capacity:
         return result_document(
             self.profile,
             self.summary(),
-            trials=(trial.result for trial in self.trials),
-            documents=numbered_documents(self.trials),
+            trials=self.trials,
+            documents=numbered_documents(trial for step in self.steps for trial in step.rate.search.trials),
             deviations=self.deviations,
         )
 
@@ -227,19 +153,47 @@ def measure_capacity(
     Raises:
         RequestError, HostError, EvenhandError: See `measure_connection_rate`.
     """
-    check_capacity(goal, tester)
+    check_before(goal.rate_goal(goal.start, None), tester)
+    if math.isfinite(goal.max_fps):
+        _check_most(goal, tester, goal.max_fps)
+    tester.check_state(most=goal.start, highest_fps=goal.max_fps, on_event=on_event)
+    tester, goal = with_highest_rate(goal, tester, on_event=on_event, recorder=recorder)
+    with recording(recorder, tester, name, kind="capacity", goal=goal.to_document()) as record:
+        found = _search_capacity(tester, goal, keep=record.add_trial, on_event=on_event)
+        record.finish_with(str(found.outcome), found.summary())
+    return found
+
+
+def _search_capacity(
+    tester: OpenTester, goal: CapacityGoal, *, keep: Callable[[SearchTrial], None], on_event: OnEvent
+) -> Capacity:
+    """The searches of all numbers, whose trials are counted as those of one."""
     most = min(goal.most, most_connections(tester.profile.plan))
     steps: list[CapacityStep] = []
+    numbers = count(1)
+    likely = LikelyTable(goal=goal, waits_s=tester.waits.total_s, most=most)
 
-    def try_number(connections: int, share: float, known_fps: float | None) -> CapacityStep:
+    def try_number(
+        connections: int, share: float = 0.0, *, held: CapacityStep | None = None, not_held: int | None = None
+    ) -> CapacityStep:
+        known_fps = None if held is None else held.rate.rate_fps
         least_fps = share * (known_fps or 0.0)
+        likely.rate_fps = known_fps or likely.rate_fps
+        before = 0 if held is None else held.connections
+
+        def take(trial: SearchTrial) -> None:
+            if held is None:
+                likely.note_rate(trial)
+            else:
+                likely.note(trial, connections)
+            keep(replace(trial, number=next(numbers)))
+
         on_event(Note(text=f"{format_count(connections)} connections:", is_heading=True))
-        found = measure_connection_rate(
+        found = search_rate(
             tester,
-            goal.rate_goal(connections, least_fps or None, known_fps),
-            name=f"{name}, {connections} connections",
-            on_event=on_event,
-            recorder=recorder,
+            check_idle(goal.rate_goal(connections, least_fps or None, known_fps), tester),
+            keep=take,
+            on_event=followed_by(on_event, lambda: likely.after_s(connections, before, not_held)),
         )
         steps.append(CapacityStep(connections=connections, least_fps=least_fps, rate=found))
         return steps[-1]
@@ -254,17 +208,14 @@ def measure_capacity(
             steps=tuple(steps),
         )
 
-    held = try_number(goal.start, 0.0, None)
+    held = try_number(goal.start)
     if not held.is_held:
         return end(_why_not(held) or CapacityOutcome.TOO_FEW, None, goal.start)
     not_held: int | None = None
-    while not_held is None or not_held - held.connections > max(1, goal.precision * not_held):
-        if not_held is None and held.connections == most:
-            return end(CapacityOutcome.AT_LEAST, most, None)
-        number = min(2 * held.connections, most) if not_held is None else (held.connections + not_held) // 2
-        share = BETA if not_held is None else GAMMA
+    while (step_to := next_number(goal, most=most, held=held.connections, not_held=not_held)) is not None:
+        number, share = step_to
         try:
-            step = try_number(number, share, held.rate.rate_fps)
+            step = try_number(number, share, held=held, not_held=not_held)
         except RequestError as error:
             if error.code != TOO_SHORT:
                 raise
@@ -277,7 +228,8 @@ def measure_capacity(
             held = step
         else:
             not_held = number
-    return end(CapacityOutcome.FOUND, held.connections, not_held)
+    outcome = CapacityOutcome.AT_LEAST if not_held is None else CapacityOutcome.FOUND
+    return end(outcome, held.connections, not_held)
 
 
 def _why_not(step: CapacityStep) -> CapacityOutcome | None:
@@ -288,17 +240,29 @@ def _why_not(step: CapacityStep) -> CapacityOutcome | None:
     return CapacityOutcome.STOPPED if is_stopped else CapacityOutcome.TESTER_LIMIT
 
 
-def check_capacity(goal: CapacityGoal, tester: OpenTester) -> None:
-    """RequestError for what cannot be, before a frame is sent.
+def with_highest_rate(
+    goal: CapacityGoal, tester: OpenTester, *, on_event: OnEvent, recorder: Recorder | None
+) -> tuple[OpenTester, CapacityGoal]:
+    """The goal with a finite rate; see `with_maximum`. RequestError for what cannot be, before a connection
+    counts.
 
     How fast more than the first number of connections are opened is only found on the way. If the user wants
     a certain number tried, the highest rate must be enough for that.
     """
-    first = with_maximum(goal.rate_goal(goal.start, None), tester)
-    if goal.most != MAX_CONNECTIONS:
-        most = min(goal.most, most_connections(tester.profile.plan))
-        idle_s = longest_idle_s(most, first.max_fps, goal.alpha, tester.waits.total_s)
-        check_timeout(tester.setup.connection_timeout_s, idle_s, where="most, max_fps")
+    tester, first = with_maximum(
+        goal.rate_goal(goal.start, None), tester, on_event=on_event, recorder=recorder
+    )
+    _check_most(goal, tester, first.max_fps)
+    return tester, replace(goal, max_fps=first.max_fps)
+
+
+def _check_most(goal: CapacityGoal, tester: OpenTester, highest_fps: float) -> None:
+    """RequestError if the user wants more connections tried than the DUT's time-out has room for."""
+    if goal.most == MAX_CONNECTIONS:
+        return
+    most = min(goal.most, most_connections(tester.profile.plan))
+    idle_s = longest_idle_s(most, highest_fps, goal.alpha, tester.waits.total_s)
+    check_timeout(tester.setup.connection_timeout_s, idle_s, where="most, max_fps")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,7 +281,12 @@ class CapacityOptions:
     precision: Annotated[str, Option(grammar=RATIO, help="Precision at which the search stops.")] = "1%"
     maximum_rate: Annotated[
         str | None,
-        Option(grammar=RATE, sets="max_fps", help="Maximum rate of new connections. Default: the line rate."),
+        Option(
+            grammar=RATE,
+            sets="max_fps",
+            help="Maximum rate of new connections. Default: the line rate, or the tester's own ceiling where"
+            " the ports do not know theirs.",
+        ),
     ] = None
     rate_precision: Annotated[
         str, Option(grammar=RATIO, help="Precision of the rates that are found on the way.")
@@ -336,30 +305,19 @@ def _goal(options: CapacityOptions, retries: Retries, known: KnownThroughput | N
 
 
 def _run(bed: Any, goal: CapacityGoal, options: CapacityOptions, **conditions: Any) -> Capacity:
-    name = conditions.pop("name", None) or "capacity"
-    with bed.tester(**conditions) as tester:
-        return measure_capacity(tester, goal, name=name, on_event=bed.on_event, recorder=bed.recorder)
-
-
-def _numbers(goal: CapacityGoal) -> Iterator[int]:
-    """Numbers that are tried if the table holds a hundred times the first number, or the most."""
-    likely = min(goal.most, 100 * goal.start)
-    number = goal.start
-    while number < likely:
-        yield number
-        number *= 2
-    yield from [likely] * halvings(float(likely), 2 * goal.precision)
-
-
-def _expected_s(goal: CapacityGoal, waits_s: float) -> float:
-    rate_fps = (1e6 if math.isinf(goal.max_fps) else goal.max_fps) / 3
-    trials = 1 + halvings(goal.max_fps, goal.rate_precision) // 2
-    return sum(trials * (number / rate_fps * (1 + 1 / goal.alpha) + 2 * waits_s) for number in _numbers(goal))
+    found: Capacity = bed.capacity(goal=goal, **conditions)
+    return found
 
 
 def _expected_parts(goal: CapacityGoal) -> Iterable[str]:
-    numbers = list(_numbers(goal))
-    yield f"{len(numbers)} searches of a rate with up to {format_count(max(numbers))} connections"
+    yield f"searches of the rate with up to {format_count(2 * likely_connections(goal))} connections"
+
+
+def _supposed(goal: CapacityGoal) -> str:
+    return (
+        f"if the table holds about {format_count(likely_connections(goal))} connections, the DUT opens about"
+        f" {format_count(round(likely_rate_fps(goal)))} of them per second,"
+    )
 
 
 def _describe(goal: CapacityGoal, load: str | None) -> str:
@@ -386,8 +344,10 @@ CAPACITY = Procedure(
     run=_run,
     figure=Figure(name="connection table capacity", unit="connections", is_higher_better=True),
     value_of=_value,
-    expected_s=_expected_s,
+    left_open=lambda document: open_above(document, "not_held"),
+    expected_s=expected_capacity_s,
     expected_parts=_expected_parts,
+    supposed=_supposed,
     describe=_describe,
     frame_sizes=FrameSizes.ONE,
     load="max_fps",

@@ -5,22 +5,21 @@ keeps state opens connections, each of which is validated afterwards."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Annotated, Any
 
-from evenhand.base.errors import RequestError
 from evenhand.base.option import NUMBER, RATE, RATIO, Option, values_of
 from evenhand.base.units import format_count, format_ratio
-from evenhand.base.validation.typed_fields import check_types
-from evenhand.procedure.connection_trials import (
-    DEFAULT_ALPHA,
-    ConnectionTrials,
-    check_timeout,
-    longest_idle_s,
+from evenhand.procedure.connection_maximum import find_highest_rate
+from evenhand.procedure.connection_rate_goal import (
+    DEFAULT_CONNECTIONS,
+    LIKELY_SHARE_OPENED,
+    ConnectionRateGoal,
+    with_likely_maximum,
 )
-from evenhand.procedure.connection_wish import check_connections, check_plan_has
+from evenhand.procedure.connection_trials import ConnectionTrials, OneNumber, check_timeout
+from evenhand.procedure.connection_wish import OrderName, check_plan_has
 from evenhand.procedure.descriptor import (
     Figure,
     FrameSizes,
@@ -28,6 +27,7 @@ from evenhand.procedure.descriptor import (
     Procedure,
     as_number,
     describe_maximum,
+    open_above,
 )
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import halvings
@@ -37,106 +37,20 @@ from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.result_document import result_document
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import (
-    DEFAULT_INVALID_RETRIES,
-    DEFAULT_PATIENCE,
     Outcome,
     SearchEvent,
     SearchTrial,
-    ThroughputGoal,
     ThroughputResult,
     TrialFinished,
+    expected_search_s,
     run_search,
 )
 from evenhand.trial import Deviation, TrialResult
 
-DEFAULT_CONNECTIONS = 400_000
-"""The smallest number of the scalability series (R9693-18): 40,000 source ports x 10 destination ports."""
-LEAST_SHARE = 0.01
-"""Share of the maximum rate below which nothing is tried unless the user asks for it: a trial lasts as long
-as its connections take."""
+STATE_CHECK_S = 2.0
+"""Time to find out whether the table can be emptied."""
 PAIR_FIRST = "SEED-02"
 """A single address pair first: of loads that are forwarded, not of connections."""
-
-
-class OrderName(StrEnum):
-    """In which order connections are given their four tuples."""
-
-    PSEUDORANDOM = "pseudorandom"
-    INCREASING = "increasing"
-    DECREASING = "decreasing"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionRateGoal:
-    """How many connections, and where to search. Rates are frames, and so connections, per second."""
-
-    connections: int = DEFAULT_CONNECTIONS
-    max_fps: float = math.inf
-    """Highest rate that is tried; UP_TO_LINE_RATE: the maximum theoretical frame rate."""
-    min_fps: float | None = None
-    """Lowest; None: a hundredth of the maximum."""
-    precision: float = 0.01
-    """Stop when the bracket is no wider than this share of its upper bound (R9693-09)."""
-    alpha: float = DEFAULT_ALPHA
-    """Rate of the validation, as a share of the rate at which connections were opened; below 1
-    (R9693-11)."""
-    order: OrderName = OrderName.PSEUDORANDOM
-    """Others than pseudorandom are deviations (R9693-05)."""
-    known_fps: float | None = None
-    """A rate that was found before; see `ThroughputGoal`."""
-    invalid_retries: int = DEFAULT_INVALID_RETRIES
-    patience: int = DEFAULT_PATIENCE
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        check_connections(self.connections, self.order)
-        if not 0 < self.alpha < 1:
-            raise RequestError(
-                f"connections validated at {format_ratio(self.alpha)} of the rate: must be above 0 and below"
-                " 100 %",
-                code="procedure.out-of-range",
-                where="alpha",
-                next_step="Use 50% or 80% (RFC 9693, 4.6).",
-            )
-        if not math.isinf(self.max_fps):
-            self.search_goal()  # checks the rest
-
-    def search_goal(self) -> ThroughputGoal:
-        """Rates are searched as loads are. A trial's length follows from its rate; that of the goal is about
-        what one near the middle takes, for the estimate of the time left."""
-        least_fps = self.min_fps or self.max_fps * LEAST_SHARE
-        usual_s = self.connections / (self.max_fps / 2) * (1 + 1 / self.alpha)
-        return ThroughputGoal(
-            max_fps=self.max_fps,
-            min_fps=least_fps,
-            precision=self.precision,
-            duration_s=usual_s,
-            final_duration_s=usual_s,
-            known_fps=self.known_fps,
-            stops_early=False,
-            invalid_retries=self.invalid_retries,
-            patience=self.patience,
-        )
-
-    def longest_idle_s(self, waits_s: float) -> float | None:
-        """How long a connection has no frame, at the lowest rate that is tried; None as long as the maximum
-        is the line rate, which is not known yet."""
-        if math.isinf(self.max_fps):
-            return None
-        slowest_fps = self.search_goal().lowest_fps
-        return longest_idle_s(self.connections, slowest_fps, self.alpha, waits_s)
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "connections": self.connections,
-            "max_fps": self.max_fps,
-            "min_fps": self.min_fps,
-            "precision": self.precision,
-            "alpha": self.alpha,
-            "order": str(self.order),
-            "invalid_retries": self.invalid_retries,
-            "patience": self.patience,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,9 +67,10 @@ class ConnectionRate:
         return self.search.outcome
 
     @property
-    def trials(self) -> Sequence[SearchTrial]:
-        """Trials of both phases, as `measure_connection_rate` joined them."""
-        return self.search.trials
+    def trials(self) -> tuple[TrialResult, ...]:
+        """Trials that opened connections, each with the one that validated them as its document's
+        `validation`; `search.trials` says why each was made."""
+        return tuple(trial.result for trial in self.search.trials)
 
     @property
     def rate_fps(self) -> float | None:
@@ -203,18 +118,6 @@ class ConnectionRate:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RateMeasurer:
-    """A `Measurer` whose trials open as many connections as the goal says, however long that takes."""
-
-    trials: ConnectionTrials
-    connections: int
-
-    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
-        """See `Measurer.measure`."""
-        return self.trials.open_and_validate(self.connections, rate_fps)
-
-
 def measure_connection_rate(
     tester: OpenTester,
     goal: ConnectionRateGoal,
@@ -227,39 +130,78 @@ def measure_connection_rate(
     passes if every frame arrived and every connection was validated.
 
     Raises:
-        RequestError: The plan has no connections, or too few; the DUT forgets them too early; the ports do
-            not know their line rate and the goal has no maximum.
-        HostError: The DUT's table cannot be emptied.
+        RequestError: The plan has no connections, or too few; the DUT forgets them too early.
+        HostError: The DUT's table cannot be emptied; the ports do not know their line rate, the goal has no
+            maximum, and the tester keeps no rate.
         EvenhandError: The engine could not make a trial at all.
     """
-    goal = with_maximum(goal, tester)
-    tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))
-    measurer = tester.measurer(on_event, opens_connections=True)
-    trials = ConnectionTrials(setup=tester.setup, measurer=measurer, order=goal.order.value, alpha=goal.alpha)
+    check_before(goal, tester)
+    tester.check_state(most=goal.connections, highest_fps=goal.max_fps, on_event=on_event)
+    tester, goal = with_maximum(goal, tester, on_event=on_event, recorder=recorder)
     with recording(recorder, tester, name, kind="connections", goal=goal.to_document()) as record:
-
-        def on_progress(event: SearchEvent) -> None:
-            if isinstance(event, TrialFinished):
-                record.add_trial(event.trial)
-                event = replace(event, quantity="rate of new connections")
-            on_event(event)
-
-        found = run_search(
-            _RateMeasurer(trials=trials, connections=goal.connections),
-            goal.search_goal(),
-            on_progress=on_progress,
-            overhead_s=2 * measurer.overhead_s,
-        )
-        assert isinstance(found, ThroughputResult)
-        result = ConnectionRate(profile=tester.profile, goal=goal, search=found)
-        record.finish_with(str(found.outcome), result.summary())
+        result = search_rate(tester, goal, keep=record.add_trial, on_event=on_event)
+        record.finish_with(str(result.outcome), result.summary())
     return result
 
 
-def with_maximum(goal: ConnectionRateGoal, tester: OpenTester) -> ConnectionRateGoal:
-    """The goal with a finite maximum, for which all is checked that can be before a frame is sent."""
-    goal = replace(goal, max_fps=choose_maximum(goal.max_fps, tester.profile, where="max_fps"))
+def search_rate(
+    tester: OpenTester,
+    goal: ConnectionRateGoal,
+    *,
+    keep: Callable[[SearchTrial], None],
+    on_event: OnEvent = ignore,
+) -> ConnectionRate:
+    """The search itself, for a goal with a maximum (`check_idle`).
+
+    Args:
+        keep: Gets each trial before the next begins.
+    """
+    tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))
+    measurer = tester.measurer(on_event, opens_connections=True)
+    trials = ConnectionTrials(
+        setup=tester.setup,
+        measurer=measurer,
+        plan=tester.profile.plan,
+        order=goal.order.value,
+        alpha=goal.alpha,
+    )
+
+    def on_progress(event: SearchEvent) -> None:
+        if isinstance(event, TrialFinished):
+            keep(event.trial)
+            event = replace(event, quantity="rate of new connections")
+        on_event(event)
+
+    found = run_search(
+        OneNumber(trials=trials, connections=goal.connections, is_first=goal.known_fps is None),
+        goal.search_goal(),
+        on_progress=on_progress,
+        overhead_s=measurer.overhead_s,
+        trial_s=goal.trial_s(measurer.overhead_s),
+    )
+    assert isinstance(found, ThroughputResult)
+    return ConnectionRate(profile=tester.profile, goal=goal, search=found)
+
+
+def with_maximum(
+    goal: ConnectionRateGoal, tester: OpenTester, *, on_event: OnEvent, recorder: Recorder | None
+) -> tuple[OpenTester, ConnectionRateGoal]:
+    """The goal with a finite maximum, for which all is checked that can be before a connection counts; and
+    the tester that knows its ceiling, if that is the maximum."""
+    tester, max_fps = find_highest_rate(tester, goal.max_fps, on_event=on_event, recorder=recorder)
+    return tester, check_idle(replace(goal, max_fps=max_fps), tester)
+
+
+def check_before(goal: ConnectionRateGoal, tester: OpenTester) -> None:
+    """RequestError for what is known to be impossible before a frame is sent."""
     check_plan_has(tester.profile.plan, goal.connections)
+    if not math.isinf(goal.max_fps):
+        check_idle(goal, tester)
+
+
+def check_idle(goal: ConnectionRateGoal, tester: OpenTester) -> ConnectionRateGoal:
+    """The same goal. RequestError if the DUT forgets some of its connections before they are validated."""
+    choose_maximum(goal.max_fps, tester.profile, where="max_fps")
     idle_s = goal.longest_idle_s(tester.waits.total_s)
     assert idle_s is not None
     check_timeout(tester.setup.connection_timeout_s, idle_s, where="connections, min_fps")
@@ -279,7 +221,8 @@ class ConnectionRateOptions:
         Option(
             grammar=RATE,
             sets="max_fps",
-            help="Maximum rate of new connections, which is tried first. Default: the line rate.",
+            help="Maximum rate of new connections, which is tried first. Default: the line rate, or the"
+            " tester's own ceiling where the ports do not know theirs.",
         ),
     ] = None
     minimum_rate: Annotated[
@@ -308,16 +251,8 @@ def _goal(
 def _run(
     bed: Any, goal: ConnectionRateGoal, options: ConnectionRateOptions, **conditions: Any
 ) -> ConnectionRate:
-    name = conditions.pop("name", None) or "connections"
-    if conditions.get("established") is not None:
-        raise RequestError(
-            "connections cannot be established beforehand: this test opens its own",
-            code="procedure.opens-its-own",
-            where="--established",
-            next_step="Omit it; --connections says how many each trial opens.",
-        )
-    with bed.tester(**conditions) as tester:
-        return measure_connection_rate(tester, goal, name=name, on_event=bed.on_event, recorder=bed.recorder)
+    found: ConnectionRate = bed.connections(goal=goal, **conditions)
+    return found
 
 
 def _value(result: Mapping[str, Any]) -> float | None:
@@ -325,11 +260,18 @@ def _value(result: Mapping[str, Any]) -> float | None:
 
 
 def _expected_s(goal: ConnectionRateGoal, waits_s: float) -> float:
-    """Each trial opens all connections and validates them; most are near the limit, which is taken to lie at
-    a third of the maximum."""
-    rate_fps = (1e6 if math.isinf(goal.max_fps) else goal.max_fps) / 3
-    opening_s = goal.connections / rate_fps
-    return (1 + halvings(goal.max_fps, goal.precision)) * (opening_s * (1 + 1 / goal.alpha) + 2 * waits_s)
+    finite = with_likely_maximum(goal)
+    return STATE_CHECK_S + expected_search_s(
+        finite.search_goal(),
+        overhead_s=waits_s,
+        limit_fps=LIKELY_SHARE_OPENED * finite.max_fps,
+        trial_s=finite.trial_s(waits_s),
+    )
+
+
+def _supposed(goal: ConnectionRateGoal) -> str:
+    rate_fps = LIKELY_SHARE_OPENED * with_likely_maximum(goal).max_fps
+    return f"if the DUT opens about {format_count(round(rate_fps))} connections/s"
 
 
 def _expected_parts(goal: ConnectionRateGoal) -> Iterable[str]:
@@ -360,8 +302,10 @@ CONNECTIONS = Procedure(
     run=_run,
     figure=Figure(name="connection establishment rate", unit="connections/s", is_higher_better=True),
     value_of=_value,
+    left_open=lambda document: open_above(document, "failed_per_second"),
     expected_s=_expected_s,
     expected_parts=_expected_parts,
+    supposed=_supposed,
     describe=_describe,
     frame_sizes=FrameSizes.ONE,
     load="max_fps",

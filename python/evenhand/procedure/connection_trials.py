@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.units import format_count, format_duration, format_rate
-from evenhand.plan import TupleOrder
+from evenhand.plan import AddressPlan, TupleOrder
 from evenhand.procedure.connection_wish import ConnectionWish
+from evenhand.procedure.nat_checks import VALIDATION, check_some_held, check_translates, why_not_held
 from evenhand.search import InvalidAttempts
 from evenhand.trial import Connections, Load, LoadMeasurer, TrialResult, Verdict
 
@@ -22,10 +23,10 @@ DEFAULT_ALPHA = 0.5
 """Rate at which connections are validated, as a share of the rate at which they were opened (R9693-11)."""
 ATTEMPTS = 5
 """Trials to establish connections for another test, INVALID ones included."""
+FAILED_ATTEMPTS = 2
+"""Of these, trials that FAIL."""
 EMPTIED = "emptied"
 """What is known of the table that was emptied, in the document of a trial."""
-VALIDATION = "validation"
-"""The document of the validating trial, in that of the trial that opened the connections."""
 
 
 TOO_SHORT = "procedure.timeout-too-short"
@@ -71,6 +72,7 @@ class ConnectionTrials:
 
     setup: Setup
     measurer: LoadMeasurer
+    plan: AddressPlan
     order: TupleOrder = "pseudorandom"
     alpha: float = DEFAULT_ALPHA
 
@@ -87,6 +89,7 @@ class ConnectionTrials:
             return before  # with its validation; the DUT's table is left to the trial that is made next
         emptied = self.setup.empty_connections()
         opened = self.measurer.offer(load)
+        check_translates(opened, self.plan, where=self.setup.name)
         document = {**opened.raw, EMPTIED: emptied.to_document()}
         if not opened.is_pass:
             return TrialResult.from_contract(document)
@@ -95,33 +98,44 @@ class ConnectionTrials:
         document[VALIDATION] = dict(validated.raw)
         if not validated.is_pass:
             document["verdict"] = str(validated.verdict)
+            why = why_not_held(opened, validated) if validated.verdict is Verdict.FAIL else None
             document["reasons"] = [
-                {"code": reason.code, "text": f"validation: {reason.text}"} for reason in validated.reasons
+                *([] if why is None else [{"code": "loss", "text": f"validation: {why}"}]),
+                *(
+                    {"code": reason.code, "text": f"validation: {reason.text}"}
+                    for reason in validated.reasons
+                ),
             ]
         return TrialResult.from_contract(document)
 
     def establish(self, wish: ConnectionWish) -> Mapping[str, Any]:
         """Establish connections for another test, in at most ATTEMPTS trials; what was done, for its record.
 
+        A trial in which the DUT did not keep all of them is repeated once: one connection of thousands may be
+        lost by chance, and that ends no search.
+
         Raises:
-            HostError: The DUT did not keep all of them at this rate, or the tester never sent them as it
-                should.
+            HostError: The DUT did not keep all of them at this rate in FAILED_ATTEMPTS trials, or the tester
+                never sent them as it should.
         """
         connections = Connections(use="establish", count=wish.count, order=wish.order)
         load = Load.of_each_connection(connections, wish.rate_fps)
         invalid = InvalidAttempts(invalid_retries=ATTEMPTS - 1, patience=ATTEMPTS - 1)
+        failed = 0
         while True:
             emptied = self.setup.empty_connections()
             opened = self.measurer.offer(load)
+            check_translates(opened, self.plan, where=self.setup.name)
             if opened.is_pass:
                 return {
                     **wish.to_document(),
-                    "attempts": invalid.count + 1,
+                    "attempts": invalid.count + failed + 1,
                     "emptied_s": emptied.seconds,
                     "opened_at": opened.started_at,
                 }
             reasons = "; ".join(reason.text for reason in opened.reasons)
-            if opened.verdict is Verdict.FAIL or opened.was_stopped:
+            failed += opened.verdict is Verdict.FAIL
+            if failed == FAILED_ATTEMPTS or opened.was_stopped:
                 raise HostError(
                     f"{format_count(wish.count)} connections could not be established at"
                     f" {format_rate(wish.rate_fps)}: {reasons}",
@@ -130,6 +144,8 @@ class ConnectionTrials:
                     next_step="Open fewer, or at a lower rate: half of what evenhand connections finds"
                     " (R9693-09).",
                 )
+            if opened.verdict is Verdict.FAIL:
+                continue
             invalid.note(opened)
             if invalid.are_exhausted:
                 raise HostError(
@@ -139,3 +155,20 @@ class ConnectionTrials:
                     where="connections",
                     next_step="Open them at a lower rate, or give the tester idle CPUs.",
                 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneNumber:
+    """A `Measurer` whose trials open as many connections as the goal says, however long that takes."""
+
+    trials: ConnectionTrials
+    connections: int
+    is_first: bool
+    """Whether none is known to have held before."""
+
+    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+        """See `Measurer.measure`."""
+        found = self.trials.open_and_validate(self.connections, rate_fps)
+        if self.is_first:
+            check_some_held(found, where=self.trials.setup.name)
+        return found

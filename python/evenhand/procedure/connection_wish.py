@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from evenhand.base.errors import RequestError
@@ -14,6 +15,14 @@ from evenhand.plan import MAX_CONNECTIONS, TUPLE_ORDERS, AddressPlan, TupleOrder
 
 MOST_PORTS = 65535
 """Most ports of one address: all but 0."""
+
+
+class OrderName(StrEnum):
+    """In which order connections are given their four tuples."""
+
+    PSEUDORANDOM = "pseudorandom"
+    INCREASING = "increasing"
+    DECREASING = "decreasing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

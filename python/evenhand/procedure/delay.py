@@ -98,6 +98,6 @@ class _Repeat:
         return self.attempts.measure(
             what=f"repetition {repetition} of {goal.repetitions}",
             load=Load(rate_fps=goal.rate_fps, duration_s=goal.length_s),
-            left=goal.repetitions - repetition + 1,
+            later=goal.repetitions - repetition,
             is_full_length=goal.is_full_length,
         )

@@ -72,6 +72,8 @@ class DelayGoal:
     throughput_fps: float | None = None
     """The throughput that was measured earlier, per direction; None if it is not known, which is a
     deviation."""
+    is_throughput_at_least: bool = False
+    """That throughput is a lower bound, which is a deviation unless it is the line rate."""
     duration_s: float | None = None
     from_s: float | None = None
     """Frames that are due earlier are excluded. None: as in the RFC, in proportion for a shorter trial."""
@@ -198,6 +200,7 @@ class DelayGoal:
             "test": str(self.test),
             "rate_fps_per_direction": self.rate_fps,
             "throughput_fps_per_direction": self.throughput_fps,
+            **({"is_throughput_at_least": True} if self.is_throughput_at_least else {}),
             "duration_s": self.length_s,
             "from_s": self.start_s,
             "tagged_frames": self.tags,

@@ -85,9 +85,13 @@ def delay_goal(
     given = values_of(options)
     for name in ("after", "own_loop", "profile"):
         given.pop(name, None)
-    known_fps = None if known is None else known.fps
+    known_fps, is_bound = (None, False) if known is None else (known.fps, known.is_at_least)
     return DelayGoal(
-        test=test, throughput_fps=known_fps, **{"rate_fps": known_fps, **given, **others}, **retries
+        test=test,
+        throughput_fps=known_fps,
+        is_throughput_at_least=is_bound,
+        **{"rate_fps": known_fps, **given, **others},
+        **retries,
     )
 
 

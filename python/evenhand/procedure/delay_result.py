@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evenhand.base.units import format_count
 from evenhand.plan import Direction, SideName
 from evenhand.procedure.delay_goal import DelayGoal, DelayTest
+from evenhand.procedure.known_throughput import is_bound_here
 from evenhand.procedure.own_loop import OwnLoop
 from evenhand.procedure.profile import Profile, plain_deviations
 from evenhand.procedure.result_document import attempt_documents, attempts_at, result_document
@@ -140,6 +142,17 @@ class DelayResult:
     def deviations(self) -> list[Deviation]:
         """Deviations from the RFCs, each once."""
         found = [*self.goal.deviations, *plain_deviations(self.trials, self.profile)]
+        known_fps = self.goal.throughput_fps
+        if (
+            known_fps is not None
+            and self.goal.is_throughput_at_least
+            and is_bound_here(known_fps, self.profile)
+        ):
+            text = (
+                f"the throughput of {format_count(known_fps)} fps per direction is a lower bound: delays at"
+                " the throughput itself may be longer"
+            )
+            found.append(Deviation(requirement=self.goal.test.requirement, text=text))
         own = "" if self.own_loop.unknown is None else "; what the tester itself adds is not known"
         found.append(Deviation(requirement=self.goal.test.requirement, text=STAMPS + own))
         for direction in self.profile.directions:

@@ -14,6 +14,7 @@ from evenhand.procedure.delay import measure_delay
 from evenhand.procedure.delay_goal import REPETITIONS, DelayGoal, DelayTest
 from evenhand.procedure.delay_result import DelayResult
 from evenhand.procedure.frame_size import choose_frames
+from evenhand.procedure.known_throughput import throughput_to_serve
 from evenhand.procedure.limits import retries_of
 from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
 from evenhand.procedure.prepared_testbed import PreparedTestbed
@@ -132,14 +133,10 @@ class DelayTestbed(PreparedTestbed):
         self, test: DelayTest, rate_fps: float | None, after: Throughput | None, **others: Any
     ) -> DelayGoal:
         check_type(after, Throughput | None, where="after")
-        known_fps = None if after is None else after.throughput_fps
-        if after is not None and known_fps is None:
-            raise RequestError(
-                "this search did not find a throughput",
-                code="procedure.no-throughput-found",
-                where="after",
-                next_step="Look at its outcome, or give rate_fps.",
-            )
+        known = None
+        if after is not None:
+            known = throughput_to_serve([after.search.to_document()], source="this search", where="after")
+        known_fps = None if known is None else known.fps
         load_fps = known_fps if rate_fps is None else rate_fps
         if load_fps is None:
             raise RequestError(
@@ -152,6 +149,7 @@ class DelayTestbed(PreparedTestbed):
             test=test,
             rate_fps=load_fps,
             throughput_fps=known_fps,
+            is_throughput_at_least=known is not None and known.is_at_least,
             **others,
             **retries_of(self.setup.testbed.limits),
         )

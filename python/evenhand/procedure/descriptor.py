@@ -11,12 +11,14 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
+from evenhand.base.one_unit import one_unit
 from evenhand.base.option import Option, OptionField, options_of
 from evenhand.base.units import format_count, format_rate, format_ratio
 from evenhand.procedure.connection_trials import established_idle_s
 from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime
 from evenhand.procedure.limits import Retries
+from evenhand.trial import TrialResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +27,13 @@ class Figure:
 
     name: str
     unit: str
-    """fps (per direction), connections, connections/s, ratio, us, frames or s."""
+    """As files and exports have it: fps (per direction), connections, connections/s, ratio, us, frames, s."""
     is_higher_better: bool
+
+    @property
+    def shown_unit(self) -> str:
+        """The unit in which people read it: of delays ms, as RFC 8219 asks."""
+        return "ms" if self.unit == "us" else self.unit
 
 
 class FrameSizes(Enum):
@@ -86,6 +93,8 @@ class KnownThroughput:
     """Per direction."""
     source: str
     """Where: a run file, or a point of the campaign."""
+    is_at_least: bool = False
+    """It is a lower bound: no load that failed is known, or none near it."""
 
 
 AfterOption = Annotated[
@@ -101,6 +110,19 @@ ANY_THROUGHPUT = KnownThroughput(fps=1e6, source="")
 """A throughput in place of one that is not known yet, to check all other options."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOpen:
+    """What a procedure left open on either side of its figure: the truth lies from `low` to `high`."""
+
+    low: float | None = None
+    """None: not below the figure."""
+    high: float | None = None
+    """None: not above it."""
+
+
+EXACT = LeftOpen()
+
+
 class Result(Protocol):
     """What a procedure found."""
 
@@ -109,8 +131,8 @@ class Result(Protocol):
         """How it ended, as text of the run file: `found`, `tester_limit`, `stopped`, ..."""
 
     @property
-    def trials(self) -> Sequence[Any]:
-        """All that were made for it: `TrialResult`, or what has one as its `result`."""
+    def trials(self) -> Sequence[TrialResult]:
+        """All that were made for it."""
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as the verb writes it with `--json`."""
@@ -150,10 +172,16 @@ class Procedure:
     """The part of a page with its results."""
     value_of: Callable[[Mapping[str, Any]], float | None]
     """The figure in a result's document; None if it has none. With two directions, the worse one counts."""
+    left_open: Callable[[Mapping[str, Any]], LeftOpen] = lambda document: EXACT
+    """What a result's document left open beside that figure, in its unit: the load that failed first, of a
+    search. A figure that is a bound says so by `is_at_least` in the document."""
     expected_s: Callable[[Any, float], float]
     """Expected time in seconds, from a goal and the waits of each trial in seconds."""
     expected_parts: Callable[[Any], Iterable[str]]
     """What takes most of that time, for people."""
+    supposed: Callable[[Any], str] = lambda goal: ""
+    """What `expected_s` takes for granted of the DUT, as a clause that begins with "if"; empty: nothing that
+    would change it by more than a factor of two."""
     describe: Callable[[Any, str | None], str]
     """What a goal looks for, in half a sentence. The second argument says where the load comes from; None:
     the goal has it."""
@@ -187,6 +215,7 @@ class Procedure:
             self.expected_s(goal, waits_s),
             self.expected_parts(goal),
             waits_s,
+            supposed=self.supposed(goal),
             times=times,
             learning_s=learning_s,
             own_loop_s=goal.length_s + waits_s + OPENING_S if is_own_loop_first else 0.0,
@@ -229,6 +258,17 @@ def as_number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
+def finite(value: Any) -> float | None:
+    """A number of a document; None for anything else that may stand there, and for none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if is_number else None
+
+
+def open_above(document: Mapping[str, Any], key: str) -> LeftOpen:
+    """Of a search for the highest load that passes: up to the lowest that failed."""
+    return LeftOpen(high=finite(document.get(key)))
+
+
 def worst(values: Iterable[float | None]) -> float | None:
     """The worst value; None if any direction has none."""
     found = list(values)
@@ -242,18 +282,20 @@ def figures_by_direction(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def show_value(value: float, figure: Figure) -> str:
-    """`794,000 fps`, `12.5 us`."""
+    """`794,000 fps`, `0.0125 ms`."""
     return (
         show_number(value, figure)
         if figure.unit == "ratio"
-        else f"{show_number(value, figure)} {figure.unit}"
+        else f"{show_number(value, figure)} {figure.shown_unit}"
     )
 
 
 def show_number(value: float, figure: Figure) -> str:
-    """`794,000`, `12.5`; a ratio in percent."""
+    """`794,000`, `0.0125`; a ratio in percent."""
     if figure.unit in ("fps", "frames", "connections", "connections/s"):
         return format_count(round(value))
+    if figure.unit == "us":
+        return one_unit([value], figure.unit).write(value)
     return format_ratio(value) if figure.unit == "ratio" else f"{value:.4g}"
 
 

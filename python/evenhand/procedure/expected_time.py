@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from evenhand.base.units import format_duration
 from evenhand.plan import AddressPlan
-from evenhand.search import Goal, MlrGoals, ThroughputGoal
+from evenhand.search import Goal, MlrGoals, ThroughputGoal, expected_search_s
 from evenhand.search.bracket import LoadBracket
-from evenhand.trial import Load
+from evenhand.trial import CEILING_WAITS, Load
 from evenhand.trial.learning import DEFAULT_RATE_FPS, DEFAULT_WAIT_S
 
 OPENING_S = 2.0
@@ -21,9 +22,10 @@ OPENING_S = 2.0
 A_LINE_RATE_FPS = 14_880_952.0
 """Line rate of 10 Gbps with frames of 64 octets; for goals that go up to a line rate that is not known
 yet."""
-CEILING_TRIALS, CEILING_TRIAL_S = 10, 1.0
-"""Trials, and the length of each, to find the tester's own ceiling, where a search has no maximum; it is kept
+CEILING_S = 8 * (1.0 + CEILING_WAITS.total_s)
+"""Time to find the tester's own ceiling by trials of a second, where a search has no maximum; it is kept
 then."""
+UNREPEATED = "if no trial must be repeated"
 GUIDED_TRIALS = 5
 """Number of trials of a search that looks first where the loss points."""
 
@@ -35,7 +37,7 @@ class ExpectedTime:
     seconds: float
     parts: str
     """What takes most of it, for people."""
-    assumes: str = "if no trial must be repeated"
+    assumes: str = UNREPEATED
     """What it depends on; empty: on nothing that this host could do. On a busy host, repeated trials can take
     several times as long as all others."""
 
@@ -47,6 +49,7 @@ class ExpectedTime:
         parts: Iterable[str],
         waits_s: float,
         *,
+        supposed: str = "",
         times: int = 1,
         learning_s: float = 0.0,
         own_loop_s: float = 0.0,
@@ -57,11 +60,12 @@ class ExpectedTime:
             measuring_s: Time of all its trials, once.
             parts: What takes most of that.
             waits_s: Time of each trial in addition to sending.
+            supposed: What is taken for granted of the DUT, as a clause that begins with "if".
             times: Number of frame sizes, repetitions or kinds of traffic.
             learning_s: See `learning_s`.
             own_loop_s: To measure the tester's own delays first.
         """
-        first_s = ceiling_s(goal, waits_s)
+        first_s = ceiling_s(goal)
         seconds = first_s + own_loop_s + OPENING_S + learning_s + times * measuring_s
         words = [*parts, *(["the tester's own ceiling, unless it is already known"] if first_s else [])]
         if times > 1:
@@ -70,7 +74,8 @@ class ExpectedTime:
             words.append("the tester's own delays first")
         if waits_s:
             words.append(f"{format_duration(waits_s)} of waiting in each trial")
-        return cls(seconds=seconds, parts="; ".join(words))
+        assumes = f"{supposed} and no trial must be repeated" if supposed else UNREPEATED
+        return cls(seconds=seconds, parts="; ".join(words), assumes=assumes)
 
     @property
     def line(self) -> str:
@@ -106,11 +111,11 @@ def hosts_learning_s(
     return max(host_counts) / rate_fps + wait_s
 
 
-def ceiling_s(goal: object, waits_s: float) -> float:
+def ceiling_s(goal: object) -> float:
     """Time to find the tester's own ceiling, where the goal has no maximum."""
     if not isinstance(goal, Goal) or not math.isinf(goal.max_fps):
         return 0.0
-    return CEILING_TRIALS * (CEILING_TRIAL_S + waits_s)
+    return CEILING_S
 
 
 def halvings(max_fps: float, precision: float) -> int:
@@ -119,13 +124,10 @@ def halvings(max_fps: float, precision: float) -> int:
     return LoadBracket(min_fps=most_fps / 1000, max_fps=most_fps, precision=precision).remaining_halvings()
 
 
+@lru_cache(maxsize=4096)
 def search_s(goal: Goal, waits_s: float) -> float:
-    """All trials of a search.
-
-    A binary search is its first trial at the maximum, a trial for each halving (log2 of the maximum to the
-    precision), and the trial that confirms; half of its trials are taken to lose frames, and to be repeated
-    where losses are verified. A trial lasts as long as it sends and waits.
-    """
+    """All trials of a search, as on a device whose limit is `LIKELY_SHARE` of the maximum, or the known load.
+    A trial lasts as long as it sends and waits."""
     if isinstance(goal, MlrGoals):
         # To both bounds of each goal: short trials on the way, and all of the duration sum at each of the
         # two.
@@ -134,11 +136,8 @@ def search_s(goal: Goal, waits_s: float) -> float:
             + 2 * each.duration_sum_s / each.final_duration_s * (each.final_duration_s + waits_s)
             for each in goal.goals
         )
-    return (
-        _trials(goal) * (1 + goal.loss_verifications / 2) * (goal.duration_s + waits_s)
-        + goal.final_duration_s
-        + waits_s
-    )
+    max_fps = A_LINE_RATE_FPS if math.isinf(goal.max_fps) else goal.max_fps
+    return expected_search_s(replace(goal, max_fps=max_fps), overhead_s=waits_s)
 
 
 def _trials(goal: ThroughputGoal) -> int:

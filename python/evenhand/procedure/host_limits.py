@@ -22,11 +22,10 @@ from evenhand.base.errors import HostError
 from evenhand.base.state_folder import read_state, replace_state, state_file
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.plan import BOTH_DIRECTIONS, make_plan
-from evenhand.procedure.ceiling import CEILING_WAITS
 from evenhand.procedure.events import Began, Note, OnEvent, ignore
 from evenhand.procedure.limits import HOST_CHOOSES, WishedLimits
 from evenhand.procedure.tester import open_tester
-from evenhand.trial import Limits, TrialResult
+from evenhand.trial import CEILING_WAITS, Limits, TrialResult
 
 if TYPE_CHECKING:
     from evenhand.rig import Setup, TestbedEngine, Tester
@@ -47,7 +46,7 @@ OFFERED = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005)
 """How far the offered load may be off. Half a percent is as much as a search's precision usually is."""
 STATE, VERSION, MOST_KEPT = "host-limits.json", 1, 100
 """The file of the user's state folder; runs that are kept in it."""
-_WIDEST = Limits(offered_tolerance=0.1, overdue_tolerance=1.0, longest_overdue_us=10e6)
+_WIDEST = Limits(offered_tolerance=0.1, overdue_tolerance=0.9999, longest_overdue_us=10e6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

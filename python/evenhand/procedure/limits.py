@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
-from evenhand.trial import Limits
+from evenhand.trial import CLEAN_AT_MOST, Limits
 
 if TYPE_CHECKING:
     from evenhand.rig import TestbedLimits
@@ -51,10 +51,15 @@ def limits_of(
         "overdue_tolerance": testbed.overdue_tolerance,
         "longest_overdue_us": None if testbed.longest_overdue is None else testbed.longest_overdue * 1e6,
         "clock_ppm": testbed.clock_ppm,
+        "remarked_tolerance": testbed.remarked_tolerance,
+        "clean_at_most": CLEAN_AT_MOST if testbed.clean_time else None,
     }
     known: dict[str, Any] = {key: value for key, value in of_testbed.items() if value is not None}
     named = {**known, **(given or {})}
     chosen = named.pop(LIMIT_SET, testbed.set)
+    if chosen == OF_HOST:
+        # What its moments may have touched is left out, so that they do not cost whole trials.
+        named.setdefault("clean_at_most", CLEAN_AT_MOST)
     if chosen == OF_HOST and (host_keeps := tuple(name for name in HOST_CHOOSES if name not in named)):
         return WishedLimits(loss_ratio=loss_ratio, host_keeps=host_keeps, **named)
     return Limits(loss_ratio=loss_ratio, **named)

@@ -27,10 +27,11 @@ from evenhand.procedure.descriptor import (
 )
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.limits import Retries
+from evenhand.procedure.maximum import find_maximum
 from evenhand.procedure.profile import Profile, plain_deviations
 from evenhand.procedure.record import Recorder, SearchRecord, recording
 from evenhand.procedure.result_document import attempt_documents, attempts_at, result_document
-from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.procedure.tester import OpenTester
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S
 from evenhand.trial import Deviation, Load, LoadMeasurer, TrialResult, Verdict
 
@@ -216,12 +217,19 @@ def measure_loss(
     """One series (R2544-27). INVALID trials are repeated as in searches; a load that stays INVALID is kept
     without a loss ratio.
 
+    Args:
+        goal: With `max_fps` UP_TO_LINE_RATE it begins at the line rate, or, where the ports do not know
+            theirs, at the tester's own ceiling.
+
     Raises:
-        RequestError: The ports do not know their line rate and the goal has no maximum, or one above the line
-            rate.
+        RequestError: The maximum is above the line rate.
+        HostError: The tester keeps no load at all.
         EvenhandError: The engine could not make a trial at all.
     """
-    goal = with_maximum(goal, tester.profile)
+    tester, max_fps = find_maximum(
+        tester, goal.max_fps, where="max_fps", on_event=on_event, recorder=recorder
+    )
+    goal = replace(goal, max_fps=max_fps)
     tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))  # PASS is a trial without loss
     document = goal.to_document()
     with recording(recorder, tester, name, kind="loss", goal=document, repetition=repetition) as record:
@@ -233,11 +241,6 @@ def measure_loss(
         result = FrameLoss(profile=tester.profile, goal=goal, outcome=outcome, points=points)
         record.finish_with(str(outcome), result.summary())
     return result
-
-
-def with_maximum(goal: LossGoal, profile: Profile) -> LossGoal:
-    """The goal with a finite maximum. RequestError if there is none, or it is above the line rate."""
-    return replace(goal, max_fps=choose_maximum(goal.max_fps, profile, where="max_fps"))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -277,12 +280,25 @@ class _Series:
                 return tuple(self.points), LossOutcome.LOSSLESS
         return tuple(self.points), LossOutcome.LOWEST_LOAD
 
+    def _later(self, share: float) -> int:
+        """Loads that will follow this one: down to the two that lose nothing, by what the device forwarded
+        until now. A series of which nothing is known yet is taken to end half-way down."""
+        shares = self.goal.shares
+        lossy = [point for point in self.points if point.loss_ratio]
+        forwarded = [point.share * (1 - (point.loss_ratio or 0.0)) for point in lossy]
+        limit = min(forwarded, default=shares[(len(shares) - 1) // 2])
+        lossless = sum(1 for point in self.points[-1:] if point.loss_ratio == 0.0)
+        to_lose = sum(limit < each < share for each in shares)
+        lower = len(shares) - 1 - shares.index(share)
+        missing = LOSSLESS_IN_A_ROW - lossless - (share <= limit)
+        return max(0, min(lower, to_lose + missing))
+
     def _measure(self, share: float) -> Iterator[TrialResult]:
         """Trials at one load: the last one is valid, or the goal allows no more of them."""
         return self.attempts.measure(
             what=f"{format_ratio(share)} of the maximum",
             load=Load(rate_fps=self.goal.max_fps * share, duration_s=self.goal.duration_s),
-            left=len(self.goal.shares) - len(self.points),
+            later=self._later(share),
             is_full_length=self.goal.duration_s >= FULL_LENGTH_S,
         )
 
@@ -296,7 +312,8 @@ class LossOptions:
         Option(
             grammar=RATE,
             sets="max_fps",
-            help="The load that counts as 100 %, per direction. Default: the line rate.",
+            help="The load that counts as 100 %, per direction. Default: the line rate, or the tester's own"
+            " ceiling where the ports do not know theirs.",
         ),
     ] = None
     step: Annotated[

@@ -14,14 +14,13 @@ from evenhand import rig
 from evenhand.base.errors import HostError
 from evenhand.plan import AddressPlan, Direction, FrameSize, largest_octets
 from evenhand.procedure.attempts import Attempts
-from evenhand.procedure.ceiling import CEILING_WAITS
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.limits import limits_of
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.statistics import finite
 from evenhand.procedure.tester import open_tester
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, Role
-from evenhand.trial import Delays, DelayWish, Limits, Load, Replay, TrialResult
+from evenhand.trial import CEILING_WAITS, Delays, DelayWish, Limits, Load, Replay, TrialResult
 
 if TYPE_CHECKING:
     from evenhand.rig import Setup
@@ -134,7 +133,7 @@ def measure_own_loop(
             )
             load = Load(rate_fps=rate_fps, duration_s=length_s)
             *_, trial = attempts.measure(
-                what="the tester's own loop, without the DUT", load=load, left=1, is_full_length=True
+                what="the tester's own loop, without the DUT", load=load, is_full_length=True
             )
             found = _judge(trial)
             record.finish_with("measured" if found.unknown is None else "tester_limit", found.to_document())

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs, make_plan
-from evenhand.procedure.conditions import Conditions
+from evenhand.procedure.conditions import Conditions, check_conditions
 from evenhand.procedure.connection_trials import check_timeout, established_idle_s
 from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.procedure.engines import EnginesOf
@@ -76,9 +76,25 @@ class PreparedTestbed:
             longest_trial_s: Longest time of sending, if it is known: a DUT that forgets established
                 connections sooner is refused at once. Each trial is also checked by itself.
         """
+        check_conditions(
+            {
+                "plan": plan,
+                "frame_size": frame_size,
+                "directions": directions,
+                "seed": seed,
+                "waits": waits,
+                "limits": limits,
+                "host_macs": host_macs,
+                "learning": learning,
+                "established": established,
+                "single_pair": single_pair,
+            }
+        )
         self._check_idle(established, waits, longest_trial_s)
         address_plan = self._plan(plan)
         self.setup.check_plan(address_plan)
+        if address_plan.nat is not None:
+            self.setup.check_emptied_somehow()  # each of its tests begins with an empty table
         size, note = choose_frames(address_plan, frame_size, tag_octets=self.setup.testbed.tag_octets)
         if note is not None:
             self.on_event(Note(text=note))

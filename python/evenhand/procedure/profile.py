@@ -260,6 +260,12 @@ class WorstTesterFigures:
         }
 
 
+def burst_rate_without_line_rate(profile: Profile) -> str:
+    """Why bursts are not at minimum gap, where the ports do not know what that is."""
+    source = "was given by the user" if profile.ceiling is None else "is the tester's own ceiling"
+    return f"the ports do not know their line rate; the rate of the bursts {source}"
+
+
 def collect_deviations(trials: Sequence[SearchTrial], profile: Profile) -> list[Deviation]:
     """Each deviation once. Short trials within a search are allowed (R2544-20): their duration does not count
     as one."""

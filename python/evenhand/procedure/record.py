@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
+from evenhand.base.errors import DutGoneError
 from evenhand.procedure.tester import OpenTester
-from evenhand.search import Goal, Role, SearchHead, SearchResult, SearchTrial
+from evenhand.search import DUT_GONE, Goal, Role, SearchHead, SearchResult, SearchTrial
 from evenhand.trial import TrialResult
 
 
@@ -110,4 +111,8 @@ def recording(
         repetition=repetition,
     )
     with recorder.search(head) as record:
-        yield record
+        try:
+            yield record
+        except DutGoneError:
+            record.finish_with(DUT_GONE)
+            raise

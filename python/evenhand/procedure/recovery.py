@@ -26,6 +26,7 @@ from evenhand.procedure.descriptor import (
 )
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import count_of
+from evenhand.procedure.known_throughput import check_is_no_bound
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder, recording
@@ -71,8 +72,10 @@ def measure_recovery(
 
 
 def check_throughput(goal: RecoveryGoal, profile: Profile) -> Load:
-    """The load of every trial. RequestError if the throughput is above the line rate."""
+    """The load of every trial. RequestError if the throughput is above the line rate, or a lower bound."""
     choose_maximum(goal.throughput_fps, profile, where="throughput_fps")
+    if goal.is_throughput_at_least:
+        check_is_no_bound(goal.throughput_fps, profile, source=goal.throughput_source, where="throughput_fps")
     return goal.load(profile.theoretical_fps)
 
 
@@ -83,10 +86,10 @@ def repeat_overload(
     load the next time either."""
     repetitions: list[tuple[TrialResult, ...]] = []
     for number in range(1, goal.repetitions + 1):
-        left, is_full_length = goal.repetitions - number + 1, goal.duration_s >= OVERLOAD_S
+        later, is_full_length = goal.repetitions - number, goal.duration_s >= OVERLOAD_S
         what = f"repetition {number} of {goal.repetitions}"
         repetitions.append(
-            tuple(attempts.measure(what=what, load=load, left=left, is_full_length=is_full_length))
+            tuple(attempts.measure(what=what, load=load, later=later, is_full_length=is_full_length))
         )
         if not repetitions[-1][-1].is_valid:
             break
@@ -133,7 +136,11 @@ def _goal(options: RecoveryOptions, retries: Retries, known: KnownThroughput | N
     given = values_of(options)
     given.pop("after", None)
     if known is not None:
-        given |= {"throughput_fps": known.fps, "throughput_source": known.source}
+        given |= {
+            "throughput_fps": known.fps,
+            "throughput_source": known.source,
+            "is_throughput_at_least": known.is_at_least,
+        }
     return RecoveryGoal(**given, **retries)
 
 

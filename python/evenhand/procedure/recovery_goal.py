@@ -32,6 +32,8 @@ class RecoveryGoal:
     """Throughput for this frame size."""
     throughput_source: str | None = None
     """Where it was measured under the same conditions; None: the user stated it, which is a deviation."""
+    is_throughput_at_least: bool = False
+    """It is a lower bound, of which 110 % may be no overload: refused unless it is the line rate."""
     duration_s: float = OVERLOAD_S
     """Duration of the overload."""
     observe_s: float = OVERLOAD_S

@@ -98,7 +98,7 @@ class SinglePair:
         loss = f" with a loss ratio of at most {format_ratio(self.loss_ratio)}" if self.loss_ratio else ""
         ratio = self.ratio(result)
         compared = (
-            "no ratio, because one of the two has no result"
+            f"no ratio, because {self._why_no_ratio(result)}"
             if ratio is None
             else (
                 f"the result with many addresses is {ratio:.3f} times that (one search"
@@ -106,6 +106,22 @@ class SinglePair:
             )
         )
         return f"Before it, {self.source}, with 1 address pair{loss}: {bound}{value}; {compared}."
+
+    def _why_no_ratio(self, result: SearchResult) -> str:
+        searches = (
+            ("with 1 address pair", self.outcome, self.throughput_fps),
+            ("with many addresses", result.outcome, result.throughput_fps),
+        )
+        without = [(name, outcome) for name, outcome, fps in searches if fps is None]
+        if without:
+            names = "either" if len(without) == 2 else f"that {without[0][0]}"
+            ended = {outcome for _, outcome in without}
+            what = "no load passed in" if ended == {Outcome.BELOW_MINIMUM} else "no throughput was found by"
+            return f"{what} {names}"
+        if self.throughput_fps == 0:
+            return f"that {searches[0][0]} is 0"
+        bounds = [name for name, outcome, _ in searches if is_outcome_at_least(outcome)]
+        return "both are lower bounds" if len(bounds) == 2 else f"that {bounds[0]} is a lower bound"
 
     def to_document(self, result: SearchResult | None = None) -> dict[str, Any]:
         """With `result`, which is the search with many addresses, also the ratio."""

@@ -193,6 +193,7 @@ def measure_tear_down(
     choose_maximum(goal.rate_fps, tester.profile, where="rate_fps")
     idle_s = goal.longest_idle_s(tester.waits.total_s)
     check_timeout(tester.setup.connection_timeout_s, idle_s, where="connections, rate_fps")
+    tester.check_state(most=goal.connections, highest_fps=goal.rate_fps, on_event=on_event)
     tester = replace(tester, limits=replace(tester.limits, loss_ratio=0.0))
     removals: list[Removal] = []
     trials: list[TrialResult] = []
@@ -212,7 +213,7 @@ def measure_tear_down(
         for number in range(goal.repetitions):
             what = f"{format_count(goal.connections)} connections are opened"
             for trial in attempts.measure(
-                what=what, load=load, left=goal.repetitions - number, is_full_length=True
+                what=what, load=load, later=goal.repetitions - number - 1, is_full_length=True
             ):
                 trials.append(trial)
             if not trials[-1].is_pass:
@@ -268,9 +269,8 @@ def _goal(options: TearDownOptions, retries: Retries, known: KnownThroughput | N
 
 
 def _run(bed: Any, goal: TearDownGoal, options: TearDownOptions, **conditions: Any) -> TearDown:
-    name = conditions.pop("name", None) or "tear-down"
-    with bed.tester(**conditions) as tester:
-        return measure_tear_down(tester, goal, name=name, on_event=bed.on_event, recorder=bed.recorder)
+    found: TearDown = bed.tear_down(goal=goal, **conditions)
+    return found
 
 
 def _value(result: Mapping[str, Any]) -> float | None:

@@ -9,20 +9,28 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
+from evenhand.base.errors import RequestError
+from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan import FrameSize, describe_size
-from evenhand.procedure import back_to_back, burst, loss
+from evenhand.procedure import loss
 from evenhand.procedure.back_to_back import measure_back_to_back
 from evenhand.procedure.back_to_back_goal import BackToBackGoal
 from evenhand.procedure.back_to_back_result import BackToBackTable
+from evenhand.procedure.back_to_back_time import expected_s
 from evenhand.procedure.burst import measure_burst
 from evenhand.procedure.burst_goal import BurstGoal
 from evenhand.procedure.burst_result import BurstIntervals
 from evenhand.procedure.conditions import Conditions, check_request
+from evenhand.procedure.connection_testbed import ConnectionTestbed
 from evenhand.procedure.delay_testbed import DelayTestbed
+from evenhand.procedure.descriptor import KnownThroughput
 from evenhand.procedure.events import Note
+from evenhand.procedure.expected_time import search_s
 from evenhand.procedure.frame_size import RFC_FRAME_SIZES
+from evenhand.procedure.later import followed_by
 from evenhand.procedure.limits import retries_of
 from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome
+from evenhand.procedure.maximum import check_given
 from evenhand.procedure.recovery import check_throughput, measure_recovery
 from evenhand.procedure.recovery_goal import RecoveryGoal
 from evenhand.procedure.recovery_result import Recovery
@@ -33,12 +41,13 @@ from evenhand.procedure.start import measure_from_start
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, check_maximum
 from evenhand.search import Goal, Outcome, Role, ThroughputGoal
+from evenhand.trial import RFC_WAITS
 
 ONCE = Repetitions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenTestbed(DelayTestbed):
+class OpenTestbed(DelayTestbed, ConnectionTestbed):
     """A testbed with a checked file. Each method starts an engine of its own, and ends it when it returns.
 
     All methods take the keywords of `Conditions`. They raise RequestError for an impossible request, before
@@ -91,7 +100,7 @@ class OpenTestbed(DelayTestbed):
         check_request(goal, LossGoal | None, conditions)
         chosen = goal or LossGoal(**retries_of(self.setup.testbed.limits))
         with self.tester(
-            check=lambda profile: loss.with_maximum(chosen, profile),
+            check=lambda profile: check_given(chosen.max_fps, profile, where="max_fps"),
             longest_trial_s=chosen.longest_trial_s,
             **conditions,
         ) as tester:
@@ -128,7 +137,9 @@ class OpenTestbed(DelayTestbed):
         check_request(goal, BurstGoal | None, conditions)
         chosen = goal or BurstGoal(**retries_of(self.setup.testbed.limits))
         with self.tester(
-            check=partial(burst.with_rate, chosen), longest_trial_s=chosen.longest_trial_s, **conditions
+            check=partial(check_given, chosen.rate_fps, where="rate_fps"),
+            longest_trial_s=chosen.longest_trial_s,
+            **conditions,
         ) as tester:
             return measure_burst(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
 
@@ -155,12 +166,16 @@ class OpenTestbed(DelayTestbed):
             max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits)
         )
         rows = []
-        for size in sizes:
+        each_s = search_s(chosen, conditions.get("waits", RFC_WAITS).total_s)
+        per_size = repetitions.count + single_pair_first
+        for number, size in enumerate(sizes, start=1):
             of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
+            later = (len(sizes) - number) * per_size
             self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
             if single_pair_first:
+                on_event = followed_by(self.on_event, (later + repetitions.count) * each_s)
                 one_pair: Conditions = {**of_size, "plan": plan.single_pair(), "single_pair": None}
-                first = self.throughput(
+                first = replace(self, on_event=on_event).throughput(
                     goal=chosen,
                     name=f"throughput, {describe_size(size)}, one address pair",
                     role=Role.SINGLE_PAIR,
@@ -173,13 +188,16 @@ class OpenTestbed(DelayTestbed):
                 **of_size,
             ) as opened:
 
-                def search(number: int, tester: OpenTester = opened, size: FrameSize = size) -> Throughput:
+                def search(
+                    number: int, tester: OpenTester = opened, size: FrameSize = size, later: int = later
+                ) -> Throughput:
+                    left = later + repetitions.count - number
                     found = measure_from_start(
                         tester,
                         chosen,
                         name=f"throughput, {describe_size(size)}",
                         repetition=number,
-                        on_event=self.on_event,
+                        on_event=followed_by(self.on_event, left * each_s),
                         recorder=self.recorder,
                     )
                     return replace(found, is_repetition=True)
@@ -202,22 +220,27 @@ class OpenTestbed(DelayTestbed):
         plan, sizes = self._sizes(frame_sizes, conditions)
         chosen = goal or LossGoal(**retries_of(self.setup.testbed.limits))
         rows = []
-        for size in sizes:
+        each_s = loss.LOSS.expected_s(chosen, conditions.get("waits", RFC_WAITS).total_s)
+        for place, size in enumerate(sizes, start=1):
             of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
+            later = (len(sizes) - place) * repetitions.count
             self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
             with self.tester(
-                check=lambda profile: loss.with_maximum(chosen, profile),
+                check=lambda profile: check_given(chosen.max_fps, profile, where="max_fps"),
                 longest_trial_s=chosen.longest_trial_s,
                 **of_size,
             ) as tester:
 
-                def series(number: int, tester: OpenTester = tester, size: FrameSize = size) -> FrameLoss:
+                def series(
+                    number: int, tester: OpenTester = tester, size: FrameSize = size, later: int = later
+                ) -> FrameLoss:
+                    left = later + repetitions.count - number
                     return loss.measure_loss(
                         tester,
                         chosen,
                         name=f"loss, {describe_size(size)}",
                         repetition=number,
-                        on_event=self.on_event,
+                        on_event=followed_by(self.on_event, left * each_s),
                         recorder=self.recorder,
                     )
 
@@ -231,7 +254,7 @@ class OpenTestbed(DelayTestbed):
         frame_sizes: Sequence[int] = RFC_FRAME_SIZES,
         *,
         goal: BackToBackGoal | None = None,
-        throughputs: Mapping[int, tuple[float, str]] | None = None,
+        throughputs: Mapping[FrameSize, KnownThroughput] | None = None,
         **conditions: Unpack[Conditions],
     ) -> BackToBackTable:
         """The longest burst after idle without loss, by frame size, with repetitions, and the buffer time
@@ -241,27 +264,34 @@ class OpenTestbed(DelayTestbed):
             frame_sizes: Frame sizes, in this order; `frame_size` of the conditions is ignored.
             goal: Longest burst, precision, and number of repetitions. Default: up to 2 s at the line rate, to
                 one frame, 50 times.
-            throughputs: By frame size, the throughput in fps per direction that was measured earlier under
-                the same conditions, and where. For other sizes it is measured first (R9004-01).
+            throughputs: By frame size, the throughput that was measured earlier under the same conditions.
+                For other sizes it is measured first (R9004-01).
         """
         check_request(goal, BackToBackGoal | None, conditions)
         plan, any_sizes = self._sizes(frame_sizes, conditions)
         sizes = check_whole_sizes(any_sizes)
         chosen = goal or BackToBackGoal(**retries_of(self.setup.testbed.limits))
         rows = []
-        for size in sizes:
+        waits_s = conditions.get("waits", RFC_WAITS).total_s
+        for number, size in enumerate(sizes, start=1):
             of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
+            on_event = followed_by(self.on_event, (len(sizes) - number) * expected_s(chosen, waits_s))
             wish = chosen
             if throughputs is not None and size in throughputs:
-                throughput_fps, source = throughputs[size]
-                wish = replace(chosen, throughput_fps=throughput_fps, throughput_source=source)
+                known = throughputs[size]
+                wish = replace(
+                    chosen,
+                    throughput_fps=known.fps,
+                    throughput_source=known.source,
+                    is_throughput_at_least=known.is_at_least,
+                )
             self.on_event(Note(text=f"{size} octets:", is_heading=True))
             with self.tester(
-                check=partial(back_to_back.with_rate, wish), longest_trial_s=wish.longest_trial_s, **of_size
+                check=partial(check_given, wish.rate_fps, where="rate_fps"),
+                longest_trial_s=wish.longest_trial_s,
+                **of_size,
             ) as tester:
-                rows.append(
-                    measure_back_to_back(tester, wish, on_event=self.on_event, recorder=self.recorder)
-                )
+                rows.append(measure_back_to_back(tester, wish, on_event=on_event, recorder=self.recorder))
             if rows[-1].outcome == "stopped":
                 break
         return BackToBackTable(rows=tuple(rows))
@@ -270,6 +300,15 @@ class OpenTestbed(DelayTestbed):
         self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Unpack[Conditions]
     ) -> SingleTrial:
         """One trial at `rate_fps` per direction; its verdict may be INVALID."""
+        for value, where in ((rate_fps, "rate_fps"), (duration_s, "duration_s")):
+            check_type(value, float, where=where)
+            if value <= 0:
+                raise RequestError(
+                    f"{value:g}: must be greater than 0",
+                    code="procedure.out-of-range",
+                    where=where,
+                    next_step="Use, for example, rate_fps=1e6 and duration_s=60.",
+                )
         with self.tester(
             check=lambda profile: choose_maximum(rate_fps, profile, where="rate_fps"),
             longest_trial_s=duration_s,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand import rig
-from evenhand.base.errors import HostError, RequestError
+from evenhand.base.errors import DutGoneError, HostError, RequestError
 from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan import (
     SIDES,
@@ -31,8 +31,10 @@ from evenhand.procedure.connection_wish import ConnectionWish
 from evenhand.procedure.engines import EnginesOf
 from evenhand.procedure.events import Note, OnEvent, TrialPhase, ignore
 from evenhand.procedure.limits import limits_of
+from evenhand.procedure.nat_checks import check_empties
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.single_pair import SinglePair, check_same_dut
+from evenhand.procedure.way import check_way, way_notes
 from evenhand.trial import (
     RFC_WAITS,
     DelayWish,
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     from evenhand.rig import Inside, Setup
 
 RESOLVE_TIMEOUT_S = 5.0
+STATE_WAITS = Waits(after_routing_s=0.0, after_learning_s=0.1, residual_s=0.5, restabilize_s=0.1)
+"""Of the trials that show whether a table is empty: a few frames at a low rate."""
 REOPENED = "A port of the tester had stopped: the engine was restarted, which reopens its ports."
 
 
@@ -125,6 +129,7 @@ class OpenTester:
             on_event=take,
             check_dut=self.setup.check_dut,
             reopen=self.reopen,
+            look_for_dut=self._look_for_dut,
             witness=None if self.inside is None else self.inside.witness,
             establish=None if wish is None else lambda each, load: self._establish(each, wish, load),
             establish_s=0.0 if wish is None else wish.count / wish.rate_fps + self.waits.total_s,
@@ -134,7 +139,40 @@ class OpenTester:
         """Before a trial of this load. RequestError if the DUT forgets connections before it has ended."""
         idle_s = established_idle_s(wish, self.waits.total_s, load.sending_s)
         check_timeout(self.setup.connection_timeout_s, idle_s, where="established")
-        return ConnectionTrials(self.setup, measurer).establish(wish)
+        return ConnectionTrials(self.setup, measurer, self.profile.plan).establish(wish)
+
+    def _look_for_dut(self, forwards: Callable[[], bool]) -> None:
+        """DutGoneError if it resolves no address any more, or, where it is not asked for any, forwards not
+        even a few frames."""
+        ports = self.setup.testbed.ports.values()
+        try:
+            self.session.request("resolve", timeout_s=RESOLVE_TIMEOUT_S)
+        except HostError as error:
+            if error.code not in ("engine.not-resolved", "engine.no-device"):
+                raise  # of the tester; a device is not there where the DUT was its other end
+            raise _gone(self.setup.name, error.what) from error
+        if all(port.dut_mac is not None for port in ports) and not forwards():
+            raise _gone(self.setup.name, "it forwards no frame of a short trial at a low rate either")
+
+    def check_state(self, *, most: int, highest_fps: float, on_event: OnEvent) -> None:
+        """HostError or RequestError if the DUT does not translate as the plan wants, or its table is not
+        empty after emptying. Its trials are no part of what is measured.
+
+        Args:
+            most: Connections that may be opened for it; and `highest_fps`, how fast.
+        """
+        quick = replace(
+            self, replay=None, waits=STATE_WAITS, limits=replace(self.limits, loss_ratio=0.0), inside=None
+        )
+        on_event(Note(text="Checking that the DUT translates, and that its table can be emptied."))
+        measurer = replace(quick.measurer(on_event, opens_connections=True), look_for_dut=None)
+        check_empties(
+            self.setup,
+            measurer,
+            self.profile.plan,
+            most=most,
+            highest_fps=min(highest_fps, self.profile.theoretical_fps or math.inf),
+        )
 
     def _wished_connections(self) -> ConnectionWish | None:
         """The wish; None if the DUT keeps no state."""
@@ -232,10 +270,14 @@ def open_tester(
             with _running_on(allowed):
                 session.restart()
             open_ports()
-            _resolve(session, setup, inside, needs_dut=needs_dut)
+            _resolve(session, setup, inside, needs_dut=needs_dut)  # nothing is tried: it was before
             on_event(Note(text=REOPENED))
 
-        resolved, unresolved = _resolve(session, setup, inside, needs_dut=needs_dut)
+        resolved, unresolved = _resolve(
+            session, setup, inside, needs_dut=needs_dut, try_directions=directions
+        )
+        for text in way_notes(resolved):
+            on_event(Note(text=text))
         rates_bps = {side: opened[side]["line_rate_bps"] for side in SIDES}
         profile = Profile(
             plan=plan,
@@ -264,6 +306,15 @@ def open_tester(
         )
 
 
+def _gone(name: str, why: str) -> DutGoneError:
+    return DutGoneError(
+        f"the DUT answers nothing any more: no frame of the last trial came back, and {why}",
+        code="procedure.dut-gone",
+        where=name,
+        next_step="Look at the DUT: whether it still runs, and its links are up. Then measure again.",
+    )
+
+
 def _macs_of(opened: dict[str, Any], resolved: dict[str, Any]) -> dict[SideName, PortMacs]:
     return {
         side: PortMacs(tester=opened[side]["mac"], dut=resolved.get(side, {}).get("dut_mac"))
@@ -286,12 +337,20 @@ def _look_inside(
 
 
 def _resolve(
-    session: TesterSession, setup: Setup, inside: Inside | None, *, needs_dut: bool
+    session: TesterSession,
+    setup: Setup,
+    inside: Inside | None,
+    *,
+    needs_dut: bool,
+    try_directions: tuple[Direction, ...] = (),
 ) -> tuple[dict[str, Any], HostError | None]:
-    """The DUT's MACs, or why there are none, or are not those of these sides."""
+    """The DUT's MACs, or why there are none, or are not those of these sides. A few frames are sent in the
+    directions that are to be tried."""
     resolved: dict[str, Any] = {}
     try:
-        resolved = session.request("resolve", timeout_s=RESOLVE_TIMEOUT_S)
+        tried: dict[str, Any] = {"try_directions": list(try_directions)} if try_directions else {}
+        resolved = session.request("resolve", timeout_s=RESOLVE_TIMEOUT_S, **tried)
+        check_way(resolved, where=setup.name)
         if inside is not None:
             inside.check_sides(resolved, setup.testbed.dut, where=f"{setup.name}: [dut] left, right")
         return resolved, None
@@ -316,7 +375,7 @@ def _running_on(cpus: set[int]) -> Iterator[None]:
 def choose_maximum(rate_fps: float | None, profile: Profile, *, where: str) -> float:
     """The user's maximum; for None or infinity the theoretical one. RequestError if there is none, or it is
     above the line rate."""
-    check_type(rate_fps, float | None, where=where)
+    check_type(rate_fps, float | None, where=where, may_be_infinite=True)
     if rate_fps is None or math.isinf(rate_fps):
         if profile.theoretical_fps is None:
             raise RequestError(

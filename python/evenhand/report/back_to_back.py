@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evenhand.base.table import Table
+from evenhand.base.one_unit import WHOLE_FPS
+from evenhand.base.table import Cell, Table, measured
 from evenhand.base.units import format_count, format_duration
 from evenhand.plan import describe_size
 from evenhand.procedure import BackToBackTable
@@ -136,7 +137,7 @@ def back_to_back_sizes_lines(result: BackToBackTable) -> list[str]:
     ]
 
 
-def _row(row: Mapping[str, Any]) -> list[str]:
+def _row(row: Mapping[str, Any]) -> list[str | Cell]:
     goal = mapping(row, "goal")
     bound = AT_LEAST if row.get("is_at_least") is True else ""
     before = mapping(row, "throughput")
@@ -146,12 +147,8 @@ def _row(row: Mapping[str, Any]) -> list[str]:
     return [
         *(show(number(row, key), _frames, bound) for key in _FRAMES),
         show(number(row, "standard_deviation_frames"), _frames),
-        *(show(number(row, f"{key}_buffer_time_s"), format_duration, bound) for key in _BUFFERS),
-        show(
-            number(row, "throughput_fps_per_direction"),
-            lambda fps: f"{format_count(round(fps))} fps",
-            throughput_bound,
-        ),
+        *(_time(number(row, f"{key}_buffer_time_s"), bound) for key in _BUFFERS),
+        measured(number(row, "throughput_fps_per_direction"), WHOLE_FPS, bound=throughput_bound),
         "skipped"
         if row.get("outcome") == "skipped"
         else f"{len(values) if isinstance(values, list | tuple) else 0} of {whole(goal, 'repetitions')}",
@@ -221,6 +218,10 @@ def _row_lines(row: Mapping[str, Any], head: str, trials: Sequence[Any]) -> list
     if row.get("outcome") == "tester_limit" and trials:
         lines.append(f"the last burst was INVALID: {last_reasons(trials)}.")
     return [f"{head}{line}" if head else line[:1].upper() + line[1:] for line in lines]
+
+
+def _time(value_s: float | None, bound: str) -> Cell:
+    return measured(None if value_s is None else value_s * 1e6, "us", bound=bound)
 
 
 def _frames(value: float) -> str:

@@ -6,20 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evenhand.base.table import Table
+from evenhand.base.one_unit import WHOLE_FPS
+from evenhand.base.table import Cell, Table, measured
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.procedure import BurstIntervals
-from evenhand.report.result_entry import (
-    ResultEntry,
-    mapping,
-    mappings,
-    number,
-    show,
-    show_time,
-    table_of,
-    whole,
-    words,
-)
+from evenhand.report.result_entry import ResultEntry, mapping, mappings, number, table_of, whole, words
 from evenhand.report.result_lines import describe_conditions
 from evenhand.search import Outcome
 
@@ -65,15 +56,15 @@ def burst_conditions(result: BurstIntervals) -> list[str]:
     ]
 
 
-def _rows(document: Mapping[str, Any]) -> Iterator[list[str]]:
+def _rows(document: Mapping[str, Any]) -> Iterator[list[str | Cell]]:
     # In the run file of the verb, each size of bursts is a result of its own.
     for interval in mappings(document, "intervals") or [document]:
         times = (number(interval, key) for key in ("interval_s", "gap_s", "failed_interval_s"))
         mean_fps = number(interval, "mean_fps_per_direction")
         yield [
             format_count(whole(interval, "burst_frames")),
-            *(show(time_s, show_time) for time_s in times),
-            show(mean_fps, lambda fps: f"{format_count(round(fps))} fps"),
+            *(measured(None if time_s is None else time_s * 1e6, "us") for time_s in times),
+            measured(mean_fps, WHOLE_FPS),
             _story(interval),
         ]
 

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evenhand.base.table import Column, Table, make_table
+from evenhand.base.one_unit import WHOLE_FPS
+from evenhand.base.table import Cell, Column, Table, make_table
 from evenhand.base.units import format_count, format_duration
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.report.page_words import show_statistics
+from evenhand.report.page_words import measured_cells
 from evenhand.report.plain import visible
 from evenhand.report.sentences import WHY_BOUND
 from evenhand.run import PointState
@@ -28,8 +29,6 @@ def format_figure(procedure: str, value: float) -> str:
     """A procedure's number with its unit."""
     figure = PROCEDURES[procedure].figure
     match figure.unit:
-        case "us":
-            return f"{value:,.4g} us"
         case "s":
             return format_duration(value) if value else "0 s"
         case _:
@@ -39,11 +38,11 @@ def format_figure(procedure: str, value: float) -> str:
 def campaign_table(status: CampaignStatus) -> Table:
     """A row for each point: how many of its repetitions have a value, as in `evenhand show`, and its
     number."""
-    rows = (
+    rows: Iterator[list[str | Cell]] = (
         [
             visible(point.point.key),
             f"{len(point.values)} of {point.point.repetitions}",
-            *show_statistics(point, partial(format_figure, point.point.procedure)),
+            *measured_cells(point, _kind(point)),
             format_count(point.trial_count),
         ]
         for point in status.points
@@ -54,6 +53,12 @@ def campaign_table(status: CampaignStatus) -> Table:
         rows,
         title=visible(f"{status.name}: rates are per direction"),
     )
+
+
+def _kind(point: PointStatus) -> str:
+    """Rates in full, as they may be copied."""
+    unit = PROCEDURES[point.point.procedure].figure.unit
+    return WHOLE_FPS if unit == "fps" else unit
 
 
 def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:

@@ -204,7 +204,7 @@ def _points_table(comparison: Comparison, other: int) -> Table:
     rows: Iterator[list[str | Cell]] = (
         [
             point.key,
-            point.figure.unit,
+            point.figure.shown_unit,
             show_median(point, point.figure),
             show_median(value, point.figure),
             Cell(show_ratio_of(value), "flag" if value.is_different else ""),

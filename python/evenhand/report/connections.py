@@ -4,6 +4,9 @@ table."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from evenhand.base.units import format_count
 from evenhand.procedure.connection_capacity import CapacityOutcome
 from evenhand.report.result_entry import ResultEntry, mapping, mappings, number, show, whole, words
@@ -35,7 +38,20 @@ def capacity_lines(entry: ResultEntry) -> list[str]:
         show(count, format_count, none="none") for count in (entry.value, number(document, "not_held"))
     )
     outcome = CAPACITY_OUTCOMES.get(str(document.get("outcome")), words(document, "outcome"))
-    return [f"Outcome: {outcome}. Connections held: {held}; not held: {not_held}."]
+    return [f"Outcome: {outcome}. Connections held: {held}; not held: {not_held}.", *_step_lines(document)]
+
+
+def _step_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """Each number of connections that was tried, in order."""
+    for step in mappings(document, "steps"):
+        rate = show(
+            number(step, "connections_per_second"),
+            lambda each: f"at {format_count(each)}/s",
+            none="at no rate",
+        )
+        is_held = step.get("is_held")
+        verdict = "not decided" if is_held is None else f"held, opened {rate}" if is_held else "not held"
+        yield f"{format_count(whole(step, 'connections'))} connections: {verdict}."
 
 
 def tear_down_lines(entry: ResultEntry) -> list[str]:

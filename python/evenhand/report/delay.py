@@ -11,9 +11,20 @@ from evenhand.base.table import Column, Table
 from evenhand.base.units import format_count, format_duration
 from evenhand.procedure import DelayResult, DelayTest
 from evenhand.procedure.delay_result import own_loop_figure
+from evenhand.procedure.statistics import FEWEST_FOR_PERCENTILES
 from evenhand.report.check import STAMPS
 from evenhand.report.page_words import NONE
-from evenhand.report.result_entry import ResultEntry, by_direction, mapping, number, table_of, text, whole
+from evenhand.report.result_entry import (
+    PERCENTILES,
+    ResultEntry,
+    by_direction,
+    mapping,
+    number,
+    percentiles_lines,
+    table_of,
+    text,
+    whole,
+)
 from evenhand.report.result_lines import describe_conditions, last_invalid_lines
 from evenhand.run.figures import is_worst_the_maximum
 
@@ -47,7 +58,7 @@ def delay_table(entries: Sequence[ResultEntry]) -> Table:
     is_variation = tests == {str(DelayTest.PDV)}
     definition = "" if is_variation else f"{DEFINITION} "
     middle = "median" if not is_averaged else "average" if len(tests) == 1 else "median (RFC 2544: average)"
-    numbers = (middle, "own loop", "minimum", "maximum", "1st percentile", "99th percentile")
+    numbers = (middle, "own loop", "minimum", "maximum", *PERCENTILES)
     return table_of(
         ((entry.labels, _rows(entry)) for entry in entries),
         [
@@ -62,6 +73,7 @@ def delay_table(entries: Sequence[ResultEntry]) -> Table:
         caption=" ".join(
             [
                 f"Over the repetitions. Excluded: the most in any of them. {definition}{WHAT_COUNTS}",
+                *percentiles_lines(_counts(entries)),
                 *_few_tags_lines([entry.document for entry in entries]),
                 *_resolution_lines([entry.document for entry in entries]),
             ]
@@ -77,6 +89,7 @@ def delay_lines(entry: ResultEntry) -> list[str]:
         _repetitions_line(document),
         DEFINITION,
         WHAT_COUNTS,
+        *percentiles_lines(_counts([entry])),
         *_few_tags_lines([document]),
         *_resolution_lines([document]),
         *_own_loop_lines(document),
@@ -114,7 +127,7 @@ def _numbers(found: Mapping[str, Any], name: str, own_loop: str) -> list[str]:
         return [NONE] * 6
     ends = (
         [NONE, NONE]
-        if whole(found, "count") < 2
+        if whole(found, "count") < FEWEST_FOR_PERCENTILES
         else [_milliseconds(number(found, f"percentile_{share}_ns")) for share in (1, 99)]
     )
     middle = number(found, "average_ns" if name == AVERAGED else "median_ns")
@@ -136,6 +149,17 @@ def _own_loop_ns(entry: ResultEntry, direction: str, figure: str) -> float | Non
     found = mapping(mapping(mapping(entry.document, "own_loop"), "directions"), direction)
     names = {"worst_case": "percentile_99_9_ns", "pdv": "pdv_ns", "typical": "median_ns"}
     return number(found, names.get(figure, "median_ns" if figure == AVERAGED else ""))
+
+
+def _counts(entries: Sequence[ResultEntry]) -> list[int]:
+    """Repetitions of each figure that has any."""
+    return [
+        count
+        for entry in entries
+        for _, figures in by_direction(entry.document, "figures")
+        for name in NAMES
+        if (count := whole(mapping(figures, name), "count"))
+    ]
 
 
 def _valid_repetitions(document: Mapping[str, Any]) -> int:

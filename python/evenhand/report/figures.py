@@ -10,11 +10,12 @@ by its hue alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from io import BytesIO, StringIO
+from io import BytesIO
 from itertools import count
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -133,12 +134,9 @@ def draw_svg_file(picture: Picture, *, follows_theme: bool = False) -> bytes:
 
 def draw_png_file(picture: Picture) -> bytes:
     """A file of 1,720 pixels in width, with white paper."""
-    figure = _draw(picture, WIDE)
-    content = BytesIO()
-    figure.savefig(
-        content, format="png", dpi=200, facecolor=LIGHT["paper"], metadata={"Software": "Evenhand"}
+    return _saved(
+        picture, WIDE, format="png", dpi=200, facecolor=LIGHT["paper"], metadata={"Software": "Evenhand"}
     )
-    return content.getvalue()
 
 
 def bare_axes(axes: Axes) -> None:
@@ -162,13 +160,21 @@ LONGEST_OF_TWO = 50
 """Letters of the longest label of a legend in two columns; a longer one would be cut at the edge."""
 
 
-def put_legend(axes: Axes, shape: PictureShape) -> None:
-    """Put the legend below the picture, where it hides nothing. No legend for one curve alone."""
+LONGEST_LABEL = {"wide": 110, "narrow": 46}
+"""Letters of a line of the legend, by the picture's shape: more would be cut at the edge."""
+
+
+def put_legend(axes: Axes, shape: PictureShape, *, least: int = 2) -> None:
+    """Put the legend below the picture, where it hides nothing; none for fewer entries than `least`, by
+    default for one curve alone. What is too long for the picture is broken into lines."""
     handles, labels = axes.get_legend_handles_labels()
-    if len(handles) < 2:
+    if len(handles) < least:
         return
     is_single = shape.is_narrow or max(map(len, labels)) > LONGEST_OF_TWO
+    width = LONGEST_LABEL[shape.name]
     axes.figure.legend(
+        handles,
+        ["\n".join(wrap(label, width)) if len(label) > width else label for label in labels],
         loc="outside lower left",
         ncols=1 if is_single else 2,
         frameon=False,
@@ -212,7 +218,63 @@ def save_picture(picture: Picture, path: Path) -> None:
         case ".png":
             path.write_bytes(draw_png_file(picture))
         case _:
-            _draw(picture, WIDE).savefig(path, facecolor=LIGHT["paper"])
+            path.write_bytes(_saved(picture, WIDE, format=path.suffix[1:], facecolor=LIGHT["paper"]))
+
+
+NOT_DRAWN = "This picture could not be drawn"
+"""Beginning of what a picture says that its numbers, or a mistake of ours, have made impossible."""
+NO_POINTS = "There is no value to draw."
+WITHOUT_POINTS_INCHES = 1.2
+"""Height of a picture that only says so."""
+
+
+def not_drawn(name: str, title: str, error: Exception) -> Picture:
+    """In place of a picture that could not be drawn: everything else on its page can still be read."""
+    said = f"{NOT_DRAWN}, because of a bug in Evenhand: {type(error).__name__}. Please report it."
+
+    def draw(axes: Axes, shape: PictureShape) -> None:
+        put_words(axes, f"{NOT_DRAWN}.")
+
+    return Picture(
+        name=name, title=title, alt=f"{title}. {said}", caption=said, draw=draw, inches=WITHOUT_POINTS_INCHES
+    )
+
+
+def drawn_or_said(title: str, pictures: Iterable[Picture]) -> Iterator[Picture]:
+    """These pictures; where one cannot be made, one that says so ends them. The rest of the page remains."""
+    try:
+        yield from pictures
+    except Exception as error:
+        name = re.sub(r"[^a-z0-9]+", "-", f"not drawn {title}".lower()).strip("-")
+        yield not_drawn(name, title, error)
+
+
+def put_words(axes: Axes, text: str) -> None:
+    """Write this where the points would be. A picture of nothing has no axes, since they would have no true
+    values."""
+    axes.set_axis_off()
+    axes.set_title("", loc="left")
+    axes.text(
+        0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=LIGHT["soft"], fontsize=10
+    )
+
+
+def _has_points(axes: Axes) -> bool:
+    """Whether anything is drawn at any place; texts and empty lines are not."""
+    return bool(
+        axes.collections or axes.patches or axes.images or any(len(line.get_xdata()) for line in axes.lines)  # type: ignore[arg-type]
+    )
+
+
+def _saved(picture: Picture, shape: PictureShape, **options: Any) -> bytes:
+    """The file that matplotlib makes of it; whatever is wrong with the picture, there is one."""
+    content = BytesIO()
+    try:
+        _draw(picture, shape).savefig(content, **options)
+    except Exception as error:
+        content = BytesIO()
+        _draw(not_drawn(picture.name, picture.title, error), shape).savefig(content, **options)
+    return content.getvalue()
 
 
 def _draw(picture: Picture, shape: PictureShape) -> Figure:
@@ -221,14 +283,18 @@ def _draw(picture: Picture, shape: PictureShape) -> Figure:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    # A dollar in a name is a dollar, and not a formula.
-    with rc_context({"font.size": 9, "font.family": "sans-serif", "text.parse_math": False}):
+    # A dollar in a name is a dollar, and not a formula; and a number at an axis is the value there, without
+    # another one at its end that is to be added.
+    look: dict[Any, Any] = {"font.size": 9, "font.family": "sans-serif", "text.parse_math": False}
+    with rc_context({**look, "axes.formatter.useoffset": False, "axes.formatter.limits": (-6, 9)}):
         figure = Figure(figsize=picture.size(shape), layout="constrained")
         figure.set_dpi(72)
         figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)  # type: ignore[union-attr, call-arg]
         axes = figure.add_subplot()
         bare_axes(axes)
         picture.draw(axes, shape)
+        if not _has_points(axes) and not axes.texts:
+            put_words(axes, NO_POINTS)
     return figure
 
 
@@ -242,15 +308,13 @@ def _svg(picture: Picture, shape: PictureShape, *, in_page: bool, prefix: str) -
 
     # Text stays text, so that the page's own font is used and the picture can be searched.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "evenhand", "text.parse_math": False}):
-        figure = _draw(picture, shape)
-        content = StringIO()
-        figure.savefig(
-            content,
+        text = _saved(
+            picture,
+            shape,
             format="svg",
             transparent=True,
             metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
-        )
-    text = content.getvalue()
+        ).decode()
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = _with_ids(text, prefix)
     text = re.sub(

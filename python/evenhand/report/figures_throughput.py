@@ -4,13 +4,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from evenhand.base.units import format_count, format_rate
-from evenhand.report.figures import LIGHT, Picture, PictureShape, put_legend, put_ticks_of_counts, put_title
+from evenhand.report.figures import (
+    LIGHT,
+    WITHOUT_POINTS_INCHES,
+    Picture,
+    PictureShape,
+    put_legend,
+    put_ticks_of_counts,
+    put_title,
+)
 from evenhand.report.sentences import WHY_BOUND
 
 if TYPE_CHECKING:
@@ -70,7 +78,7 @@ def addresses_picture(
         caption += " Dotted: predicted from the DUT's hash, before anything was sent."
     if theoretical_fps is not None:
         caption += f" The theoretical limit is {format_count(theoretical_fps)} fps per direction."
-    return Picture(name=name, title=title, alt=alt, caption=caption, draw=draw)
+    return _picture(name, title, alt, caption, draw, has_points=any(curve.points for curve in curves))
 
 
 def sizes_picture(
@@ -97,9 +105,12 @@ def sizes_picture(
         for number, curve in enumerate(curves):
             draw_curve(axes, curve, number, factor, labelled=True)
         _finish_rates(axes, curves, unit, factor)
-        sizes = sorted({point.x for curve in curves for point in curve.points})
-        axes.set_xlim(0, max(sizes) * 1.04)
-        axes.set_xticks(_spaced(sizes, max(sizes) * (0.11 if shape.is_narrow else 0.04)), minor=False)
+        sizes = sorted(
+            {point.x for curve in curves for point in curve.points} or {size for size, _ in theoretical}
+        )
+        last = max(sizes, default=1.0)
+        axes.set_xlim(0, last * 1.04)
+        axes.set_xticks(_spaced(sizes, last * (0.11 if shape.is_narrow else 0.04)), minor=False)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
         axes.set_xlabel("frame size with FCS, octets")
         put_legend(axes, shape)
@@ -115,7 +126,31 @@ def sizes_picture(
     caption = "Line: median of the repetitions; bar: minimum to maximum; faint dots: each repetition."
     if not theoretical:
         caption += " The ports do not know their line rate, so no theoretical limit is drawn."
-    return Picture(name=name, title=title, alt=alt, caption=caption, draw=draw)
+    has_points = bool(theoretical) or any(curve.points for curve in curves)
+    return _picture(name, title, alt, caption, draw, has_points=has_points)
+
+
+def _picture(
+    name: str,
+    title: str,
+    alt: str,
+    caption: str,
+    draw: Callable[[Axes, PictureShape], None],
+    *,
+    has_points: bool,
+) -> Picture:
+    """How to read points is of no use without any."""
+    if has_points:
+        return Picture(name=name, title=title, alt=alt, caption=caption, draw=draw)
+    caption = "No repetition has ended with a value so far."
+    return Picture(
+        name=name,
+        title=title,
+        alt=f"{title}. {caption}",
+        caption=caption,
+        draw=draw,
+        inches=WITHOUT_POINTS_INCHES,
+    )
 
 
 def _share_places(curves: Sequence[DrawnCurve]) -> bool:
@@ -150,6 +185,8 @@ def _finish_rates(axes: Axes, curves: Sequence[DrawnCurve], unit: str, factor: f
         (value for curve in curves for point in curve.measured for value in point.values), default=0
     )
     axes.set_ylim(0, max(top, ROOM_ABOVE * highest / factor, ROOM_FOR_ARROW * max(arrows, default=0)))
+    if highest == 0 and not any(len(line.get_xdata()) for line in axes.lines if line.get_marker() != "x"):  # type: ignore[arg-type]
+        axes.set_yticks([])  # crosses of points without a number have no height
     put_title(axes, f"throughput per direction, {unit}")
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenhand.base.units import format_duration
+from evenhand.base.one_unit import write_alone
+from evenhand.base.units import format_count
 from evenhand.procedure.statistics import Statistics
 from evenhand.report.figures import LIGHT, Picture, PictureShape, put_legend, put_title, style
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 NINES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 MOST_STEPS = 120
-TIME_UNITS = (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0))
+NS_PER_MS = 1e6
+"""Delays are read in milliseconds, as RFC 8219 asks, on all pages and in all tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +44,11 @@ def delays_picture(name: str, title: str, curves: Sequence[DelayCurve]) -> Pictu
     """The distribution with its tail: delay over the percentile, in nines."""
 
     def draw(axes: Axes, shape: PictureShape) -> None:
-        unit, factor = _unit(max(curve.buckets[-1][0] for curve in curves))
         axes.set_xscale("log")
         end = 1.0
         for number, curve in enumerate(curves):
             look = style(number)
-            pairs = [(1 / (1 - share), delay / factor) for share, delay in curve.percentiles()]
+            pairs = [(1 / (1 - share), delay / NS_PER_MS) for share, delay in curve.percentiles()]
             end = max(end, pairs[-1][0])
             axes.plot(
                 *zip(*pairs, strict=True),
@@ -65,7 +66,7 @@ def delays_picture(name: str, title: str, curves: Sequence[DelayCurve]) -> Pictu
             axes.tick_params(axis="x", rotation=40)
         axes.set_ylim(bottom=0)
         axes.set_xlabel("share of the frames that took no longer")
-        put_title(axes, f"delay, {unit}")
+        put_title(axes, "delay, ms")
         put_legend(axes, shape)
 
     alt = f"{title}: delay over the percentile of the frames. " + " ".join(map(_describe, curves))
@@ -88,7 +89,6 @@ def samples_picture(name: str, title: str, samples: Sequence[Samples], *, what: 
     """Every repetition as a dot and the median as a bar, so that a reader sees the spread and its shape."""
 
     def draw(axes: Axes, shape: PictureShape) -> None:
-        unit, factor = _unit(max(max(sample.values) for sample in samples))
         for row, sample in enumerate(samples):
             statistics = Statistics.of(sample.values)
             assert statistics is not None
@@ -97,7 +97,7 @@ def samples_picture(name: str, title: str, samples: Sequence[Samples], *, what: 
             # that a page does not change.
             jitter = [((7 * index) % 11 - 5) / 22 for index in range(len(sample.values))]
             axes.scatter(
-                [value / factor for value in sample.values],
+                [value / NS_PER_MS for value in sample.values],
                 [row + offset for offset in jitter],
                 s=16,
                 color=look["color"],
@@ -107,7 +107,7 @@ def samples_picture(name: str, title: str, samples: Sequence[Samples], *, what: 
                 zorder=2,
             )
             axes.plot(
-                [statistics.median / factor] * 2,
+                [statistics.median / NS_PER_MS] * 2,
                 [row - 0.33, row + 0.33],
                 color=LIGHT["ink"],
                 linewidth=2,
@@ -119,10 +119,10 @@ def samples_picture(name: str, title: str, samples: Sequence[Samples], *, what: 
         )
         axes.set_ylim(len(samples) - 0.45, -0.55)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel(f"{what}, {unit}")
+        axes.set_xlabel(f"{what}, ms")
 
     said = " ".join(
-        f"{sample.label}: median {format_duration(found.median / 1e9)}."
+        f"{sample.label}: median {write_alone(found.median / 1e3, 'us')}."
         for sample in samples
         if (found := Statistics.of(sample.values))
     )
@@ -162,6 +162,8 @@ def history_picture(
     """
 
     def draw(axes: Axes, shape: PictureShape) -> None:
+        from matplotlib.ticker import MaxNLocator
+
         for number, history in enumerate(histories):
             look = style(number)
             times, rates = history.steps()
@@ -172,7 +174,7 @@ def history_picture(
                 color=look["color"],
                 linestyle=look["linestyle"],
                 linewidth=1.5,
-                label=history.label,
+                label=f"{history.label}: {format_count(sum(history.lost_by_tenth))} lost",
                 zorder=3,
             )
         if falls_at_s is not None:
@@ -186,10 +188,12 @@ def history_picture(
             )
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, steps=[1, 2, 5, 10]))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
         axes.set_xlabel("time since sending began, s")
         put_title(axes, "frames lost per second")
-        put_legend(axes, shape)
+        # Also of one line: it says which trial, point and direction this is.
+        put_legend(axes, shape, least=1)
 
     said = " ".join(f"{history.label}: {sum(history.lost_by_tenth):,} frames." for history in histories)
     return Picture(
@@ -201,11 +205,7 @@ def history_picture(
     )
 
 
-def _unit(highest_ns: float) -> tuple[str, float]:
-    return next(((unit, factor) for unit, factor in TIME_UNITS if highest_ns >= factor), TIME_UNITS[-1])
-
-
 def _describe(curve: DelayCurve) -> str:
     pairs = curve.percentiles()
     half = next((delay for share, delay in reversed(pairs) if share <= 0.5), pairs[0][1])
-    return f"{curve.label}: half of the frames took no longer than {format_duration(half / 1e9)}."
+    return f"{curve.label}: half of the frames took no longer than {write_alone(half / 1e3, 'us')}."

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from evenhand.analysis.trend import moment_of
+from evenhand.analysis.comparable import moment_of
 from evenhand.analysis.trend_model import PointTrend, Trend, TrendValue
 from evenhand.report.figures import LIGHT, Picture, PictureShape, put_legend, put_title
 from evenhand.report.plain import visible
@@ -99,6 +99,8 @@ def _scale(point: PointTrend) -> tuple[str, float]:
         return "%", 0.01
     if point.figure.unit == "fps":
         return next(((f"{p}fps", f) for p, f in SCALES if highest >= f), ("fps", 1.0))
+    if point.figure.unit == "us":
+        return "ms", 1e3
     return point.figure.unit, 1.0
 
 

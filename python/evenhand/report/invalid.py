@@ -25,6 +25,8 @@ OF_THE_HOST = frozenset(
     }
 )
 """Codes that a host with too little CPU, or one that takes it away, can bring about."""
+_COPIES = frozenset({"duplicates", "mirrored"})
+"""Codes of frames that came more than once: the DUT may have done it."""
 _CODES = "docs/how-to/read-an-invalid-trial.md has the codes"
 
 
@@ -46,6 +48,12 @@ def next_lines(trials: Iterable[TrialResult]) -> list[str]:
         return [
             "Next: a link was down or went down, so check whether the DUT still runs,"
             f" and its cables; {_CODES}."
+        ]
+    if all({reason.code for reason in trial.reasons} <= _COPIES for trial in undecided):
+        return [
+            "Next: frames came more than once. Either the DUT duplicates them, or something beside it does: a"
+            " loop, a mirrored port, a capture that is played back. A capture on both links shows which;"
+            f" {_CODES}."
         ]
     if not OF_THE_HOST & set(causes_of_invalid(undecided)):
         return [f"Next: look at the tester, not at the DUT; {_CODES}, and what to do."]

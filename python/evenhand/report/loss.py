@@ -6,21 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evenhand.base.table import Table
+from evenhand.base.one_unit import WHOLE_FPS
+from evenhand.base.table import Cell, Table, measured
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.procedure import FrameLoss, LossOutcome
 from evenhand.report.page_words import NONE
 from evenhand.report.plain import visible
-from evenhand.report.result_entry import (
-    ResultEntry,
-    mappings,
-    number,
-    read_reasons,
-    show,
-    show_fps,
-    table_of,
-    whole,
-)
+from evenhand.report.result_entry import ResultEntry, mappings, number, read_reasons, show, table_of, whole
 from evenhand.report.result_lines import describe_conditions
 from evenhand.trial import TrialResult
 
@@ -82,7 +74,7 @@ def loss_conditions(result: FrameLoss) -> list[str]:
     ]
 
 
-def _rows(entry: ResultEntry, share: str) -> Iterator[list[str]]:
+def _rows(entry: ResultEntry, share: str) -> Iterator[list[str | Cell]]:
     points = mappings(entry.document, "points")
     numbers = [max(1, whole(point, "attempts")) for point in points]
     # The document has the sum over the directions; each of them is in the trial that decided.
@@ -92,9 +84,9 @@ def _rows(entry: ResultEntry, share: str) -> Iterator[list[str]]:
         last += attempts
         loss_ratio = number(point, "loss_ratio")
         yield [
-            show(number(point, "intended_fps_per_direction"), show_fps),
+            measured(number(point, "intended_fps_per_direction"), WHOLE_FPS),
             show(number(point, share), format_ratio),
-            show(number(point, "offered_fps_per_direction"), show_fps),
+            measured(number(point, "offered_fps_per_direction"), WHOLE_FPS),
             show(loss_ratio, format_ratio),
             NONE if loss_ratio is None else _lost(point, entry.trials[last - 1] if has_trials else None),
             "" if loss_ratio is None else "█" * _bar_cells(loss_ratio),

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count, islice
+from itertools import chain, count
 
 from evenhand.analysis import Analysis
 from evenhand.base.units import format_rate
 from evenhand.procedure.descriptor import Section
 from evenhand.procedure.registry import procedures_in
-from evenhand.report.figures import Picture
+from evenhand.report.figures import Picture, drawn_or_said
 from evenhand.report.figures_loss import LossCurve, loss_picture
 from evenhand.report.figures_times import (
     DelayCurve,
@@ -31,6 +31,7 @@ from evenhand.report.page_figures_parts import (
     trials_of_point,
 )
 from evenhand.report.page_figures_throughput import size_pictures, throughput_pictures
+from evenhand.report.page_points import trials_of
 from evenhand.report.page_words import show_addresses, show_size, show_version
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
@@ -67,13 +68,19 @@ def pictures_of(record: CampaignRecord, analysis: Analysis) -> Pictures:
     """All that the results so far give; a picture that would be empty is not there."""
     taken: set[str] = set()
     drawn = {
-        Section.THROUGHPUT: chain(throughput_pictures(record, analysis), size_pictures(record)),
-        Section.LOSS: _loss_pictures(record),
-        Section.LATENCY: chain(_delay_pictures(record), _sample_pictures(record)),
+        Section.THROUGHPUT: chain(
+            drawn_or_said("Throughput over the number of addresses", throughput_pictures(record, analysis)),
+            drawn_or_said("Throughput over the frame size", size_pictures(record)),
+        ),
+        Section.LOSS: drawn_or_said("Frame loss rate", _loss_pictures(record)),
+        Section.LATENCY: chain(
+            drawn_or_said("Delay of every frame", _delay_pictures(record)),
+            drawn_or_said("Delays of each repetition", _sample_pictures(record)),
+        ),
     }
     return Pictures(
         by_section={section: tuple(_named_apart(drawn.get(section, ()), taken)) for section in Section},
-        histories=tuple(_named_apart(_history_pictures(record), taken)),
+        histories=tuple(_named_apart(drawn_or_said("Loss over time", _history_pictures(record)), taken)),
     )
 
 
@@ -133,7 +140,8 @@ def _delay_curve(found: PointRecord, among: Sequence[PointRecord]) -> DelayCurve
         if trial.result.is_valid:
             for direction in trial.result.raw["directions"].values():
                 for lowest_ns, frames in direction["latency"].get("buckets") or []:
-                    buckets[lowest_ns] = buckets.get(lowest_ns, 0) + frames
+                    if frames > 0:  # of none, nothing can be drawn
+                        buckets[lowest_ns] = buckets.get(lowest_ns, 0) + frames
     return (
         DelayCurve(label=point_label(found, among), buckets=tuple(sorted(buckets.items())))
         if buckets
@@ -190,14 +198,28 @@ def _history_pictures(record: CampaignRecord) -> Iterator[Picture]:
                 falls_at_s=lasts - falls[0] if falls and lasts > falls[0] else None,
             )
     nearest = [
-        history
+        list(_histories(nearest_loss[1], _trial_of(suite, *nearest_loss)))
         for suite, found in suites_with(record, procedures_in(Section.THROUGHPUT))
         if (nearest_loss := _nearest_loss(found)) is not None
-        for history in islice(_histories(nearest_loss[1], f"{suite}: {_place(nearest_loss[0])}"), 1)
     ]
-    for number, some in enumerate(in_parts(nearest), start=1):
+    for number, some in enumerate(in_parts(nearest, most=MOST_CURVES // 2), start=1):
         title = "Loss over time in the trial with the lowest load that failed"
-        yield history_picture(name_of("loss-over-time", "searches", number), title, some)
+        histories = [history for of_trial in some for history in of_trial]
+        yield history_picture(name_of("loss-over-time", "searches", number), title, histories)
+
+
+def _trial_of(suite: str, found: PointRecord, trial: StoredTrial) -> str:
+    """`direct: IPv4, 16 x 16 addresses, 64 octets, repetition 2, trial 7`."""
+    number = next(
+        (
+            repetition.number
+            for repetition in found.repetitions
+            if any(trial is one for one in trials_of(repetition))
+        ),
+        None,
+    )
+    of_repetition = "" if number is None or len(found.repetitions) < 2 else f", repetition {number}"
+    return f"{suite}: {_place(found)}{of_repetition}, trial {trial.number}"
 
 
 def _place(found: PointRecord) -> str:
@@ -229,7 +251,8 @@ def _nearest_loss(found: Sequence[PointRecord]) -> tuple[PointRecord, StoredTria
 
 
 def _histories(trial: StoredTrial, label: str) -> Iterator[LossHistory]:
+    """One for each direction, also for one that lost nothing: a reader must see that it did not."""
+    load = format_rate(trial.result.intended_fps)
     for name, direction in trial.result.directions.items():
-        if any(direction.lost_by_tenth):
-            load = format_rate(trial.result.intended_fps)
+        if direction.lost_by_tenth:
             yield LossHistory(label=f"{label}; {load}, {name}", lost_by_tenth=direction.lost_by_tenth)

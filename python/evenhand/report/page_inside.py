@@ -10,7 +10,7 @@ from typing import Any
 from evenhand.analysis.inside import SeenPoint, seen_at
 from evenhand.base.table import Table, make_table
 from evenhand.base.units import format_count
-from evenhand.report.figures import Picture, short_count
+from evenhand.report.figures import Picture, drawn_or_said, short_count
 from evenhand.report.figures_inside import UNEVEN, HeatColumn, heat_picture, queues_picture
 from evenhand.report.page_words import NONE, addresses_of, show_addresses, show_fact, show_size
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
@@ -63,7 +63,7 @@ def inside_of(record: CampaignRecord) -> InsidePictures:
     pictures = [
         picture
         for number, (suite, seen) in enumerate(drawn, start=1)
-        for picture in _pictures(suite, seen, number)
+        for picture in drawn_or_said(f"Inside the DUT: {suite}", _pictures(suite, seen, number))
     ]
     rows = [_row(suite, one) for suite, seen in suites for one in seen]
     titles = [

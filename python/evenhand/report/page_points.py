@@ -12,12 +12,13 @@ from typing import Any
 from markupsafe import Markup
 
 from evenhand.analysis import values_by_testbed
-from evenhand.base.table import Table, make_table
+from evenhand.base.table import Cell, Row, Table, in_one_unit, make_table, measured
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.report.page_inside import queue_facts
 from evenhand.report.page_words import (
     NONE,
     established_connections,
+    measured_cells,
     show_addresses,
     show_fact,
     show_median,
@@ -101,13 +102,16 @@ def shown_suites(record: CampaignRecord) -> list[ShownSuite]:
     ids = {found.point.key: f"point-{number}" for number, found in enumerate(record.points, start=1)}
     for suite in record.suites:
         found = [one for one in record.points if one.point.suite == suite]
+        figures = in_one_unit(measured_cells(one, unit_of(one.point)) for one in found)
         suites.append(
             ShownSuite(
                 name=suite,
                 conditions=_conditions([one.point for one in found]),
                 points=[
-                    _shown_point(one, ids[one.point.key], [o.point for o in found], with_trials=with_trials)
-                    for one in found
+                    _shown_point(
+                        one, ids[one.point.key], [o.point for o in found], of_one, with_trials=with_trials
+                    )
+                    for one, of_one in zip(found, figures, strict=True)
                 ],
             )
         )
@@ -176,16 +180,20 @@ def _conditions(points: Sequence[Point]) -> str:
 
 
 def _shown_point(
-    found: PointRecord, point_id: str, among: Sequence[Point], *, with_trials: bool
+    found: PointRecord, point_id: str, among: Sequence[Point], figures: Row, *, with_trials: bool
 ) -> ShownPoint:
+    """
+    Args:
+        figures: Median, minimum and maximum, in one unit with those of the other points of its suite.
+    """
     point = found.point
     finished = [repetition for repetition in found.repetitions if repetition.finished_at is not None]
     state, style = _state(found, len(finished))
     return ShownPoint(
         id=point_id,
         name=_name(point, among),
-        median=show_median(found),
-        range=show_range(found) or NONE,
+        median=figures[0].text,
+        range=show_range(found, figures) or NONE,
         state=state,
         style=style,
         reason=found.reason or "",
@@ -285,7 +293,7 @@ def _losses(repetition: Repetition) -> str:
 
 
 def _repetitions(found: PointRecord, unit: str) -> Table:
-    rows = []
+    rows: list[list[str | Cell]] = []
     has_losses = any(any(losses_of(repetition.result).values()) for repetition in found.repetitions)
     for repetition in found.repetitions:
         counts = [
@@ -295,8 +303,8 @@ def _repetitions(found: PointRecord, unit: str) -> Table:
         rows.append(
             [
                 str(repetition.number),
-                (AT_LEAST if repetition.is_at_least else "") + show_value(repetition.value, unit),
-                show_value(repetition.upper, unit),
+                measured(repetition.value, unit, bound=AT_LEAST if repetition.is_at_least else ""),
+                measured(repetition.upper, unit),
                 *([_losses(repetition)] if has_losses else []),
                 ended + (f": {repetition.reason}" if repetition.reason else ""),
                 " / ".join(map(str, counts)),

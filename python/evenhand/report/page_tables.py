@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from evenhand.analysis import Analysis
-from evenhand.base.table import Table, make_table
+from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.units import format_count, format_line_rate
 from evenhand.plan import parse_imix
 from evenhand.procedure.registry import BACK_TO_BACK, IPDV, LATENCY, PDV, PROCEDURES, THROUGHPUT, Procedure
@@ -14,11 +15,11 @@ from evenhand.report.back_to_back import back_to_back_table
 from evenhand.report.found import report_of
 from evenhand.report.page_words import (
     NONE,
+    measured_cells,
     show_addresses,
-    show_median,
     show_protocol,
-    show_range,
     show_value,
+    unit_of,
 )
 from evenhand.report.result_entry import RepeatedEntry, ResultEntry, mapping, number, size_label, table_of
 from evenhand.report.stored_results import joined_entry, results_of, stored_entry
@@ -76,25 +77,18 @@ def figures_table(record: CampaignRecord, procedures: tuple[str, ...]) -> Table 
     if len(procedures) == 1 and not report_of(PROCEDURES[procedures[0]]).is_of_figures:
         return _results_table(record, PROCEDURES[procedures[0]])
     found = [one for one in record.points if one.point.procedure in procedures and one.values]
-    rows = (
-        (
-            _labels(one),
-            [
-                [
-                    PROCEDURES[one.point.procedure].figure.name,
-                    show_median(one),
-                    show_range(one),
-                    str(len(one.values)),
-                ]
-            ],
-        )
+    rows: list[tuple[Mapping[str, str], list[list[str | Cell]]]] = [
+        (_labels(one), [[PROCEDURES[one.point.procedure].figure.name, *_figures(one), str(len(one.values))]])
         for one in found
-    )
-    return (
-        table_of(rows, ["metric", "#result", "#range", "#repetitions"], title="", fold=("metric",))
-        if found
-        else None
-    )
+    ]
+    titles = ["metric", "#result", "#minimum", "#maximum", "#repetitions"]
+    return table_of(rows, titles, title="", fold=("metric",)) if found else None
+
+
+def _figures(one: PointRecord) -> tuple[Cell, Cell, Cell]:
+    """One value alone is no range."""
+    median, low, high = measured_cells(one, unit_of(one.point))
+    return (median, low, high) if len(one.values) > 1 else (median, Cell(NONE), Cell(NONE))
 
 
 def published_table(analysis: Analysis) -> Table | None:

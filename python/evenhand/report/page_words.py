@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from evenhand.base.one_unit import write_alone
+from evenhand.base.table import Cell, Row, measured
 from evenhand.base.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
 from evenhand.plan import describe_size, find_topology, parse_imix
 from evenhand.procedure.registry import PROCEDURES
@@ -29,7 +31,7 @@ def show_value(value: float | None, unit: str) -> str:
         case "ratio":
             return format_ratio(value)
         case "us":
-            return format_duration(value / 1e6)
+            return write_alone(value, unit)  # a delay: in ms, as RFC 8219 asks, wherever people read it
         case "s":
             return format_duration(value)
         case _:
@@ -44,7 +46,7 @@ def show_time(text: str) -> str:
 
 def show_ns(value: float | None) -> str:
     """A delay; None means that of a lost frame, which never comes (R8219-16)."""
-    return "infinite" if value is None else format_duration(value / 1e9)
+    return "infinite" if value is None else write_alone(value / 1e3, "us")
 
 
 def show_statistics(found: PointRecord | PointStatus, show: Callable[[float], str]) -> tuple[str, str, str]:
@@ -58,17 +60,34 @@ def show_statistics(found: PointRecord | PointStatus, show: Callable[[float], st
     return median, low, high
 
 
+def measured_cells(found: PointRecord | PointStatus, kind: str) -> tuple[Cell, Cell, Cell]:
+    """Median, minimum and maximum, as cells of a table."""
+    statistics = found.statistics
+    if statistics is None:
+        return Cell(NONE), Cell(NONE), Cell(NONE)
+    bounds = bounds_of(found.values, found.lower_bounds)
+    values = (statistics.median, statistics.minimum, statistics.maximum)
+    median, low, high = (
+        measured(value, kind, bound=bound) for bound, value in zip(bounds, values, strict=True)
+    )
+    return median, low, high
+
+
 def show_median(record: PointRecord) -> str:
     """`5 Mfps`; `>= 5 Mfps` where that is a lower bound."""
     median, _, _ = show_statistics(record, partial(show_value, unit=unit_of(record.point)))
     return median
 
 
-def show_range(record: PointRecord) -> str:
-    """`4.9 Mfps - 5.1 Mfps`; one value alone has none."""
+def show_range(record: PointRecord, figures: Row) -> str:
+    """`4.9 Mfps - 5.1 Mfps`; one value alone has none.
+
+    Args:
+        figures: Its median, minimum and maximum.
+    """
     if len(record.values) < 2:
         return ""
-    _, low, high = show_statistics(record, partial(show_value, unit=unit_of(record.point)))
+    low, high = figures[1].text, figures[2].text
     return low if low == high else f"{low} {DASH} {high}"
 
 

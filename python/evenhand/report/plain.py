@@ -4,6 +4,7 @@ they are, and do nothing."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 _SHOWN = ("L", "M", "N", "P", "S", "Zs")
@@ -20,3 +21,10 @@ def visible(text: str) -> str:
     return "".join(
         c if unicodedata.category(c).startswith(_SHOWN) else c.encode("unicode_escape").decode() for c in text
     )
+
+
+def visible_lines(text: str) -> str:
+    """The same of text of several lines: line ends and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(part if part in ("\n", "\t") else visible(part) for part in re.split(r"([\n\t])", text))

@@ -6,19 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evenhand.base.table import Column, Table
+from evenhand.base.table import Cell, Column, Table, measured
 from evenhand.base.units import format_count, format_duration
 from evenhand.procedure import Recovery
-from evenhand.report.result_entry import (
-    ResultEntry,
-    by_direction,
-    mapping,
-    number,
-    show,
-    show_time,
-    table_of,
-    whole,
-)
+from evenhand.report.result_entry import ResultEntry, by_direction, mapping, number, table_of, whole
 from evenhand.report.result_lines import describe_conditions, last_invalid_lines
 from evenhand.run.campaign_record import AT_LEAST
 
@@ -86,14 +77,14 @@ def recovery_conditions(result: Recovery) -> list[str]:
     ]
 
 
-def _rows(document: Mapping[str, Any]) -> Iterator[list[str]]:
+def _rows(document: Mapping[str, Any]) -> Iterator[list[str | Cell]]:
     asked = whole(mapping(document, "goal"), "repetitions")
     for direction, figures in by_direction(document, "figures"):
         bound = AT_LEAST if whole(figures, "still_losing_repetitions") else ""
         times = (number(figures, key) for key in ("average_s", "minimum_s", "maximum_s", "median_s"))
         yield [
             direction,
-            *(show(time_s, show_time, bound) for time_s in times),
+            *(measured(time_s, "s", bound=bound) for time_s in times),
             format_count(whole(figures, "lost_frames")),
             f"{_valid(figures)} of {asked}",
         ]

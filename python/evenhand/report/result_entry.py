@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evenhand.base.table import Cell, Column, Table, make_table
+from evenhand.base.table import Cell, Column, Table, columns_of, make_table
 from evenhand.base.units import format_count, format_duration
 from evenhand.plan import FrameSize, Imix, parse_imix
 from evenhand.procedure import Statistics
+from evenhand.procedure.statistics import FEWEST_FOR_PERCENTILES, OWN_PERCENTILES
 from evenhand.report.page_words import NONE
 from evenhand.report.plain import visible
 from evenhand.trial import Reason, TrialResult, join_directions
@@ -22,6 +23,12 @@ SIZE = "#frame size, octets"
 """Title of the label that every result has."""
 FOLDED = ("suite", "protocol", "addresses", "media", "rate", SIZE.removeprefix("#"))
 """Columns that a table does without where all rows have the same there."""
+PERCENTILES = ("1st percentile", "99th percentile")
+"""Columns that a table does without where no row has them."""
+PERCENTILES_ARE_ENDS = (
+    f"With fewer than {OWN_PERCENTILES} repetitions the 1st percentile is the minimum,"
+    " and the 99th the maximum."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +73,17 @@ def table_of(
     """
     made = [(labels, [*rows]) for labels, rows in entries]
     names = [*dict.fromkeys(name for labels, _ in made for name in labels)]
-    found = make_table(
-        [*names, *titles],
-        [[*(labels.get(name, "") for name in names), *row] for labels, rows in made for row in rows],
-    )
-    kept = [n for n, column in enumerate(found.columns) if column.title not in leave_out]
+    columns = columns_of([*names, *titles])
+    cells = [[*(labels.get(name, "") for name in names), *row] for labels, rows in made for row in rows]
+    kept = [
+        n
+        for n, column in enumerate(columns)
+        if column.title not in leave_out
+        and not (column.title.startswith(PERCENTILES) and all(row[n] == NONE for row in cells))
+    ]
     return make_table(
-        [found.columns[n] for n in kept],
-        [[row[n] for n in kept] for row in found.rows],
+        [columns[n] for n in kept],
+        [[row[n] for n in kept] for row in cells],
         caption=caption,
         title=title,
         fold=(*FOLDED, *fold),
@@ -159,10 +169,16 @@ def show_time(value_s: float) -> str:
     return "0 s" if value_s == 0 else format_duration(value_s)
 
 
+def percentiles_lines(counts: Iterable[int]) -> list[str]:
+    """What a table says of percentiles over so many repetitions, of each of its rows."""
+    shown = [count for count in counts if count >= FEWEST_FOR_PERCENTILES]
+    return [PERCENTILES_ARE_ENDS] if shown and min(shown) < OWN_PERCENTILES else []
+
+
 def show_percentiles(statistics: Statistics, write: Callable[[float], str]) -> list[str]:
-    """The 1st and the 99th; one value has none."""
+    """The 1st and the 99th; few values have none."""
     return (
         [NONE, NONE]
-        if statistics.count < 2
+        if statistics.count < FEWEST_FOR_PERCENTILES
         else [write(statistics.percentile_1), write(statistics.percentile_99)]
     )

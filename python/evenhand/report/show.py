@@ -21,7 +21,7 @@ from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.terminal_table import rendered
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.plan import ONE_EACH, SideCounts
-from evenhand.procedure.descriptor import Figure
+from evenhand.procedure.descriptor import Figure, show_number
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
 from evenhand.report.page_words import established_connections, in_words, show_statistics
@@ -107,7 +107,7 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
         median, low, high = _figures(measured)
         which = "the highest of lower bounds" if all(measured.lower_bounds) else "median"
         spread = "" if statistics.count == 1 else f" ({which}, from {low} to {high})"
-        yield _line(f"{figure.name.capitalize()}: {median} {figure.unit}{spread}.")
+        yield _line(f"{figure.name.capitalize()}: {median} {figure.shown_unit}{spread}.")
     if measured.median_upper is not None:
         yield _line(
             "The searches left a bracket: the median limit lies between this and"
@@ -116,8 +116,8 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
     by_testbed = values_by_testbed(measured)
     for name, values in by_testbed.items() if len(by_testbed) > 1 else ():
         yield _line(
-            f"Testbed {name}: median {_figure(median_of(values), figure)} {figure.unit} of {len(values)}"
-            " repetitions."
+            f"Testbed {name}: median {_figure(median_of(values), figure)} {figure.shown_unit}"
+            f" of {len(values)} repetitions."
         )
     for key, value in _facts({**point.plan_options, **point.goal}):
         yield _line(f"{key}: {value}", indent=2)
@@ -206,7 +206,7 @@ def _title(measured: PointRecord) -> str:
     point, figure = measured.point, PROCEDURES[measured.point.procedure].figure
     hashes = "" if point.hash_type is None else f", DUT hashes {_hash(point.hash_type)}"
     ways = "" if len(point.directions) > 1 else f", {point.directions[0]} only"
-    return f"{point.suite}: {figure.name} in {figure.unit}, {point.plan}{hashes}{ways}"
+    return f"{point.suite}: {figure.name} in {figure.shown_unit}, {point.plan}{hashes}{ways}"
 
 
 def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
@@ -252,7 +252,7 @@ def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[Rende
     value = (
         "no value"
         if repetition.value is None
-        else f"{bound}{_figure(repetition.value, figure)} {figure.unit}"
+        else f"{bound}{_figure(repetition.value, figure)} {figure.shown_unit}"
     )
     value += "" if repetition.upper is None else f", {_figure(repetition.upper, figure)} failed"
     why = "" if repetition.reason is None else f" ({repetition.reason})"
@@ -335,8 +335,8 @@ def _pair(counts: SideCounts) -> str:
 
 
 def _figure(value: float, figure: Figure) -> str:
-    if figure.unit == "ratio":
-        return format_ratio(value)
+    if figure.unit in ("ratio", "us"):
+        return show_number(value, figure)
     return format_count(round(value)) if abs(value) >= 1000 else f"{value:.4g}"
 
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from functools import partial
 
-from evenhand.base.table import Column, Table, make_table
+from evenhand.base.table import Cell, Column, Row, Table, in_one_unit, make_table, measured
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.report.page_words import NONE, show_size, show_statistics, show_value, show_version, unit_of
+from evenhand.report.page_words import NONE, measured_cells, show_size, show_version, unit_of
 from evenhand.report.plain import visible
 from evenhand.report.sentences import WHY_BOUND
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
@@ -63,30 +62,34 @@ COLUMNS = (
 
 
 def summary_rows(record: CampaignRecord) -> list[tuple[str, ...]]:
-    """Rows in the order of the campaign, texts in the order of `COLUMNS`; also points without a number, which
-    say so. Not escaped."""
-    return [_row(found) for found in record.points]
+    """Rows in the order of the campaign, texts in the order of `COLUMNS`, each with its unit, which all
+    values of a kind have in common; also points without a number, which say so. Not escaped."""
+    return [tuple(cell.text for cell in row) for row in _rows(record)]
+
+
+def _rows(record: CampaignRecord) -> list[Row]:
+    return in_one_unit(_row(found) for found in record.points)
 
 
 def summary_table(record: CampaignRecord) -> Table:
     """The table for readers: without the hash, if no point states it. The CSV has all columns."""
-    rows = summary_rows(record)
+    rows = _rows(record)
     shown = [
         place
         for place, column in enumerate(COLUMNS)
-        if column.title != "hash" or any(row[place] != NOT_STATED for row in rows)
+        if column.title != "hash" or any(row[place].text != NOT_STATED for row in rows)
     ]
     return make_table(
         [COLUMNS[place] for place in shown], ([row[place] for place in shown] for row in rows), caption=NOTE
     )
 
 
-def _row(found: PointRecord) -> tuple[str, ...]:
+def _row(found: PointRecord) -> tuple[str | Cell, ...]:
     point = found.point
-    show = partial(show_value, unit=unit_of(point))
-    median, low, high = show_statistics(found, show)
+    unit = unit_of(point)
+    median, low, high = measured_cells(found, unit)
     if not found.values:
-        median = "no number" if found.state == "no_number" else "not measured"
+        median = Cell("no number" if found.state == "no_number" else "not measured")
     done = len(found.values)
     return (
         point.suite,
@@ -96,7 +99,7 @@ def _row(found: PointRecord) -> tuple[str, ...]:
         _size(found),
         _hosts(found),
         median,
-        show(found.median_upper),
+        measured(found.median_upper, unit),
         low,
         high,
         str(done) if done == point.repetitions else f"{done} of {point.repetitions}",

@@ -8,19 +8,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evenhand.base.table import Table
+from evenhand.base.one_unit import WHOLE_FPS
+from evenhand.base.table import Cell, Table, measured
 from evenhand.base.units import format_count, format_ratio
 from evenhand.plan import mix_lines
 from evenhand.procedure import LossOutcome, LossTable, Statistics, ThroughputTable
 from evenhand.procedure.repetition import loss_statistics, throughput_statistics
 from evenhand.report.page_words import NONE
 from evenhand.report.result_entry import (
+    PERCENTILES,
     RepeatedEntry,
     mapping,
     mappings,
     number,
+    percentiles_lines,
     show,
-    show_fps,
     show_percentiles,
     size_of,
     table_of,
@@ -34,7 +36,7 @@ from evenhand.run.campaign_record import AT_LEAST, is_lower_bound
 from evenhand.search import MlrGoals, sum_of_losses
 from evenhand.trial import Verdict
 
-FIGURES = ("#median", "#minimum", "#maximum", "#1st percentile", "#99th percentile")
+FIGURES = ("#median", "#minimum", "#maximum", *(f"#{name}" for name in PERCENTILES))
 INTERVAL = "median's interval"
 OF_LIMIT = "of the limit"
 OF_INTERVAL = (
@@ -59,7 +61,7 @@ def throughput_sizes_table(entries: Sequence[RepeatedEntry], *, leave_out: Seque
         ((entry.labels, [_throughput_row(entry.repetitions)]) for entry in entries),
         ["#theoretical limit", *FIGURES, f"#{INTERVAL}", f"#{OF_LIMIT}", "searches"],
         title=f"Throughput, {UNIT.lower()}",
-        caption=f"{UNIT}.",
+        caption=" ".join([f"{UNIT}.", *_percentiles_lines(entries)]),
         leave_out=leave_out,
     )
 
@@ -70,6 +72,7 @@ def loss_sizes_table(entries: Sequence[RepeatedEntry]) -> Table:
         ((entry.labels, _loss_rows(entry.repetitions)) for entry in entries),
         ["#of the maximum", "#load per direction", *FIGURES, f"#{INTERVAL}", "trials"],
         title="Frame loss rate",
+        caption=" ".join(_percentiles_lines(entries)),
     )
 
 
@@ -136,6 +139,10 @@ def _loss_lines(head: str, repetitions: Sequence[Mapping[str, Any]]) -> list[str
     return [] if lost is None else [f"{head} lost at the results, over all searches: {lost}."]
 
 
+def _percentiles_lines(entries: Sequence[RepeatedEntry]) -> list[str]:
+    return percentiles_lines(len(entry.repetitions) for entry in entries)
+
+
 def _throughput_row(repetitions: Sequence[Mapping[str, Any]]) -> list[str]:
     found = [
         (number(each, "throughput_fps_per_direction"), is_lower_bound(text(each, "outcome"), each))
@@ -158,7 +165,7 @@ def _throughput_row(repetitions: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _loss_rows(repetitions: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
+def _loss_rows(repetitions: Sequence[Mapping[str, Any]]) -> Iterator[list[str | Cell]]:
     series = [
         (
             {
@@ -177,7 +184,7 @@ def _loss_rows(repetitions: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
         counted = 0 if statistics is None else statistics.count
         yield [
             format_ratio(share),
-            NONE if maximum_fps is None else show_fps(maximum_fps * share),
+            measured(None if maximum_fps is None else maximum_fps * share, WHOLE_FPS),
             *_cells(statistics, format_ratio),
             _interval(statistics, percent=True),
             f"{counted} of {len(repetitions)}",

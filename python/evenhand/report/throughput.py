@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand.base.units import format_count, format_duration, format_rate, format_ratio
 from evenhand.procedure import Profile, throughput_document
-from evenhand.procedure.connection_rate import LEAST_SHARE
+from evenhand.procedure.connection_rate_goal import LEAST_SHARE
 from evenhand.report.result_entry import by_direction, mapping, number, show, text, whole, words
 from evenhand.report.result_lines import describe_conditions, deviation_lines, dut_lines, trials_lines
 from evenhand.rig import KnownCeiling
@@ -146,7 +146,30 @@ def read_losses(document: Mapping[str, Any]) -> dict[str, DirectionLoss]:
 def note_lines(document: Mapping[str, Any]) -> list[str]:
     """How the search differed from the usual one."""
     goal = mapping(document, "goal")
-    return [*verification_lines(goal), *start_lines(goal), *ceiling_lines(document), *patience_lines(goal)]
+    return [
+        *unconfirmed_lines(document),
+        *verification_lines(goal),
+        *start_lines(goal),
+        *ceiling_lines(document),
+        *patience_lines(goal),
+    ]
+
+
+def unconfirmed_lines(document: Mapping[str, Any]) -> list[str]:
+    """Where a load passed in short trials only, and the tester never made the full-length trial there: it is
+    no bound."""
+    passed_fps, value_fps = (
+        number(document, key) for key in ("highest_passed_fps_per_direction", "throughput_fps_per_direction")
+    )
+    final_s = number(mapping(document, "goal"), "final_duration_s")
+    if document.get("outcome") != Outcome.TESTER_LIMIT or passed_fps is None or final_s is None:
+        return []
+    if value_fps is not None and passed_fps <= value_fps:
+        return []
+    return [
+        f"Unconfirmed: {_per_direction(passed_fps)} passed in shorter trials only. There was no valid trial"
+        f" of {format_duration(final_s)} at that load, so it is not a bound."
+    ]
 
 
 def verification_lines(goal: Mapping[str, Any]) -> list[str]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from evenhand.analysis.comparable import moment_of
 from evenhand.analysis.levels import FEWEST_RUNS
-from evenhand.analysis.trend import moment_of
 from evenhand.analysis.trend_model import Change, PointTrend, Trend, TrendRun, TrendValue
 from evenhand.analysis.words import join
 from evenhand.base.table import Cell, Table, make_table
@@ -116,7 +116,7 @@ def points_table(trend: Trend, link: Link | None = None) -> Table:
         rows.append(
             [
                 name,
-                point.figure.unit,
+                point.figure.shown_unit,
                 show_latest(point),
                 "-" if level is None else f"{bound}{show_number(level.median, point.figure)}",
                 "-" if level is None else show_begun(trend.runs[level.first_run]),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from evenhand.base.one_unit import one_unit
 from evenhand.base.table import Table, make_table
 from evenhand.base.terminal_table import STYLES, Printable, rendered
 from evenhand.base.units import format_count, format_duration, format_ratio
@@ -29,14 +30,19 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
     ("late frames", lambda d: format_count(d.late_frames)),
     ("corrupted frames", lambda d: format_count(d.corrupted_frames)),
     ("wrong length frames", lambda d: format_count(d.wrong_length_frames)),
+    ("wrong address frames", lambda d: format_count(d.wrong_address_frames)),
+    ("wrong port frames", lambda d: format_count(d.wrong_port_frames)),
+    ("wrong payload frames", lambda d: format_count(d.wrong_payload_frames)),
+    ("other DSCP, ECN or flow label", lambda d: format_count(d.remarked_frames)),
     ("foreign frames", lambda d: format_count(d.foreign_frames)),
+    ("  of these, sent by this port", lambda d: format_count(d.returned_frames)),
     ("stale frames", lambda d: format_count(d.stale_frames)),
     ("frames from another time", lambda d: format_count(d.wrong_time_frames)),
     ("unrecorded frames", lambda d: format_count(d.unrecorded_frames)),
     ("ARP and ND frames", lambda d: format_count(d.neighbor_frames)),
-    ("latency min / mean", lambda d: f"{_latency(d.latency.min_ns)} / {_latency(d.latency.mean_ns)}"),
-    ("latency p50 / p99", lambda d: f"{_latency(d.latency.p50_ns)} / {_latency(d.latency.p99_ns)}"),
-    ("latency p99.9 / max", lambda d: f"{_latency(d.latency.p999_ns)} / {_latency(d.latency.max_ns)}"),
+    ("latency min / mean, ms", lambda d: f"{_latency(d.latency.min_ns)} / {_latency(d.latency.mean_ns)}"),
+    ("latency p50 / p99, ms", lambda d: f"{_latency(d.latency.p50_ns)} / {_latency(d.latency.p99_ns)}"),
+    ("latency p99.9 / max, ms", lambda d: f"{_latency(d.latency.p999_ns)} / {_latency(d.latency.max_ns)}"),
     ("overdue frames", lambda d: format_count(d.sender.overdue_frames)),
     ("latest frame after its time", lambda d: format_duration(d.sender.max_overdue_us / 1e6)),
     (
@@ -45,6 +51,18 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
     ),
     ("longest poll gap", lambda d: format_duration(d.receiver.max_poll_gap_us / 1e6)),
 )
+CORRUPTED = "corrupted frames"
+_CHECKS = {
+    "header": "  wrong IP header",
+    "length": "  wrong IP or UDP length",
+    "fragment": "  fragment",
+    "header_checksum": "  wrong IPv4 header checksum",
+    "udp_checksum": "  wrong UDP checksum",
+    "destination_mac": "  wrong destination MAC",
+    "hop_limit": "  wrong hop limit",
+    "number": "  number that was not sent",
+}
+"""Rows below that of the corrupted frames, where there are any: the first check that each failed."""
 _MISTRANSLATED = {
     "address_or_port": "translated to another address or port",
     "traffic_class": "translated to another traffic class",
@@ -119,6 +137,12 @@ def _rows(result: TrialResult) -> Iterator[list[str]]:
     directions = result.directions.values()
     for title, cell in _ROWS:
         yield [title, *map(cell, directions)]
+        if title != CORRUPTED:
+            continue
+        for check, words in _CHECKS.items():
+            failed = [(direction.corrupted_by or {}).get(check, 0) for direction in directions]
+            if any(failed):
+                yield [words, *map(format_count, failed)]
     if all(direction.mistranslated_frames is not None for direction in directions):
         for key, title in _MISTRANSLATED.items():
             counts = ((direction.mistranslated_frames or {}).get(key, 0) for direction in directions)
@@ -200,4 +224,5 @@ def format_ppm(error_ppm: float) -> str:
 
 
 def _latency(value_ns: float | None) -> str:
-    return "-" if value_ns is None else format_duration(value_ns / 1e9)
+    """In milliseconds, as all delays."""
+    return "-" if value_ns is None else one_unit([value_ns / 1e3], "us").write(value_ns / 1e3)

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from evenhand.base.table import Cell, Column, Table, make_table
+from evenhand.base.one_unit import WHOLE_FPS
+from evenhand.base.table import Cell, Column, Table, make_table, measured
 from evenhand.base.units import format_count, format_duration, format_rate, format_ratio
 from evenhand.report.page_words import NONE
 from evenhand.report.plain import visible
@@ -24,7 +25,16 @@ def describe_sending(result: TrialResult) -> str:
     return f"{format_duration(float(f'{result.stopped_early_s:.2g}'))} of {intended}"
 
 
-SHOWN_NOTES = ("mistranslated", "queue_filling")
+SHOWN_NOTES = (
+    "mistranslated",
+    "queue_filling",
+    "wrong_address",
+    "wrong_port",
+    "wrong_payload",
+    "wrong_length",
+    "corrupted",
+    "returned",
+)
 """Codes of the notes that say why frames were lost, though they are not reasons of the verdict."""
 
 
@@ -65,8 +75,8 @@ def _row(
     result, verdict = trial.result, str(trial.result.verdict)
     return [
         str(trial.number),
-        f"{format_count(result.intended_fps)} fps",
-        *([] if is_exact else [f"{format_count(round(result.offered_fps))} fps"]),
+        measured(result.intended_fps, WHOLE_FPS),
+        *([] if is_exact else [measured(result.offered_fps, WHOLE_FPS)]),
         describe_sending(result),
         Cell(verdict, verdict),
         Cell(
@@ -79,9 +89,9 @@ def _row(
     ]
 
 
-def _p99(result: TrialResult) -> str:
+def _p99(result: TrialResult) -> Cell:
     values = [d.latency.p99_ns for d in result.directions.values() if d.latency.p99_ns is not None]
-    return format_duration(max(values) / 1e9) if values else NONE
+    return measured(max(values) / 1e3 if values else None, "us")
 
 
 def _story(trial: SearchTrial | StoredTrial) -> str:

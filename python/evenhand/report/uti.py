@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 10: throughput and loss as documents of FD.io CSIT's Unified Test Interface, a repetition a test
-case (model 1.4.0).
+case (model 1.5.1).
 
 Its rates are sums over both directions, ours are per direction. docs/reference/export.md lists what it has no
 place for.
@@ -18,7 +18,7 @@ from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.procedure.registry import LOSS, PROCEDURES, THROUGHPUT
 from evenhand.run import CampaignRecord, PointRecord, Repetition
 
-MODEL = "1.4.0"
+MODEL = "1.5.1"
 TEST_TYPES: Mapping[str, str] = {THROUGHPUT.name: "ndrpdr", LOSS.name: "mrr"}
 """Test types of the model, by procedure. The other procedures have no place in the model."""
 PDR_LOSS_RATIO = 0.005
@@ -49,9 +49,10 @@ def _document(record: CampaignRecord, measured: PointRecord, repetition: Repetit
     testbed = record.testbeds.get(repetition.testbed, {})
     dut = testbed.get("dut") or {}
     name = _id(f"{point.key}-r{repetition.number}")
-    result = (
-        _ndrpdr(measured, repetition) if point.procedure == THROUGHPUT.name else _mrr(measured, repetition)
-    )
+    is_passed = repetition.value is not None
+    result: dict[str, Any] | None = None
+    if is_passed:  # without a verdict of its own a test case has no result: CSIT takes it out too
+        result = (_ndrpdr if point.procedure == THROUGHPUT.name else _mrr)(measured, repetition)
     start, end = repetition.started_at, str(repetition.finished_at)
     least = ',is_at_least="true"' if repetition.is_at_least else ""
     figure = (
@@ -71,14 +72,12 @@ def _document(record: CampaignRecord, measured: PointRecord, repetition: Repetit
         "start_time": start,
         "end_time": end,
         "duration": max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()),
-        "passed": repetition.value is not None,
-        "message": ""
-        if repetition.value is not None
-        else repetition.reason or repetition.outcome or "no value",
+        "passed": is_passed,
+        "message": "" if is_passed else repetition.reason or repetition.outcome or "no value",
         "hosts": [repetition.testbed or _UNKNOWN],
-        "dut_type": _text(dut, "kind", "os"),
+        "dut_type": _text(dut, "kind", "os").lower(),
         "dut_version": _text(dut, "version", "kernel"),
-        "tg_type": "EVENHAND",
+        "tg_type": "evenhand",
         "tg_version": record.versions.get("evenhand") or _UNKNOWN,
         "telemetry": [figure] if figure else [],
         "result": result or {"type": _UNKNOWN},

@@ -25,7 +25,7 @@ from evenhand.rig.lab import Lab, LinuxLab, VmLab, lab_names, lab_status, requir
 from evenhand.rig.lab.borrow import KINDS, kind_of
 from evenhand.rig.lab.labs import lab_class
 from evenhand.rig.lab.namespaces import host_errors, namespace_path, run_inside
-from evenhand.rig.lab.record import is_for
+from evenhand.rig.lab.record import is_for, networks_to_ask_for
 from evenhand.rig.lab.state import tester_resource
 from evenhand.rig.lab_lease import LeasedLab, leased_lab
 from evenhand.rig.reference import ReferenceDut
@@ -122,16 +122,21 @@ class LabSetup(Setup):
     def stated_facts(self, inside: Inside | None) -> None:
         return None
 
-    def empty_connections(self) -> Emptied:
+    def check_emptied_somehow(self) -> None:
         if isinstance(self.lab, VmLab):
-            return Setup.empty_connections(self)
-        if self.lab.nat is None:
+            Setup.check_emptied_somehow(self)
+        elif self.lab.nat is None:
             raise HostError(
                 f"the DUT of the lab {self.lab.name!r} is a router: it has no table of connections",
                 code="rig.lab-without-connections",
                 where=self.name,
                 next_step=f"Set it up as a NAT: evenhand lab up {self.lab.kind} --plan nat44",
             )
+
+    def empty_connections(self) -> Emptied:
+        if isinstance(self.lab, VmLab):
+            return Setup.empty_connections(self)
+        self.check_emptied_somehow()
         return self.lab.empty_connections()
 
     @property
@@ -211,7 +216,7 @@ class LabRig(Rig):
             plan = PlanDefaults(
                 plan=plan_title(lab.plan),
                 hosts=lab.hosts,
-                networks=lab.networks if lab.plan.startswith("nets_") else None,
+                networks=networks_to_ask_for(lab.plan, lab.networks),
             )
         return RigFacts(plan=plan, sets_up_its_dut=True, connection_timeout_s=lab_class(kind).nat_timeout_s)
 

@@ -45,6 +45,9 @@ class ReferenceSetup(Setup):
         """It is set up when it is started."""
         return None
 
+    def check_emptied_somehow(self) -> None:
+        """It takes the request itself."""
+
     def empty_connections(self) -> Emptied:
         flushed = self.router.flush()
         return Emptied(seconds=float(flushed["seconds"]), connections=int(flushed["entries"]))

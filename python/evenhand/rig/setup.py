@@ -19,7 +19,7 @@ from evenhand.base.errors import HostError, RequestError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.base.locks import Resource, holding
 from evenhand.base.programs import ENGINE
-from evenhand.plan import AddressPlan, Stream, largest_frame, make_plan, plan_title
+from evenhand.plan import AddressPlan, Stream, largest_frame, make_mix, plan_title
 from evenhand.rig.connections import Emptied, empty_by_command
 from evenhand.rig.dut.facts import READ_THERE, with_facts
 from evenhand.rig.dut.nat import TIMEOUT_S
@@ -146,7 +146,7 @@ class Setup:
     def make_own_plan(self) -> AddressPlan:
         """The same with its addresses: those that the DUT is set up for, if that is known, else all."""
         dut = self.testbed.dut
-        return make_plan(self.own_plan, dut.hosts, networks=dut.networks)
+        return make_mix(self.own_plan, dut.hosts, networks=dut.networks)
 
     def check_plan(self, plan: AddressPlan) -> None:
         """RequestError if the DUT is set up for another one: it would not answer for the plan's addresses,
@@ -155,7 +155,7 @@ class Setup:
             return
         self._check_own_plan(plan)
         known = self.testbed.dut.plan
-        if known is not None and (known != plan.name or plan.other is not None):
+        if known is not None and not {each.name for each in plan.plans} <= set(known.split("+")):
             raise RequestError(
                 f"the DUT is set up for {plan_title(known)}, not for {plan.title}",
                 code="rig.dut-of-other-plan",
@@ -240,13 +240,9 @@ class Setup:
 
     # What a DUT that keeps state has of connections.
 
-    def empty_connections(self) -> Emptied:
-        """Empty the DUT's table of connections, out of band (R9693-07): by the user's command if there is
-        one, else over SSH. HostError if it cannot be."""
-        command = self.testbed.dut.empty_connections
-        if command is None and self._linux is not None:
-            return over_ssh.empty_connections(self._linux, where=self.name)
-        if command is None:
+    def check_emptied_somehow(self) -> None:
+        """HostError if no way is known to empty the DUT's table of connections. Nothing is done."""
+        if self.testbed.dut.empty_connections is None and self._linux is None:
             raise HostError(
                 "no command is known that empties the DUT's table of connections",
                 code="rig.no-way-to-empty",
@@ -254,6 +250,15 @@ class Setup:
                 next_step="Write the command in the testbed file: [dut] empty_connections ="
                 ' "ssh root@dut conntrack -F". A Linux DUT with [dut] ssh needs none.',
             )
+
+    def empty_connections(self) -> Emptied:
+        """Empty the DUT's table of connections, out of band (R9693-07): by the user's command if there is
+        one, else over SSH. HostError if it cannot be."""
+        self.check_emptied_somehow()
+        command = self.testbed.dut.empty_connections
+        if command is None and self._linux is not None:
+            return over_ssh.empty_connections(self._linux, where=self.name)
+        assert command is not None
         return empty_by_command(command, where=self.name)
 
     @property
@@ -327,8 +332,9 @@ class Setup:
                 del testbed["dut"][key]
         if not testbed["engine"]:
             del testbed["engine"]
-        if testbed["limits"]["start_difference"] is None:
-            del testbed["limits"]["start_difference"]
+        for key in ("start_difference", "remarked_tolerance", "clean_time"):
+            if testbed["limits"][key] is None:
+                del testbed["limits"][key]
         return testbed
 
     def to_campaign_document(self, own_dut: Any, configured: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from evenhand.procedure.descriptor import EXACT, LeftOpen
+from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.procedure.statistics import Statistics
 from evenhand.run.reading import StoredSearch
 from evenhand.spec.point import Point
@@ -73,6 +75,10 @@ AT_LONGEST_BURST = "at_maximum"
 """The same of a burst in back-to-back."""
 TESTER_LIMIT = "tester_limit"
 """The outcome of what the tester could not decide, in every procedure."""
+CUT_SHORT = "cut_short"
+"""Outcome of a repetition that was begun anew: what it measured stays, and is in no statistic."""
+ENDED_EARLY = "ended_early"
+"""Outcome of a repetition that was not made, because its testbed measures nothing more of the point."""
 AT_LEAST = ">= "
 """Before a lower bound."""
 
@@ -93,10 +99,9 @@ def is_lower_bound(outcome: str | None, result: Mapping[str, Any] | None) -> boo
 
 
 def failed_at(result: Mapping[str, Any] | None) -> float | None:
-    """The lowest load at which a search failed, per direction; None if its result does not state it."""
-    upper = (result or {}).get("upper_fps_per_direction")
-    is_number = isinstance(upper, int | float) and not isinstance(upper, bool) and math.isfinite(upper)
-    return float(upper) if is_number and upper is not None else None
+    """The lowest load at which a search for a throughput failed, per direction; None if its result does not
+    state it."""
+    return THROUGHPUT.left_open(result or {}).high
 
 
 def is_median_at_least(values: Sequence[float], are_bounds: Sequence[bool]) -> bool:
@@ -146,6 +151,10 @@ class Repetition:
     """What its trials took; 0 if the file does not state it."""
     session: int = 0
     """The session in which it was begun: its place in `CampaignRecord.sessions`."""
+    procedure: str = THROUGHPUT.name
+    """Name of the procedure of its point."""
+    bracket: LeftOpen | None = None
+    """What is left open, where it is not its procedure that says so: a session has the median of it."""
 
     @property
     def is_at_least(self) -> bool:
@@ -159,13 +168,37 @@ class Repetition:
         return self.is_at_least and self.outcome == TESTER_LIMIT
 
     @property
-    def upper(self) -> float | None:
-        """The lowest load that failed, if its value is the highest that a search found to pass: the truth
-        lies between both.
+    def left_open(self) -> LeftOpen:
+        """What its procedure left open on either side of the value, if the file states it and it is one: a
+        search for the highest load that passes leaves open all up to the lowest that failed. Of a lower bound
+        nothing is known above it."""
+        found, value = self._stated, self.value
+        if value is None:
+            return EXACT
+        low = None if found.low is None or found.low > value else found.low
+        high = None if found.high is None or found.high < value or self.is_at_least else found.high
+        return LeftOpen(low=low, high=high)
 
-        None: the value is not an end of a search, or is a lower bound, or the file does not state it."""
-        upper = None if self.is_at_least else failed_at(self.result)
-        return None if self.value is None or upper is None or upper < self.value else upper
+    @property
+    def upper(self) -> float | None:
+        """The highest that the truth can be, if the value is an end of a search (`left_open`)."""
+        return self.left_open.high
+
+    @property
+    def lower(self) -> float | None:
+        """The lowest that the truth can be, if it can be lower than the value."""
+        return self.left_open.low
+
+    @property
+    def _stated(self) -> LeftOpen:
+        if self.bracket is not None:
+            return self.bracket
+        if self.result is None or self.procedure not in PROCEDURES:
+            return EXACT
+        try:
+            return PROCEDURES[self.procedure].left_open(self.result)
+        except (AttributeError, IndexError, TypeError):  # a foreign file
+            return EXACT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +230,12 @@ class PointRecord:
         bound = math.nan if self.is_at_least else math.inf
         ends = ((value, bound if r.is_at_least else r.upper) for value, r in self._valued())
         return tuple(value if upper is None or math.isnan(upper) else upper for value, upper in ends)
+
+    @property
+    def lowers(self) -> tuple[float, ...]:
+        """The lower end of each value's bracket, in the same order (`Repetition.lower`); the value itself
+        where there is none."""
+        return tuple(value if r.lower is None else r.lower for value, r in self._valued())
 
     @property
     def median_upper(self) -> float | None:

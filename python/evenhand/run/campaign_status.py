@@ -13,7 +13,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.locks import holder_of
 from evenhand.procedure.statistics import Statistics
 from evenhand.run.campaign_lock import campaign_resource
-from evenhand.run.campaign_record import TESTER_LIMIT, PointState, is_lower_bound, state_of
+from evenhand.run.campaign_record import ENDED_EARLY, TESTER_LIMIT, PointState, is_lower_bound, state_of
 from evenhand.run.point_document import read_point
 from evenhand.run.point_remarks import Ended, remarks_of
 from evenhand.run.reading import RunTables, StoredRow, as_mapping, as_texts, open_to_read
@@ -34,7 +34,7 @@ class PointStatus:
     remarks: tuple[str, ...]
     """Why it has no number or fewer values than it should, and whether its repetitions disagree."""
     ended_early: bool
-    """It got no more repetitions, for `reason`."""
+    """It got no more repetitions, for `reason`, or one of several testbeds measured nothing more of it."""
     values: tuple[float, ...]
     """Values in the unit of the procedure's figure."""
     lower_bounds: tuple[bool, ...]
@@ -50,6 +50,9 @@ class PointStatus:
     under_way_s: float
     """What the one that is measured now has taken so far, or had when it was cut short."""
     trial_count: int
+    not_made: int = 0
+    """Repetitions that ended without being made, since their testbed measures nothing more of the point;
+    `--again` makes them."""
 
     @property
     def statistics(self) -> Statistics | None:
@@ -72,8 +75,9 @@ class PointStatus:
 
     @property
     def left_again(self) -> int:
-        """Repetitions to be made if those that the tester could not decide are repeated too."""
-        return self.point.repetitions - self.finished + self.undecided
+        """Repetitions to be made if those that the tester could not decide are repeated too, and those that
+        were not made are made."""
+        return self.point.repetitions - self.finished + self.undecided + self.not_made
 
     @property
     def rounds_done(self) -> int:
@@ -179,7 +183,8 @@ def read_status(path: Path | str) -> CampaignStatus:
                 "this is the run of a single verb, not a campaign",
                 code="run.not-a-campaign",
                 where=str(path),
-                next_step="Name the file of a campaign.",
+                next_step="`evenhand show FILE` shows it. It is not resumed: to measure again, type its verb"
+                " again; `evenhand run` takes a campaign file.",
             )
         (run,) = tables.rows("run")
         rows = tables.rows("repetitions")
@@ -229,6 +234,7 @@ def _point_status(row: StoredRow, repetitions: list[StoredRow], trial_count: int
     bounds = [_is_lower_bound(repetition) for repetition in valued]
     values = tuple(repetition["value"] for repetition in valued)
     reasons = [repetition["reason"] for repetition in finished if repetition["reason"] is not None]
+    not_made = sum(r["outcome"] == ENDED_EARLY for r in finished)
     ended = [
         Ended(outcome=r["outcome"], value=r["value"], reason=r["reason"], result=_result_of(r))
         for r in finished
@@ -249,7 +255,8 @@ def _point_status(row: StoredRow, repetitions: list[StoredRow], trial_count: int
         values=values,
         trial_count=trial_count,
         remarks=tuple(remarks_of(ended, reason or stopped_early, point.procedure)),
-        ended_early=row["reason"] is not None,
+        ended_early=row["reason"] is not None or not_made > 0,
+        not_made=not_made,
         lower_bounds=tuple(bounds),
         at_tester_limit=sum(
             is_bound and r["outcome"] == TESTER_LIMIT for r, is_bound in zip(valued, bounds, strict=True)

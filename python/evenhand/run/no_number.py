@@ -8,6 +8,7 @@ from evenhand.run.campaign_record import TESTER_LIMIT
 _WITHOUT_NUMBER = {
     "measured": "too many frames were lost for a figure: a lost frame is infinitely late",
     TESTER_LIMIT: "the tester's own limit was reached",
+    "dut_gone": "the DUT did not answer any more",
     "below_minimum": "frames were lost at the lowest load as well",
 }
 

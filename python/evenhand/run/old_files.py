@@ -89,6 +89,7 @@ def _repetition(number: int, search: StoredSearch, procedure: str) -> Repetition
         value=value,
         result=search.result,
         searches=(search,),
+        procedure=procedure,
         reason=None if value is not None or not is_finished else why_no_number(search.outcome),
     )
 

@@ -9,19 +9,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
-from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from evenhand.base.errors import EngineError, RequestError
-from evenhand.base.validation.hostile_json import MAX_TEXT, read_json
+from evenhand.base.validation.hostile_json import LEAST, MAX_TEXT, MOST, read_json
 from evenhand.plan import parse_imix
 from evenhand.run.schema import APPLICATION_ID, SCHEMAS, SUFFIX
 from evenhand.run.snapshot import copy_to_memory, not_a_run
+from evenhand.run.stored_shapes import SHAPES
 from evenhand.search import Role
-from evenhand.spec.seed import LARGEST_SEED
-from evenhand.trial import TrialResult
+from evenhand.trial import LARGEST_SEED, TrialResult
 
 _STEPS_PER_CALL = 1000
 _STEPS_PER_OCTET = 4
@@ -118,10 +117,13 @@ def open_to_read(path: Path) -> Iterator[RunTables]:
 
 
 def as_mapping(text: str, what: str) -> dict[str, Any]:
-    """A JSON object. ValueError names `what`."""
+    """A JSON object of the shape that `SHAPES` has for `what`. ValueError names it, and what in it is
+    wrong."""
     value = _read(text, what)
     if not isinstance(value, dict):
         raise ValueError(f"{what} is not a JSON object")
+    if what in SHAPES:
+        SHAPES[what](value, what)
     return value
 
 
@@ -225,11 +227,8 @@ def _objects(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
     return frozenset(
         (str(kind), str(name), " ".join(str(sql).split()))
         for kind, name, sql in rows
-        if name not in _STATISTICS
+        if name not in ("sqlite_stat1", "sqlite_stat4")
     )
-
-
-_STATISTICS = ("sqlite_stat1", "sqlite_stat4")
 
 
 @cache
@@ -242,7 +241,9 @@ def _objects_of(schema: str) -> frozenset[tuple[str, str, str]]:
 def _checked(value: Any, kind: str, what: str, *, may_be_null: bool) -> Any:
     if value is None and may_be_null:
         return None
-    if not isinstance(value, _TYPES[kind]) or (isinstance(value, float) and not isfinite(value)):
+    if isinstance(value, float) and value != 0 and not LEAST <= abs(value) <= MOST:
+        raise ValueError(f"{what} contains {value!r}, which no one has measured")
+    if not isinstance(value, _TYPES[kind]):
         raise ValueError(f"{what} contains a value that is not {kind}")
     return value
 

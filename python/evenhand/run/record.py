@@ -26,8 +26,6 @@ from evenhand.spec.point import Point
 
 _LAST_OLD = 2
 """The last version that has no roles."""
-CUT_SHORT = "cut_short"
-"""Outcome of a repetition that was begun anew: what it measured stays, and is in no statistic."""
 
 
 def read_record(path: Path | str, *, with_trials: bool = True) -> CampaignRecord:
@@ -176,6 +174,7 @@ def _read_repetitions(
             reason=row["reason"],
             measured_s=row["measured_s"],
             session=sessions[row["session_id"]],
+            procedure=points[row["point_id"]].procedure,
         )
         of_point.setdefault(row["point_id"], []).append(repetition)
     return of_point

@@ -17,7 +17,7 @@ from evenhand.procedure.registry import PROCEDURES
 from evenhand.run.no_number import why_no_number
 from evenhand.run.rows import insert, insert_trial, search_columns
 from evenhand.run.run_file import now, to_json
-from evenhand.search import Goal, Role, SearchHead, SearchResult, SearchTrial
+from evenhand.search import DUT_GONE, Goal, Role, SearchHead, SearchResult, SearchTrial
 from evenhand.trial import Load, TrialResult, was_offered
 
 STOPPED = "stopped"
@@ -278,7 +278,7 @@ class SearchWriter:
 
     def finish_with(self, outcome: str, result: Mapping[str, Any] | None = None) -> None:
         """Store an outcome of another kind, such as `stopped`."""
-        if self._is_ordered and outcome == STOPPED:
+        if self._is_ordered and outcome in (STOPPED, DUT_GONE):
             return
         is_open = " AND finished_at IS NULL" if self._is_ordered else ""
         ended_at, document = now(), None if result is None else to_json(result)
@@ -301,7 +301,9 @@ class SearchWriter:
                     outcome,
                     value,
                     document,
-                    why_no_number(outcome) if is_finished and value is None else None,
+                    (result or {}).get("skipped") or why_no_number(outcome)
+                    if is_finished and value is None
+                    else None,
                     self._recorder.lap_s(),
                     self._recorder.repetition_id,
                 ),

@@ -5,16 +5,15 @@ file, whole or not at all."""
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import EvenhandError
-from evenhand.run.campaign_record import HookRun, Repetition
-from evenhand.run.record import CUT_SHORT
-from evenhand.run.rows import insert_hook, insert_repetition
+from evenhand.base.validation.hostile_json import LEAST, MOST, read_json
+from evenhand.run.campaign_record import CUT_SHORT, HookRun, Repetition
+from evenhand.run.rows import end_numbers, insert_hook, insert_repetition
 from evenhand.run.run_file import to_json
 from evenhand.spec.point import Point
 from evenhand.trial import TrialResult
@@ -59,13 +58,14 @@ def check_remote_point(remote: Any, point: Point, numbers: Collection[int]) -> R
             f" {', '.join(map(str, numbers))} were ordered"
         )
     try:
-        to_json([remote.facts, dict(remote.versions), [hook.output for hook in remote.hooks]])
+        _check_json([remote.facts, dict(remote.versions), [hook.output for hook in remote.hooks]])
         for repetition in remote.repetitions:
             _check_number(repetition.value)
             _check_number(repetition.measured_s)
-            to_json(None if repetition.result is None else dict(repetition.result))
+            _check_json(None if repetition.result is None else dict(repetition.result))
             for search in repetition.searches:
-                to_json([search.plan, search.setup, search.goal, search.result])
+                for document in (search.plan, search.setup, search.goal, search.result):
+                    _check_json(document)
                 for trial in search.trials:
                     if TrialResult.from_contract(dict(trial.result.raw)) != trial.result:
                         raise ValueError("a trial is not what its document says")
@@ -76,16 +76,28 @@ def check_remote_point(remote: Any, point: Point, numbers: Collection[int]) -> R
     return remote
 
 
+def _check_json(value: Any) -> None:
+    """ValueError if it would be stored as what no one can read again."""
+    read_json(to_json(value))
+
+
 def _check_number(value: object) -> None:
     if value is not None and (
-        isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value)
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not (value == 0 or LEAST <= abs(value) <= MOST)
     ):
-        raise ValueError(f"{value!r} is not a finite number")
+        raise ValueError(f"{value!r} is not a finite number, or one that no one can have measured")
 
 
-def store_remote_point(store: RunStore, remote: RemotePoint) -> None:
+def store_remote_point(store: RunStore, remote: RemotePoint, *, of_testbed: Collection[int] = ()) -> None:
     """All of it in one transaction. What has a result already is left as it is, so that nothing is there
-    twice. StorageError."""
+    twice. StorageError.
+
+    Args:
+        of_testbed: The repetitions that are this testbed's, where each point is measured on several: what
+            ended early there goes on elsewhere. Empty: all.
+    """
     testbed = remote.testbed if remote.facts is None else store.add_testbed(remote.testbed, remote.facts)
     _note_versions(store, testbed, remote.versions)
     point_id = store.point_id(remote.point)
@@ -103,7 +115,16 @@ def store_remote_point(store: RunStore, remote: RemotePoint) -> None:
                     session_id=store.session_id,
                     attempt=attempt,
                 )
-        if remote.reason is not None:
+        if remote.reason is not None and of_testbed:
+            end_numbers(
+                connection,
+                point_id=point_id,
+                session_id=store.session_id,
+                numbers=of_testbed,
+                testbed=testbed,
+                reason=remote.reason,
+            )
+        elif remote.reason is not None:
             connection.execute("UPDATE points SET reason = ? WHERE id = ?", (remote.reason, point_id))
 
 

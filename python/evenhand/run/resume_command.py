@@ -13,6 +13,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+from evenhand.base.new_file import real_path
 from evenhand.base.state_folder import read_state, replace_state, state_file
 from evenhand.spec.presets import PRESET_PREFIX
 
@@ -29,9 +30,9 @@ def remember_source(path: Path, source: Path) -> None:
     """
     if source.name.startswith(PRESET_PREFIX):
         return
-    key = str(path.resolve())
+    key = str(real_path(path))
     kept = {name: place for name, place in _remembered().items() if name != key}
-    entries = {key: str(source.resolve()), **kept}
+    entries = {key: str(real_path(source)), **kept}
     with contextlib.suppress(OSError):
         replace_state(
             state_file("campaigns.json"),
@@ -45,7 +46,7 @@ def find_source(path: Path, name: str) -> Path | None:
     if name.startswith(PRESET_PREFIX):
         return Path(name)
     places = [path.parent / name, Path(name)]
-    remembered = _remembered().get(str(path.resolve()))
+    remembered = _remembered().get(str(real_path(path)))
     if remembered is not None and Path(remembered).name == name:
         places.append(Path(remembered))
     return next((place for place in places if place.is_file()), None)

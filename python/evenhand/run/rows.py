@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from evenhand.base.without_folders import without_folders
 from evenhand.plan import Imix, whole_octets
-from evenhand.run.campaign_record import HookRun, Repetition
+from evenhand.run.campaign_record import CUT_SHORT, ENDED_EARLY, TESTER_LIMIT, HookRun, Repetition
 from evenhand.run.reading import StoredSearch
 from evenhand.run.run_file import now, to_json
 from evenhand.search import SearchHead
@@ -161,6 +161,53 @@ def insert_repetition(
     )
     for search in repetition.searches:
         insert_stored_search(connection, search, repetition_id)
+
+
+def end_numbers(
+    connection: sqlite3.Connection,
+    *,
+    point_id: int,
+    session_id: int,
+    numbers: Collection[int],
+    testbed: str,
+    reason: str,
+) -> None:
+    """Repetitions that have not finished end without a value. In a transaction of `RunFile.writing`."""
+    select = "SELECT number, attempt, finished_at FROM repetitions WHERE point_id = ?"
+    attempts: dict[int, int] = {}
+    finished = set()
+    for number, attempt, finished_at in connection.execute(select, (point_id,)).fetchall():
+        attempts[number] = max(attempt, attempts.get(number, 0))
+        if finished_at is not None:
+            finished.add(number)
+    for number in sorted(set(numbers) - finished):
+        row = {
+            "point_id": point_id,
+            "session_id": session_id,
+            "number": number,
+            "attempt": attempts.get(number, 0) + 1,
+            "seed": "0",
+            "testbed": testbed,
+            "started_at": now(),
+            "finished_at": now(),
+            "outcome": ENDED_EARLY,
+            "reason": reason,
+            "measured_s": 0,
+        }
+        insert(connection, "repetitions", row)
+
+
+def reopen_points(connection: sqlite3.Connection) -> int:
+    """See `RunStore.reopen_points`."""
+    points = connection.execute("UPDATE points SET reason = NULL WHERE reason IS NOT NULL").rowcount
+    repetitions = connection.execute(
+        "UPDATE repetitions SET finished_at = NULL, outcome = ?, value = NULL WHERE finished_at IS NOT NULL"
+        " AND (outcome = ? OR outcome = ? AND (value IS NULL OR json_extract(result, '$.is_at_least')))",
+        (CUT_SHORT, ENDED_EARLY, TESTER_LIMIT),
+    ).rowcount
+    if points + repetitions:
+        connection.execute("UPDATE run SET finished_at = NULL")
+    return points + repetitions
 
 
 def insert_hook(

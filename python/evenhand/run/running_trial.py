@@ -66,9 +66,10 @@ def write_running(run: Path, running: RunningTrial) -> None:
     part = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(OSError):
         try:
-            # A file of our own: whatever stood under that name, a link for example, is not written through.
+            # A file of our own: whatever has that name, a link or another user's file, is not written into.
+            part.unlink(missing_ok=True)
             descriptor = os.open(
-                part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
+                part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
             )
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(replace(running, written_at=time.time()))))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +17,13 @@ from evenhand.base.errors import HostError, RequestError
 from evenhand.base.without_folders import without_folders
 from evenhand.rig import read_host_facts, read_versions
 from evenhand.run.campaign_lock import campaign_locked
-from evenhand.run.campaign_record import TESTER_LIMIT, HookRun
+from evenhand.run.campaign_record import CUT_SHORT, HookRun
 from evenhand.run.old_files import bring_up_to_date
 from evenhand.run.point_document import point_columns
-from evenhand.run.record import CUT_SHORT, read_record
+from evenhand.run.record import read_record
 from evenhand.run.recorder import RunRecorder, SearchWriter
 from evenhand.run.resume_command import resume_command
-from evenhand.run.rows import insert, insert_hook
+from evenhand.run.rows import end_numbers, insert, insert_hook, reopen_points
 from evenhand.run.run_file import LOCK_TIMEOUT_S, create_file, not_stored, now, to_json
 from evenhand.run.run_points import RunPoints, suite_of
 from evenhand.run.stored_so_far import StoredSoFar
@@ -299,22 +299,25 @@ class RunStore(StoredSoFar):
         with self.writing() as connection:
             connection.execute("UPDATE points SET reason = ? WHERE id = ?", (reason, self.point_id(point)))
 
+    def end_numbers(self, point: Point, numbers: Collection[int], testbed: str, reason: str) -> None:
+        """These repetitions, which are one testbed's of several, end without a value; the others do not."""
+        with self.writing() as connection:
+            end_numbers(
+                connection,
+                point_id=self.point_id(point),
+                session_id=self._session_id,
+                numbers=numbers,
+                testbed=testbed,
+                reason=reason,
+            )
+
     def reopen_points(self) -> int:
         """Points that ended early are measured again, and repetitions that the tester could not decide, also
         those that have a lower bound of a throughput: their trials stay, as those of what was cut short. How
         many points and repetitions there are.
         """
         with self.writing() as connection:
-            points = connection.execute("UPDATE points SET reason = NULL WHERE reason IS NOT NULL").rowcount
-            repetitions = connection.execute(
-                "UPDATE repetitions SET finished_at = NULL, outcome = ?, value = NULL WHERE finished_at IS"
-                " NOT NULL AND outcome = ?"
-                " AND (value IS NULL OR json_extract(result, '$.is_at_least'))",
-                (CUT_SHORT, TESTER_LIMIT),
-            ).rowcount
-            if points + repetitions:
-                connection.execute("UPDATE run SET finished_at = NULL")
-        return points + repetitions
+            return reopen_points(connection)
 
     def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> RunRecorder:
         """The record of a repetition that begins, or goes on where it was cut short.

@@ -57,14 +57,14 @@ class StoredSoFar(RunFile):
         )
         return frozenset((row["key"], row["number"]) for row in found)
 
-    def values_of(self, key: str, numbers: Container[int]) -> tuple[float, ...]:
-        """Values of a point's repetitions with these numbers, in order."""
+    def results_of(self, key: str, numbers: Container[int]) -> tuple[dict[str, Any], ...]:
+        """Results of a point's finished repetitions with these numbers, in order."""
         found = self.rows(
-            "SELECT number, value FROM repetitions JOIN points ON points.id = point_id"
-            " WHERE key = ? AND finished_at IS NOT NULL AND value IS NOT NULL ORDER BY number",
+            "SELECT number, result FROM repetitions JOIN points ON points.id = point_id"
+            " WHERE key = ? AND finished_at IS NOT NULL AND result IS NOT NULL ORDER BY number",
             key,
         )
-        return tuple(row["value"] for row in found if row["number"] in numbers)
+        return tuple(json.loads(row["result"]) for row in found if row["number"] in numbers)
 
     def first_search_of(
         self, key: str, numbers: Container[int]

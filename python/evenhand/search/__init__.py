@@ -4,8 +4,8 @@
 from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bisection import LengthBracket, find_largest
 from evenhand.search.bracket import whole_load
-from evenhand.search.ceiling import TesterCeiling, find_tester_ceiling
-from evenhand.search.choice import Goal, SearchResult, run_search
+from evenhand.search.ceiling import LOSSES_THAT_END_THE_WAY_UP, TesterCeiling, find_tester_ceiling
+from evenhand.search.choice import Goal, SearchResult, expected_search_s, run_search
 from evenhand.search.classification import (
     Bounds,
     LoadClass,
@@ -14,7 +14,7 @@ from evenhand.search.classification import (
     conditional_loss_ratio,
     relevant_bounds,
 )
-from evenhand.search.head import Role, SearchHead
+from evenhand.search.head import DUT_GONE, Role, SearchHead
 from evenhand.search.losses import DirectionLoss, sum_of_losses
 from evenhand.search.mlr import find_goals
 from evenhand.search.mlr_goals import MlrGoal, MlrGoals
@@ -34,12 +34,16 @@ from evenhand.search.model import (
 )
 from evenhand.search.search_trial import Purpose, SearchTrial
 from evenhand.search.throughput import find_throughput
+from evenhand.search.throughput_estimate import LIKELY_SHARE, TrialTime
 from evenhand.search.tst009 import Tst009Goal
 
 __all__ = [
     "DEFAULT_INVALID_RETRIES",
     "DEFAULT_PATIENCE",
+    "DUT_GONE",
     "FULL_LENGTH_S",
+    "LIKELY_SHARE",
+    "LOSSES_THAT_END_THE_WAY_UP",
     "Bounds",
     "DirectionLoss",
     "Goal",
@@ -64,9 +68,11 @@ __all__ = [
     "ThroughputResult",
     "TrialFinished",
     "TrialStarted",
+    "TrialTime",
     "Tst009Goal",
     "classify",
     "conditional_loss_ratio",
+    "expected_search_s",
     "find_goals",
     "find_largest",
     "find_tester_ceiling",

@@ -95,18 +95,16 @@ def uncharged_attempts(
     if load_fps is None:
         return None
     lossy = [
-        trial.result.intended_fps
+        trial.load_fps
         for trial in trials
         if not trial.result.is_valid
         and not trial.result.was_stopped
         and trial.result.lost_frames > 0
-        and abs(trial.result.intended_fps - load_fps) <= precision * max(trial.result.intended_fps, load_fps)
+        and abs(trial.load_fps - load_fps) <= precision * max(trial.load_fps, load_fps)
     ]
     if not lossy:
         return None
-    confirmed = [
-        trial.attempt for trial in trials if trial.result.is_valid and trial.result.intended_fps == load_fps
-    ]
+    confirmed = [trial.attempt for trial in trials if trial.result.is_valid and trial.load_fps == load_fps]
     at_load = sum(load == load_fps for load in lossy)
     return Uncharged(
         load_fps=load_fps,

@@ -45,7 +45,7 @@ def is_bound_in_doubt(trials: Sequence[SearchTrial], load_fps: float) -> bool:
     failed = [
         trial.result
         for trial in trials
-        if trial.result.intended_fps == load_fps and trial.result.verdict is Verdict.FAIL
+        if trial.load_fps == load_fps and trial.result.verdict is Verdict.FAIL
     ]
     return bool(failed) and all(leaves_doubt(result) for result in failed)
 

@@ -57,6 +57,13 @@ class LoadBracket:
         )
 
     @property
+    def proven_fps(self) -> float | None:
+        """The highest load below the upper bound that passed in full length. A short trial proves nothing: a
+        queue may have held what was too much."""
+        proven = (load for load, is_full_length in self.passed.items() if is_full_length)
+        return max((load for load in proven if self.upper_fps is None or load < self.upper_fps), default=None)
+
+    @property
     def below_fps(self) -> float | None:
         """The search goes on below this load, be it the device or the tester that failed there, or a queue
         that was filling; None at the beginning."""

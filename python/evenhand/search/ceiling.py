@@ -13,7 +13,7 @@ from evenhand.trial import Measurer, Reason, TrialResult, join_directions
 STEP_UP = 2.0
 """Factor to the next load while the tester has kept all of them."""
 LOSSES_THAT_END_THE_WAY_UP = 2
-"""One may be a stall of the host."""
+"""For searches that allow no loss: one may be a stall of the host."""
 AWAY_CODES = frozenset({"sender_overdue", "overdue_may_explain_loss", "offered_load"})
 """Reasons that a CPU which was taken away can bring about by itself."""
 DISTURBED_SHARE = 2.0
@@ -121,7 +121,7 @@ def find_tester_ceiling(
     precision: float = DEFAULT_PRECISION,
     attempts: int = 2,
     is_loss_ours: bool = False,
-    ends_at_loss: bool = False,
+    ending_losses: int = 0,
     kept_fps: float | None = None,
     on_trial: Callable[[TrialResult], None] | None = None,
 ) -> TesterCeiling:
@@ -138,7 +138,8 @@ def find_tester_ceiling(
             load that is kept, on the way down: a fifth too low at most.
         is_loss_ours: There is no DUT that could have lost a frame (looped ports): a load with loss is not
             kept either.
-        ends_at_loss: Go no further up than to a load at which the device lost frames in two trials.
+        ending_losses: Go no further up than to a load at which the device lost frames in so many trials; 0:
+            go on. One may be a stall of the host.
         kept_fps: A load below `start_fps` that the tester has kept before. It stays the ceiling if the first
             load above it is not kept, where both are no further apart than the precision.
     """
@@ -149,7 +150,7 @@ def find_tester_ceiling(
         duration_s=duration_s,
         attempts=attempts,
         is_loss_ours=is_loss_ours,
-        ends_at_loss=ends_at_loss,
+        ending_losses=ending_losses,
         on_trial=on_trial,
         kept_fps=kept_fps,
     )
@@ -164,7 +165,7 @@ class _CeilingSearch:
     duration_s: float
     attempts: int
     is_loss_ours: bool
-    ends_at_loss: bool
+    ending_losses: int
     on_trial: Callable[[TrialResult], None] | None
     is_device_slower: bool = False
     trials: list[TrialResult] = field(default_factory=list)
@@ -197,9 +198,9 @@ class _CeilingSearch:
 
     def _try(self, load_fps: float) -> float:
         """Move one of the two bounds; the most that was offered."""
-        looks_for_loss = self.ends_at_loss and self.above_fps is None and load_fps < self.max_fps
+        looks_for_loss = self.ending_losses > 0 and self.above_fps is None and load_fps < self.max_fps
         offered_fps, losses = 0.0, 0
-        for _ in range(self.attempts):
+        for _ in range(max(self.attempts, self.ending_losses if looks_for_loss else 0)):
             result = self.measurer.measure(self.duration_s, load_fps)
             self.trials.append(result)
             if self.on_trial is not None:
@@ -210,7 +211,7 @@ class _CeilingSearch:
             if result.is_pass or (result.is_valid and not self.is_loss_ours):
                 self.kept_fps = load_fps
                 losses += not result.is_pass
-                self.is_device_slower = looks_for_loss and losses == LOSSES_THAT_END_THE_WAY_UP
+                self.is_device_slower = looks_for_loss and losses == self.ending_losses
                 if result.is_pass or self.is_device_slower or not looks_for_loss:
                     return offered_fps
         if self.kept_fps != load_fps:

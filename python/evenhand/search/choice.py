@@ -10,6 +10,7 @@ from evenhand.search.mlr_goals import MlrGoals
 from evenhand.search.mlr_result import MlrResult
 from evenhand.search.model import ProgressCallback, ThroughputGoal, ThroughputResult
 from evenhand.search.throughput import find_throughput
+from evenhand.search.throughput_estimate import LIKELY_SHARE, LikelyDevice, TrialTime
 from evenhand.trial import Measurer
 
 Goal = ThroughputGoal | MlrGoals
@@ -26,6 +27,7 @@ def run_search(
     *,
     on_progress: ProgressCallback | None = None,
     overhead_s: float = 0.0,
+    trial_s: TrialTime | None = None,
 ) -> ThroughputResult: ...
 @overload
 def run_search(
@@ -34,15 +36,49 @@ def run_search(
     *,
     on_progress: ProgressCallback | None = None,
     overhead_s: float = 0.0,
+    trial_s: TrialTime | None = None,
 ) -> MlrResult: ...
 @overload
 def run_search(
-    measurer: Measurer, goal: Goal, *, on_progress: ProgressCallback | None = None, overhead_s: float = 0.0
+    measurer: Measurer,
+    goal: Goal,
+    *,
+    on_progress: ProgressCallback | None = None,
+    overhead_s: float = 0.0,
+    trial_s: TrialTime | None = None,
 ) -> SearchResult: ...
 def run_search(
-    measurer: Measurer, goal: Goal, *, on_progress: ProgressCallback | None = None, overhead_s: float = 0.0
+    measurer: Measurer,
+    goal: Goal,
+    *,
+    on_progress: ProgressCallback | None = None,
+    overhead_s: float = 0.0,
+    trial_s: TrialTime | None = None,
 ) -> SearchResult:
     """Search for this goal; see `find_throughput` and `find_goals` for what they do and raise."""
     if isinstance(goal, MlrGoals):
         return find_goals(measurer, goal, on_progress=on_progress, overhead_s=overhead_s)
-    return find_throughput(measurer, goal, on_progress=on_progress, overhead_s=overhead_s)
+    return find_throughput(measurer, goal, on_progress=on_progress, overhead_s=overhead_s, trial_s=trial_s)
+
+
+def expected_search_s(
+    goal: ThroughputGoal,
+    *,
+    overhead_s: float,
+    limit_fps: float | None = None,
+    trial_s: TrialTime | None = None,
+) -> float:
+    """Seconds that a search with a finite maximum should take.
+
+    Args:
+        limit_fps: Where the limit is taken to lie; None: nothing is known of it.
+    """
+    device = LikelyDevice(
+        limit_fps=limit_fps or goal.known_fps or goal.max_fps * LIKELY_SHARE,
+        loss_ratio=goal.loss_ratio,
+        overhead_s=overhead_s,
+        trial_s=trial_s,
+        full_length_s=goal.final_duration_s,
+    )
+    find_throughput(device, goal)
+    return sum(device.seconds)

@@ -21,6 +21,6 @@ def hidden_fps(goal: ThroughputGoal, load_fps: float, result: TrialResult, susta
     it did not overflow: then its depth is not known."""
     if result.is_pass:
         return 0.0
-    sending_s = result.stopped_early_s or result.intended_duration_s
+    sending_s = result.sent_s
     held_frames = (load_fps * (1 - result.loss_ratio) - sustainable_fps) * sending_s
     return max(0.0, held_frames) / goal.final_duration_s

@@ -14,6 +14,9 @@ from evenhand.search.choice import Goal
 from evenhand.search.mlr_goals import MlrGoals
 from evenhand.search.model import ThroughputGoal
 
+DUT_GONE = "dut_gone"
+"""The outcome of what ended because the DUT answers nothing any more."""
+
 
 class Role(StrEnum):
     """What a search is made for."""

@@ -180,6 +180,7 @@ class _MlrSearch:
             purpose=purpose,
             attempt=attempt,
             is_full_length=duration_s >= self.goals.final_duration_s,
+            load_fps=load_fps,
             result=result,
         )
         self.trials.append(trial)
@@ -249,7 +250,7 @@ class _MlrSearch:
     def _trials_per_load(self) -> float:
         """How often a trial was made until it was valid. A load that was given up is not to come again, and
         of one that may be it is not known yet."""
-        made = [trial.result for trial in self.trials if self.observations.get(trial.result.intended_fps)]
+        made = [trial.result for trial in self.trials if self.observations.get(trial.load_fps)]
         return max(1, len(made)) / max(1, sum(result.is_valid for result in made))
 
     def _report(self, event: TrialStarted | TrialFinished) -> None:

@@ -139,7 +139,7 @@ class MlrResult:
             t.result
             for t in self.trials
             if t.result.is_valid
-            and t.result.intended_fps == found.lower_fps
+            and t.load_fps == found.lower_fps
             and t.result.intended_duration_s >= found.goal.final_duration_s
         ]
 

@@ -62,7 +62,7 @@ class Outcome(StrEnum):
     BELOW_MINIMUM = "below_minimum"
     TESTER_LIMIT = "tester_limit"
     """A load stayed INVALID, or the maximum was the tester's own ceiling and passed: the tester ended the
-    search, not the DUT. The highest load that passed is a lower bound."""
+    search, not the DUT. The highest load that a full-length trial has confirmed is a lower bound."""
     STOPPED = "stopped"
 
 
@@ -249,9 +249,8 @@ class ThroughputResult:
     goal: ThroughputGoal
     outcome: Outcome
     throughput_fps: float | None
-    """Per direction, confirmed by a full-length trial. At the tester's limit the highest load that passed, if
-    any did: a lower bound, and `final_trial` says whether a full-length trial has confirmed it. None
-    otherwise."""
+    """Per direction, confirmed by a full-length trial. At the tester's limit the highest load that one has
+    confirmed, if any was: a lower bound. None otherwise."""
     upper_fps: float | None
     """Lowest load that failed."""
     trials: tuple[SearchTrial, ...]
@@ -270,7 +269,7 @@ class ThroughputResult:
     @property
     def highest_passed_fps(self) -> float | None:
         """Highest intended load below every failed load that passed in any trial, short ones included."""
-        passed = (t.result.intended_fps for t in self.trials if t.result.is_pass)
+        passed = (t.load_fps for t in self.trials if t.result.is_pass)
         return max((load for load in passed if self.upper_fps is None or load < self.upper_fps), default=None)
 
     @property
@@ -291,9 +290,7 @@ class ThroughputResult:
     def final_trial(self) -> TrialResult | None:
         """The full-length trial that confirmed the throughput."""
         at_result = (
-            t.result
-            for t in reversed(self.trials)
-            if t.is_full_length and t.result.intended_fps == self.throughput_fps
+            t.result for t in reversed(self.trials) if t.is_full_length and t.load_fps == self.throughput_fps
         )
         return next(
             (result for result in at_result if result.is_pass or self.outcome is not Outcome.TESTER_LIMIT),
@@ -304,9 +301,7 @@ class ThroughputResult:
     def losses(self) -> dict[str, DirectionLoss]:
         """What each direction lost in the trial that the throughput rests on: the one that confirmed it, else
         the longest that passed."""
-        passed = [
-            t.result for t in self.trials if t.result.is_pass and t.result.intended_fps == self.throughput_fps
-        ]
+        passed = [t.result for t in self.trials if t.result.is_pass and t.load_fps == self.throughput_fps]
         proof = self.final_trial or max(passed, key=lambda trial: trial.intended_duration_s, default=None)
         return {} if proof is None else losses_in([proof])
 

@@ -34,6 +34,9 @@ class SearchTrial:
     attempt: int
     """1, or 2 and more after INVALID trials at the same load, or lossy ones that are verified."""
     is_full_length: bool
+    load_fps: float
+    """The load that the search asked for. Of what is no even load, the trial's own document has what came of
+    it: of bursts a whole number of intervals."""
     result: TrialResult
 
     def to_document(self) -> dict[str, Any]:

@@ -4,8 +4,10 @@ allows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from math import sqrt
+from typing import Any
 
 from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bound import is_bound_in_doubt
@@ -23,7 +25,7 @@ from evenhand.search.model import (
     outcome_at_maximum,
 )
 from evenhand.search.search_trial import Purpose, SearchTrial
-from evenhand.search.throughput_estimate import estimate_left
+from evenhand.search.throughput_estimate import TrialTime, estimate_left
 from evenhand.trial import EarlyStopper, Measurer, TrialResult, Verdict
 
 LOADS_GIVEN_UP_IN_A_ROW = 5
@@ -37,6 +39,7 @@ def find_throughput(
     *,
     on_progress: ProgressCallback | None = None,
     overhead_s: float = 0.0,
+    trial_s: TrialTime | None = None,
 ) -> ThroughputResult:
     """Binary search (R2544-21, MLR-13): the maximum itself first, then midpoints, then a full-length trial at
     the result.
@@ -49,7 +52,8 @@ def find_throughput(
     `goal.invalid_retries` times, or `goal.patience` times if the load was offered but a moment of the host
     spoiled the trial, and in the confirmation. A load that stays INVALID is beyond the tester: the search
     goes on below it, and ends with "tester limit" if the device lost nothing down there either. The highest
-    load that passed is then a lower bound, and a full-length trial is made there too.
+    load that passed is then confirmed by a full-length trial, and is a lower bound; what none has confirmed
+    is no bound.
 
     With `goal.known_fps` the first trial is a full-length one at that load, and the maximum is tried only if
     the way leads there. With `goal.is_guided` the search goes from the maximum to the load that the loss
@@ -62,11 +66,14 @@ def find_throughput(
         on_progress: Gets an event before and after each trial; the trial's event comes before the next trial
             begins.
         overhead_s: Time that a trial takes in addition to sending; for the estimate of the time left only.
+        trial_s: The time of a trial by its load, in place of the goal's; for the same.
 
     Raises:
         EvenhandError: The measurer could not run at all.
     """
-    return _Search(measurer=measurer, goal=goal, on_progress=on_progress, overhead_s=overhead_s).run()
+    return _Search(
+        measurer=measurer, goal=goal, on_progress=on_progress, overhead_s=overhead_s, trial_s=trial_s
+    ).run()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -75,6 +82,7 @@ class _Search:
     goal: ThroughputGoal
     on_progress: ProgressCallback | None
     overhead_s: float
+    trial_s: TrialTime | None = None
     trials: list[SearchTrial] = field(default_factory=list)
     are_short_trials_trusted: bool = True
     given_up: int = 0
@@ -107,7 +115,7 @@ class _Search:
                 bracket.is_tester_limited and (bracket.is_narrow or bracket.is_below_minimum)
             )
             if is_beyond_tester and (bracket.is_confirmed or not bracket.lower_fps):
-                return self._result(Outcome.TESTER_LIMIT, self._lower_bound_fps())
+                return self._result(Outcome.TESTER_LIMIT, self.bracket.proven_fps)
             if self._is_bound_in_doubt:
                 trial = self._measure_bound()
                 if trial is None or trial.result.was_stopped:
@@ -138,7 +146,7 @@ class _Search:
                 if self.guide is not None:
                     self.guide.give_up()
                 if is_confirmation:
-                    return self._result(Outcome.TESTER_LIMIT, self._lower_bound_fps())
+                    return self._result(Outcome.TESTER_LIMIT, self.bracket.proven_fps)
                 self.is_given_up = self.given_up == LOADS_GIVEN_UP_IN_A_ROW
                 continue
             self.given_up = 0
@@ -168,9 +176,7 @@ class _Search:
         self.whole_loads.add(load_fps)
         if isinstance(self.measurer, EarlyStopper):
             self.measurer.stop_no_trial_early()
-        at_bound = [
-            t for t in self.trials if t.result.intended_fps == load_fps and t.result.verdict is Verdict.FAIL
-        ]
+        at_bound = [t for t in self.trials if t.load_fps == load_fps and t.result.verdict is Verdict.FAIL]
         trial = self._measure_valid(
             load_fps, Purpose.BOUND, is_full_length=any(t.is_full_length for t in at_bound)
         )
@@ -310,7 +316,7 @@ class _Search:
         self, load_fps: float, purpose: Purpose, result: TrialResult, *, is_full_length: bool
     ) -> None:
         if purpose is Purpose.BOUND:
-            refused = (t.result.intended_fps for t in self.trials if t.result.verdict is Verdict.FAIL)
+            refused = (t.load_fps for t in self.trials if t.result.verdict is Verdict.FAIL)
             self.bracket.take_back_fail(load_fps, failed=refused, is_full_length=is_full_length)
             return
         if is_full_length and doubted_sustainable_fps(self.goal, load_fps, result) is not None:
@@ -330,6 +336,7 @@ class _Search:
         if self.is_middle_length and not is_full_length:
             duration_s = sqrt(self.goal.duration_s * self.goal.final_duration_s)
         remaining_trials, remaining_s = self._estimate()
+        least_s = self.overhead_s + (duration_s if self.trial_s is None else 0.0)
         self._report(
             TrialStarted(
                 number=len(self.trials) + 1,
@@ -337,8 +344,8 @@ class _Search:
                 attempt=attempt,
                 rate_fps=load_fps,
                 duration_s=duration_s,
-                remaining_trials=remaining_trials,
-                remaining_s=remaining_s,
+                remaining_trials=max(1, remaining_trials),
+                remaining_s=max(least_s, remaining_s),
             )
         )
         result = self.measurer.measure(duration_s, load_fps)
@@ -347,6 +354,7 @@ class _Search:
             purpose=purpose,
             attempt=attempt,
             is_full_length=is_full_length,
+            load_fps=load_fps,
             result=result,
         )
         self.trials.append(trial)
@@ -365,24 +373,21 @@ class _Search:
         )
 
     def _estimate(self) -> tuple[int, float]:
-        return estimate_left(
-            self.goal,
-            self.bracket,
-            self.trials,
-            are_short_trials_trusted=self.are_short_trials_trusted,
-            overhead_s=self.overhead_s,
-        )
+        if self.on_progress is None:
+            return 0, 0.0
+        known: dict[str, Any] = {"overhead_s": self.overhead_s, "trial_s": self.trial_s}
+        return estimate_left(self.goal, self.bracket, self.trials, run_rest=self._run_rest, **known)
+
+    def _run_rest(self, device: Measurer) -> None:
+        """What is to come, with another measurer; it leaves no trace here."""
+        rest = replace(self, measurer=device, on_progress=None, trials=list(self.trials))
+        rest.whole_loads = set(self.whole_loads)
+        rest.bracket, rest.guide = deepcopy(self.bracket), deepcopy(self.guide)
+        rest.run()
 
     def _report(self, event: SearchEvent) -> None:
         if self.on_progress is not None:
             self.on_progress(event)
-
-    def _lower_bound_fps(self) -> float | None:
-        """The highest load that passed, where the tester keeps the search from the limit. Short trials that
-        were refuted prove nothing."""
-        upper_fps, passed = self.bracket.upper_fps, self.bracket.passed.items()
-        proven = (load for load, is_full_length in passed if is_full_length or self.are_short_trials_trusted)
-        return max((load for load in proven if upper_fps is None or load < upper_fps), default=None)
 
     def _result(self, outcome: Outcome, throughput_fps: float | None = None) -> ThroughputResult:
         return ThroughputResult(

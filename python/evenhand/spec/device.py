@@ -4,20 +4,30 @@ reference router."""
 
 from __future__ import annotations
 
+import errno
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import Option
-from evenhand.base.units import parse_rate
-from evenhand.predict import VERIFICATION_KEY, DeviceModel, round_robin_table, symmetric_key
+from evenhand.base.units import is_whole, parse_rate, short_repr
+from evenhand.predict import (
+    COMMON_TABLE_SIZE,
+    VERIFICATION_KEY,
+    DeviceModel,
+    round_robin_table,
+    symmetric_key,
+)
 from evenhand.predict.ethtool import is_ethtool, read_ethtool
 
 OPENBSD = "openbsd"
 COMMON = "common"
+MOST_OCTETS = 4 << 20
+"""Of a file with a table: 65,536 entries have a tenth of that."""
 
 
 class HashName(StrEnum):
@@ -44,8 +54,13 @@ class DeviceOptions:
         Option(declared="--rate", metavar="RATE", help="Rate that one element forwards, such as 50kfps."),
     ] = None
     hash_type: Annotated[
-        HashName, Option(declared="--hash", help="type1: addresses; type2: addresses and ports.")
-    ] = HashName.TYPE1
+        HashName | None,
+        Option(
+            declared="--hash",
+            help="type1: addresses; type2: addresses and ports. Default: the fields in --table, otherwise"
+            " type1.",
+        ),
+    ] = None
     symmetric: Annotated[
         bool, Option(declared="--symmetric", help="Hash source XOR destination (symmetric XOR).")
     ] = False
@@ -73,16 +88,25 @@ class DeviceOptions:
             declared="--table",
             metavar="FILE|LIST",
             help="The indirection table: 0,1,2,3 or a file. The output of `ethtool -x` also contains"
-            " the key and symmetric XOR.",
+            " the key and symmetric XOR, that of `ethtool -n` in the same file the hashed fields.",
         ),
     ] = None
 
-    def read(self, elements: int | None, *, default: int) -> DeviceModel:
+    def read(
+        self, elements: int | None, *, default: int, ip_versions: frozenset[int] = frozenset()
+    ) -> DeviceModel:
         """The device. RequestError names the option.
 
         Args:
             default: How many elements there are, if neither `elements` nor a table states it.
+            ip_versions: Of the frames that it will hash.
         """
+        return self.read_with_notes(elements, default=default, ip_versions=ip_versions)[0]
+
+    def read_with_notes(
+        self, elements: int | None, *, default: int, ip_versions: frozenset[int] = frozenset()
+    ) -> tuple[DeviceModel, list[str]]:
+        """Like `read`, with sentences on what of the table's file a reader might miss."""
         if self.table is not None and self.table_size is not None:
             raise RequestError(
                 "both a table and the size of a table are given",
@@ -123,10 +147,11 @@ class DeviceOptions:
                     next_step=f"Use {1 << max(self.table_size, 1).bit_length()}, or another power of two.",
                 )
             entries = round_robin_table(max(elements, 1), self.table_size)
+        hash_name, notes = self._hash_of(given, ip_versions)
         try:
-            return DeviceModel(
+            model = DeviceModel(
                 elements=elements,
-                hash_type="type1" if self.hash_type is HashName.TYPE1 else "type2",
+                hash_type="type1" if hash_name is HashName.TYPE1 else "type2",
                 symmetric=self.symmetric or given.is_symmetric,
                 key=read_key(self.key) if self.key is not None else given.key or VERIFICATION_KEY,
                 table=entries,
@@ -134,6 +159,40 @@ class DeviceOptions:
             )
         except RequestError as error:
             raise self._in_words_of_options(error) from error
+        return model, [*given.notes(elements), *notes]
+
+    def _hash_of(self, given: GivenTable, ip_versions: frozenset[int]) -> tuple[HashName, list[str]]:
+        """The fields that the file states for these frames, unless the option says it; and a sentence if the
+        file states others only."""
+        where = f"--table {self._table_text}"
+        stated: HashName | None = None
+        for version in sorted(ip_versions & given.fields.keys()):
+            fields, words = given.fields[version], given.fields_words[version]
+            found = {"sd": HashName.TYPE1, "sdfn": HashName.TYPE2}.get(fields)
+            if found is None:
+                raise RequestError(
+                    f"this NIC hashes {words} for UDP over IPv{version}: predictions are made for both"
+                    " addresses (type1), or both addresses and both ports (type2)",
+                    code="spec.hash-of-other-fields",
+                    where=where,
+                    next_step=f"Set it (ethtool -N INTERFACE rx-flow-hash udp{version} sd), and save the"
+                    " output again.",
+                )
+            if found is not (self.hash_type or stated or found):
+                contrary = f"--hash {self.hash_type} is given" if self.hash_type else f"{stated} for IPv4"
+                raise RequestError(
+                    f"the file says {found} for UDP over IPv{version} ({words}), but {contrary}",
+                    code="spec.table-contradicts-hash",
+                    where=where,
+                    next_step="Omit --hash." if self.hash_type else "Predict one IP version at a time.",
+                )
+            stated = found
+        missing = sorted(ip_versions - given.fields.keys())
+        if self.hash_type is None and given.fields and missing:
+            return stated or HashName.TYPE1, [
+                f"The file does not say which fields are hashed for UDP over IPv{missing[0]}; type1 is taken."
+            ]
+        return self.hash_type or stated or HashName.TYPE1, []
 
     @property
     def _table_text(self) -> str:
@@ -184,6 +243,29 @@ class GivenTable:
     is_symmetric: bool = False
     rings: int | None = None
     """Receive queues of the NIC, if they are known."""
+    fields: Mapping[int, str] = field(default_factory=dict)
+    """Fields that are hashed for UDP, by IP version, as `ethtool -N` takes them."""
+    fields_words: Mapping[int, str] = field(default_factory=dict)
+    ends_after_table: bool = False
+    """Nothing follows it in its file, so rows may be missing."""
+    is_of_nic: bool = False
+
+    def notes(self, elements: int) -> list[str]:
+        used, size = len(set(self.entries)), len(self.entries)
+        notes = []
+        if self.rings is not None and used != self.rings and elements != self.rings:
+            notes.append(f"The NIC has {_rings(self.rings)}; its table uses {used} of them.")
+        if self.ends_after_table:
+            notes.append(
+                f"The output ends after {size} entries, before the key. If it was cut there, the table is"
+                " longer, and the prediction wrong."
+            )
+        elif self.is_of_nic and used > 1 and size < COMMON_TABLE_SIZE:
+            notes.append(
+                f"The table has {size} entries; many NICs have 128 or more. If rows were left out, save the"
+                " output again, whole."
+            )
+        return notes
 
 
 def read_key(text: str) -> bytes:
@@ -220,8 +302,8 @@ def read_table(text: str) -> GivenTable:
     if not re.fullmatch(r"[\d\s,]+", text):
         where = f"--table {text}"
         try:
-            text = Path(text).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            text = _text_of(Path(text))
+        except (OSError, UnicodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not text"
             raise RequestError(
                 f"neither a list nor a readable file: {reason}",
@@ -231,13 +313,14 @@ def read_table(text: str) -> GivenTable:
             ) from error
         found = read_ethtool(text, where=where) if is_ethtool(text) else None
     words = text.replace(",", " ").split() if found is None else found.words
-    wrong = next((word for word in words if not word.isdecimal()), None)
+    wrong = next((word for word in words if not is_whole(word)), None)
     if wrong is not None or not words:
         raise RequestError(
-            "no numbers" if wrong is None else f"{wrong!r} is not the number of an element",
+            "no numbers" if wrong is None else f"{short_repr(wrong)} is not the number of an element",
             code="spec.not-a-hash-table",
             where=where,
-            next_step="Write element numbers, one for each entry: 0,1,2,3.",
+            next_step="Write element numbers, one for each entry: 0,1,2,3; or save the output of: ethtool -x"
+            " INTERFACE",
         )
     entries = tuple(int(word) for word in words)
     if found is None:
@@ -249,4 +332,22 @@ def read_table(text: str) -> GivenTable:
         why_no_function=found.why_no_function,
         is_symmetric=found.is_symmetric,
         rings=found.rings,
+        fields=found.fields,
+        fields_words=found.fields_words,
+        ends_after_table=found.ends_after_table,
+        is_of_nic=True,
     )
+
+
+def _rings(count: int) -> str:
+    return "1 RX ring" if count == 1 else f"{count} RX rings"
+
+
+def _text_of(path: Path) -> str:
+    """UTF-8, or as Windows saves what a command prints. OSError, or UnicodeError."""
+    with path.open("rb") as file:
+        octets = file.read(MOST_OCTETS + 1)
+    if len(octets) > MOST_OCTETS:
+        raise OSError(errno.EFBIG, f"it has more than {MOST_OCTETS >> 20} MiB")
+    is_16_bits = octets[:2] in (b"\xff\xfe", b"\xfe\xff")
+    return octets.decode("utf-16" if is_16_bits else "utf-8-sig")

@@ -23,7 +23,7 @@ from pydantic import (
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import OptionField, options_of
-from evenhand.base.units import DURATION, parse_duration
+from evenhand.base.units import DURATION, is_whole, parse_duration
 from evenhand.base.validation.checked_file import (
     FileKind,
     RefusedError,
@@ -130,7 +130,7 @@ def _numbers(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     words = [word.strip() for word in value.split(",")]
-    if not all(word.isascii() and word.isdecimal() for word in words):
+    if not all(is_whole(word) for word in words):
         raise UnfitError(
             "write the number of an element for each entry, such as [0, 1, 2, 0]",
             code="spec.not-a-hash-table",

@@ -20,7 +20,9 @@ from evenhand.procedure import (
     choose_frames,
 )
 from evenhand.procedure.descriptor import FrameSizes, Procedure
+from evenhand.procedure.registry import PROCEDURES
 
+_LIST = re.compile(r"\s*\d+\s*B?(?:\s*[,; ]\s*\d+\s*B?)+\s*")
 _RANGE = "Frame size with FCS: IPv4 from 64, IPv6 from 84, up to 9216."
 _IMIX = (
     " imix:aaafg is the sequence IMIX - aaafg of RFC 6985; imix:aaafg:frames=250 shuffles 250 frames of it."
@@ -73,6 +75,7 @@ def read_size(size: int | str) -> FrameSize:
 
 def read_frame_size(plan: AddressPlan, text: str | None) -> tuple[int, str | None]:
     """Where all frames are of one size; see `choose_frame_size`."""
+    _refuse_several(text)
     if text is not None and is_imix(text):
         raise RequestError(
             f"{text!r}: frames of several sizes are not allowed here (back-to-back: RFC 9004, section 3)",
@@ -87,7 +90,21 @@ def read_frames(
     plan: AddressPlan, text: str | None, *, tag_octets: SideCounts = NO_TAGS
 ) -> tuple[FrameSize, str | None]:
     """Where a sequence of sizes is possible as well (R6985-01); see `choose_frames`."""
+    _refuse_several(text)
     return choose_frames(plan, None if text is None else _parse_frames(text), tag_octets=tag_octets)
+
+
+def _refuse_several(text: str | None) -> None:
+    """RequestError where one size is taken, and several are given."""
+    if text is None or is_imix(text) or not (text.strip() in FRAME_SIZE_SETS or _LIST.fullmatch(text)):
+        return
+    verbs = [each.verb for each in PROCEDURES.values() if each.verb and each.frame_sizes.takes_several]
+    raise RequestError(
+        f"{text!r}: several frame sizes, but one is taken here",
+        code="spec.several-sizes",
+        where="--frame-size",
+        next_step=f"Give one size. Verbs that take several, one after the other: {', '.join(verbs)}.",
+    )
 
 
 def read_frame_sizes(

@@ -13,10 +13,9 @@ from evenhand.base.option import DURATION, RATIO, Grammar, Option, options_of, v
 from evenhand.base.units import format_ratio, parse_duration
 from evenhand.procedure.limits import LIMIT_SET, Retries, retries_of
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
+from evenhand.trial import CLEAN_AT_MOST, MOST_OFFERED_TOLERANCE
 
 _PANEL = "Validity (the limits table of the testbed file has the same keys)"
-MOST_OFFERED_TOLERANCE = 0.1
-"""The contract allows no more."""
 
 
 class LimitSet(StrEnum):
@@ -75,6 +74,16 @@ class LimitOptions:
         ),
     ] = None
 
+    clean_time: Annotated[
+        bool | None,
+        Option(
+            declared="--clean-time",
+            help="Judge a trial by the time in which neither the tester nor its host was away, and"
+            " send for up to twice as long until enough of it is together.",
+            panel=_PANEL,
+        ),
+    ] = None
+
     def read(self) -> dict[str, Any]:
         """The values of `Limits` that were given, and the set of those that were not. RequestError names the
         option."""
@@ -95,6 +104,8 @@ class LimitOptions:
                 where="--offered-tolerance",
                 next_step="A larger error would say nothing about the load that was requested.",
             )
+        if values.pop("clean_time", False):
+            values["clean_at_most"] = CLEAN_AT_MOST
         return {key: str(value) if key == LIMIT_SET else value for key, value in values.items()}
 
 

@@ -15,6 +15,7 @@ from evenhand import rig
 from evenhand.base.errors import RequestError
 from evenhand.base.option import Grammar, Option, OptionField, options_of
 from evenhand.base.suggestion import suggestion
+from evenhand.base.units import is_whole, short_repr
 from evenhand.plan import (
     BOTH_DIRECTIONS,
     CLASSIC_DESTINATION_PORT,
@@ -53,10 +54,10 @@ def parse_counts(text: str | None, *, where: str) -> Counts:
     if text is None:
         return None
     parts = text.split(",")
-    if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
+    if len(parts) > 2 or not all(is_whole(part) for part in parts):
         what = where.removeprefix("--")
         raise RequestError(
-            f"{text!r} is not a number of {what}",
+            f"{short_repr(text)} is not a number of {what}",
             code="spec.not-a-count",
             where=where,
             next_step="Write one number, or two like 100,1 for left and right.",
@@ -97,11 +98,11 @@ def read_directions(direction: DirectionName) -> tuple[Direction, ...]:
     return tuple(each for each in BOTH_DIRECTIONS if direction in (DirectionName.BOTH, each))
 
 
-def _source_ports(text: str, *, where: str) -> UdpRange:
+def read_source_ports(text: str, *, where: str) -> UdpRange:
     return parse_ports(text, RFC4814_SOURCE_PORTS, CLASSIC_SOURCE_PORT, where=where)
 
 
-def _destination_ports(text: str, *, where: str) -> UdpRange:
+def read_destination_ports(text: str, *, where: str) -> UdpRange:
     return parse_ports(text, RFC4814_DESTINATION_PORTS, CLASSIC_DESTINATION_PORT, where=where)
 
 
@@ -148,9 +149,11 @@ class CountOptions:
         return read_plan(name, self, {}, where, takes_mix=takes_mix)
 
     def or_of(self, defaults: rig.PlanDefaults, name: str) -> CountOptions:
-        """What was given, and the rest from a testbed whose DUT is set up for this plan."""
+        """What was given, and the rest from a testbed whose DUT is set up for this plan, or for a mix of
+        which it is a part."""
         topology = find_topology(name)
-        if plan_title(name if topology is None else topology.name) != defaults.plan:
+        title = plan_title(name if topology is None else topology.name)
+        if not {*title.split("+")} <= {*defaults.plan.split("+")}:
             return self
 
         def written(counts: SideCounts | None) -> str | None:
@@ -179,7 +182,7 @@ class SourceOptions:
     source_ports: Annotated[
         str | None,
         Option(
-            grammar=Grammar("N-M|N|fixed", _source_ports),
+            grammar=Grammar("N-M|N|fixed", read_source_ports),
             help="UDP source ports: a range to draw from, or one port; fixed means 49184 as in RFC"
             " 2544. N-M:increment and N-M:decrement step through the range. Default: 1024-65535; with NAT"
             " 10000-49999.",
@@ -188,7 +191,7 @@ class SourceOptions:
     destination_ports: Annotated[
         str | None,
         Option(
-            grammar=Grammar("N-M|N|fixed", _destination_ports),
+            grammar=Grammar("N-M|N|fixed", read_destination_ports),
             help=(
                 "UDP destination ports, written in the same way; fixed means 7 as in RFC 2544."
                 " Default: 1-49151; with NAT 1-100."
@@ -252,7 +255,7 @@ class PlanOptions:
         """
         defaults = rig.PlanDefaults() if testbed is None else rig.plan_defaults_of(testbed)
         name = self.plan or defaults.plan
-        counts = self.shape.counts if "+" in name else self.shape.counts.or_of(defaults, name)
+        counts = self.shape.counts.or_of(defaults, name)
         written = vars_of(self.shape.modes) | vars_of(self.shape.sources) | {"mix": self.mix}
         return read_plan(name, counts, written, "--plan", takes_mix=True)
 

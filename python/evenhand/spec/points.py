@@ -18,6 +18,7 @@ from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.rig import REFERENCE, tag_octets
 from evenhand.spec.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
 from evenhand.spec.frames import read_frame_sizes, read_size
+from evenhand.spec.most_points import check_points, check_sizes
 from evenhand.spec.place import placed
 from evenhand.spec.plan import HOSTS, NETWORKS, PLAN_OPTIONS, DirectionName, build_plan, read_directions
 from evenhand.spec.point import HashType, Point
@@ -101,6 +102,7 @@ def expand(file: CampaignFile) -> CampaignPlan:
     """
     points: list[Point] = []
     suites = []
+    check_sizes(file)
     for suite in file.suite:
         where = f"{file.where}: suite {suite.name!r}"
         _check_hash_types(suite, file, where)
@@ -149,6 +151,7 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
         whole = build_plan(suite.plan, None, network_counts, options)
         sizes, _ = read_frame_sizes(whole, [str(size) for size in suite.frame_sizes or ()])
         counts = _counts(suite, whole)
+    check_points(len(counts) * len(sizes) * len(suite.procedure) * len(suite.hash_types or (None,)), where)
     # What gives a throughput comes before what takes it.
     procedures = sorted((PROCEDURES[name] for name in suite.procedure), key=lambda p: not p.gives_throughput)
     hash_types: tuple[HashType | None, ...] = suite.hash_types or (None,)

@@ -4,20 +4,23 @@ names, the same defaults, read the same way."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evenhand import rig
+from evenhand.base.errors import RequestError
 from evenhand.base.option import OptionField, fill, options_of
 from evenhand.plan import AddressPlan
 from evenhand.procedure import Conditions, limits_of
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
 from evenhand.procedure.registry import PROCEDURES
+from evenhand.procedure.search_options import parse_goal
+from evenhand.search import ThroughputGoal
 from evenhand.spec.established import EstablishedOptions
 from evenhand.spec.frames import read_size
 from evenhand.spec.learning import LearningOptions
 from evenhand.spec.limits import LimitOptions, RetryOptions
-from evenhand.spec.plan import build_plan
+from evenhand.spec.plan import ModeOptions, ShapeOptions, SourceOptions, build_plan
 from evenhand.spec.point import Point
 from evenhand.spec.waits import WaitOptions
 
@@ -50,15 +53,37 @@ def point_defaults(procedure: Procedure) -> dict[str, Any]:
     return {each.name: each.default for each in point_options_of(procedure)}
 
 
+def as_meant(procedure: str, name: str, written: Any) -> Any:
+    """The value of an option of a point, or of its plan, however it is spelled: `60s` and `1min` are one.
+    What cannot be read is itself.
+
+    Args:
+        procedure: Name of the point's procedure.
+        name: The option, with dashes or underscores.
+    """
+    known = PROCEDURES.get(procedure)
+    groups = [] if known is None else point_options_of(known)
+    groups += [each for group in (ShapeOptions, ModeOptions, SourceOptions) for each in options_of(group)]
+    option = next((each for each in groups if each.name == name.replace("_", "-")), None)
+    if option is None:
+        return written
+    try:
+        if option.field == "goals" and isinstance(written, list | tuple):
+            return [replace(parse_goal(text, ThroughputGoal(max_fps=1.0)), name="") for text in written]
+        return option.read(written) if isinstance(written, str) else written
+    except (RequestError, AttributeError, TypeError, ValueError):
+        return written
+
+
 def read_point(
-    point: Point, testbed: rig.TestbedLimits | None = None, *, throughput_fps: float | None = None
+    point: Point, testbed: rig.TestbedLimits | None = None, *, throughput: KnownThroughput | None = None
 ) -> PointRequest:
     """All that the point's procedure is called with.
 
     Args:
         testbed: Limits of the testbed file, which apply where the point has none of its own.
-        throughput_fps: Throughput per direction, of the point that `goal["after"]` names; None: it is not
-            known yet, and another one is used in its place.
+        throughput: That of the point that `goal["after"]` names; None: it is not known yet, and another one
+            is used in its place.
 
     Raises:
         RequestError: It cannot be; names the option as the shell writes it.
@@ -67,8 +92,7 @@ def read_point(
     written = {name: value for name, value in point.goal.items() if name != AFTER}
     plan, known = plan_of(point), None
     if AFTER in point.goal:
-        fps = ANY_THROUGHPUT.fps if throughput_fps is None else throughput_fps
-        known = KnownThroughput(fps=fps, source=point.goal[AFTER])
+        known = throughput or replace(ANY_THROUGHPUT, source=point.goal[AFTER])
     learning = fill(LearningOptions, written)
     options: Any = fill(procedure.options, written)
     goal = procedure.make_goal(options, fill(RetryOptions, written).read(limits), known)

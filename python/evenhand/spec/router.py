@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import DURATION, Option
-from evenhand.base.units import parse_duration, parse_ratio
+from evenhand.base.option import DURATION, RATE, Option
+from evenhand.base.units import is_whole, parse_duration, parse_rate, parse_ratio, short_repr
 from evenhand.rig import (
     DEFAULT_QUEUE_FRAMES,
     DEFECT_KINDS,
@@ -19,7 +19,7 @@ from evenhand.rig import (
     ReferenceDut,
     parse_vlans,
 )
-from evenhand.spec.device import DeviceOptions, HashName, elements_option
+from evenhand.spec.device import DeviceOptions, elements_option
 from evenhand.spec.frames import LargestFrameOption, VlanOption, read_largest_frame
 
 MOST_ENTRY_COST = 1_000_000
@@ -34,6 +34,14 @@ class ReferenceOptions(DeviceOptions):
         int, Option(metavar="N", least=1, help="Number of frames that can wait for an element.")
     ] = DEFAULT_QUEUE_FRAMES
     delay: Annotated[str, Option(grammar=DURATION, help="Delay added to each forwarded frame.")] = "0s"
+    delayed_load: Annotated[
+        str | None,
+        Option(
+            grammar=RATE,
+            help="The highest load per direction whose frames have room in the delay; more are lost. Default:"
+            " what the elements forward, or 100kfps without elements.",
+        ),
+    ] = None
     neighbor_cost: Annotated[
         str | None,
         Option(
@@ -100,11 +108,14 @@ class ReferenceOptions(DeviceOptions):
                     where="--elements",
                     next_step=f"Write 1 to {MAX_ROUTER_ELEMENTS}.",
                 )
-            model = self.read(self.elements, default=self.elements)
+            model = self.read(self.elements, default=self.elements, ip_versions=frozenset({4, 6}))
             model = replace(model, queue_frames=self.queue_frames)
         return ReferenceDut(
             model=model,
             extra_delay_us=parse_duration(self.delay, where="--delay") * 1e6,
+            delayed_load_fps=None
+            if self.delayed_load is None
+            else parse_rate(self.delayed_load, where="--delayed-load"),
             neighbor_cost=None if self.neighbor_cost is None else read_neighbor_cost(self.neighbor_cost),
             defects=Defects(ratios=dict(map(read_defect, self.defect))) if self.defect else None,
             nat_options=self._nat_options(),
@@ -116,7 +127,7 @@ class ReferenceOptions(DeviceOptions):
 def _refuse_idle(device: DeviceOptions) -> None:
     """RequestError for options that say how an element is chosen, where there are none."""
     for option, is_given in (
-        ("--hash", device.hash_type is not HashName.TYPE1),
+        ("--hash", device.hash_type is not None),
         ("--symmetric", device.symmetric),
         ("--key", device.key is not None),
         ("--table-size", device.table_size is not None),
@@ -150,9 +161,9 @@ def _factor(text: str, *, where: str) -> float:
 def read_neighbor_cost(text: str) -> NeighborCost:
     """`4096,10%`."""
     entries, comma, growth = text.partition(",")
-    if not comma or not entries.strip().isdecimal() or int(entries) < 1:
+    if not comma or not is_whole(entries) or int(entries) < 1:
         raise RequestError(
-            f"{text!r} is not a cost of neighbours",
+            f"{short_repr(text)} is not a cost of neighbours",
             code="spec.not-a-neighbor-cost",
             where="--neighbor-cost",
             next_step="Write 4096,10%.",

@@ -26,6 +26,10 @@ from evenhand.trial.learning import (
 )
 from evenhand.trial.load import Burst, Connections, Load, LoadChange, LoadMeasurer
 from evenhand.trial.measurer import (
+    CEILING_WAITS,
+    CLEAN_AT_MOST,
+    LARGEST_SEED,
+    MOST_OFFERED_TOLERANCE,
     RFC_WAITS,
     SHORT_WAITS,
     USUAL_OVERDUE_AFTER_US,
@@ -49,18 +53,23 @@ from evenhand.trial.result import (
     WatchedCpu,
     read_clock_offsets,
 )
+from evenhand.trial.seen_flow import SeenFlow
 from evenhand.trial.simulated import SimulatedMeasurer
 from evenhand.trial.tester_session import TesterSession
 from evenhand.trial.watch import DEFAULT_WATCH_S, CpuStalls, Watch, WatchedClock, watch
 
 __all__ = [
+    "CEILING_WAITS",
+    "CLEAN_AT_MOST",
     "CONTRACT",
     "DEFAULT_RATE_FPS",
     "DEFAULT_ROUNDS",
     "DEFAULT_START_DIFFERENCE_US",
     "DEFAULT_WAIT_S",
     "DEFAULT_WATCH_S",
+    "LARGEST_SEED",
     "MAX_PROOF_FRAMES",
+    "MOST_OFFERED_TOLERANCE",
     "RFC_WAITS",
     "SHORT_WAITS",
     "USUAL_OVERDUE_AFTER_US",
@@ -91,6 +100,7 @@ __all__ = [
     "Measurer",
     "Reason",
     "Replay",
+    "SeenFlow",
     "SimulatedMeasurer",
     "StreamProof",
     "TakenCpu",

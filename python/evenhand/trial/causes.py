@@ -83,4 +83,4 @@ def describe_taken(trials: Iterable[TrialResult]) -> str:
 
 def _lasted_s(trial: TrialResult) -> float:
     """For how long it sent: one that can no longer pass ends early."""
-    return trial.stopped_early_s or trial.intended_duration_s
+    return trial.sent_s

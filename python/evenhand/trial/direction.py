@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.trial.clean_time import CleanCounts, read_clean_counts
 from evenhand.trial.contract_values import finite, number, optional, whole
+from evenhand.trial.seen_flow import SeenFlow, read_seen_flow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +152,17 @@ class DirectionResult:
     latency: Latency
     lost_by_tenth: tuple[int, ...]
     first_lost: tuple[int, ...]
+    corrupted_by: Mapping[str, int] | None = None
+    """Corrupted frames by the first check that each failed. None in runs of before it was recorded."""
+    wrong_address_frames: int = 0
+    """Undamaged frames with an address that is not that of the frame with their number; they are among the
+    lost. The next two are the same of a UDP port and of the payload."""
+    wrong_port_frames: int = 0
+    wrong_payload_frames: int = 0
+    remarked_frames: int = 0
+    """Received frames with another DSCP, ECN or flow label than they were sent with."""
+    returned_frames: int = 0
+    """Foreign frames that this trial had sent from this very port."""
     wrong_time_frames: int = 0
     """Frames with the number of this trial, but a time before its start or in the future."""
     unrecorded_frames: int = 0
@@ -167,6 +180,12 @@ class DirectionResult:
     mistranslated_frames: Mapping[str, int] | None = None
     """Sound frames that the DUT translated wrongly, by what is wrong; they are among the lost. None if it
     does not translate."""
+    first_mistranslated: SeenFlow | None = None
+    """The first of those with an address or port that is not theirs; None in runs of before it was recorded,
+    too."""
+
+    clean: CleanCounts | None = None
+    """Frames in the trial's clean time, where that was asked for."""
 
     @property
     def lost_frames(self) -> int:
@@ -218,6 +237,9 @@ def read_direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
             p99_ns=optional(latency["p99_ns"]),
             p999_ns=optional(latency["p999_ns"]),
         ),
+        corrupted_by=_corrupted(document.get("corrupted_by")),
+        # Runs of before they were counted have none of these.
+        **{key: whole(document, key) if key in document else 0 for key in _ALTERED},
         wrong_time_frames=whole(document, "wrong_time_frames") if "wrong_time_frames" in document else 0,
         unrecorded_frames=whole(document, "unrecorded_frames") if "unrecorded_frames" in document else 0,
         lost_by_tenth=tuple(int(number(n)) for n in document["lost_by_tenth"]),
@@ -228,6 +250,8 @@ def read_direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
         queue_filling=_queue_filling(document.get("queue_filling")),
         last_lost=_lost_frame(document.get("last_lost")),
         mistranslated_frames=_mistranslated(document.get("mistranslated_frames")),
+        first_mistranslated=read_seen_flow(document.get("first_mistranslated")),
+        clean=read_clean_counts(document.get("clean"), lost_frames=whole(document, "lost_frames")),
     )
     for key in ("offered_frames", "received_frames"):
         if result.classes and sum(getattr(entry, key) for entry in result.classes) != document[key]:
@@ -238,6 +262,30 @@ def read_direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
             f" {result.received_frames} received"
         )
     return result
+
+
+_ALTERED = (
+    "wrong_address_frames",
+    "wrong_port_frames",
+    "wrong_payload_frames",
+    "remarked_frames",
+    "returned_frames",
+)
+CHECKS = (
+    "header",
+    "length",
+    "fragment",
+    "header_checksum",
+    "udp_checksum",
+    "destination_mac",
+    "hop_limit",
+    "number",
+)
+"""In the order in which the receiver looks: a corrupted frame counts for the first that it fails."""
+
+
+def _corrupted(document: Mapping[str, Any] | None) -> Mapping[str, int] | None:
+    return None if document is None else {key: whole(document, key) for key in CHECKS}
 
 
 def _class(document: Mapping[str, Any]) -> ClassCount:

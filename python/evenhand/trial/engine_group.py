@@ -7,6 +7,7 @@ Each engine has both ends of its own port pairs, so that a frame comes back to t
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any, ClassVar
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.version import VERSION
 from evenhand.plan import SIDES
+from evenhand.trial.engine_end import HALTED
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document, EventCallback
 from evenhand.trial.group_clocks import ComparedClock, compare_clock, compare_clocks
 from evenhand.trial.group_events import learning_of_all, progress_of_all, sum_of_learning
@@ -32,8 +34,13 @@ MOST_RECORDED = 2**30
 CLIENT_TIMEOUT_S = 2.0
 """An engine that has heard nothing from here for so long stops sending: its connection is gone."""
 ALIVE_EVERY_S = 0.1
+HALTED_S = 0.3
+"""If a signal has stopped the process of an engine for so long, the others stop: the trial has no result."""
+QUIET_S = 2.0
+"""The same if one says nothing for so long while the trial goes on, such as one elsewhere. It reports five
+times a second; a host that is very busy keeps it from that for almost a second."""
 SILENT_S = 5.0
-"""An engine reports on its trial twice a second; one that says nothing for so long is lost."""
+"""One that says nothing for so long, while it gets ready or adds up as well, is lost."""
 SORT_S = 1e-6
 """More for each connection that an engine has opened: after the trial it looks whether two were translated to
 one four tuple, which was measured to take 0.2 us."""
@@ -55,6 +62,7 @@ class EngineGroup:
     """
 
     can_reopen: ClassVar[bool] = False
+    is_alone: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -122,6 +130,7 @@ class EngineGroup:
         *,
         on_event: EventCallback | None = None,
         answer_within_s: float = ANSWER_TIMEOUT_S,
+        ended_within_s: float = math.inf,
         **arguments: Any,
     ) -> Document:
         """See `EngineSession.request`. An error of one engine names it."""
@@ -130,7 +139,7 @@ class EngineGroup:
         if self._lost is not None:
             raise self._lost
         if name == "trial":
-            return self._trial(arguments, on_event, answer_within_s)
+            return self._trial(arguments, on_event, answer_within_s, ended_within_s)
         take = None if on_event is None or name != "learn" else learning_of_all(len(self.members), on_event)
         each = [dict(arguments) for _ in self.members]
         replies = self._ask_each(name, each, on_event=take, answer_within_s=answer_within_s)
@@ -160,6 +169,9 @@ class EngineGroup:
                 asked.wait(ALIVE_EVERY_S)
                 if asked.errors:
                     asked.stop()
+                for member in asked.halted(HALTED_S):
+                    self._lost = self._is_lost(member, HALTED)
+                    raise self._lost
         except BaseException:
             asked.stop()
             raise
@@ -167,7 +179,13 @@ class EngineGroup:
             raise named(error, member.name)
         return [reply for _, reply in asked.in_order(asked.replies)]
 
-    def _trial(self, arguments: Document, on_event: EventCallback | None, answer_within_s: float) -> Document:
+    def _trial(
+        self,
+        arguments: Document,
+        on_event: EventCallback | None,
+        answer_within_s: float,
+        ended_within_s: float,
+    ) -> Document:
         self._check_trial(arguments)
         before = compare_clocks(self.members)
         waits = arguments["waits"]
@@ -198,7 +216,13 @@ class EngineGroup:
         asked = GroupRequest(self.members)
         take = None if on_event is None else progress_of_all(len(self.members), on_event)
         stop = EarlyStopOfAll(start_unix_ns=start_ns, sending_s=arguments["duration_s"])
-        asked.begin("trial", each, on_event=stop.watching(take), answer_within_s=answer_within_s)
+        asked.begin(
+            "trial",
+            each,
+            on_event=stop.watching(take),
+            answer_within_s=answer_within_s,
+            ended_within_s=ended_within_s,
+        )
         lost = self._follow(asked, stop, silent_s=SILENT_S + opened * SORT_S)
         return self._judge(asked, lost, before)
 
@@ -243,10 +267,15 @@ class EngineGroup:
                 for member, heard in asked.in_order(asked.heard_at):
                     if now - heard > silent_s and member.name in asked.waiting:
                         lost.setdefault(member.name, f"it has said nothing for {silent_s:g} s")
+                for member in asked.halted(HALTED_S):
+                    lost.setdefault(member.name, HALTED)
+                for name in asked.fallen_silent(QUIET_S):
+                    lost.setdefault(name, f"it has said nothing for {QUIET_S:g} s")
                 if lost and give_up == float("inf"):
                     give_up = now + STOP_WITHIN_S
                     asked.stop()
-                if now > give_up:
+                # One that is halted does not stop on request: once all others have, nobody waits for it.
+                if now > give_up or all(lost.get(name) == HALTED for name in asked.waiting):
                     for name in asked.waiting:
                         lost.setdefault(name, "it did not stop on request")
                     break

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import queue
 import re
 import signal
 import subprocess
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -20,13 +20,21 @@ from typing import IO, Any, ClassVar, Self
 
 from evenhand.base.errors import EngineError, EvenhandError, HostError, RequestError
 from evenhand.base.programs import how_to_get_programs
-from evenhand.trial.result import CONTRACT
+from evenhand.base.version import VERSION
+from evenhand.trial.contract_values import numbers_of
+from evenhand.trial.engine_end import ended_error, is_halted, signal_group, take_line
+from evenhand.trial.engine_lines import LONGEST_WORDS, MOST_LINE_OCTETS, EngineLines, parse_line, violated
+from evenhand.trial.reply_check import check_answer, check_event, check_fault, check_response
+from evenhand.trial.result import CONTRACT, TrialResult
 
 Document = dict[str, Any]
 EventCallback = Callable[[Document], None]
 
 STDERR_LINES = 400
 """How much of the engine's stderr is kept: DPDK may talk without end."""
+MOST_EVENTS_AT_ONCE = 1000
+MOST_EVENTS_PER_S = 50.0
+"""An engine reports twice a second."""
 ANSWER_TIMEOUT_S = 60.0
 """For requests other than trials. A port that negotiates its link takes about ten seconds."""
 CLOSE_TIMEOUT_S = 5.0
@@ -60,6 +68,7 @@ class EngineSession:
     """
 
     can_reopen: ClassVar[bool] = True
+    is_alone: ClassVar[bool] = True
     """A new process opens its ports anew."""
 
     def __init__(
@@ -89,18 +98,15 @@ class EngineSession:
         self._start()
 
     def _start(self) -> None:
-        self._replies: queue.Queue[str | None] = queue.Queue()
         self._beside: set[int] = set()  # ids of requests whose answers no one waits for
         self._writing = threading.Lock()
+        self._frame_size: int | None = None
         try:
             self._process = subprocess.Popen(
                 self.command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
                 start_new_session=True,
                 pass_fds=self._inherited,
             )
@@ -111,14 +117,12 @@ class EngineSession:
                 where=self.command[0],
                 next_step=f"{how_to_get_programs()}, or name it with --engine.",
             ) from error
+        self.pid = self._process.pid
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self._readers = [
-            threading.Thread(target=self._read_replies, args=(self._process.stdout,), daemon=True),
-            threading.Thread(target=self._read_stderr, args=(self._process.stderr,), daemon=True),
-        ]
-        for reader in self._readers:
-            reader.start()
+        self._lines = EngineLines(self._process.stdout)
+        self._words = threading.Thread(target=self._read_stderr, args=(self._process.stderr,), daemon=True)
+        self._words.start()
         try:
             self.about = self._check_about()
         except BaseException:
@@ -136,7 +140,7 @@ class EngineSession:
     def open(self, requests: Sequence[Document], **arguments: Any) -> Document:
         """Open its ports. See `TesterSession.open`: there is one request."""
         (request,) = requests
-        return self.request("open", **request, **arguments)
+        return self.request("open", **{**request, **arguments})
 
     @property
     def stderr_lines(self) -> list[str]:
@@ -149,43 +153,56 @@ class EngineSession:
         *,
         on_event: EventCallback | None = None,
         answer_within_s: float = ANSWER_TIMEOUT_S,
+        ended_within_s: float = math.inf,
         **arguments: Any,
     ) -> Document:
         """Send one request and wait for its response.
 
         Args:
             on_event: Gets each event document until the response comes.
-            answer_within_s: Silence longer than this is an EngineError.
+            answer_within_s: Silence longer than this is an EngineError; so is a process that a signal has
+                stopped for LONGEST_HALT_S.
+            ended_within_s: So is a response that comes later than this, whatever was reported meanwhile.
 
         Raises:
             RequestError, HostError, EngineError: The engine's fault, by its kind; EngineError also for its
-                death.
+                death, and for whatever does not answer what was asked.
         """
         request_id = self._say(name, arguments)
+        began_s, events = time.monotonic(), 0
         while True:
-            reply = self._read_reply(name, answer_within_s)
-            if "fault" in reply and reply.get("id") in (request_id, None):
+            left_s = began_s + ended_within_s - time.monotonic()
+            reply = self._read_reply(name, min(answer_within_s, left_s), ended_within_s)
+            identity = reply.get("id")
+            if identity is not None and type(identity) is not int:
+                raise violated(f"the engine answered request {identity!r:.80}", name)
+            if "fault" in reply and identity in (request_id, None):
                 raise self._error_of(reply["fault"])
-            if reply.get("id") in self._beside:
-                self._beside.discard(reply["id"])
+            if identity in self._beside:
+                self._beside.discard(identity)
                 continue
-            if reply.get("id") != request_id:
-                raise EngineError(
-                    f"the engine answered request {reply.get('id')!r} instead of {request_id}",
-                    code="trial.contract-violated",
-                    where=name,
-                )
+            if identity != request_id:
+                raise violated(f"the engine answered request {identity} instead of {request_id}", name)
             if "event" in reply:
+                events += 1
+                if events > MOST_EVENTS_AT_ONCE + MOST_EVENTS_PER_S * (time.monotonic() - began_s):
+                    raise violated("the engine reports events without end", name)
+                _check(name, check_event, arguments, reply)
                 if on_event is not None:
                     on_event(reply)
                 continue
             if reply.get("response") != name:
-                raise EngineError(
-                    f"the engine answered {reply.get('response')!r}",
-                    code="trial.contract-violated",
-                    where=name,
-                )
+                raise violated(f"the engine answered {reply.get('response')!r:.80}", name)
+            _check(name, self._check_response, name, arguments, reply)
             return reply
+
+    def _check_response(self, name: str, asked: Document, reply: Document) -> None:
+        check_response(name, reply)
+        check_answer(name, asked, reply, frame_size=self._frame_size)
+        if name == "trial":
+            TrialResult.from_contract(reply)  # one of several engines is named for what it says
+        if name == "open":
+            self._frame_size = None if "mix" in asked else asked.get("frame_size")
 
     def stop(self) -> None:
         """Have the request that runs end early; for any thread. Nothing if the engine has ended."""
@@ -203,7 +220,7 @@ class EngineSession:
         thread. Nothing if the engine has ended."""
         assert self._process.stdin is not None
         with suppress(OSError, ValueError), self._writing:
-            self._process.stdin.write("\n")
+            self._process.stdin.write(b"\n")
             self._process.stdin.flush()
 
     def _say(self, name: str, arguments: Document) -> int:
@@ -226,9 +243,9 @@ class EngineSession:
         process = self._process
         patience_s = INTERRUPTED_TIMEOUT_S if is_interrupted else CLOSE_TIMEOUT_S
         for end, wait_s in (
-            (self._close_stdin, patience_s),
+            (self._hang_up, patience_s),
             (process.terminate, CLOSE_TIMEOUT_S),
-            (self._kill_group, CLOSE_TIMEOUT_S),
+            (self.kill, CLOSE_TIMEOUT_S),
         ):
             if process.poll() is not None:
                 break
@@ -239,21 +256,17 @@ class EngineSession:
                 continue
             except (KeyboardInterrupt, SystemExit):
                 # An impatient second Ctrl-C must not leave an engine behind that still holds the ports.
-                self._kill_group()
+                self.kill()
                 process.wait()
                 raise
         self._close_stdin()
-        for reader in self._readers:
-            reader.join(CLOSE_TIMEOUT_S)
+        self._lines.close(CLOSE_TIMEOUT_S)
+        self._words.join(CLOSE_TIMEOUT_S)
 
     def restart(self) -> None:
         """End the engine and start it anew, with no ports open. Errors are those of starting it."""
         self.close()
         self._start()
-
-    def kill(self) -> None:
-        """End it at once: it is lost. To be closed all the same."""
-        self._kill_group()
 
     def _check_about(self) -> Document:
         about = self.request("about")
@@ -264,11 +277,18 @@ class EngineSession:
                 where=self.command[-1],
                 next_step=f"Use the engine of the same version. {how_to_get_programs()}.",
             )
+        if about["version"] != VERSION:
+            raise HostError(
+                f"this engine has version {about['version']!r:.80}, but this is Evenhand {VERSION}",
+                code="trial.engine-of-other-version",
+                where=self.command[-1],
+                next_step=f"Use the engine of the same version. {how_to_get_programs()}.",
+            )
         return {key: value for key, value in about.items() if key not in ("id", "response")}
 
     def _write(self, document: Document) -> None:
         assert self._process.stdin is not None
-        for place, value in _numbers_of(document):
+        for place, value in numbers_of(document):
             if not math.isfinite(value):
                 raise RequestError(
                     f"{value} is not a usable number",
@@ -277,96 +297,68 @@ class EngineSession:
                     next_step="Use a finite number.",
                 )
         try:
-            self._process.stdin.write(json.dumps(document, separators=(",", ":"), allow_nan=False) + "\n")
+            text = json.dumps(document, separators=(",", ":"), allow_nan=False) + "\n"
+            self._process.stdin.write(text.encode())
             self._process.stdin.flush()
         except (BrokenPipeError, ValueError) as error:
             raise self._death(document["request"]) from error
 
-    def _read_reply(self, request_name: str, timeout_s: float) -> Document:
+    def _read_reply(self, request_name: str, timeout_s: float, ended_within_s: float) -> Document:
         try:
-            line = self._replies.get(timeout=min(timeout_s, threading.TIMEOUT_MAX))
+            line = take_line(self._lines, self.pid, request_name, timeout_s)
         except queue.Empty as error:
+            waited_s = min(ended_within_s, max(timeout_s, 0.0)) if timeout_s > 0 else ended_within_s
             raise EngineError(
-                f"the engine did not answer within {timeout_s:.0f} s{self._last_words()}",
+                f"the engine did not answer within {waited_s:.0f} s{self._last_words()}",
                 code="trial.engine-does-not-answer",
                 where=request_name,
                 next_step="Try again; if it happens again, report it.",
             ) from error
-        if line is None:
-            self._replies.put(None)
-            raise self._death(request_name)
-        try:
-            reply = json.loads(line)
-        except ValueError as error:
-            raise EngineError(
-                f"the engine wrote a line that is not JSON: {line[:200]!r}",
-                code="trial.contract-violated",
-                where=request_name,
-            ) from error
-        if not isinstance(reply, dict):
-            raise EngineError(
-                f"the engine wrote a line that is not a document: {line[:200]!r}",
-                code="trial.contract-violated",
-                where=request_name,
-            )
-        return reply
+        if line is not None:
+            return parse_line(line, request_name)
+        if self._lines.is_too_long:
+            raise violated(f"the engine wrote a line of more than {MOST_LINE_OCTETS >> 20} MiB", request_name)
+        raise self._death(request_name)
 
     def _error_of(self, fault: Any) -> EvenhandError:
-        try:
-            is_helped = fault.get("code") in HELPED_BY_CHECK and "evenhand check" not in fault["next"]
-            more = " `evenhand check` shows what this host offers." if is_helped else ""
-            error = _ERROR_OF_KIND[fault["kind"]](
-                fault["what"],
-                code=f"engine.{fault['code']}".replace("_", "-"),
-                where=place_in_testbed(fault["where"]),
-                next_step=f"{fault['next']}{more}",
-            )
-        except (AttributeError, KeyError, TypeError) as problem:
-            raise EngineError(
-                f"the engine wrote a fault that violates the contract: {fault!r}",
-                code="trial.contract-violated",
-            ) from problem
+        _check("fault", check_fault, fault)
+        kind = _ERROR_OF_KIND.get(fault["kind"])
+        if kind is None:
+            raise violated(f"the engine wrote a fault of kind {fault['kind']!r:.80}", "fault")
+        is_helped = fault["code"] in HELPED_BY_CHECK and "evenhand check" not in fault["next"]
+        more = " `evenhand check` shows what this host offers." if is_helped else ""
+        error = kind(
+            fault["what"],
+            code=f"engine.{fault['code']}".replace("_", "-"),
+            where=place_in_testbed(fault["where"]),
+            next_step=f"{fault['next']}{more}",
+        )
         for line in self.stderr_lines[-10:]:
             error.add_note(f"engine: {line}")
         return error
 
     def _death(self, request_name: str) -> EvenhandError:
-        try:
-            code = self._process.wait(CLOSE_TIMEOUT_S)
-            how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
-        except subprocess.TimeoutExpired:
-            how = "its output, but is still running"
-        self._readers[1].join(CLOSE_TIMEOUT_S)
-        if how == f"by {signal.SIGXFSZ.name}":
-            return HostError(
-                "the engine was ended because it may not create files as large as it needs",
-                code="trial.file-size-limit",
-                where="ulimit -f",
-                next_step="Raise the limit for this shell: ulimit -f unlimited. The engine's memory is such"
-                " a file.",
-            )
-        return EngineError(
-            f"the engine ended {how}{self._last_words()}",
-            code="trial.engine-ended",
-            where=request_name,
-            next_step="Please report this with the engine's last lines.",
-        )
+        exit_code = None
+        with suppress(subprocess.TimeoutExpired):
+            exit_code = self._process.wait(CLOSE_TIMEOUT_S)
+        self._words.join(CLOSE_TIMEOUT_S)
+        return ended_error(exit_code, self._last_words(), request_name)
 
     def _last_words(self) -> str:
         lines = [line for line in self.stderr_lines if line.strip()][-5:]
         return "; its last lines: " + " | ".join(lines) if lines else ""
 
-    def _read_replies(self, stream: IO[str]) -> None:
-        for line in stream:
-            if line.strip():
-                self._replies.put(line)
-        self._replies.put(None)
-
-    def _read_stderr(self, stream: IO[str]) -> None:
-        for line in stream:
-            self._stderr.append(line.rstrip("\n"))
+    def _read_stderr(self, stream: IO[bytes]) -> None:
+        while raw := stream.readline(LONGEST_WORDS):
+            line = raw.decode(errors="replace").rstrip("\n")
+            self._stderr.append(line)
             if self._log is not None:
-                self._log(line.rstrip("\n"))
+                self._log(line)
+
+    def _hang_up(self) -> None:
+        self._close_stdin()
+        if is_halted(self.pid):
+            signal_group(self.pid, signal.SIGCONT)  # it sees that nobody is there, and closes its ports
 
     def _close_stdin(self) -> None:
         assert self._process.stdin is not None
@@ -375,12 +367,10 @@ class EngineSession:
         except BrokenPipeError:
             return
 
-    def _kill_group(self) -> None:
+    def kill(self) -> None:
+        """End it at once: it is lost. To be closed all the same."""
         # A wrapper such as `ip netns exec` may have forked: its child holds the ports.
-        try:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
+        signal_group(self.pid, signal.SIGKILL)
 
 
 def place_in_testbed(where: str) -> str:
@@ -388,13 +378,10 @@ def place_in_testbed(where: str) -> str:
     return _OF_TESTBED.get(where) or re.sub(r"^ports\.(?=left|right)", "", where)
 
 
-def _numbers_of(value: Any, place: str = "") -> Iterator[tuple[str, float]]:
-    """Every number that is not whole, and where it is: `waits.residual_s`."""
-    if isinstance(value, float):
-        yield place, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _numbers_of(item, f"{place}.{key}".lstrip("."))
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _numbers_of(item, f"{place}[{index}]")
+def _check(name: str, check: Callable[..., None], *arguments: Any) -> None:
+    """EngineError for what the check finds: whatever is read after it has the form of the contract."""
+    try:
+        check(*arguments)
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        problem = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise violated(f"the engine's answer violates the contract: {problem}", name) from error

@@ -29,7 +29,7 @@ def progress_of_all(engines: int, on_event: EventCallback) -> Callable[[int, Doc
         return {
             # `failing` is one engine's word to the group.
             **{key: value for key, value in event.items() if key != "failing"},
-            **{key: sum(each[key] for each in reported) for key in ("sent_frames", "received_frames")},
+            **{key: sum(each.get(key, 0) for each in reported) for key in ("sent_frames", "received_frames")},
             **({"directions": directions} if directions else {}),
         }
 
@@ -100,6 +100,6 @@ def sum_of_learning(replies: Sequence[Document]) -> Document:
     return {
         **replies[0],
         "stopped": any(reply["stopped"] for reply in replies),
-        "rate_share": min(reply["rate_share"] for reply in replies),
+        "rate_share": min(reply.get("rate_share", 1.0) for reply in replies),
         **sides,
     }

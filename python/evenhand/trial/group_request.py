@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 import time
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from evenhand.base.errors import EngineError, EvenhandError
+from evenhand.trial.engine_end import Halt
 from evenhand.trial.engine_session import Document, EngineSession
 
 Found = TypeVar("Found")
@@ -28,6 +30,26 @@ class EngineMember:
     """Whether it is on this host, and has its clock."""
 
 
+class Silence:
+    """For how long an engine has not reported on a trial of which it will report again."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._goes_on_for_s = 0.0
+        """Rest of the trial at its last report. What comes before the first, and after the end, may take
+        long."""
+
+    def hear(self, event: Document) -> None:
+        self._goes_on_for_s = event.get("total_s", 0.0) - event.get("elapsed_s", 0.0)
+        self._seconds = 0.0
+
+    def pass_by(self, seconds: float) -> None:
+        self._seconds += seconds
+
+    def is_longer_than(self, seconds: float) -> bool:
+        return seconds < self._seconds and 2 * seconds < self._goes_on_for_s
+
+
 class GroupRequest:
     """What each member has answered, and when it was heard last."""
 
@@ -39,6 +61,8 @@ class GroupRequest:
         self.replies: dict[str, Document] = {}
         self.errors: dict[str, EvenhandError] = {}
         self.heard_at: dict[str, float] = {}
+        self._silence = {member.name: Silence() for member in members}
+        self._halts = {member.name: Halt(member.session.pid) for member in members}
 
     def begin(
         self,
@@ -47,6 +71,7 @@ class GroupRequest:
         *,
         on_event: Callable[[int, Document], None] | None,
         answer_within_s: float,
+        ended_within_s: float = math.inf,
     ) -> None:
         lock = threading.Lock()
 
@@ -55,13 +80,18 @@ class GroupRequest:
 
             def take(event: Document) -> None:
                 self.heard_at[member.name] = time.monotonic()
+                self._silence[member.name].hear(event)
                 if on_event is not None:
                     with lock:
                         on_event(number, event)
 
             try:
                 reply = member.session.request(
-                    name, on_event=take, answer_within_s=answer_within_s, **arguments[number]
+                    name,
+                    on_event=take,
+                    answer_within_s=answer_within_s,
+                    ended_within_s=ended_within_s,
+                    **arguments[number],
                 )
             except EvenhandError as error:
                 self._done.put((member.name, error))
@@ -78,15 +108,38 @@ class GroupRequest:
 
     def wait(self, seconds: float) -> None:
         """Take in what has come, at most so long."""
+        began = time.monotonic()
         try:
             name, found = self._done.get(timeout=seconds)
         except queue.Empty:
+            # A host that kept this process from its CPU for longer has silenced no engine.
+            passed = min(time.monotonic() - began, 2 * seconds)
+            for member in self._members:
+                if member.name in self.waiting:
+                    self._silence[member.name].pass_by(passed)
+                    self._halts[member.name].pass_by(passed)
             return
         self.waiting.discard(name)
         if isinstance(found, EvenhandError):
             self.errors[name] = found
         else:
             self.replies[name] = found
+
+    def fallen_silent(self, seconds: float) -> list[str]:
+        """Those that should have reported on the trial for so long, and have not."""
+        return [
+            member.name
+            for member in self._members
+            if member.name in self.waiting and self._silence[member.name].is_longer_than(seconds)
+        ]
+
+    def halted(self, seconds: float) -> list[EngineMember]:
+        """Those whose process here a signal has stopped, for so long."""
+        return [
+            member
+            for member in self._members
+            if member.name in self.waiting and self._halts[member.name].is_as_long_as(seconds)
+        ]
 
     def stop(self) -> None:
         """Have those end early that are still at it."""

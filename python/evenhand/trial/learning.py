@@ -108,7 +108,7 @@ class LearningResult:
             if not 0 < share <= 1:
                 raise ValueError(f"rate_share is {share}")
             return cls(sides=sides, was_stopped=bool(document["stopped"]), rate_share=share)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise EngineError(
                 f"the engine's learning result violates the contract: {problem}",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -10,6 +11,9 @@ from typing import Any, Literal, Protocol
 from evenhand.base.units import format_duration, format_rate
 from evenhand.plan import Direction, TupleOrder
 from evenhand.trial.result import TrialResult
+
+_TOLERANCE = 1e-9
+"""Share of an interval that is none: what floating point makes of a whole number of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +94,12 @@ class Load:
 
     @classmethod
     def bursts(cls, frames: int, rate_fps: float, interval_s: float, duration_s: float) -> Load:
-        """As many bursts as fit into the duration, one at least (R2544-17)."""
-        count = max(1, round(duration_s / interval_s))
+        """As many bursts as the duration takes, with the last interval whole: a trial of 60 s is not shorter
+        (R2544-17, R2544-20)."""
+        count = max(1, math.ceil(duration_s / interval_s * (1 - _TOLERANCE)))
         return cls(
             rate_fps=rate_fps,
-            duration_s=count * interval_s,
+            duration_s=max(duration_s, count * interval_s),
             burst=Burst(frames=frames, interval_s=interval_s),
         )
 
@@ -131,6 +136,7 @@ class Load:
     def from_contract(cls, request: Mapping[str, Any]) -> Load:
         """The load of a `trial` request."""
         burst, then = request.get("burst"), request.get("then")
+        connections = request.get("connections")
         return cls(
             rate_fps=request["rate_fps"],
             duration_s=request["duration_s"],
@@ -138,6 +144,13 @@ class Load:
             then=None
             if then is None
             else LoadChange(rate_fps=then["rate_fps"], duration_s=then["duration_s"]),
+            connections=None
+            if connections is None
+            else Connections(
+                use=connections["use"],
+                count=connections.get("count", round(request["rate_fps"] * request["duration_s"])),
+                order=connections.get("order", "pseudorandom"),
+            ),
         )
 
 

@@ -7,18 +7,34 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
+from evenhand.base.errors import RequestError
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction
+from evenhand.trial.document_size import check_document_size
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EventCallback
 from evenhand.trial.load import Connections, Load, LoadMeasurer
 from evenhand.trial.replay import Replay
 from evenhand.trial.result import TrialResult
 from evenhand.trial.tester_session import TesterSession
 
+LARGEST_SEED = 2**64 - 1
 MAX_TRIAL_NUMBER = 65535
 """The tag has 16 bits for it."""
 PORT_STOPPED = "port_stopped"
 """The reason of a trial in which a port of the tester took none of what reached it."""
+
+
+QUIET_FPS, QUIET_S = 1000.0, 1.0
+"""A load that every DUT forwards."""
+STOPPED = "stopped"
+"""The reason of a trial that was ended by hand."""
+NOT_OF_DUT = (STOPPED, PORT_STOPPED, "port_removed", "engine_lost")
+"""Reasons of trials of which no frame came back, whatever the DUT does."""
+
+
+def has_forwarded(document: Mapping[str, Any]) -> bool:
+    """Whether a frame of this trial came back."""
+    return any(direction["received_frames"] for direction in document["directions"].values())
 
 
 class Measurer(Protocol):
@@ -64,6 +80,14 @@ class Waits:
 
     def __post_init__(self) -> None:
         check_types(self)
+        for name, wait_s in self.to_contract().items():
+            if wait_s < 0:
+                raise RequestError(
+                    f"a wait of {wait_s:g} s: must not be negative",
+                    code="trial.out-of-range",
+                    where=name,
+                    next_step="Use 0 for none.",
+                )
 
     @property
     def total_s(self) -> float:
@@ -81,9 +105,37 @@ class Waits:
 RFC_WAITS = Waits()
 SHORT_WAITS = Waits(after_routing_s=0.1, after_learning_s=0.2, residual_s=0.3, restabilize_s=0.2)
 """For software ports, whose queues hold milliseconds."""
+CEILING_WAITS = Waits(after_routing_s=0.0, after_learning_s=0.1, residual_s=0.2, restabilize_s=0.1)
+"""Short: a ceiling is not a result of a DUT, and what a DUT still holds of one trial does not affect the
+next."""
 
 
 USUAL_OVERDUE_AFTER_US = 100.0
+CLEAN_AT_MOST = 2.0
+"""`Limits.clean_at_most` where clean time is asked for."""
+MOST_OFFERED_TOLERANCE = 0.1
+"""The contract allows no more."""
+_FROM_0, _TO_1 = "at least 0 and less than 1", "at least 0 and at most 1"
+_BELOW_1, _SMALL = "greater than 0 and less than 1", f"greater than 0 and at most {MOST_OFFERED_TOLERANCE:g}"
+_LIMIT_RANGES = {
+    "loss_ratio": _FROM_0,
+    "duplicate_tolerance": _FROM_0,
+    "remarked_tolerance": _TO_1,
+    "overdue_tolerance": _BELOW_1,
+    "offered_tolerance": _SMALL,
+}
+"""What the command allows, too. All others are greater than 0."""
+
+
+def _is_within(value: float, meant: str) -> bool:
+    is_least = value >= 0 if meant in (_FROM_0, _TO_1) else value > 0
+    most = {
+        _SMALL: value <= MOST_OFFERED_TOLERANCE,
+        _TO_1: value <= 1,
+        _FROM_0: value < 1,
+        _BELOW_1: value < 1,
+    }
+    return is_least and most.get(meant, True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +155,33 @@ class Limits:
     clock_ppm: float = 100.0
     duplicate_tolerance: float = 0.01
     """Share of duplicated frames that a valid trial may have: a router that only forwards makes none."""
+    remarked_tolerance: float = 1.0
+    """Share of frames that may come with another DSCP, ECN or flow label than they were sent with, in a trial
+    that passes. 1: any, and a note says how many."""
+    clean_at_most: float | None = None
+    """A trial of an even load by one engine, without delays or connections, is judged by the time in which
+    neither the tester nor a DUT on its host was away. It is sent for longer, so many times its duration at
+    the most, until so much of it is together: docs/explanation/clean-time.md. None: each trial is judged as a
+    whole."""
 
     def __post_init__(self) -> None:
         check_types(self)
+        if self.clean_at_most is not None and self.clean_at_most < 1:
+            raise RequestError(
+                f"{self.clean_at_most:g}: must be at least 1",
+                code="trial.out-of-range",
+                where="clean_at_most",
+                next_step=f"Use {CLEAN_AT_MOST:g}, or omit it.",
+            )
+        for name, value in self.to_contract().items():
+            meant = _LIMIT_RANGES.get(name, "greater than 0")
+            if not _is_within(value, meant):
+                raise RequestError(
+                    f"{value:g}: must be {meant}",
+                    code="trial.out-of-range",
+                    where=name,
+                    next_step="Omit it to use the default.",
+                )
 
     def to_contract(self) -> dict[str, float]:
         limits = {
@@ -115,6 +191,7 @@ class Limits:
             "longest_overdue_us": self.longest_overdue_us,
             "clock_ppm": self.clock_ppm,
             "duplicate_tolerance": self.duplicate_tolerance,
+            "remarked_tolerance": self.remarked_tolerance,
         }
         return (
             limits if self.overdue_after_us is None else {**limits, "overdue_after_us": self.overdue_after_us}
@@ -167,6 +244,14 @@ class EngineMeasurer:
     frames are of, by trials of its own, and says how many (`count`) and how."""
     establish_s: float = 0.0
     """How long that takes."""
+    look_for_dut: Callable[[Callable[[], bool]], None] | None = None
+    """Called after a trial of which no frame came back: raises DutGoneError if the DUT answers nothing any
+    more. Such a trial says nothing of its load. The argument makes a short trial at a low rate, and says
+    whether a frame came back; it makes none where the DUT has never forwarded any, or
+    keeps state, and then says that one did."""
+    is_looking: bool = False
+    """The trial that is made is that of `look_for_dut`."""
+    _has_forwarded: bool = False
     _last_trial: int = 0
 
     @property
@@ -225,24 +310,62 @@ class EngineMeasurer:
 
         return with_load
 
+    def _look_for_dut(self, load: Load, document: Mapping[str, Any]) -> None:
+        if has_forwarded(document):
+            self._has_forwarded = True
+            return
+        is_known = any(each["code"] in NOT_OF_DUT for each in document["reasons"])
+        if self.look_for_dut is None or is_known or self.is_looking:
+            return
+        quiet = Load(rate_fps=min(QUIET_FPS, load.rate_fps), duration_s=QUIET_S)
+        self.is_looking = True
+        try:
+            self.look_for_dut(
+                lambda: (
+                    not self._has_forwarded
+                    or load.connections is not None
+                    or has_forwarded(self._make(quiet))
+                )
+            )
+        finally:
+            self.is_looking = False
+
+    def _most_sending_s(self, load: Load) -> float | None:
+        """How long a trial is sent at the most until enough of it is clean. None if its clean time is not
+        asked for: bursts, delays and connections have their own way with lapses, and of several engines none
+        knows of those of the others."""
+        is_even = load.burst is None and load.then is None and load.connections is None
+        most = self.limits.clean_at_most
+        if most is None or not is_even or self.delays is not None or not self.session.is_alone:
+            return None
+        return most * load.duration_s
+
     def _request(self, load: Load, waits: Waits) -> dict[str, Any]:
         """The engine's document of the trial."""
+        most_s = self._most_sending_s(load)
+        sending_s = load.sending_s if most_s is None else most_s
+        check_document_size(
+            directions=len(self._directions_of(load)),
+            tagged_frames=0 if self.delays is None else self.delays.tagged_frames,
+            sending_s=sending_s,
+        )
         document: dict[str, Any] = self.session.request(
             "trial",
             on_event=self._progress_callback(load, waits),
-            # Progress events come twice a second, but a stopped engine (SIGSTOP, a debugger) may resume
-            # and report.
-            answer_within_s=load.sending_s + waits.total_s + ANSWER_TIMEOUT_S,
+            answer_within_s=sending_s + waits.total_s + ANSWER_TIMEOUT_S,
+            ended_within_s=sending_s + waits.total_s + ANSWER_TIMEOUT_S,
             trial=self._last_trial,
             **load.to_contract(),
             directions=list(self._directions_of(load)),
             waits=waits.to_contract(),
             limits=self.limits.to_contract(),
             **({"stop_when_failed": True} if self.stops_when_failed else {}),
+            **({} if most_s is None else {"clean": {"at_most_s": most_s}}),
             **({} if self.delays is None else {"delays": self.delays.to_contract()}),
         )
         if self.check_dut is not None:
             self.check_dut()
+        self._look_for_dut(load, document)
         if self.reopen is not None and any(each["code"] == PORT_STOPPED for each in document["reasons"]):
             self.reopen()
         return document

@@ -150,7 +150,7 @@ class StreamProof:
                 pairs=tuple(_pair(entry) for entry in document["pairs"]),
                 raw={key: value for key, value in document.items() if key not in ("id", "response")},
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise EngineError(
                 f"the engine's proof violates the contract: {problem}",

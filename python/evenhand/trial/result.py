@@ -11,6 +11,7 @@ from typing import Any
 
 from evenhand.base.errors import EngineError
 from evenhand.plan import Direction
+from evenhand.trial.clean_time import CleanCounts, CleanTime, read_clean_time
 from evenhand.trial.contract_values import number, optional, whole
 from evenhand.trial.direction import DirectionResult, read_direction
 
@@ -31,6 +32,7 @@ _NO_MOMENT = frozenset(
         "stopped",
         "counters",
         "duplicates",
+        "mirrored",
     }
 )
 """Codes of what the next trial will hardly be without."""
@@ -159,6 +161,8 @@ class TrialResult:
     clock_offsets: tuple[ClockOffset, ...] = ()
     """Clock offsets of the workers' CPUs, the first being 0; empty with one worker, or if they were not
     measured."""
+    clean: CleanTime | None = None
+    """Its clean time, where that was asked for."""
     raw: Mapping[str, Any] = field(repr=False, compare=False)
     """The document as the engine wrote it, for storage."""
 
@@ -171,17 +175,40 @@ class TrialResult:
         return self.verdict is not Verdict.INVALID
 
     @property
+    def is_judged_by_clean_time(self) -> bool:
+        """Whether the verdict is that of the frames that no lapse can have touched."""
+        return self.clean is not None and self.clean.is_enough
+
+    @property
+    def sent_s(self) -> float:
+        """How long frames were sent, in seconds."""
+        if self.stopped_early_s is not None:
+            return self.stopped_early_s
+        return self.intended_duration_s if self.clean is None else self.clean.sent_s
+
+    @property
+    def judged_s(self) -> float:
+        """How much of that the verdict is about."""
+        return self.clean.clean_s if self.clean is not None and self.clean.is_enough else self.sent_s
+
+    def judged(self, direction: DirectionResult) -> CleanCounts:
+        """The frames of a direction that the verdict is about."""
+        if self.is_judged_by_clean_time and direction.clean is not None:
+            return direction.clean
+        return CleanCounts(frames=direction.offered_frames, lost_frames=direction.lost_frames)
+
+    @property
     def lost_frames(self) -> int:
-        """Lost frames over all directions; a surplus in one cannot hide a loss in the other (R2544-07)."""
-        return sum(direction.lost_frames for direction in self.directions.values())
+        """Lost frames over all directions, of those that are judged; a surplus in one cannot hide a loss in
+        the other (R2544-07)."""
+        return sum(self.judged(direction).lost_frames for direction in self.directions.values())
 
     @property
     def loss_ratio(self) -> float:
-        """1 - received/offered over all directions (RFC 9971); 0..1. For a trial that was stopped early, it
-        covers the time until then."""
-        offered = sum(direction.offered_frames for direction in self.directions.values())
-        received = sum(direction.received_frames for direction in self.directions.values())
-        return 1 - received / offered if offered else 1.0
+        """1 - received/offered over all directions (RFC 9971), of the frames that are judged; 0..1. For a
+        trial that was stopped early, it covers the time until then."""
+        offered = sum(self.judged(direction).frames for direction in self.directions.values())
+        return 1 - (offered - self.lost_frames) / offered if offered else 1.0
 
     @property
     def least_loss_ratio(self) -> float:
@@ -189,7 +216,7 @@ class TrialResult:
         return (
             self.loss_ratio
             if self.stopped_early_s is None
-            else self.loss_ratio * self.stopped_early_s / self.intended_duration_s
+            else self.loss_ratio * self.judged_s / self.intended_duration_s
         )
 
     @property
@@ -232,7 +259,7 @@ class TrialResult:
         """Read a `trial` response. EngineError if it has another shape or contradicts itself."""
         try:
             result = cls._read(document)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise EngineError(
                 f"the engine's trial result violates the contract: {problem}",
@@ -278,6 +305,7 @@ class TrialResult:
                 Reason(code=str(n["code"]), text=str(n["text"])) for n in document.get("notes") or ()
             ),
             clock_offsets=read_clock_offsets(document["clock"].get("offsets") or ()),
+            clean=read_clean_time(document.get("clean")),
             raw=document,
         )
 
@@ -323,11 +351,12 @@ def _check_verdict(result: TrialResult) -> None:
     for name, direction in result.directions.items():
         # Per direction with zero loss; with a loss ratio the trial counts as a whole (RFC 9971), and one
         # direction may then lose twice as much.
-        share = direction.lost_frames / direction.offered_frames if direction.offered_frames else 0.0
+        judged = result.judged(direction)
+        share = judged.lost_frames / judged.frames if judged.frames else 0.0
         allowed = result.loss_ratio_limit * len(result.directions)
         if share > allowed + 1e-9:
             raise EngineError(
-                f"trial {result.trial} is PASS, but {name} lost {direction.lost_frames} frames",
+                f"trial {result.trial} is PASS, but {name} lost {judged.lost_frames} frames",
                 code="trial.contract-violated",
                 where="trial response",
             )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.plan import Direction
+from evenhand.trial.direction import CHECKS
 from evenhand.trial.load import Load
 from evenhand.trial.measurer import DelayWish
 from evenhand.trial.result import CONTRACT, TrialResult, Verdict
@@ -44,6 +45,9 @@ class SimulatedMeasurer:
     None: a hard limit."""
     floor_loss_ratio: float = 0.0
     """It loses this share of every trial, and one frame at least: there is no load without loss."""
+    table_connections: int | None = None
+    """It keeps state, and has room for so many connections: what would open another one is lost. None: room
+    for all."""
     inverted_fps: tuple[float, float] | None = None
     """From the first load up to below the second it loses a hundredth, although it forwards more than that:
     loss inversion."""
@@ -73,9 +77,7 @@ class SimulatedMeasurer:
     @property
     def elapsed_s(self) -> float:
         """How long all trials would have taken."""
-        return sum(
-            (trial.stopped_early_s or trial.intended_duration_s) + self.wait_s for trial in self.trials
-        )
+        return sum(trial.sent_s + self.wait_s for trial in self.trials)
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
         """See `Measurer.measure`; no time passes."""
@@ -111,6 +113,8 @@ class SimulatedMeasurer:
         if load.then is not None and load.rate_fps > self.limit_fps:
             received = min(received, offered - self._lost_until_recovered(load))
             last_lost = self._last_lost(load)
+        if self.table_connections is not None and load.connections is not None:
+            received = min(received, self.table_connections)
         if self.floor_loss_ratio > 0:
             received = min(received, offered - max(1, round(offered * self.floor_loss_ratio)))
         if self.inverted_fps is not None and self.inverted_fps[0] <= rate_fps < self.inverted_fps[1]:
@@ -163,10 +167,9 @@ class SimulatedMeasurer:
             direction["queue_filling"] = {"slope": slope, "sustainable_fps": rate_fps / (1 + slope)}
         if self.delays is not None:
             first = math.ceil(self.delays.from_s * rate_fps)
-            lost = max(0, offered - max(received, 0))
-            direction["delays"] = make_delays_document(
-                self.delays, first=first, offered=max(0, offered - first), lost=min(lost, offered - first)
-            )
+            later = max(0, offered - first)
+            lost = min(offered - max(received, 0), later)
+            direction["delays"] = make_delays_document(self.delays, first=first, offered=later, lost=lost)
         if load.then is not None:
             direction["last_lost"] = last_lost
         document = make_trial_document(
@@ -256,6 +259,12 @@ def lost_of_bursts(load: Load, limit_fps: float, buffer_frames: float) -> int:
     return math.ceil(lost - 1e-6)
 
 
+def loss_ratio_of(offered: int, received: int) -> float:
+    """Share of the offered frames that were lost, as the engine counts it: what was not offered is no loss.
+    Without any offered frame it is 1."""
+    return 1 - received / offered if offered else 1.0
+
+
 def make_direction_document(
     *, intended: int, offered: int, received: int, duration_s: float, rate_fps: float
 ) -> dict[str, Any]:
@@ -277,8 +286,22 @@ def make_direction_document(
             ),
             0,
         ),
-        **dict.fromkeys(("wrong_length_frames", "foreign_frames", "stale_frames", "neighbor_frames"), 0),
-        "loss_ratio": 1 - received / intended,
+        "corrupted_by": dict.fromkeys(CHECKS, 0),
+        **dict.fromkeys(
+            (
+                "wrong_length_frames",
+                "wrong_address_frames",
+                "wrong_port_frames",
+                "wrong_payload_frames",
+                "remarked_frames",
+                "foreign_frames",
+                "returned_frames",
+                "stale_frames",
+                "neighbor_frames",
+            ),
+            0,
+        ),
+        "loss_ratio": loss_ratio_of(offered, received),
         "forwarding_rate_fps": rate_fps * received / intended,
         "sender": {"overdue_frames": 0, "max_overdue_us": 1.0, "refusals": 0, "largest_burst": 1},
         "receiver": {"max_poll_gap_us": 5.0, "gap_frames": 0, "ring_frames": 2048},
@@ -346,7 +369,7 @@ def make_trial_document(
         "is_read": True,
     }
     port = {"before": counters, "after": counters}
-    intended = sum(direction["intended_frames"] for direction in directions.values())
+    offered = sum(direction["offered_frames"] for direction in directions.values())
     received = sum(direction["received_frames"] for direction in directions.values())
     return {
         "id": trial,
@@ -359,7 +382,7 @@ def make_trial_document(
         "frame_size": frame_size,
         "intended_fps": rate_fps,
         "intended_duration_s": duration_s,
-        "loss_ratio": 1 - received / intended,
+        "loss_ratio": loss_ratio_of(offered, received),
         "limits": {"loss_ratio": loss_ratio_limit},
         "deviations": [],
         "phases": [{"phase": "sending", "start_s": 0, "seconds": duration_s}],

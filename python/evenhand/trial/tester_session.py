@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -15,6 +16,11 @@ class TesterSession(Protocol):
     @property
     def about(self) -> Document:
         """Version, contract and DPDK."""
+        ...
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether one engine makes each trial."""
         ...
 
     @property
@@ -44,6 +50,7 @@ class TesterSession(Protocol):
         *,
         on_event: EventCallback | None = None,
         answer_within_s: float = ANSWER_TIMEOUT_S,
+        ended_within_s: float = math.inf,
         **arguments: Any,
     ) -> Document:
         """See `EngineSession.request`."""

@@ -69,7 +69,7 @@ class Watch:
                     error_ppm_monotonic=monotonic,
                 ),
             )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
             problem = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise EngineError(
                 f"the engine's watch result violates the contract: {problem}",

@@ -109,6 +109,11 @@ class NamespaceDut:
             "XDG_STATE_HOME": str(self.folder / "state"),
         }
 
+    @property
+    def kept(self) -> str:
+        """The folder of what a set-up writes down, as it sees it."""
+        return f"/run/evenhand-dut-{self.inside('readlink', '/proc/self/ns/net').strip()[5:-1]}"
+
     def inside(self, *command: str) -> str:
         """What a command says that runs in the DUT's namespace, and sees the files that it sees."""
         assert self.server is not None

@@ -285,3 +285,80 @@ def test_the_hash_is_set_and_put_back(dut_setup: Run, tmp_path: Path) -> None:
     assert {p.name: p.read_text().strip() for p in (tmp_path / "nic").iterdir()} == before
     assert ended.stdout.count("IP DA") == 4
     assert "evenhand" not in ended.stdout
+
+
+ANY_ORDER = """
+set -e
+mount --make-rprivate /
+mount -t tmpfs none /run
+for side in left right; do
+    ip link add ${side}0 type veth peer name tester-$side
+    ip link set tester-$side up
+    echo 1 > /proc/sys/net/ipv6/conf/${side}0/addr_gen_mode
+done
+cd "$1"
+state() {
+    for side in left right; do
+        ip -o link show ${side}0 | grep -o '[<,]UP[,>]' || echo down
+        ip -o address show dev ${side}0 scope global | awk '{ print $2, $4 }'
+    done
+    ip -4 route | grep via || true
+    ip -6 route | grep via || true
+    sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding
+    ls /run
+}
+state > before
+sh -e < first.setup > /dev/null
+state > first-alone
+sh -e < second.setup > /dev/null
+# Another router in a namespace of its own: it shares /run, and nothing else.
+unshare --net sh -e -c '
+    for side in left right; do ip link add ${side}0 type veth peer name tester-$side; done
+    sh -e < first.setup > /dev/null
+    sh -e < first.undo > /dev/null
+    ip link show dev left0 | grep -q "[<,]UP[,>]" && exit 9
+    ip route | grep via && exit 9
+    exit 0
+'
+for one in $2; do
+    sh -e < $one.undo > /dev/null
+    state > after-$one
+done
+"""
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("order", ["first second", "second first"])
+@pytest.mark.parametrize(
+    "plans", [("gateway-v4", "gateway-v6"), ("gateway-v6", "gateway-v4"), ("gateway-v4", "siit")]
+)
+def test_two_set_ups_are_undone_in_any_order_and_leave_what_the_other_needs(
+    dut_setup: Run, tmp_path: Path, plans: tuple[str, str], order: str
+) -> None:
+    """The undo of the first took the links down, and the routes of the second with them, whose own undo then
+    failed. Routers in two namespaces shared what was kept."""
+    for name, plan in zip(("first", "second"), plans, strict=True):
+        for kind, undo in (("setup", ()), ("undo", ("--undo",))):
+            parts = ("interfaces", "routes", "forwarding")
+            printed = [
+                dut_setup(
+                    plan, "--os", "linux", "--left", "left0", "--right", "right0", "--only", part, *undo
+                )
+                for part in (parts if kind == "setup" else parts[::-1])
+            ]
+            (tmp_path / f"{name}.{kind}").write_text("".join(each.out for each in printed))
+    ended = subprocess.run(
+        ["unshare", "--net", "--mount", "sh", "-c", ANY_ORDER, "sh", str(tmp_path), order],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == 0, ended.stderr
+    undone_first, undone_last = order.split()
+    assert (tmp_path / f"after-{undone_last}").read_text() == (tmp_path / "before").read_text()
+    left = set((tmp_path / f"after-{undone_first}").read_text().splitlines())
+    if undone_first == "second":
+        needed = set((tmp_path / "first-alone").read_text().splitlines())
+        assert needed - {"down"} <= left
+    assert "down" not in left
+    assert any(" via " in line for line in left)

@@ -42,9 +42,10 @@ def test_a_system_without_commands_for_a_nat_is_told_all_that_it_needs(
         assert side.gateway is not None
         needed += [f"{side.name} interface {side.dut[0]}", f"{side.routes[0]} by {side.gateway.ip}"]
     versions = {"nat44": "IPv4", "nat64": "IPv4 and IPv6", "nat66": "IPv6"}
-    needed.append(f"forwarding of {versions[plan]}.")
+    kind = plan.partition("_")[0]
+    needed.append(f"forwarding of {versions[kind]}.")
     assert [words for words in needed if words not in text] == []
-    assert ("prefix" in text) == (plan == "nat64")
+    assert ("prefix" in text) == (kind == "nat64")
 
 
 @pytest.mark.parametrize("plan", STATEFUL)
@@ -102,6 +103,30 @@ def test_one_address_for_all_hosts_is_the_first_of_the_pool(dut_setup: Run) -> N
     assert str(peers.address(0)) == "198.18.0.1"
     document = dut_setup("nat44", *LINUX, "--nat-addresses", "one", "--json").json
     assert document["nat"] == {"ports": "kept", "addresses": "one", "table_size": None}
+
+
+@pytest.mark.parametrize(
+    ("plan", "hosts", "own"),
+    [
+        ("nat44-masquerade", "ip saddr 10.16.0.0/16", "10.0.1.1"),
+        ("nat64-masquerade", "ip saddr 10.16.0.0/16", "10.0.1.1"),
+        ("nat66-masquerade", "ip6 saddr 2001:2::/112", "2001:2:0:9000::1"),
+    ],
+)
+def test_a_nat_that_masquerades_has_the_address_of_its_interface_as_pool(
+    dut_setup: Run, plan: str, hosts: str, own: str
+) -> None:
+    """Nothing of the DUT's own address may end in a blackhole, and there are no addresses to choose."""
+    peers = make_plan(plan).right.peers
+    assert peers is not None
+    assert (str(peers.first_address), peers.count) == (own, 1)
+    printed = dut_setup(plan, *LINUX, "--only", "nat").out
+    assert f'oifname "eth2" {hosts} masquerade\n' in printed
+    assert "blackhole" not in printed
+    assert "masquerade fully-random\n" in dut_setup(plan, *LINUX, "--nat-ports", "random").out
+    refused = dut_setup(plan, *LINUX, "--nat-addresses", "one")
+    assert refused.code == 2
+    assert "--nat-addresses" in refused.err
 
 
 @pytest.mark.parametrize(

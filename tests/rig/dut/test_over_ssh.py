@@ -288,21 +288,21 @@ def test_two_ends_of_one_wire_are_refused(dut: NamespaceDut) -> None:
 
 @pytest.mark.parametrize(("options", "said"), [("size=4k", "No space left"), ("ro", "Read-only file system")])
 def test_a_dut_that_can_keep_nothing_is_not_changed(dut: NamespaceDut, options: str, said: str) -> None:
-    dut.inside("mkdir", "-p", "/run/evenhand-dut")
-    dut.inside("mount", "-t", "tmpfs", "-o", options, "none", "/run/evenhand-dut")
+    dut.inside("mkdir", "-p", dut.kept)
+    dut.inside("mount", "-t", "tmpfs", "-o", options, "none", dut.kept)
     try:
         error = refused(dut, 3, "apply", "lab.toml")
         assert "nothing was changed" in error
         assert said in error
         assert "is not set up" in done(dut, "status", "lab.toml")
     finally:
-        dut.inside("umount", "/run/evenhand-dut")
+        dut.inside("umount", dut.kept)
 
 
 @pytest.mark.thorough
 def test_the_way_back_is_known_here_where_the_dut_has_lost_it(dut: NamespaceDut) -> None:
     done(dut, "apply", "lab.toml")
-    dut.inside("rm", "-r", "/run/evenhand-dut")
+    dut.inside("rm", "-r", dut.kept)
     assert run(dut, "apply", "lab.toml").returncode == 3
     assert "changes undone" in done(dut, "undo", "lab.toml")
 
@@ -362,7 +362,7 @@ def kill_at_random(dut: NamespaceDut, times: int, number: int) -> None:
         assert ended.returncode == 0, ended.stderr
         assert dut.state() == before, f"turn {turn}"
         assert not list((dut.folder / "state/evenhand/dut").glob("*.json"))
-        assert "held" not in dut.inside("ls", "/run/evenhand-dut")
+        assert "held" not in dut.inside("ls", dut.kept)
 
 
 @pytest.mark.thorough

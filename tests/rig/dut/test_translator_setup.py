@@ -55,8 +55,9 @@ def test_linux_routes_to_tayga_what_is_to_be_translated(dut_setup: Run, plan: st
         ["map 198.18.0.0/16 2001:2::/112"] if "eam" in plan else []
     )
     assert f"prefix {told.prefix}" in lines
-    files = {word for line in lines for word in re.findall(r"/run/evenhand-[^ .;]*", line)}
-    assert files == {f"/run/evenhand-{re.sub('[^a-z0-9]', '_', plan)}"}  # each in a folder that there is
+    files = {word for line in lines for word in re.findall(r"[^ ]*/?evenhand/[^ .;]*\.tayga", line)}
+    assert files == {f"$evenhand/{re.sub('[^a-z0-9]', '_', plan)}.tayga"}  # each in a folder that there is
+    assert any(line.startswith("export evenhand=/run/evenhand-dut-") for line in lines)
     assert [line for line in lines if line.endswith("=1")] == [
         "sysctl -w net.ipv4.ip_forward=1",
         "sysctl -w net.ipv6.conf.all.forwarding=1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from scapy.layers.inet import UDP
@@ -13,12 +14,25 @@ from evenhand.plan import AddressPlan, make_plan
 from evenhand.rig.lab import linux_lab, machine, nft
 from evenhand.rig.lab.firewall import firewall_rules
 from evenhand.rig.lab.namespaces import run_inside
+from tests.errors import raises
 from tests.rig.lab.lab_wire import wire
 
 
 def test_both_ip_versions_have_as_many_rules() -> None:
     text = firewall_rules(250)
     assert text.count("ip saddr 192.0.2.") == text.count("ip6 saddr 2001:db8::") == 250
+
+
+def test_an_nft_that_does_not_end_is_an_error_of_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / nft.PROGRAM
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(nft, "system_path", lambda: f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(nft, "_PATIENCE_S", 0.1)
+    with raises("rig.rules-refused", match="within 100 ms"):
+        nft.set_rules("flush ruleset", what="the NAT")
 
 
 @pytest.mark.root

@@ -70,6 +70,7 @@ def test_what_is_raised_is_told_with_the_values_before_and_now(
         "lab": "linux",
         "is_up": False,
         "changed_outside": expected,
+        "error": None,
     }
     assert main(["lab", "status", "linux"]) == 0
     assert "  net.ipv4.neigh.default.gc_thresh3  before 1,024, now 2,024\n" in capsys.readouterr().out

@@ -17,7 +17,19 @@ from evenhand.cli.main import main
 from evenhand.plan import TOPOLOGIES, SideCounts, make_plan
 from evenhand.plan.nat import Nat
 from evenhand.rig.dut import nat as told
-from evenhand.rig.lab import LinuxLab, borrow, lab_down, lab_status, lab_up, linux_lab, machine, nat, nft, vm
+from evenhand.rig.lab import (
+    LinuxLab,
+    borrow,
+    lab_down,
+    lab_status,
+    lab_up,
+    linux_lab,
+    linux_programs,
+    machine,
+    nat,
+    nft,
+    vm,
+)
 from evenhand.rig.lab.namespaces import namespace_path
 from evenhand.rig.lab_rig import make_lab_setup
 from tests.errors import raises
@@ -84,10 +96,26 @@ def test_only_a_nat64_is_translated_before() -> None:
 
 
 def test_without_nft_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nft, "system_path", lambda: "")
-    with raises("rig.program-missing", match="nft") as refusal:
-        nat.check_nat()
+    monkeypatch.setattr(linux_programs, "system_path", lambda: "")
+    with raises("rig.program-missing", match="nft for the NAT, which is") as refusal:
+        linux_programs.check_linux_programs(make_plan("nat44"), 0)
     assert "apt-get install nftables" in refusal.value.next_step
+
+
+def test_all_programs_that_a_lab_lacks_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever installs one of them and is told of the next has lost a minute for each."""
+    monkeypatch.setattr(linux_programs, "system_path", lambda: "")
+    for plan, rules, named in (
+        ("nat64", 0, "TAYGA for a translator as DUT, and nft for the NAT, which are"),
+        ("nat64", 8, "TAYGA for a translator as DUT, and nft for the NAT and the firewall, which are"),
+        ("siit", 8, "TAYGA for a translator as DUT, and nft for the firewall, which are"),
+        ("nat66", 8, "nft for the NAT and the firewall, which is"),
+    ):
+        with raises("rig.program-missing", match=named) as refusal:
+            linux_programs.check_linux_programs(make_plan(plan), rules)
+        assert ("no-install-recommends tayga" in refusal.value.next_step) is ("TAYGA" in named)
+        assert "apt-get install nftables" in refusal.value.next_step
+    linux_programs.check_linux_programs(make_plan("gateway-v6"), 0)
 
 
 def test_a_router_has_no_connections_to_empty() -> None:

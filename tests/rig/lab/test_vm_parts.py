@@ -356,3 +356,22 @@ def test_the_status_names_the_translator(
     with raises("rig.machine-ended") as refusal:
         lab.check_running()
     assert refusal.value.next_step.endswith("lab up vm --plan nat64 --translator jool")
+
+
+def test_all_programs_that_a_machine_lacks_are_named_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Those of QEMU, of OpenSSH and of the image, which who has none has to make first."""
+    if not Path("/dev/net/tun").exists():
+        pytest.skip("there is no /dev/net/tun")
+    monkeypatch.setattr("shutil.which", lambda *_args, **_keys: None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with raises("rig.program-missing") as error:
+        vm.check_vm_programs()
+    for package in ("qemu-system-x86", "openssh-client", "mmdebstrap", "e2fsprogs"):
+        assert package in error.value.what
+        assert f" {package}" in error.value.next_step
+    (tmp_path / "evenhand" / "images" / f"gateway-{'0' * 16}").mkdir(parents=True)
+    with raises("rig.program-missing") as error:
+        vm.check_vm_programs()
+    assert "mmdebstrap" not in error.value.what

@@ -131,6 +131,7 @@ def test_a_testbed_tells_why_a_device_or_an_option_is_refused_and_what_to_write(
         ("net_pcap0,tx_pcap=a.pcap", "net_pcap0,tx_pcap=b.pcap", "rig.same-device-twice"),
         ("0000:01:00.0", "01:00.0", "rig.same-device-twice"),
         ("net_af_packet0,iface=d0", "net_af_xdp0,iface=d0", "rig.ports-share-a-resource"),
+        ("net_pcap0,tx_pcap=a.pcap", "net_pcap1,tx_pcap=./a.pcap", "rig.ports-share-a-resource"),
         (
             "net_memif0,role=client,socket=/tmp/a,socket-abstract=no",
             "net_memif1,role=client,socket=/tmp/../tmp/a,socket-abstract=no",
@@ -166,7 +167,8 @@ def test_a_port_is_one_thing_however_it_is_written(tmp_path: Path) -> None:
     assert keys(f"net_memif0,role=client,{cable}") == keys(f"net_memif7,id=0,{cable}")
     assert keys(f"net_memif0,role=client,{cable}") != keys(f"net_memif0,role=server,{cable}")
     assert keys(f"net_memif0,id=1,{cable}") != keys(f"net_memif0,id=2,{cable}")
-    assert keys("net_null0") == keys("net_ring0") == keys("net_pcap0,tx_pcap=a.pcap") == []
+    assert keys("net_null0") == keys("net_ring0") == keys("net_pcap0,rx_pcap=a.pcap") == []
+    assert keys(f"net_pcap0,tx_pcap={tmp_path}/b/../a.pcap") == [f"file {tmp_path}/a.pcap"]
     elsewhere = tmp_path / "namespace"
     elsewhere.touch()
     assert resources_of("net_af_packet0,iface=d0", namespace=elsewhere) != resources_of(

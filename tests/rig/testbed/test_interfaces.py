@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.rig.testbed import HostNetwork, check_device, interface_of, read_host_network
+from evenhand.rig.testbed.other_namespaces import DeviceUse
 from tests.errors import raises
 
 NETWORK = HostNetwork(frozenset({"lo", "eth0", "lab0", "lab1"}), {"eth0": "it carries a default route"})
@@ -133,3 +135,106 @@ def test_default_routes_are_found_with_what_carries_their_interface() -> None:
         [sys.executable, "-c", _IN_A_NAMESPACE], check=True, capture_output=True, text=True
     ).stdout
     assert output.strip() == '["bare1", "beside0", "bridge0", "hop0", "plain0", "port0", "port1", "upper0"]'
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a socket to another user")
+@pytest.mark.parametrize(("folder_mode", "socket_mode"), [(0o700, 0o777), (0o755, 0o700)])
+def test_a_socket_of_another_user_is_named_as_that(folder_mode: int, socket_mode: int) -> None:
+    """As an ordinary user a socket of root's was "not a socket"."""
+    program = (
+        "import os, socket, sys, tempfile\n"
+        "from evenhand.base.errors import HostError\n"
+        "from evenhand.rig.testbed import HostNetwork, check_device\n"
+        "nothing = HostNetwork(frozenset(), {})\n"
+        "folder = tempfile.mkdtemp(); path = folder + '/s'\n"
+        "listening = socket.socket(socket.AF_UNIX); listening.bind(path)\n"
+        f"os.chmod(path, {socket_mode}); os.chmod(folder, {folder_mode}); os.setuid(65534)\n"
+        "try:\n"
+        "    device = f'net_memif0,role=client,socket={path},socket-abstract=no'\n"
+        "    check_device(device, nothing, where='left')\n"
+        "except HostError as error:\n"
+        "    print(error.code)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.stdout == "rig.socket-denied\n", ended.stderr
+
+
+def pci_device(root: Path, address: str, driver: str, *inside: str) -> Path:
+    """As /sys shows it in a namespace that does not have its interface."""
+    folder = root / address
+    for name in inside:
+        (folder / name / "driver").mkdir(parents=True)
+    folder.mkdir(exist_ok=True)
+    (root / "drivers" / driver).mkdir(parents=True, exist_ok=True)
+    (folder / "driver").symlink_to(root / "drivers" / driver)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("driver", "inside", "use", "said"),
+    [
+        ("ice", (), DeviceUse(in_the_way={"0000:01:00.0": "it is the uplink"}), "it is the uplink"),
+        (
+            "virtio-pci",
+            ("virtio2",),
+            DeviceUse(in_the_way={"virtio2": "it is the uplink"}),
+            "it is the uplink",
+        ),
+        ("ice", (), DeviceUse(), "cannot be told"),
+        ("mlx5_core", (), DeviceUse(), "cannot be told"),
+        ("virtio-pci", ("virtio2",), DeviceUse(), "cannot be told"),
+        ("ice", (), DeviceUse(seen={"0000:01:00.0"}), None),
+        ("vfio-pci", (), DeviceUse(), None),
+    ],
+)
+def test_a_device_that_another_namespace_uses_is_refused_by_the_device(
+    tmp_path: Path, driver: str, inside: tuple[str, ...], use: DeviceUse, said: str | None
+) -> None:
+    """R6815-01: in a container, and in `ip netns exec`, the host's uplink has no interface that can be
+    seen."""
+    pci_device(tmp_path, "0000:01:00.0", driver, *inside)
+    network = HostNetwork(frozenset({"lo"}), {}, devices=use)
+    if said is None:
+        check_device("0000:01:00.0", network, where="left.device", pci_devices=tmp_path)
+        return
+    with raises("rig.not-isolated", match=said):
+        check_device("0000:01:00.0", network, where="left.device", pci_devices=tmp_path)
+
+
+_IN_TWO_NAMESPACES = """
+import ctypes, json, os, subprocess
+from pathlib import Path
+from evenhand.rig.testbed import read_host_network
+def unshare():
+    assert ctypes.CDLL(None, use_errno=True).unshare(0x40000000) == 0
+def ip(text):
+    subprocess.run(["ip", *text.split()], check=True)
+unshare()
+null = subprocess.DEVNULL
+holder = subprocess.Popen(["sleep", "20"], stdout=null, stderr=null)  # keeps the first namespace
+unshare()
+other = f"nsenter --net=/proc/{holder.pid}/ns/net ip "
+def there(text):
+    subprocess.run((other + text).split(), check=True)
+there("link add up0 type veth peer name up1")
+there("link set up0 up")
+there("link set up1 up")
+there("address add 192.0.2.1/24 dev up0")
+there("route add default via 192.0.2.2")
+there("link add free0 type veth peer name free1")
+for lower, name in (("up0", "child0"), ("free0", "child1")):
+    there(f"link add {name} link {lower} type macvlan")
+    there(f"link set {name} netns {os.getpid()}")
+print(json.dumps(read_host_network().default_route_of))
+holder.kill()
+"""
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for network namespaces")
+def test_an_interface_on_the_uplink_of_another_namespace_is_in_the_way() -> None:
+    """R6815-01: a container's macvlan reaches the wire of the host's uplink."""
+    output = subprocess.run(
+        [sys.executable, "-c", _IN_TWO_NAMESPACES], check=True, capture_output=True, text=True
+    ).stdout
+    assert set(json.loads(output)) == {"child0"}

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from evenhand.plan import TOPOLOGIES, plan_title
 from evenhand.procedure import BackToBackGoal, DelayGoal, DelayTest, RecoveryGoal
+from evenhand.procedure.descriptor import KnownThroughput
+from evenhand.procedure.expected_time import hosts_learning_s
 from evenhand.rig import testbed
 from evenhand.run.campaign.jobs import difference, jobs, seed_of
 from evenhand.run.campaign.outline import describe, deviations_of
@@ -256,7 +258,9 @@ def test_what_takes_a_load_names_the_point_that_gives_it() -> None:
             else point.key.replace(f"/{point.procedure}/", "/throughput/")
         )
         assert point.repetitions == (10 if point.procedure == "throughput" else 1)
-        goal = read_point(point, throughput_fps=None if after is None else 123_456.5).goal
+        goal = read_point(
+            point, throughput=None if after is None else KnownThroughput(fps=123_456.5, source=after)
+        ).goal
         if isinstance(goal, DelayGoal):
             assert (goal.rate_fps, goal.throughput_fps) == (123_456.5, 123_456.5)
             assert (goal.test is DelayTest.LATENCY) == (point.procedure == "latency")
@@ -423,18 +427,24 @@ def test_a_changed_file_is_told_value_by_value() -> None:
 
 
 def test_expected_times_are_those_of_trials_and_waits() -> None:
-    """A binary search to 0.5 % is ten short trials and a long one; each waits for 11 s as RFC 2544 has it."""
+    """A binary search to 0.5 % is eleven short trials and a long one on a likely DUT; each waits for 11 s as
+    RFC 2544 has it."""
 
     def seconds(**suite: Any) -> float:
         return describe(expanded({"hosts": 1, "repetitions": 1, **suite})).rows[0].expected_s
 
     search = {"maximum-rate": "1Mfps", "duration": "5s", "final-duration": "60s", "precision": "0.5%"}
-    assert seconds(**search) == pytest.approx(2 + 10 * (5 + 11) + 60 + 11)
-    assert seconds(**search, waits="short") == pytest.approx(2 + 10 * (5 + 0.8) + 60 + 0.8)
+    assert seconds(**search) == pytest.approx(2 + 11 * (5 + 11) + 60 + 11)
+    assert seconds(**search, waits="short") == pytest.approx(2 + 11 * (5 + 0.8) + 60 + 0.8)
     assert seconds(**{**search, "repetitions": 3}) == pytest.approx(3 * seconds(**search))
-    assert seconds(**search, search="tst009") == pytest.approx(2 + 15 * (5 + 11) + 60 + 11)
+    assert seconds(**search, search="tst009") == pytest.approx(2 + 17 * (5 + 11) + 60 + 11)
     assert seconds(procedure="latency", rate="1kfps") == pytest.approx(2 + 20 * (120 + 11))
     assert seconds(procedure="recovery", throughput="1kfps") == pytest.approx(2 + 10 * (120 + 11))
+    series = {"procedure": "loss", "maximum-rate": "1Mfps", "duration": "5s", "step": "5%"}
+    assert seconds(**series) == pytest.approx(2 + (20 / 2 + 1) * (5 + 11))
+    removal = {"procedure": "tear-down", "plan": "nat44", "connections": "50k", "rate": "10kfps"}
+    assert seconds(**removal) == pytest.approx(2 + 10 * (5 + 11))
+    assert hosts_learning_s([10, 4000], rate_fps=1000, wait_s=0.5) == 4.5
     direct = describe(expanded({"plan": "direct-v4-net16", "repetitions": 1, **search})).rows
     assert direct[1].expected_s - direct[0].expected_s == pytest.approx(65_532 / 20_000)
 

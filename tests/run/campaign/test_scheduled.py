@@ -129,11 +129,41 @@ def test_testbeds_that_disagree_on_a_point_are_named(both: Cluster) -> None:
     ), shown
     of_point = both.run("show", "each.evenhand", "--point", "1").stdout
     assert all(re.search(rf"Testbed {name}: median [\d,]+ fps of 4 repetitions", of_point) for name in LIMITS)
-    assert both.run("report", "each.evenhand", "--html", "each.html").returncode == 0
+    assert both.run("report", "each.evenhand", "--output", "each.html").returncode == 0
     assert "disagree on a/throughput/64/n=1" in (both.folder / "each.html").read_text()
     alone = both.run("run", "each.toml", "--testbed", "one/lab.toml")
     assert alone.returncode == 2
     assert "--scheduler" in alone.stderr
+
+
+def test_a_hook_that_fails_on_one_testbed_ends_the_point_there_alone_and_is_made_up_for(
+    both: Cluster,
+) -> None:
+    """SEED-72: a comparison of testbeds needs as many samples of each."""
+    hook = 'hooks = { before-point = "test -e mended || test $EVENHAND_TESTBED != two/lab.toml" }'
+    each = campaign(hosts="[1]", repetitions=2, more='on-each-testbed = ["two", "one"]', hooks=hook)
+    write(both, "hooked", each)
+    target = ("hooked.toml", "--scheduler", both.address, "--run", "hooked.evenhand", "--no-html")
+    ended = both.run("run", *target)
+    assert ended.returncode in (0, 1), ended.stderr
+    (point,) = read_record(both.folder / "hooked.evenhand").points
+    values = {name: [r.value for r in point.repetitions if r.testbed == name] for name in LIMITS}
+    assert values["two"] == [None, None]
+    assert values["one"] == pytest.approx([LIMITS["one"]] * 2, rel=0.03)
+    reasons = {str(r.reason) for r in point.repetitions if r.value is None}
+    assert all("before-point" in reason for reason in reasons), reasons
+    (both.folder / "mended").touch()
+    resumed = both.run(
+        "run", "--resume", "hooked.evenhand", "--again", "--scheduler", both.address, "--no-html"
+    )
+    assert resumed.returncode == 0, resumed.stderr
+    record = read_record(both.folder / "hooked.evenhand")
+    nothing_twice(record)
+    repetitions = record.points[0].repetitions
+    told = [(r.number, r.testbed, r.value, r.outcome, r.reason) for r in repetitions]
+    for name, limit in LIMITS.items():
+        found = [r.value for r in repetitions if r.testbed == name and r.value is not None]
+        assert found == pytest.approx([limit] * 2, rel=0.03), (told, record.notes)
 
 
 @pytest.mark.thorough

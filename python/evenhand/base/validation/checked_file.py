@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.base.suggestion import suggestion
 from evenhand.base.units import Quantity
+from evenhand.base.validation.limited_toml import parse_limited, read_limited
 from evenhand.base.validation.plain_words import in_plain_words
 from evenhand.base.validation.toml_words import as_toml, toml_to_write
 
@@ -133,7 +134,7 @@ def read_toml(path: Path, *, kind: FileKind) -> dict[str, Any]:
         RequestError: It cannot be read, is not TOML, or is a file of the other kind.
     """
     try:
-        content = path.read_bytes()
+        content = read_limited(path)
         if content.startswith(_RUN_FILE):
             raise RequestError(
                 f"this is a run file, not a {kind.title}",
@@ -143,7 +144,7 @@ def read_toml(path: Path, *, kind: FileKind) -> dict[str, Any]:
                     f"Name a {kind.title}; to see this run: `evenhand show {shlex.quote(str(path))}`."
                 ),
             )
-        document = tomllib.loads(content.decode())
+        document = parse_limited(content.decode())
     except OSError as error:
         raise RequestError(
             f"this file cannot be read: {error.strerror}",
@@ -157,6 +158,13 @@ def read_toml(path: Path, *, kind: FileKind) -> dict[str, Any]:
             code="base.not-toml",
             where=str(path),
             next_step="Correct it there.",
+        ) from error
+    except ValueError as error:
+        raise RequestError(
+            f"this file is too large to be a {kind.title}: {error}",
+            code="base.file-too-large",
+            where=str(path),
+            next_step="Remove what it does not need, or make several files of it.",
         ) from error
     for other in FileKind:
         if other is not kind and other.keys & document.keys() and not kind.keys & document.keys():

@@ -5,26 +5,38 @@ fall."""
 from __future__ import annotations
 
 import json
-import math
 from typing import Any, NoReturn
 
 MAX_TEXT = 2**24
 MAX_DEPTH = 32
 """Far above what Evenhand writes (11)."""
 MAX_VALUES = 10**6
+MOST, LEAST = 1e30, 1e-100
+"""No tester measures a number beyond these, and whoever adds, squares or divides some of them gets one that
+is finite still."""
 _MAX_DIGITS = 20
 """2^64 - 1 has so many."""
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str, *, is_stored: bool = True) -> Any:
     """The value. ValueError: it is not JSON, or beyond the bounds; no number is infinite, NaN or has more
-    than 20 digits."""
-    if len(text) > MAX_TEXT:
+    than 20 digits, and no object has a key twice.
+
+    Args:
+        is_stored: Whether it is kept in a run file, and so may not be larger than one.
+    """
+    if is_stored and len(text) > MAX_TEXT:
         raise ValueError(f"a JSON text of {len(text)} characters is too long")
-    if text.count(",") + text.count("[") + text.count("{") > MAX_VALUES:
+    if is_stored and text.count(",") + text.count("[") + text.count("{") > MAX_VALUES:
         raise ValueError("a JSON text has too many values")
     try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=_read_float, parse_int=_read_int)
+        value = json.loads(
+            text,
+            parse_constant=_refuse,
+            parse_float=_read_float,
+            parse_int=_read_int,
+            object_pairs_hook=_read_object,
+        )
     except RecursionError:
         raise ValueError("a JSON text is nested too deeply") from None
     _check(value)
@@ -37,8 +49,8 @@ def _refuse(word: str) -> NoReturn:
 
 def _read_float(text: str) -> float:
     value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text[:20]} is not a finite number")
+    if not abs(value) <= MOST:
+        raise ValueError(f"{text[:20]} is too large for a number that was measured")
     return value
 
 
@@ -46,6 +58,15 @@ def _read_int(text: str) -> int:
     if len(text) > _MAX_DIGITS + text.startswith("-"):
         raise ValueError(f"a whole number of {len(text)} digits is too large")
     return int(text)
+
+
+def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in found if keys.count(key) > 1)
+        raise ValueError(f"a JSON object has the key {twice[:40]!a} twice")
+    return found
 
 
 def _check(value: Any) -> None:

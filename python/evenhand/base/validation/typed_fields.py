@@ -4,6 +4,7 @@ checker over their script."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cache
@@ -22,6 +23,10 @@ _UNITS = {
 """What a name ends with, and what it wants."""
 
 
+MOST = 1 << 64
+"""Whole numbers are below it, as are counts of the engine."""
+
+
 def check_types(instance: Any) -> None:
     """Check a dataclass, as the first thing that its `__post_init__` does.
 
@@ -29,19 +34,30 @@ def check_types(instance: Any) -> None:
         RequestError: A field has a value that its annotation does not allow; names the field.
     """
     of: Any = type(instance)
-    for name, kind in _kinds(of).items():
-        check_type(getattr(instance, name), kind, where=name)
+    for name, (kind, may_be_infinite) in _kinds(of).items():
+        check_type(getattr(instance, name), kind, where=name, may_be_infinite=may_be_infinite)
 
 
-def check_type(value: object, kind: Any, *, where: str) -> None:
+def check_type(value: object, kind: Any, *, where: str, may_be_infinite: bool = False) -> None:
     """RequestError if the value is not of this type.
 
-    A whole number is a float as well, and any sequence will do for a tuple; True is not a number.
+    A whole number is a float as well, and any sequence will do for a tuple; True is not a number, and neither
+    is what is not finite.
 
     Args:
         where: The argument.
+        may_be_infinite: An infinite number means something: as much as there may be.
     """
-    if not _is(value, kind):
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if isinstance(value, int) and abs(value) >= MOST:
+        raise RequestError(
+            f"a number of {int(value.bit_length() * math.log10(2)) + 1} digits: must be below 2^64",
+            code="base.wrong-type",
+            where=where,
+            next_step="Use a smaller number.",
+        )
+    is_odd = is_number and not math.isfinite(value) and not (value == math.inf and may_be_infinite)  # type: ignore[arg-type]
+    if is_odd or not _is(value, kind):
         what, next_step = _wanted(kind, where)
         raise RequestError(
             f"{value!r} is not {what}", code="base.wrong-type", where=where, next_step=next_step
@@ -49,9 +65,14 @@ def check_type(value: object, kind: Any, *, where: str) -> None:
 
 
 @cache
-def _kinds(of: type) -> Mapping[str, Any]:
+def _kinds(of: type) -> Mapping[str, tuple[Any, bool]]:
+    """The type of each field, and whether it may be infinite: a highest load may, which is the line rate
+    then."""
     hints = get_type_hints(of)
-    return {field.name: hints[field.name] for field in fields(of)}
+    return {
+        field.name: (hints[field.name], field.name == "max_fps" or field.default == math.inf)
+        for field in fields(of)
+    }
 
 
 def _is(value: object, kind: Any) -> bool:

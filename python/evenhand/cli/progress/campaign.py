@@ -17,6 +17,7 @@ from rich.text import Text
 
 from evenhand.base.errors import EvenhandError
 from evenhand.base.units import format_count, format_duration
+from evenhand.cli.progress.contained import contained
 from evenhand.cli.progress.line import OF_A_CEILING, ProgressDisplay
 from evenhand.procedure import Measured, ProcedureEvent
 from evenhand.procedure.limits import OF_HOST
@@ -64,6 +65,7 @@ class CampaignDisplay(ProgressDisplay):
         """Which round, and which of its points."""
         self._has_explained_loads = True  # trials get no lines here
 
+    @contained
     def on_campaign_event(self, event: CampaignEvent | ProcedureEvent) -> None:
         """Takes an event of a campaign, or of one of its procedures."""
         match event:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from evenhand.cli.progress.contained import contained
 from evenhand.cli.progress.json_lines import JsonProgress
 from evenhand.procedure import ProcedureEvent
 from evenhand.run.campaign.events import (
@@ -20,6 +21,7 @@ class JsonCampaignProgress(JsonProgress):
     """Lines for points and repetitions in addition to those of their trials; docs/reference/progress.md has
     their keys."""
 
+    @contained
     def on_campaign_event(self, event: CampaignEvent | ProcedureEvent) -> None:
         """Takes an event of a campaign, or of one of its procedures."""
         match event:

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from evenhand.cli.progress.contained import contained
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress.rates import Rates
 from evenhand.procedure import Began, Learned, Measured, ProcedureEvent, TrialPhase
@@ -29,14 +30,17 @@ class JsonProgress(ProgressDisplay):
         self._trial: int | None = None
         self._seconds = Rates()
 
+    @contained
     def say(self, text: str, *, style: str = "") -> None:
         """A note."""
         self.write("note", text=text)
 
+    @contained
     def expect(self, expected: ExpectedTime) -> None:
         """How long all of it should take."""
         self.write("expected", seconds=expected.seconds, parts=expected.parts)
 
+    @contained
     def on_event(self, event: ProcedureEvent) -> None:
         """Takes an event of a procedure."""
         match event:
@@ -68,6 +72,7 @@ class JsonProgress(ProgressDisplay):
             case _:
                 super().on_event(event)
 
+    @contained
     def write(self, event: str, **fields: Any) -> None:
         """One line. Whoever reads it gets it at once."""
         print(json.dumps({"event": event, **fields}), file=sys.stderr, flush=True)

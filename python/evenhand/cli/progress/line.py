@@ -13,15 +13,17 @@ from rich.text import Text
 
 from evenhand.base.terminal_table import STYLES
 from evenhand.base.units import format_duration, format_rate, format_ratio
+from evenhand.cli.progress.contained import contained
 from evenhand.cli.progress.invalid_trials import InvalidTrials
 from evenhand.cli.progress.rates import Rates, direction_texts
 from evenhand.procedure import Began, Learned, Measured, Note, ProcedureEvent, TrialPhase
 from evenhand.procedure.expected_time import ExpectedTime
+from evenhand.procedure.nat_checks import VALIDATION
 from evenhand.report.learning import learning_lines, learning_status
 from evenhand.report.throughput import describe_load
 from evenhand.report.trials import describe_sending
 from evenhand.search import SearchEvent, TrialFinished, TrialStarted
-from evenhand.trial import LearningProgress, Load, TrialResult, describe_reasons
+from evenhand.trial import LearningProgress, Load, Reason, TrialResult, Verdict, describe_reasons
 
 OF_A_CEILING = "tester"
 """Beginning of the names of trials of the tester's own ceiling."""
@@ -61,6 +63,7 @@ class ProgressDisplay:
             self._live.start()
         return self
 
+    @contained
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -68,6 +71,7 @@ class ProgressDisplay:
         if self._live is not None:
             self._live.stop()
 
+    @contained
     def say(self, text: str, *, style: str = "") -> None:
         """A line that stays."""
         self._invalid.flush()
@@ -76,10 +80,12 @@ class ProgressDisplay:
     def _show(self, line: Text) -> None:
         self._console.print(line, soft_wrap=not self._console.is_terminal)
 
+    @contained
     def expect(self, expected: ExpectedTime) -> None:
         """How long all of it should take; before it begins."""
         self.say(expected.line)
 
+    @contained
     def on_event(self, event: ProcedureEvent) -> None:
         """Takes an event of a procedure."""
         match event:
@@ -96,8 +102,10 @@ class ProgressDisplay:
                     event.what, event.remaining_s, "" if event.number is None else f"trial {event.number}"
                 )
             case Measured():
-                self._print_trial(event.what, event.result, "", load=event.load)
-                if not event.what.startswith(OF_A_CEILING):  # goes up until trials are INVALID
+                # A search for the ceiling goes up until trials are INVALID: why each was says nothing, and
+                # whoever searches says what was found.
+                if not event.what.startswith(OF_A_CEILING):
+                    self._print_trial(event.what, event.result, "", load=event.load)
                     self._heed_verdict(event.result)
             case LearningProgress():
                 status = learning_status(event.reachable, event.host_counts, event.round)
@@ -180,9 +188,8 @@ class ProgressDisplay:
         series: str | None = None,
     ) -> None:
         """`series`: see `InvalidTrials`; by itself those at one load are one."""
-        reasons = ""
-        if not result.is_valid:
-            reasons = f": {describe_reasons(result.reasons)}"
+        shown = _shown_reasons(result)
+        reasons = f": {describe_reasons(shown)}" if shown else ""
         loss = f" loss {format_ratio(result.loss_ratio)}" if result.is_valid else ""
         offered = f"{format_rate(result.intended_fps)} for {describe_sending(result)}"
         if load is not None and load.then is not None:
@@ -225,3 +232,19 @@ class ProgressDisplay:
         texts = [" · ".join(part for part in parts if part) for parts in choices]
         fitting = next((text for text in texts if len(text) <= self._console.width), texts[-1])
         return Text(fitting, style="dim", overflow="ellipsis", no_wrap=True)
+
+
+def _shown_reasons(result: TrialResult) -> list[Reason]:
+    """What says more than that frames were lost, and how many. Of connections that were opened but did not
+    hold all of it: the loss that is shown is that of the trial that opened them."""
+    if not result.is_valid or (result.verdict is Verdict.FAIL and VALIDATION in result.raw):
+        return list(result.reasons)
+    if result.verdict is not Verdict.FAIL:
+        return []
+    return [
+        *(reason for reason in result.reasons if reason.code not in _OF_ANY_LOSS),
+        *(note for note in result.notes if note.code == "mistranslated"),
+    ]
+
+
+_OF_ANY_LOSS = ("loss", "stopped_early")

@@ -141,6 +141,13 @@ def describe_setup(
             where="--nat-ports, --nat-addresses, --nat-table",
             next_step="Leave them out, or name a plan whose DUT is a NAT: nat44, nat64, nat66.",
         )
+    if plan.nat is not None and plan.nat.is_own_address and nat_wishes.addresses != USUAL_NAT.addresses:
+        raise RequestError(
+            f"the pool of {plan.title} is one address: that of the DUT's own interface",
+            code="rig.no-nat-addresses-to-choose",
+            where="--nat-addresses",
+            next_step=f"Omit it, or use {plan.title.replace('-masquerade', '')}.",
+        )
     if translator is not None and translation_of(plan) is None:
         raise RequestError(
             f"{plan.title} has one IP version on both sides, so nothing is translated",

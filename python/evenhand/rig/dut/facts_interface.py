@@ -10,6 +10,7 @@ from typing import Any
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.predict.ethtool import read_ethtool
+from evenhand.predict.ethtool_text import fields_of
 from evenhand.rig.dut.readings import split_exit, words_of_answer
 
 COMMANDS = {
@@ -60,9 +61,6 @@ _OFFLOADS = (
 )
 """Those offloads, of some sixty, that a router's rate depends on."""
 _COALESCING = ("Adaptive RX", "rx-usecs", "rx-frames", "tx-usecs", "tx-frames")
-_FIELDS = (("IP SA", "s"), ("IP DA", "d"), ("bytes 0 & 1", "f"), ("bytes 2 & 3", "n"))
-"""What `ethtool -n` prints of each field, and the letters that `ethtool -N` takes for them."""
-_OTHER_FIELDS = ("L2DA", "VLAN tag", "L3 proto", "GTP TEID")
 
 
 def read_interface(name: str, parts: Mapping[str, str], *, where: str) -> dict[str, Any]:
@@ -159,10 +157,7 @@ def read_hash(reported: Mapping[str, str], answers: dict[str, str]) -> dict[str,
 def read_fields(text: str) -> str | None:
     """`sd`, `sdfn` ... of what `ethtool -n IF rx-flow-hash udp4` prints; None if it says none, or one that
     has no letter here."""
-    lines = text.splitlines()
-    if any(other in line for line in lines for other in _OTHER_FIELDS):
-        return None
-    return "".join(letter for words, letter in _FIELDS if any(words in line for line in lines)) or None
+    return fields_of(text.splitlines()) or None
 
 
 def read_limits(text: str) -> dict[str, int]:

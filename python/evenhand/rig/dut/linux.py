@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Linux DUT: iproute2, sysctl and ethtool, each line a command of a POSIX shell.
 
-What was there before is kept in files under /run, which vanish with the settings when the DUT restarts.
+What was there before is kept in files under /run, which vanish with the settings when the DUT restarts: see
+linux_kept.py.
 """
 
 from __future__ import annotations
@@ -19,6 +20,17 @@ from evenhand.rig.dut.jool import (
     start_jool_nat64,
     stop_jool,
     stop_jool_nat64,
+)
+from evenhand.rig.dut.linux_kept import (
+    BEGIN,
+    END,
+    KEPT,
+    forget_uses,
+    keep_sysctls,
+    note_uses,
+    others_use,
+    pattern_of,
+    restore_sysctls,
 )
 from evenhand.rig.dut.nat import (
     CONNTRACK_INSTALL,
@@ -76,18 +88,28 @@ _RP_FILTER_NOTE = (
 
 
 def _steps(setup: DutSetup) -> list[Step]:
-    kept = f"/run/evenhand-{plan_file_name(setup.plan.name)}"
+    kept = f"{KEPT}/{plan_file_name(setup.plan.name)}"
     steps = _neighbor_limits(setup, kept)
     steps.append(
         Step(
             part="interfaces",
             purpose="The previous state of the interfaces, kept so that it can be restored.",
-            do=(f"test -s {kept}.links || ip -o link show > {kept}.links",),
-            undo=(f"rm -f {kept}.links",),
+            do=(
+                *(
+                    f"grep -qs ': {pattern_of(link.interface)}[@:]' {KEPT}/links"
+                    f" || ip -o link show dev {link.interface} >> {KEPT}/links"
+                    for link in setup.links
+                ),
+                note_uses("links", (link.interface for link in setup.links), kept),
+            ),
+            undo=(
+                forget_uses("links", kept),
+                f"ls {KEPT}/*.uses-links > /dev/null 2>&1 || rm -f {KEPT}/links",
+            ),
         )
     )
     steps += [_interface(setup, link, kept) for link in setup.links]
-    steps += [_routes(setup, link) for link in setup.links if link.routes]
+    steps += [_routes(link, kept) for link in setup.links if link.routes]
     if setup.has_static_neighbors:
         steps += [_static_neighbors(link) for link in setup.links]
     if setup.translation is not None:
@@ -126,12 +148,8 @@ def _neighbor_limits(setup: DutSetup, kept: str) -> list[Step]:
             part="limits",
             purpose=f"Room for {needed:,} neighbours of both sides.",
             notes=("The previous values are shown and kept.",),
-            do=(
-                f"test -s {kept}.limits || sysctl {' '.join(names)} > {kept}.limits",
-                f"cat {kept}.limits",
-                *settings,
-            ),
-            undo=(f"sysctl -p {kept}.limits", f"rm -f {kept}.limits"),
+            do=(*keep_sysctls(names, kept, "limits"), *settings),
+            undo=restore_sysctls(names, kept, "limits"),
         )
     ]
 
@@ -139,18 +157,26 @@ def _neighbor_limits(setup: DutSetup, kept: str) -> list[Step]:
 def _interface(setup: DutSetup, link: DutLink, kept: str) -> Step:
     # Without duplicate address detection an IPv6 address is there at once, as an IPv4 address is.
     no_wait = " nodad" if link.side.ip_version == 6 else ""
-    name = link.interface
-    pattern = name.replace(".", "[.]")
+    name, own = link.interface, f"{kept}.{link.side.name}"
     return Step(
         part="interfaces",
         purpose=interface_purpose(link),
         do=(
             f"ip link set dev {name} up",
             *(f"ip address replace {address} dev {name}{no_wait}" for address in link.addresses),
+            note_uses("addresses", (f"{address} dev {name}" for address in link.addresses), own),
         ),
         undo=(
-            *(f"ip address del {address} dev {name}" for address in reversed(link.addresses)),
-            f"grep ': {pattern}[@:]' {kept}.links | grep -qv '[<,]UP[,>]' && ip link set dev {name} down",
+            *(
+                f"{others_use('addresses', f'{address} dev {name}', own)}"
+                f" || ip address del {address} dev {name}"
+                for address in reversed(link.addresses)
+            ),
+            forget_uses("addresses", own),
+            # What is routed over a link that goes down is lost, so the last that uses it takes it down.
+            f"if ! {others_use('links', name, kept)}"
+            f" && grep ': {pattern_of(name)}[@:]' {KEPT}/links | grep -qv '[<,]UP[,>]';"
+            f" then ip link set dev {name} down; fi",
         ),
         notes=(
             "The reachable time of neighbours is not changed (base_reachable_time_ms, 30,000 by"
@@ -161,18 +187,18 @@ def _interface(setup: DutSetup, link: DutLink, kept: str) -> Step:
     )
 
 
-def _routes(setup: DutSetup, link: DutLink) -> Step:
-    def lines(verb: str, routes: Iterable[object]) -> Iterable[str]:
-        return (
-            f"ip -{link.side.ip_version} route {verb} {route} via {link.next_hop} dev {link.interface}"
-            for route in routes
-        )
-
+def _routes(link: DutLink, kept: str) -> Step:
+    own = f"{kept}.{link.side.name}"
+    routes = [f"{route} via {link.next_hop} dev {link.interface}" for route in link.routes]
+    ip = f"ip -{link.side.ip_version} route"
     return Step(
         part="routes",
         purpose=route_purpose(link),
-        do=tuple(lines("replace", link.routes)),
-        undo=tuple(lines("del", reversed(link.routes))),
+        do=(*(f"{ip} replace {route}" for route in routes), note_uses("routes", routes, own)),
+        undo=(
+            *(f"{others_use('routes', route, own)} || {ip} del {route}" for route in reversed(routes)),
+            forget_uses("routes", own),
+        ),
     )
 
 
@@ -284,14 +310,19 @@ def _translator(setup: DutSetup, translation: Translation, kept: str) -> Step:
 def _nat(setup: DutSetup, nat: Nat, kept: str) -> list[Step]:
     """The kernel's NAT, its timeouts and limits, and an end for what belongs to no connection."""
     version = nat.pool.version
-    steps = [
-        Step(
-            part="nat",
-            purpose=f"Frames to {nat.pool} that belong to no connection end here, without an error message.",
-            do=(f"ip -{version} route replace blackhole {nat.pool}",),
-            undo=(f"ip -{version} route del blackhole {nat.pool}",),
-        )
-    ]
+    steps = (
+        []
+        if nat.is_own_address
+        else [
+            Step(
+                part="nat",
+                purpose=f"Frames to {nat.pool} that belong to no connection end here, without an error"
+                " message.",
+                do=(f"ip -{version} route replace blackhole {nat.pool}",),
+                undo=(f"ip -{version} route del blackhole {nat.pool}",),
+            )
+        ]
+    )
     if setup.translator == "jool" and nat.prefix is not None:
         return steps
     wishes = setup.nat_wishes
@@ -318,11 +349,10 @@ def _nat(setup: DutSetup, nat: Nat, kept: str) -> list[Step]:
             + ("." if wishes.table_size is None else ", and how many there may be."),
             notes=("The previous values are shown and kept.",),
             do=(
-                f"test -s {kept}.connections || sysctl {' '.join(settings)} > {kept}.connections",
-                f"cat {kept}.connections",
+                *keep_sysctls(settings, kept, "connections"),
                 *(f"sysctl -w {name}={value}" for name, value in settings.items()),
             ),
-            undo=(f"sysctl -p {kept}.connections", f"rm -f {kept}.connections"),
+            undo=restore_sysctls(settings, kept, "connections"),
         ),
     ]
 
@@ -335,12 +365,8 @@ def _forwarding(setup: DutSetup, kept: str) -> Step:
     return Step(
         part="forwarding",
         purpose="Forwarding.",
-        do=(
-            f"test -s {kept}.forwarding || sysctl {' '.join(names)} > {kept}.forwarding",
-            f"cat {kept}.forwarding",
-            *(f"sysctl -w {name}=1" for name in names),
-        ),
-        undo=(f"sysctl -p {kept}.forwarding", f"rm -f {kept}.forwarding"),
+        do=(*keep_sysctls(names, kept, "forwarding"), *(f"sysctl -w {name}=1" for name in names)),
+        undo=restore_sysctls(names, kept, "forwarding"),
         notes=(FORWARDING_NOTE, *((_RP_FILTER_NOTE,) if 4 in setup.ip_versions else ())),
     )
 
@@ -351,6 +377,8 @@ LINUX = OperatingSystem(
     run=SHELL_NOTE,
     interfaces=("eth1", "eth2"),
     steps=_steps,
+    begin=BEGIN,
+    end=END,
     longest_interface=15,
     translates=True,
 )

@@ -56,7 +56,8 @@ def nat_items(setup: DutSetup, nat: Nat, state: LinuxState) -> Iterator[Item]:
             where="[dut] ssh",
             next_step=f"Load the module on the DUT, which by itself changes nothing: modprobe {MODULE}",
         )
-    yield Item("route", (str(nat.pool),), None, "blackhole")
+    if not nat.is_own_address:
+        yield Item("route", (str(nat.pool),), None, "blackhole")
     inside = hosts_before_nat(nat)
     rules = nat_rules(nat, setup.outsides, wishes.ports, addresses=wishes.addresses, with_hosts=False)
     yield Item("nat", ("nftables", str(inside), str(nat.pool)), None, rules)

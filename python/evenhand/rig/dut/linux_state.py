@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-TAYGA_FILES = "/run/evenhand-dut/tayga"
-"""What the paths of its files begin with, next to the record of the set-up; `NAT_FILES` likewise."""
-NAT_FILES = "/run/evenhand-dut/nat"
+from evenhand.rig.dut.linux_kept import KEPT
+
+TAYGA_FILES = f"{KEPT}/tayga"
+"""What the paths of its files begin with, next to the record of the set-up, as the DUT's shell knows it after
+`KEPT_HERE`; `NAT_FILES` likewise."""
+NAT_FILES = f"{KEPT}/nat"
 FLOWS = ("udp4", "udp6")
 """Flows that have hash fields of their own (RSS-02)."""
 NOWHERE = ("blackhole", "unreachable", "prohibit")

@@ -100,7 +100,9 @@ def nat_rules(
     names = [outside] if isinstance(outside, str) else outside
     interfaces = ", ".join(f'"{name}"' for name in names)
     pool = ""
-    if addresses == "one":
+    if nat.is_own_address:
+        to = f"masquerade{' fully-random' if ports == 'random' else ''}"
+    elif addresses == "one":
         to = f"snat to {nat.pool[1]}{' fully-random' if ports == 'random' else ''}"
     elif ports == "kept":
         to = f"snat {ip} prefix to {ip} saddr map {{ {inside} : {nat.pool} }}"

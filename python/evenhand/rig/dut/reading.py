@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from evenhand.base.errors import HostError
+from evenhand.rig.dut.linux_kept import KEPT_HERE
 from evenhand.rig.dut.shell import Answer, Shell
 
 MOST_OCTETS = 1 << 26
@@ -50,7 +51,7 @@ def run_each(
     """
     mark = f"evenhand-{secrets.token_hex(8)}"
     # A function is read to its end before any of it runs.
-    lines = ["newline='", "'", "main() {", *([begin] if begin else [])]
+    lines = ["newline='", "'", "main() {", KEPT_HERE, *([begin] if begin else [])]
     for command in commands:
         # What is cut off has no exit code at its end, and so counts as failed. A program that never ends ends
         # with its pipe.

@@ -3,7 +3,8 @@
 changed.
 
 On the DUT it is also the lock: whoever makes its folder has the DUT until it is put back. It lies in a place
-that vanishes when the DUT restarts, as the set-up does.
+that vanishes when the DUT restarts, as the set-up does. Routers in several network namespaces of a host share
+that place, and have a folder each.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ from typing import Any, Literal, get_args
 
 from evenhand.base.errors import HostError
 from evenhand.rig.dut.items import KINDS, Item, Kind
+from evenhand.rig.dut.linux_kept import KEPT, KEPT_HERE
 from evenhand.rig.dut.reading import quote, run_each
 from evenhand.rig.dut.shell import Shell
 
-FOLDER = "/run/evenhand-dut"
-HELD = f"{FOLDER}/held"
+FOLDER, HELD = KEPT, f"{KEPT}/held"
+"""As the DUT's shell knows them after `KEPT_HERE`."""
+SHOWN = "/run/evenhand-dut-*/held on the DUT"
+"""For people: the number is that of its network namespace."""
 VERSION, OF_SEVERAL_PAIRS = 1, 2
 """The second has more than two interfaces, which an earlier Evenhand would not put back."""
 HolderKind = Literal["hand", "run"]
@@ -204,7 +208,7 @@ def take(shell: Shell, record: SetupRecord) -> SetupRecord | None:
         f"mv {new} {HELD}/record",
     )
     command = (
-        f"umask 077; mkdir -p {FOLDER} || exit 1; "
+        f"{KEPT_HERE}; umask 077; mkdir -p {FOLDER} || exit 1; "
         f"mkdir {HELD} 2>/dev/null || {{ test -d {HELD} && exit {_TAKEN}; mkdir {HELD}; exit 1; }}; "
         f"{{ {' && '.join(written)}; }} || {{ rm -rf {HELD}; exit 1; }}"
     )
@@ -218,7 +222,7 @@ def take(shell: Shell, record: SetupRecord) -> SetupRecord | None:
         raise HostError(
             "a set-up of the DUT has just begun, or was interrupted before anything was changed",
             code="rig.dut-being-set-up",
-            where=HELD,
+            where=SHOWN,
             next_step="Wait a minute. If no set-up is in progress, remove its record: evenhand dut undo"
             " TESTBED",
         )
@@ -226,21 +230,21 @@ def take(shell: Shell, record: SetupRecord) -> SetupRecord | None:
         "the record of the set-up cannot be written on the DUT, so nothing was changed:"
         f" {_last(answer.stderr)}",
         code="rig.record-not-writable",
-        where=FOLDER,
+        where=SHOWN,
         next_step="Free a few kilobytes there, and make the folder writable.",
     )
 
 
 def read_held(shell: Shell) -> SetupRecord | None:
     """The record that the DUT has; None if it has none."""
-    answer = shell.run(f"cat {HELD}/record")
-    return None if answer.exit_code else read_document(answer.stdout, where=f"{HELD}/record on the DUT")
+    answer = shell.run(f"{KEPT_HERE}; cat {HELD}/record")
+    return None if answer.exit_code else read_document(answer.stdout, where=SHOWN)
 
 
 def is_begun(shell: Shell) -> bool:
     """Whether the DUT is held by someone who had not yet written anything down, and so has changed
     nothing."""
-    return shell.run(f"test -d {HELD} && ! test -e {HELD}/record").exit_code == 0
+    return shell.run(f"{KEPT_HERE}; test -d {HELD} && ! test -e {HELD}/record").exit_code == 0
 
 
 def drop(shell: Shell, identity: str | None) -> None:
@@ -250,12 +254,14 @@ def drop(shell: Shell, identity: str | None) -> None:
         if identity is None
         else f'test "$(cat {HELD}/identity)" = {quote(identity)}'
     )
-    answer = shell.run(f"{condition} || exit 0; rm -f {HELD}/record; rm -rf {HELD}; ! test -e {HELD}")
+    answer = shell.run(
+        f"{KEPT_HERE}; {condition} || exit 0; rm -f {HELD}/record; rm -rf {HELD}; ! test -e {HELD}"
+    )
     if answer.exit_code:
         raise HostError(
-            f"{HELD} on the DUT cannot be removed: {_last(answer.stderr)}",
+            f"{SHOWN} cannot be removed: {_last(answer.stderr)}",
             code="rig.record-not-removable",
-            where=HELD,
+            where=SHOWN,
             next_step="Remove it there.",
         )
 
@@ -282,7 +288,7 @@ def run_held(shell: Shell, identity: str, commands: list[str], *, timeout_s: flo
         raise HostError(
             what.get(last.exit_code, f"the DUT ended the set-up with {last.exit_code}: {_last(last.stderr)}"),
             code="rig.dut-no-longer-held",
-            where=HELD,
+            where=SHOWN,
             next_step="To see who holds it: evenhand dut status TESTBED",
         )
     return [

@@ -206,7 +206,7 @@ class HeldError(HostError):
         super().__init__(
             f"the DUT is already set up for {held.plan}, by {held.holder.name}.{ended}".rstrip("."),
             code="rig.dut-held",
-            where=records.HELD,
+            where=records.SHOWN,
             next_step="If it is no longer needed, restore the DUT: evenhand dut undo TESTBED",
         )
         self.held = held
@@ -273,7 +273,7 @@ def put_back(on: DutOnShell, record: SetupRecord) -> None:
         code="rig.not-restored",
         where=f"[dut] ssh, {on.destination}",
         next_step="Correct this on the DUT, and run evenhand dut undo TESTBED again; the"
-        f" previous state is in {records.HELD}/record.",
+        f" previous state is in {records.SHOWN}.",
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.rig.host.finding import Finding, Part, State
 from evenhand.rig.host.reading import list_folder, read_text
-from evenhand.rig.testbed import HostNetwork, interfaces_of_pci
+from evenhand.rig.testbed import CANNOT_TELL, HostNetwork, interfaces_of_pci
 from evenhand.rig.testbed.nic_drivers import dpdk_driver_of, kernel_module_of, missing_package
 
 PORTS = 2
@@ -34,6 +34,11 @@ class Nic:
     """The host itself needs it: no test frame goes there (R6815-01)."""
     ip_addresses: tuple[str, ...] = ()
     """IP addresses of its interfaces."""
+    is_unclear: bool = False
+    """It is used in a network namespace that cannot be looked into: whether it carries a default route cannot
+    be told."""
+    interface_elsewhere: str | None = None
+    """`eth1 in another network namespace`, if its interface is there."""
     kernel_driver: str | None = None
     """The kernel's own for it, whatever is bound now; None if the kernel's folder of modules does not show
     it."""
@@ -48,6 +53,7 @@ class Nic:
         return (
             self.driver in (*DPDK_DRIVERS, *SHARING_DRIVERS)
             and not self.carries_default_route
+            and not self.is_unclear
             and self.missing_package is None
         )
 
@@ -56,6 +62,10 @@ class Nic:
         """Why not to give it to DPDK."""
         if self.carries_default_route:
             return "it carries a default route: the host would lose its network"
+        if self.is_unclear:
+            return CANNOT_TELL
+        if self.interface_elsewhere is not None:
+            return f"its interface is {self.interface_elsewhere}, which would lose it"
         if self.ip_addresses:
             return f"it carries {', '.join(self.ip_addresses)}: the host would lose that network"
         return None
@@ -79,6 +89,8 @@ class Nic:
 
     def __str__(self) -> str:
         parts = [self.address, self.driver or "no driver", *self.interfaces]
+        if self.is_unclear:
+            return " ".join(parts) + " (cannot tell what uses it)"
         carried = ["a default route"] if self.carries_default_route else list(self.ip_addresses)
         return " ".join(parts) + (f" (carries {', '.join(carried)})" if carried else "")
 
@@ -103,6 +115,7 @@ def read_nics(root: Path, network: HostNetwork) -> list[Nic]:
         interfaces = interfaces_of_pci(folder)
         driver = folder / "driver"
         bound = driver.resolve().name if driver.exists() else None
+        why_not = network.why_not_device(folder)
         module = kernel_module_of(folder, root=root) or (None if bound in DPDK_DRIVERS else bound)
         dpdk_driver = dpdk_driver_of(module)
         nics.append(
@@ -110,7 +123,9 @@ def read_nics(root: Path, network: HostNetwork) -> list[Nic]:
                 address=folder.name,
                 driver=bound,
                 interfaces=tuple(interfaces),
-                carries_default_route=any(name in network.default_route_of for name in interfaces),
+                carries_default_route=why_not not in (None, CANNOT_TELL),
+                is_unclear=why_not == CANNOT_TELL,
+                interface_elsewhere=network.interface_elsewhere(folder),
                 ip_addresses=tuple(
                     address for name in interfaces for address in network.addresses_of.get(name, ())
                 ),
@@ -136,6 +151,7 @@ def check_nics(nics: Sequence[Nic], *, has_devbind: bool) -> Finding:
         if not nic.is_ready
         and nic.driver in (*DPDK_DRIVERS, *SHARING_DRIVERS)
         and not nic.carries_default_route
+        and not nic.is_unclear
     ]
     bindable = [nic for nic in nics if nic.is_bindable]
     wanted = [*bound, *bindable][: PORTS - ready]

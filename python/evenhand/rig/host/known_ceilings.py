@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from evenhand.rig.host.facts import read_host_facts
 VERSION = 1
 MOST_KEPT = 200
 """The oldest are forgotten."""
+KEPT_FOR = timedelta(days=7)
+"""An older ceiling is found anew: what else a host does changes, and none of its facts says so."""
 HOST_FACTS = ("cpu_model", "cpus", "kernel", "kernel_parameters", "mitigations", "governor")
 """Facts of the host on which a ceiling depends."""
 
@@ -59,7 +62,7 @@ class KnownCeiling:
 
 
 def find_ceiling(conditions: Mapping[str, Any]) -> KnownCeiling | None:
-    """None if it was never found on this host as it is now.
+    """None if it was not found on this host as it is now, in the last days.
 
     Args:
         conditions: All but the host that it depends on: traffic, ports, CPUs, versions. Folders in it do not
@@ -67,7 +70,7 @@ def find_ceiling(conditions: Mapping[str, Any]) -> KnownCeiling | None:
     """
     key = _key(conditions)
     entry = next((entry for entry in _read() if entry["key"] == key), None)
-    if entry is None:
+    if entry is None or not _is_recent(entry.get("kept_at", entry["found_at"])):
         return None
     return KnownCeiling(
         rate_fps=entry["rate_fps"],
@@ -81,21 +84,34 @@ def keep_ceiling(conditions: Mapping[str, Any], ceiling: KnownCeiling) -> None:
     """Keep it for the next time, in the place of what was known. Where nothing can be written, it is found
     anew the next time."""
     key = _key(conditions)
+    entries = _read()
+    # What is only marked as reached is as old as before.
+    before = next((old for old in entries if old["key"] == key and old["found_at"] == ceiling.found_at), {})
     entry = {
         "key": key,
         "rate_fps": ceiling.rate_fps,
         "above_fps": ceiling.above_fps,
         "found_at": ceiling.found_at,
         "was_reached": ceiling.was_reached,
+        "kept_at": before.get("kept_at") or datetime.now(UTC).isoformat(timespec="seconds"),
     }
     with contextlib.suppress(OSError):
-        entries = [entry, *(other for other in _read() if other["key"] != key)][:MOST_KEPT]
-        replace_state(ceilings_file(), {"version": VERSION, "ceilings": entries})
+        kept = [entry, *(other for other in entries if other["key"] != key)][:MOST_KEPT]
+        replace_state(ceilings_file(), {"version": VERSION, "ceilings": kept})
 
 
 def ceilings_file() -> Path:
     """See `state_file`."""
     return state_file("ceilings.json")
+
+
+def _is_recent(kept_at: Any) -> bool:
+    """A time that cannot be read, or that is still to come, is not."""
+    try:
+        age = datetime.now(UTC) - datetime.fromisoformat(kept_at)
+    except (ValueError, TypeError):
+        return False
+    return -timedelta(days=1) < age < KEPT_FOR
 
 
 def _key(conditions: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from evenhand.rig.lab.host_needs import require_root
 from evenhand.rig.lab.labs import LABS, Lab, lab_status
 from evenhand.rig.lab.linux import LinuxLab
 from evenhand.rig.lab.linux_life import lab_down, lab_up
-from evenhand.rig.lab.record import is_for, with_tuples
+from evenhand.rig.lab.record import is_for, networks_to_ask_for, with_tuples
 from evenhand.rig.lab.vm import VmLab
 
 BORROWED_DIRECTORY = state.STATE_DIRECTORY.parent / "borrowed"
@@ -58,12 +58,12 @@ class LabWish:
 
 
 def kind_of(name: str) -> str | None:
-    """Kind of the lab of this name, up or down: `linux` or `vm`. A lab that is down is known by its name:
-    `linux`, `linux-2`, `vm`.
+    """Kind of the lab of this name, up or down: `linux` or `vm`. A lab that is down is the one that was
+    borrowed, or else known by its name: `linux`, `linux-2`, `vm`.
 
     None: no lab of this name is up, and none could be set up. RequestError for a name that no lab can have.
     """
-    lab = lab_status(name)
+    lab = lab_status(name) or lab_before(name)
     if lab is not None:
         return lab.kind
     return next((kind for kind in KINDS if name == kind or name.startswith(f"{kind}-")), None)
@@ -261,7 +261,7 @@ def _is_alike(now: Lab, before: Lab) -> bool:
 
 
 def _plan_of(lab: Lab) -> AddressPlan:
-    return make_mix(lab.plan, lab.hosts, networks=lab.networks if lab.plan.startswith("nets_") else None)
+    return make_mix(lab.plan, lab.hosts, networks=networks_to_ask_for(lab.plan, lab.networks))
 
 
 def _path(name: str) -> Path:

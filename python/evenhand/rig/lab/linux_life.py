@@ -18,10 +18,9 @@ from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE, LabNames, build, demoli
 from evenhand.rig.lab.host_needs import require_root, share_cpus
 from evenhand.rig.lab.limits import give_back, make_room
 from evenhand.rig.lab.linux import LinuxLab
+from evenhand.rig.lab.linux_programs import check_linux_programs
 from evenhand.rig.lab.machine import end_machine
 from evenhand.rig.lab.namespaces import namespace_path
-from evenhand.rig.lab.nat import check_nat
-from evenhand.rig.lab.nft import check_nft
 from evenhand.rig.lab.record import RECORD_VERSION, addresses_of, lab_of
 from evenhand.rig.lab.translator import check_translator, end_translator
 
@@ -127,12 +126,9 @@ def _set_up(
             where="plan",
             next_step="Use gateway plans, such as gateway-v4+gateway-v6.",
         )
+    check_linux_programs(plan, rules)
     if translations_of(plan):
-        check_translator()
-    if plan.nat is not None:
-        check_nat()
-    if rules:
-        check_nft("the firewall")
+        check_translator()  # and the kernel's part of it
     cpu, tester_cpus = share_cpus(dut_cpu)
     lab = LinuxLab(
         name=name,

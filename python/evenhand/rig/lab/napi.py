@@ -7,10 +7,13 @@ Without it the kernel forwards inside the tester's own system call, and the test
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from evenhand.base.errors import HostError
 from evenhand.rig.lab.urgency import make_urgent
+
+PROCESSES = Path("/proc")
 
 
 def pin_napi(interface: str, cpu: int) -> None:
@@ -64,11 +67,12 @@ def pin_napi(interface: str, cpu: int) -> None:
 
 def napi_threads(interface: str) -> list[int]:
     """Process ids of the interface's NAPI kernel threads, which any namespace sees."""
-    prefix = f"napi/{interface}-"
+    # The whole name: that of another lab may begin with that of this one.
+    name = re.compile(re.escape(f"napi/{interface}-") + r"\d+\n?", re.ASCII)
     threads = []
-    for comm in Path("/proc").glob("[0-9]*/comm"):
+    for comm in PROCESSES.glob("[0-9]*/comm"):
         try:
-            if comm.read_text().startswith(prefix):
+            if name.fullmatch(comm.read_text()):
                 threads.append(int(comm.parent.name))
         except (FileNotFoundError, ProcessLookupError):
             continue  # ended while we looked

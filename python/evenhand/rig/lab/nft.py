@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 from evenhand.base.errors import HostError
+from evenhand.base.units import format_duration
 from evenhand.rig.dut.nat import NFT_INSTALL
 from evenhand.rig.lab.machine import system_path
 
@@ -33,19 +34,27 @@ def set_rules(rules: str, *, what: str) -> None:
         what: Whose rules they are, such as `the NAT`.
 
     Raises:
-        HostError: No nft, or the kernel refuses its rules.
+        HostError: No nft, the kernel refuses its rules, or it does not end.
     """
     check_nft(what)
     program = shutil.which(PROGRAM, path=system_path()) or PROGRAM
-    done = subprocess.run(
-        [program, "-f", "-"],
-        input=rules,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=_PATIENCE_S,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [program, "-f", "-"],
+            input=rules,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise HostError(
+            f"nft has not set the rules of {what} within {format_duration(_PATIENCE_S)}",
+            code="rig.rules-refused",
+            where="lab",
+            next_step="The host is overloaded, or another program holds its rules: try again.",
+        ) from error
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
         raise HostError(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from evenhand.base.errors import HostError
@@ -29,9 +29,24 @@ def addresses_of(plan: AddressPlan) -> dict[str, Any]:
     return {
         "plan": plan_name(plan),
         "ip_version": plan.versions[0] if len(plan.versions) == 1 else None,
-        "hosts": plan.hosts,
-        "networks": plan.networks,
+        "hosts": _most(each.hosts for each in plan.plans),
+        "networks": _most(each.networks for each in plan.plans),
     }
+
+
+def _most(counts: Iterable[SideCounts]) -> SideCounts:
+    """The most of each side: the plans of a mix may have room for unlike numbers."""
+    left, right = zip(*counts, strict=True)
+    return SideCounts(max(left), max(right))
+
+
+def networks_to_ask_for(name: str, networks: SideCounts | None) -> SideCounts | None:
+    """The networks of a lab with this name of a plan, as they are asked for; None where its plans have one
+    that has no number, so that nothing can be asked."""
+    topologies = [find_topology(each) for each in name.split("+")]
+    return (
+        networks if any(each is not None and each.most_networks is not None for each in topologies) else None
+    )
 
 
 def nat_of(name: str) -> Nat | None:

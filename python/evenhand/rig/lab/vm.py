@@ -15,6 +15,7 @@ rates are those of the emulation, its shares are not.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -26,7 +27,7 @@ from evenhand.plan import SIDES, AddressPlan, SideCounts, SideName, plan_title
 from evenhand.plan.nat import Nat
 from evenhand.rig.dut import DutSetup, Translator
 from evenhand.rig.dut.nat import TIMEOUT_S, NatPorts
-from evenhand.rig.lab import state, taps
+from evenhand.rig.lab import state, taps, vm_access
 from evenhand.rig.lab.build import AROUND_PACKET, USUAL_MAX_FRAME_SIZE, LabNames
 from evenhand.rig.lab.host_needs import require_root, share_cpus
 from evenhand.rig.lab.linux_life import take_down
@@ -35,10 +36,10 @@ from evenhand.rig.lab.namespaces import namespace_path
 from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
 from evenhand.rig.lab.record import RECORD_VERSION, addresses_of, lab_of, nat_of
 from evenhand.rig.lab.vm_access import HOST, Access, free_port, make_access
-from evenhand.rig.lab.vm_access import check_programs as check_ssh
 from evenhand.rig.lab.vm_boot import MEMORY_MB, QUEUES, boot, shell_of
-from evenhand.rig.lab.vm_image import VmImage, vm_image
-from evenhand.rig.lab.vm_process import check_qemu
+from evenhand.rig.lab.vm_image import VmImage, cache_folder, vm_image
+from evenhand.rig.lab.vm_image import lacking_packages as lacking_for_image
+from evenhand.rig.lab.vm_process import QEMU, QEMU_PACKAGE
 from evenhand.rig.lab.vm_router import describe_router, read_facts, recipe, set_up_router
 
 KIND = "vm"
@@ -215,11 +216,20 @@ class VmLab:
 
 
 def check_vm_programs() -> None:
-    """HostError if this host lacks what a machine needs: QEMU, OpenSSH, taps. The packages of its image are
-    not looked at."""
+    """HostError if this host lacks what a machine needs: QEMU, OpenSSH, taps, and what makes its image, if
+    none was made here before. It names all at once. The packages of the image are not looked at."""
     taps.check_tun()
-    check_ssh()
-    check_qemu()
+    lacking = [] if shutil.which(QEMU) is not None else [QEMU_PACKAGE]
+    lacking += vm_access.lacking_packages()
+    if not any(cache_folder().glob(f"*-{'[0-9a-f]' * 16}")):
+        lacking += lacking_for_image()
+    if lacking:
+        raise HostError(
+            f"a lab with a virtual machine needs {', '.join(lacking)}, which this host does not have",
+            code="rig.program-missing",
+            where="PATH",
+            next_step=f"Install what is missing: sudo apt-get install {' '.join(lacking)}",
+        )
 
 
 def vm_up(

@@ -115,7 +115,7 @@ def make_access(lab: str, port: int) -> Access:
     Raises:
         HostError: There is no OpenSSH on this host, or the folder cannot be made.
     """
-    check_programs()
+    _check_programs()
     access = Access(lab)
     try:
         access.remove()
@@ -160,10 +160,13 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def check_programs() -> None:
-    """HostError if OpenSSH is not here."""
-    lacking = sorted({package for program, package in NEEDS.items() if shutil.which(program) is None})
-    if lacking:
+def lacking_packages() -> list[str]:
+    """That of OpenSSH, with which the machine is reached, if it is not here."""
+    return sorted({package for program, package in NEEDS.items() if shutil.which(program) is None})
+
+
+def _check_programs() -> None:
+    if lacking := lacking_packages():
         raise HostError(
             f"the machine of the lab is reached with {', '.join(lacking)}, which is not installed here",
             code="rig.program-missing",

@@ -323,17 +323,19 @@ def _chosen(packages: Sequence[str]) -> list[str]:
 
 
 def _is_offered(name: str) -> bool:
-    asked = subprocess.run(
-        ["apt-cache", "show", name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
-    )
+    asked = subprocess.run(["apt-cache", "show", name], capture_output=True, check=False)
     return asked.returncode == 0
 
 
-def _check_programs() -> None:
+def lacking_packages() -> list[str]:
+    """Packages of programs that making an image takes and that are not here."""
     needed = NEEDS if os.geteuid() == 0 else NEEDS | NEEDS_WITHOUT_ROOT
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    lacking = [package for program, package in needed.items() if shutil.which(program, path=path) is None]
-    if lacking:
+    return [package for program, package in needed.items() if shutil.which(program, path=path) is None]
+
+
+def _check_programs() -> None:
+    if lacking := lacking_packages():
         raise HostError(
             f"making an image of a virtual machine needs {', '.join(lacking)}",
             code="rig.program-missing",

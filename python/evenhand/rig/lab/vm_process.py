@@ -26,6 +26,7 @@ from evenhand.base.errors import HostError
 from evenhand.rig.lab.vm_image import INIT, VmImage
 
 QEMU = "qemu-system-x86_64"
+QEMU_PACKAGE = "qemu-system-x86"
 STOP_TIMEOUT_S = 5.0
 MONITOR_TIMEOUT_S = 30.0
 _KVM_TIMEOUT_S = 6.0
@@ -40,7 +41,7 @@ def check_qemu() -> None:
             f"{QEMU} is not installed",
             code="rig.program-missing",
             where="PATH",
-            next_step="Install QEMU: sudo apt-get install qemu-system-x86",
+            next_step="Install QEMU: sudo apt-get install " + QEMU_PACKAGE,
         )
 
 

@@ -63,8 +63,8 @@ class LongerDelay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall:
-    """Times in which nothing leaves, as of a router that does something else; at the end of each `every_ms`
-    from its start on."""
+    """Times in which no forwarded frame leaves, as of a router that does something else; at the end of each
+    `every_ms` from its start on."""
 
     every_ms: float
     for_ms: float
@@ -79,6 +79,9 @@ class ReferenceDut:
     model: DeviceModel | None = None
     extra_delay_us: float = 0.0
     longer_delay: LongerDelay | None = None
+    delayed_load_fps: float | None = None
+    """The highest load per direction whose frames have room in the delays; None: what the elements serve, or
+    100,000 frames per second."""
     stall: Stall | None = None
     neighbor_cost: NeighborCost | None = None
     defects: Defects | None = None
@@ -225,6 +228,8 @@ class ReferenceDut:
             config["extra_delay_us"] = self.extra_delay_us
         if self.longer_delay is not None:
             config["longer_delay"] = asdict(self.longer_delay)
+        if self.delayed_load_fps is not None:
+            config["delayed_load_fps"] = self.delayed_load_fps
         if self.stall is not None:
             config["stall"] = asdict(self.stall)
         return config

@@ -59,7 +59,7 @@ class ReferenceRouter:
         """Start it and wait until it forwards. RequestError, HostError or EngineError if it does not."""
         self.dut = dut
         self.pairs = pairs
-        self.plan = plan.name
+        self.plan = "+".join(part.name for part in plan.plans)
         self.cpus = cpus
         self.cpu = cpus.router
         self.tester_cpus = cpus.tester
@@ -67,7 +67,7 @@ class ReferenceRouter:
         first, *more = ({side: self._device(side, "server", pair) for side in SIDES} for pair in range(pairs))
         self._config = dut.router_config(plan, first, cpu=self.cpu, more_devices=more)
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
-        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         config = folder / "router.json"
         config.write_text(json.dumps(self._config), encoding="utf-8")
         try:

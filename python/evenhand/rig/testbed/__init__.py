@@ -5,6 +5,7 @@ from evenhand.rig.testbed.device import Device, read_device
 from evenhand.rig.testbed.dut_table import DutFacts, TestbedDut
 from evenhand.rig.testbed.eal_arguments import check_eal_arguments
 from evenhand.rig.testbed.interfaces import (
+    CANNOT_TELL,
     HostNetwork,
     check_device,
     interface_of,
@@ -18,6 +19,7 @@ from evenhand.rig.testbed.tester_tables import TestbedEngine, TestbedPort, Teste
 from evenhand.rig.testbed.workers import lay_out_workers
 
 __all__ = [
+    "CANNOT_TELL",
     "LEAST_MEMORY_MB",
     "Device",
     "DutFacts",

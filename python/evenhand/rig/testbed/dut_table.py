@@ -66,7 +66,8 @@ class TestbedDut(TomlTable):
     """
 
     plan: PlanName | None = None
-    """The address plan that it is set up for; None if that is not known here."""
+    """The address plan that it is set up for, or two, `gateway_v4+gateway_v6`; None if that is not known
+    here."""
     hosts: Annotated[SideCounts, COUNT_PAIR] | None = None
     """Hosts of this plan, left and right, where a command line names no others. None: the plan's maximum."""
     networks: Annotated[SideCounts, COUNT_PAIR] | None = None
@@ -104,7 +105,8 @@ class TestbedDut(TomlTable):
                 )
             return self
         with refusing():
-            make_plan(self.plan, self.hosts, networks=self.networks)
+            for name in self.plan.split("+"):
+                make_plan(name, self.hosts, networks=self.networks)
         return self
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from socket import AF_INET, AF_INET6
@@ -16,6 +17,7 @@ from evenhand.base.errors import HostError, RequestError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.rig.testbed.device import Device, read_device
 from evenhand.rig.testbed.drivers import PCI, Kind
+from evenhand.rig.testbed.other_namespaces import DeviceUse, in_namespace, other_namespaces
 
 if TYPE_CHECKING:
     import pyroute2
@@ -25,13 +27,22 @@ else:
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 _SHARE_A_WIRE = frozenset({"macvlan", "macvtap", "ipvlan", "ipvtap"})
 _LINK_SCOPE = 253
+WITHOUT_INTERFACE = frozenset({"vfio-pci", "uio_pci_generic", "igb_uio", "pci-stub"})
+"""Drivers of PCI devices that make no interface."""
 KERNEL_VHOST = "/dev/vhost-net"
 NOWHERE = "/dev/null"
 
 
+CANNOT_TELL = (
+    "the kernel uses it in a network namespace that cannot be looked into from here, so it cannot be told"
+    " whether it carries a default route"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class HostNetwork:
-    """The kernel's interfaces, in the namespace of this process."""
+    """The kernel's interfaces, in the namespace of this process; and what is known of devices whatever
+    namespace they are in."""
 
     names: frozenset[str]
     default_route_of: Mapping[str, str]
@@ -39,11 +50,105 @@ class HostNetwork:
     it."""
     addresses_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Interface to its IP addresses, without those of the link alone (fe80::)."""
+    devices: DeviceUse | None = None
+    """None: not asked."""
+
+    def why_not_device(self, folder: Path) -> str | None:
+        """Why a PCI device, whose folder of /sys this is, may be in the way: an interface on it carries a
+        default route, in whichever namespace, or that cannot be told. None if nothing of the kind is
+        known."""
+        here = interfaces_of_pci(folder)
+        whys = [self.default_route_of[name] for name in here if name in self.default_route_of]
+        if whys or self.devices is None:
+            return whys[0] if whys else None
+        names = _names_of(folder)
+        for name in names:
+            if name in self.devices.in_the_way:
+                return self.devices.in_the_way[name]
+        is_seen = bool(here) or any(name in self.devices.seen for name in names)
+        return None if is_seen or not _has_kernel_driver(folder) else CANNOT_TELL
+
+    def interface_elsewhere(self, folder: Path) -> str | None:
+        """`eth1 in another network namespace`, if a PCI device has its interface there."""
+        elsewhere = {} if self.devices is None else self.devices.elsewhere
+        return next((elsewhere[name] for name in _names_of(folder) if name in elsewhere), None)
+
+
+def _names_of(folder: Path) -> list[str]:
+    """By which the kernel names the device as the parent of an interface."""
+    return [folder.name, *(entry.name for entry in folder.glob("virtio[0-9]*"))]
+
+
+def _has_kernel_driver(folder: Path) -> bool:
+    """Whether a driver of the kernel makes an interface of it, somewhere: its module names one."""
+    driver = folder / "driver"
+    if not driver.exists() or driver.resolve().name in WITHOUT_INTERFACE:
+        return False
+    return driver.resolve().name != "virtio-pci" or any(
+        (each / "driver").exists() for each in folder.glob("virtio[0-9]*")
+    )
 
 
 def read_host_network() -> HostNetwork:
     """Ask the kernel. Default routes count in every table, IPv4 and IPv6, also through bridges, bonds, VLANs,
-    macvlans, veth pairs."""
+    macvlans, veth pairs, and what carries an interface from another namespace."""
+    links, reasons, found = _read_namespace()
+    name_of = {index: str(link.get_attr("IFLA_IFNAME")) for index, link in links.items()}
+    addresses = {
+        name: tuple(text for owner, text in found if owner == index) for index, name in name_of.items()
+    }
+    use = DeviceUse()
+    _note_devices(use, links, reasons, "")
+    for path in other_namespaces():
+        with suppress(OSError, pyroute2.netlink.exceptions.NetlinkError):
+            there, reasons_there, _ = in_namespace(path, _read_namespace)
+            _note_devices(use, there, reasons_there, " in another network namespace")
+            for index, why in _carried_from(path, links, reasons_there).items():
+                reasons.setdefault(index, why)
+    return HostNetwork(
+        names=frozenset(name_of.values()),
+        default_route_of={name_of[index]: why for index, why in reasons.items()},
+        addresses_of={name: texts for name, texts in addresses.items() if texts},
+        devices=use,
+    )
+
+
+def _note_devices(use: DeviceUse, links: Mapping[int, Any], reasons: Mapping[int, str], where: str) -> None:
+    for index, link in links.items():
+        device = link.get_attr("IFLA_PARENT_DEV_NAME")
+        if device is None:
+            continue
+        name = f"{link.get_attr('IFLA_IFNAME')}{where}"
+        use.seen.add(str(device))
+        if where:
+            use.elsewhere[str(device)] = name
+        if index in reasons:
+            use.in_the_way[str(device)] = f"its interface is {name}, and {reasons[index]}"
+
+
+def _carried_from(path: Path, links: Mapping[int, Any], reasons_there: Mapping[int, str]) -> dict[int, str]:
+    """Interfaces here that an interface of that namespace carries, which is in the way."""
+    carried = {
+        index: link
+        for index, link in links.items()
+        if link.get_attr("IFLA_LINK_NETNSID") is not None
+        and _kind(link) in (*_SHARE_A_WIRE, "vlan")
+        and link.get_attr("IFLA_LINK") in reasons_there
+    }
+    if not carried:
+        return {}
+    with path.open("rb") as namespace, pyroute2.IPRoute() as ip:
+        number = (ip.get_netnsid(fd=namespace.fileno()) or {}).get("nsid")
+    return {
+        index: "it shares a cable with an interface of another network namespace, which a default route uses"
+        for index, link in carried.items()
+        if link.get_attr("IFLA_LINK_NETNSID") == number
+    }
+
+
+def _read_namespace() -> tuple[dict[int, Any], dict[int, str], list[tuple[int, str]]]:
+    """The interfaces of the namespace that this thread is in; those that carry a default route, and why; and
+    the IP addresses of all."""
     with pyroute2.IPRoute() as ip:
         links = {link["index"]: link for link in ip.get_links()}
         carriers: set[int] = set()
@@ -62,9 +167,6 @@ def read_host_network() -> HostNetwork:
             if address["scope"] != _LINK_SCOPE
         ]
     name_of = {index: str(link.get_attr("IFLA_IFNAME")) for index, link in links.items()}
-    addresses = {
-        name: tuple(text for owner, text in found if owner == index) for index, name in name_of.items()
-    }
     reasons: dict[int, str] = {
         index: "it carries a default route" for index in carriers if name_of.get(index, "lo") != "lo"
     }
@@ -75,11 +177,7 @@ def read_host_network() -> HostNetwork:
             if index not in reasons:
                 reasons[index] = why
                 pending.append(index)
-    return HostNetwork(
-        names=frozenset(name_of.values()),
-        default_route_of={name_of[index]: why for index, why in reasons.items()},
-        addresses_of={name: texts for name, texts in addresses.items() if texts},
-    )
+    return links, reasons, found
 
 
 def _joined_to(refused: int, links: Mapping[int, Any], name_of: Mapping[int, str]) -> dict[int, str]:
@@ -149,8 +247,7 @@ def check_device(text: str, network: HostNetwork, *, where: str, pci_devices: Pa
                 where=where,
                 next_step="`evenhand check` lists the NICs of this host.",
             )
-        for interface in interfaces_of_pci(folder):
-            _refuse_default_route(interface, network, where)
+        _refuse(f"PCI device {device.name}", network.why_not_device(folder), where)
     for _, interface in device.values(Kind.INTERFACE, Kind.NEW_INTERFACE):
         _refuse_default_route(interface, network, where)
     for _, interface in device.values(Kind.INTERFACE):
@@ -183,6 +280,8 @@ def _check_files(device: Device, where: str) -> None:
             )
     is_abstract = device.driver == "net_memif" and device.value("socket-abstract", "yes") == "yes"
     for key, path in () if is_abstract else device.values(Kind.SOCKET):
+        if path != KERNEL_VHOST:
+            _refuse_denied(key, path, where)
         if path != KERNEL_VHOST and os.path.lexists(path) and not _is_socket(path):
             raise RequestError(
                 f"{key}={path} exists, but is not a socket",
@@ -190,6 +289,25 @@ def _check_files(device: Device, where: str) -> None:
                 where=where,
                 next_step="Name a socket, or a path that does not exist yet.",
             )
+
+
+def _refuse_denied(key: str, path: str, where: str) -> None:
+    """HostError if the socket is another user's, or in a folder that this user may not look into: then what
+    is there is not known, and it cannot be connected to."""
+    try:
+        facts = os.stat(path)
+        is_denied = stat.S_ISSOCK(facts.st_mode) and not os.access(path, os.R_OK | os.W_OK)
+    except PermissionError:
+        is_denied = True
+    except OSError:
+        is_denied = False
+    if is_denied:
+        raise HostError(
+            f"{key}={path}: this user has no permission for that socket",
+            code="rig.socket-denied",
+            where=where,
+            next_step="Run it as the user who made the socket, or with sudo.",
+        )
 
 
 def _is_socket(path: str) -> bool:
@@ -200,10 +318,13 @@ def _is_socket(path: str) -> bool:
 
 
 def _refuse_default_route(interface: str, network: HostNetwork, where: str) -> None:
-    why = network.default_route_of.get(interface)
+    _refuse(f"interface {interface}", network.default_route_of.get(interface), where)
+
+
+def _refuse(what: str, why: str | None, where: str) -> None:
     if why is not None:
         raise RequestError(
-            f"interface {interface} is refused: {why}, so test frames could leave the lab",
+            f"{what} is refused: {why}, so test frames could leave the lab",
             code="rig.not-isolated",
             where=where,
             next_step="Use an interface of an isolated test environment (RFC 6815).",

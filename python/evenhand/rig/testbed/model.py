@@ -55,6 +55,10 @@ class TestbedLimits(TomlTable):
     overdue_tolerance: Ratio | None = None
     longest_overdue: Duration | None = None
     clock_ppm: Annotated[float, Field(gt=0, strict=False)] | None = None
+    remarked_tolerance: Ratio | None = None
+    """0: a DUT that changes DSCP, ECN or flow label of a frame fails."""
+    clean_time: bool | None = None
+    """Trials are judged by the time in which neither the tester nor its host was away."""
     invalid_retries: Annotated[int, Field(ge=0, le=1000)] | None = None
     """How often a trial of a search is repeated whose load the tester did not offer."""
     patience: Annotated[int, Field(ge=0, le=1000)] | None = None

@@ -15,7 +15,8 @@ OWN_NAMESPACE = Path("/proc/self/ns/net")
 
 
 def resources_of(text: str, *, namespace: Path = OWN_NAMESPACE) -> list[Resource]:
-    """The PCI device, interfaces or socket of a device string; none for ports inside the process.
+    """The PCI device, interfaces, socket or written file of a device string; none for ports inside the
+    process.
 
     Args:
         namespace: The file of the network namespace that the port is opened in.
@@ -30,6 +31,8 @@ def resources_of(text: str, *, namespace: Path = OWN_NAMESPACE) -> list[Resource
     found += [Resource(key=f"interface {inside} {name}", label=f"interface {name}") for name in interfaces]
     if device.driver == "net_memif":
         return [_memif(device, inside)]
+    for _, path in device.values(Kind.TARGET):
+        found.append(Resource(key=f"file {os.path.realpath(path)}", label=f"the file {path}"))
     for _, path in device.values(Kind.SOCKET):
         found.append(Resource(key=f"socket {os.path.realpath(path)}", label=f"the socket {path}"))
     return found

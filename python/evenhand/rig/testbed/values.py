@@ -22,7 +22,7 @@ from evenhand.base.units import (
     parse_ratio,
 )
 from evenhand.base.validation.checked_file import RefusedError, refusing, with_unit
-from evenhand.plan import SideCounts, make_plan
+from evenhand.plan import SideCounts, make_mix
 from evenhand.rig.testbed.device import read_device
 from evenhand.rig.testbed.eal_arguments import check_eal_arguments
 from evenhand.rig.testbed.ssh_destination import check_destination
@@ -35,7 +35,7 @@ def _plan_name(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     with refusing():
-        return make_plan(value).name
+        return "+".join(plan.name for plan in make_mix(value).plans)
 
 
 def _as_pair(value: Any) -> Any:

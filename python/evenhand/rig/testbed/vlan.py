@@ -49,12 +49,16 @@ def show_vlans(vlans: Vlans) -> str:
     return f"VLAN {vlans[0]}" if len(vlans) == 1 else f"VLAN {vlans[0]} (802.1ad) and {vlans[1]}"
 
 
+_MOST_DIGITS = 4
+
+
 def _parse_side(part: str, text: str, where: str) -> Vlans:
     if part == "none":
         return ()
     numbers = part.split(".")
     if len(numbers) > MOST_TAGS or not all(
-        number.isdecimal() and 1 <= int(number) <= LARGEST_VLAN for number in numbers
+        number.isdecimal() and len(number) <= _MOST_DIGITS and 1 <= int(number) <= LARGEST_VLAN
+        for number in numbers
     ):
         raise _bad(text, where)
     return tuple(int(number) for number in numbers)

@@ -16,7 +16,7 @@ from evenhand.run.recorder import STOPPED
 from evenhand.run.remote_point import RemotePoint
 from evenhand.run.rows import begun_search, search_columns
 from evenhand.run.run_file import now
-from evenhand.search import Role, SearchHead, SearchResult, SearchTrial
+from evenhand.search import DUT_GONE, Role, SearchHead, SearchResult, SearchTrial
 from evenhand.spec.point import Point
 from evenhand.trial import Load, TrialResult
 
@@ -65,7 +65,7 @@ class CollectedSearch:
 
     def finish_with(self, outcome: str, result: Mapping[str, Any] | None = None) -> None:
         """See `SearchRecord`."""
-        if outcome != STOPPED:
+        if outcome not in (STOPPED, DUT_GONE):
             document = None if result is None else dict(result)
             self._begun = replace(self._begun, finished_at=now(), outcome=outcome, result=document)
 

@@ -32,6 +32,14 @@ class SchedulerPlace(NamedTuple):
     required."""
 
 
+class WithoutPages:
+    """Mixed into a scheduler or a worker of dask: it opens no port for pages about itself, which dask does
+    whatever is configured. Everybody on the machine could read them."""
+
+    def start_http_server(self, *_: object, **__: object) -> None:
+        """Called by dask."""
+
+
 def import_distributed() -> ModuleType:
     """HostError if it is not installed."""
     try:
@@ -50,12 +58,13 @@ def import_distributed() -> ModuleType:
     return distributed
 
 
-def scheduler_place(address: str, *, where: str, role: Role) -> SchedulerPlace:
+def scheduler_place(address: str, *, where: str, role: Role, security: Any = None) -> SchedulerPlace:
     """What an address means, if one of this kind can be reached as dask is configured here. Nothing is sent.
 
     Args:
         where: Argument or option that holds the address.
         role: Whose certificate dask's configuration must name for `tls://`.
+        security: Certificates of dask; None: those of its configuration.
 
     Raises:
         RequestError: It is not an address, or not of the kind that dask's configuration demands.
@@ -80,7 +89,7 @@ def scheduler_place(address: str, *, where: str, role: Role) -> SchedulerPlace:
             next_step=f"Write {kind}://HOST:8786, with an IPv6 address in brackets.",
         ) from error
     try:
-        settings: dict[str, Any] = distributed.Security().get_connection_args(role)
+        settings: dict[str, Any] = (security or distributed.Security()).get_connection_args(role)
     except (OSError, ValueError) as error:
         raise _no_certificate(
             f"dask cannot use the certificates in its configuration for a {role}: {error}", address

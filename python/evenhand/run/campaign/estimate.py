@@ -19,7 +19,7 @@ def time_of(point: Point) -> float:
     request = read_point(point)
     waits_s = request.conditions["waits"].total_s
     each_s = OPENING_S + _learning_s(point) + request.procedure.expected_s(request.goal, waits_s)
-    return ceiling_s(request.goal, waits_s) + point.repetitions * each_s
+    return ceiling_s(request.goal) + point.repetitions * each_s
 
 
 def _learning_s(point: Point) -> float:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from evenhand.base.errors import EvenhandError
 from evenhand.base.locks import InUseError
 from evenhand.procedure import Conditions, Note, OpenTestbed, Recorder, SinglePair, Throughput
+from evenhand.procedure.descriptor import KnownThroughput
 from evenhand.rig import LabWish, LeasedLab, Setup, campaign_facts, rig_of
 from evenhand.run.campaign.dut_setup import set_up_for
 from evenhand.run.campaign.events import (
@@ -56,8 +57,8 @@ class PointOrder:
     """A testbed file, `lab:linux`, or `reference`. For workers elsewhere the name of one of them; empty: any
     of them."""
     reference: Reference | None
-    throughput_fps: float | None = None
-    """Per direction, of the point whose throughput this one takes."""
+    throughput: KnownThroughput | None = None
+    """Of the point whose throughput this one takes."""
     single_pair: SinglePair | None = None
     """What the suite found with one address pair under the same conditions (SEED-02)."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -66,6 +67,8 @@ class PointOrder:
     """Which run this is, for a DUT that it sets up (see `dut_setup.name_of_run`)."""
     lab_wish: LabWish
     """What a lab is set up for, where the testbed is one: for all points of the suite."""
+    of_testbed: tuple[int, ...] = ()
+    """All repetitions that are this testbed's, where each point is measured on several; empty: on one."""
     is_last: bool = True
     """Nothing of the point is left for a later round."""
 
@@ -155,7 +158,7 @@ def _measure_on(
     """Why it could not be measured; None if it was."""
     testbed = keeper.add_testbed(setup.name, _facts_of(setup, order))
     try:
-        request = read_point(order.point, setup.testbed.limits, throughput_fps=order.throughput_fps)
+        request = read_point(order.point, setup.testbed.limits, throughput=order.throughput)
         for job in order.jobs:
             _measure_repetition(job, request, setup, testbed, order, keeper, engine, on_event)
     except (StorageError, InUseError):
@@ -244,8 +247,7 @@ def _beside(found: Throughput, single_pair: SinglePair | None, *, is_ours: bool)
     return replace(found, profile=replace(found.profile, single_pair=single_pair))
 
 
-def _why(outcome: str, trials: list[Any]) -> str:
-    results: list[TrialResult] = [getattr(trial, "result", trial) for trial in trials]
+def _why(outcome: str, results: list[TrialResult]) -> str:
     invalid = next((result for result in reversed(results) if not result.is_valid), None)
     if invalid is None or outcome != "tester_limit":
         return why_no_number(outcome)

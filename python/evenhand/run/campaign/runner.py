@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from statistics import median
 
 from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.base.without_folders import without_folders
 from evenhand.procedure import Note, SinglePair, says_something
+from evenhand.procedure.descriptor import KnownThroughput
+from evenhand.procedure.known_throughput import throughput_to_serve
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig import REFERENCE, LeasedLab, rig_of
 from evenhand.run import RunStore
@@ -125,38 +126,42 @@ class CampaignRunner:
                 for point in {first.point.key: first.point for first, *_ in left}.values():
                     self._give_up(point, failure)
                 return
+            last = {of_point[0].point.key: of_point for of_point in left}
             # Points that take something from others come after them: where several are measured at once, when
             # all of those have ended.
             for _, stage in groupby(left, key=_stage_of):
-                for point in self.executor.run(
-                    self._orders(list(stage), hooks), self.store, self.on_event, lab=lab
-                ):
+                orders = self._orders(list(stage), hooks, last)
+                for point in self.executor.run(orders, self.store, self.on_event, lab=lab):
                     self.on_point(point)
         finally:
             run_and_keep("after_suite", hooks, environment, self.store, self.on_event, suite=suite)
 
-    def _orders(self, left: list[tuple[Job, ...]], hooks: Hooks) -> Iterator[PointOrder]:
-        last = {of_point[0].point.key: of_point for of_point in left}
-        for of_point in left:
+    def _orders(
+        self, stage: list[tuple[Job, ...]], hooks: Hooks, last: Mapping[str, tuple[Job, ...]]
+    ) -> Iterator[PointOrder]:
+        """`last`: what is measured last of each point of the suite, which may be in a later stage."""
+        for of_point in stage:
             point = of_point[0].point
             if point.key in self.store.ended_points():  # in an earlier round
                 continue
+            finished = self.store.finished_repetitions() if self.plan.on_each_testbed else frozenset()
             for testbed in self.plan.on_each_testbed or (self.testbed,):
+                numbers = self.plan.numbers_on(point, testbed)
+                of_testbed = tuple(numbers) if self.plan.on_each_testbed else ()
                 on_it = tuple(
-                    job for job in of_point if job.repetition in self.plan.numbers_on(point, testbed)
+                    job
+                    for job in of_point
+                    if job.repetition in numbers and (point.key, job.repetition) not in finished
                 )
-                throughput_fps = None
+                throughput = None
                 if on_it and AFTER in point.goal:
-                    found = self.store.values_of(point.goal[AFTER], self._numbers(point.goal[AFTER], testbed))
-                    if not found:
+                    try:
+                        throughput = self._throughput_before(point.goal[AFTER], testbed)
+                    except RequestError as error:
                         self.on_event(PointBegan(point=point))
-                        self._give_up(
-                            point,
-                            "there is no throughput to derive the load from:"
-                            f" {point.goal[AFTER]} has no number",
-                        )
+                        why = f"there is no throughput to derive the load from: {error.what}"
+                        self._give_up(point, why, of_testbed=of_testbed, testbed=testbed)
                         continue
-                    throughput_fps = median(found)
                 if on_it:
                     yield PointOrder(
                         point=point,
@@ -164,13 +169,19 @@ class CampaignRunner:
                         hooks=hooks,
                         testbed=testbed,
                         reference=self.plan.reference,
-                        throughput_fps=throughput_fps,
+                        throughput=throughput,
+                        of_testbed=of_testbed,
                         single_pair=self._single_pair_of(point, testbed),
                         environment=self._environment(),
                         run=name_of_run(self.store.path),
                         lab_wish=lab_wish_of(self._alike(point), self.plan.points),
                         is_last=last[point.key] is of_point,
                     )
+
+    def _throughput_before(self, key: str, testbed: str) -> KnownThroughput:
+        """RequestError if what the other point found may not serve."""
+        found = self.store.results_of(key, self._numbers(key, testbed))
+        return throughput_to_serve(found, source=key, where=AFTER)
 
     def _numbers(self, key: str, testbed: str) -> range:
         """Numbers of the repetitions of another point that are this testbed's: what it takes from that one is
@@ -181,8 +192,14 @@ class CampaignRunner:
         """All points of its suite, which have its plan: a lab is set up for them once."""
         return [other for other in self.plan.points if other.suite == point.suite]
 
-    def _give_up(self, point: Point, reason: str) -> None:
-        self.store.end_point(point, reason)
+    def _give_up(
+        self, point: Point, reason: str, *, of_testbed: tuple[int, ...] = (), testbed: str = ""
+    ) -> None:
+        """The whole point, or what one of several testbeds has of it."""
+        if of_testbed:
+            self.store.end_numbers(point, of_testbed, testbed, reason)
+        else:
+            self.store.end_point(point, reason)
         self.on_event(PointEnded(point=point, reason=reason))
         self.on_point(point)
 

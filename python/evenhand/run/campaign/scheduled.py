@@ -205,8 +205,12 @@ class ScheduledExecutor:
                 testbed_count,
             )
             return None
-        except (distributed.CancelledError, OSError):
-            return self._gone()
+        except (distributed.CancelledError, OSError) as error:
+            if future.status != "error":
+                return self._gone()
+            # What the point itself raised there, such as a full disk, comes with the answer.
+            _given_up(order.point, _of_worker(error), keeper, on_event, testbed_count)
+            return None
         if isinstance(answer, PointAnswer) and isinstance(answer.error, EvenhandError):
             return answer.error
         try:
@@ -222,7 +226,7 @@ class ScheduledExecutor:
                 testbed_count,
             )
             return None
-        store_remote_point(keeper, arrived)
+        store_remote_point(keeper, arrived, of_testbed=order.of_testbed)
         verdicts: dict[str, int] = {}
         for trial in (
             trial
@@ -284,6 +288,11 @@ class ScheduledExecutor:
         )
 
 
+def _of_worker(error: BaseException) -> str:
+    """Why a worker measured nothing, though it is there."""
+    return f"the worker's system refused: {getattr(error, 'strerror', None) or error}"
+
+
 def _given_up(
     point: Point, reason: str, keeper: RunStore, on_event: OnCampaignEvent, testbed_count: int
 ) -> None:
@@ -296,20 +305,24 @@ def _given_up(
 
 
 @contextmanager
-def connected(address: str, *, check_left: Callable[[], None] = lambda: None) -> Iterator[ScheduledExecutor]:
+def connected(
+    address: str, *, check_left: Callable[[], None] = lambda: None, security: Any = None
+) -> Iterator[ScheduledExecutor]:
     """An executor on the workers of this scheduler, as long as the block goes on.
 
     Args:
         check_left: See `ScheduledExecutor`.
+        security: Certificates of dask for this scheduler; None: those of dask's configuration.
 
     Raises:
         HostError: dask.distributed is not installed or has no certificates; no scheduler answers.
         RequestError: That is not an address.
     """
     distributed = import_distributed()
-    asyncio.run(ask_scheduler(scheduler_place(address, where="--scheduler", role="client"), CONNECT_S))
+    place = scheduler_place(address, where="--scheduler", role="client", security=security)
+    asyncio.run(ask_scheduler(place, CONNECT_S))
     try:
-        client = distributed.Client(address, timeout=CONNECT_S, name="evenhand-run")
+        client = distributed.Client(address, timeout=CONNECT_S, name="evenhand-run", security=security)
     except (OSError, TimeoutError) as error:
         raise no_scheduler(address) from error
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()

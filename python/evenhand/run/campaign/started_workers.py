@@ -4,8 +4,9 @@
 Scheduler and workers listen on 127.0.0.1 only. To a worker elsewhere its SSH connection carries both ways:
 there, a port leads to the scheduler; here, the port at which the worker listens there. So each address is the
 same at both ends, no firewall is opened, and no one on the network can reach a scheduler, which can make its
-workers run any program. All of it ends with this process, however that ends: a worker whose scheduler has
-gone ends itself.
+workers run any program. Others on these machines reach 127.0.0.1 too: whoever connects needs the certificate
+that the run makes for itself (`run_certificate.py`). All of it ends with this process, however that ends: a
+worker whose scheduler has gone ends itself.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.base.errors import HostError
+from evenhand.base.temporary_folder import temporary_folder
 from evenhand.base.version import VERSION
 from evenhand.rig import ssh_command
-from evenhand.run.campaign.dask_address import import_distributed
+from evenhand.run.campaign.dask_address import WithoutPages, import_distributed
+from evenhand.run.campaign.run_certificate import OPTION, RunCertificate, make_certificate
 from evenhand.run.campaign.worker import resources_for
 from evenhand.spec.worker_hosts import DEFAULT_COMMAND, WorkerHost
 
@@ -91,43 +94,72 @@ class StartedWorker:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedScheduler:
+    """A scheduler of this process."""
+
+    address: str
+    security: Any
+    """What dask needs to speak with it."""
+    check_left: Callable[[], None]
+    """HostError once no worker is left."""
+
+
 @contextmanager
-def started(
-    worker_hosts: Sequence[WorkerHost], *, say: Callable[[str], None]
-) -> Iterator[tuple[str, Callable[[], None]]]:
+def started(worker_hosts: Sequence[WorkerHost], *, say: Callable[[str], None]) -> Iterator[StartedScheduler]:
     """A scheduler on this machine and its workers, as long as the block goes on.
 
-    Gives the scheduler's address, and a check that raises HostError once no worker is left.
-
     Raises:
-        HostError: dask.distributed or ssh is not installed; a worker cannot be started, is of another
-            version, or does not come in time. The others are stopped.
+        HostError: dask.distributed, what makes a certificate, or ssh is not installed; a worker cannot be
+            started, is of another version, or does not come in time. The others are stopped.
     """
-    distributed = import_distributed()
-    import dask
-
-    # A dashboard would be a port that was not asked for.
-    with dask.config.set({"distributed.scheduler.http.routes": []}):
-        cluster = distributed.LocalCluster(
-            n_workers=0, host=HERE, scheduler_port=0, dashboard_address=None, silence_logs=False
-        )
+    import_distributed()
+    certificate = make_certificate()
+    security = certificate.security()
     workers: list[StartedWorker] = []
-    try:
-        for host in worker_hosts:
-            workers.append(_start(host, cluster.scheduler_address))
-        names = ", ".join(host.name for host in worker_hosts)
-        say(f"Starting {len(workers)} worker{'' if len(workers) == 1 else 's'}: {names}.")
-        _wait_for(workers, cluster.scheduler)
-        yield cluster.scheduler_address, lambda: _check_one_is_left(workers)
-    finally:
-        with suppress(Exception):
-            cluster.close(timeout=END_S)
-        _end(workers)
+    with temporary_folder() as folder:
+        cluster = _scheduler(security, str(folder))
+        try:
+            for host in worker_hosts:
+                workers.append(_start(host, cluster.scheduler_address, certificate))
+            names = ", ".join(host.name for host in worker_hosts)
+            say(f"Starting {len(workers)} worker{'' if len(workers) == 1 else 's'}: {names}.")
+            _wait_for(workers, cluster.scheduler)
+            yield StartedScheduler(
+                address=cluster.scheduler_address,
+                security=security,
+                check_left=lambda: _check_one_is_left(workers),
+            )
+        finally:
+            with suppress(Exception):
+                cluster.close(timeout=END_S)
+            _end(workers)
 
 
-def _start(host: WorkerHost, scheduler: str) -> StartedWorker:
+def _scheduler(security: Any, folder: str) -> Any:
+    """dask's cluster without workers. It listens at one port, with this certificate, and writes into this
+    folder only: by itself it takes one in the temporary folder, by a name that everybody knows."""
+    distributed: Any = import_distributed()
+
+    class Scheduler(WithoutPages, distributed.Scheduler):  # type: ignore[misc]
+        """It names its class to whoever asks what it is."""
+
+    options = {
+        "host": HERE,
+        "port": 0,
+        "protocol": "tls://",
+        "security": security,
+        "dashboard": False,
+        "local_directory": folder,
+    }
+    return distributed.SpecCluster(
+        scheduler={"cls": Scheduler, "options": options}, workers={}, security=security, silence_logs=False
+    )
+
+
+def _start(host: WorkerHost, scheduler: str, certificate: RunCertificate) -> StartedWorker:
     port = _free_port()
-    options = ["--name", host.name, "--host", HERE, "--port", str(port)]
+    options = ["--name", host.name, "--host", HERE, "--port", str(port), OPTION]
     options += ["--engine", host.engine] if host.engine else []
     if host.ssh is None:
         own = (
@@ -138,17 +170,17 @@ def _start(host: WorkerHost, scheduler: str) -> StartedWorker:
         command = [*own, "worker", scheduler, host.testbed, *options]
     else:
         there = _free_port()
-        words = ["worker", f"tcp://{HERE}:{there}", host.testbed, *options]
+        words = ["worker", f"tls://{HERE}:{there}", host.testbed, *options]
         ways = (
             *(part for option in _FORWARDING for part in ("-o", option)),
-            *("-R", f"{HERE}:{there}:{scheduler.removeprefix('tcp://')}"),
+            *("-R", f"{HERE}:{there}:{scheduler.removeprefix('tls://')}"),
             *("-L", f"{HERE}:{port}:{HERE}:{port}"),
         )
         command = ssh_command(host.ssh, f"{host.evenhand} {shlex.join(words)}", *ways)
     # In a session of its own, so that Ctrl-C reaches us alone, and workers end in order.
     process = subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -157,6 +189,10 @@ def _start(host: WorkerHost, scheduler: str) -> StartedWorker:
     )
     worker = StartedWorker(host=host, process=process)
     worker.listen()
+    assert process.stdin is not None
+    # It fits into the pipe. One that has ended already is found by who waits for it.
+    with suppress(BrokenPipeError), process.stdin as stream:
+        stream.write(certificate.line())
     return worker
 
 

@@ -57,11 +57,14 @@ class TimeLeft:
         return self._expected_s[point.key]
 
     def _factor(self, procedure: str) -> float:
-        measured, expected = self._sums.get(procedure) or (
-            sum(measured for measured, _ in self._sums.values()),
-            sum(expected for _, expected in self._sums.values()),
-        )
-        return measured / expected if expected else 1.0
+        """How far the expectation was off. That another procedure was quicker says nothing of this one; a
+        host on which trials are repeated slows down all of them."""
+        if procedure in self._sums:
+            measured, expected = self._sums[procedure]
+            return measured / expected if expected else 1.0
+        measured = sum(measured for measured, _ in self._sums.values())
+        expected = sum(expected for _, expected in self._sums.values())
+        return max(1.0, measured / expected) if expected else 1.0
 
 
 def _expected_s(point: Point) -> float:

@@ -24,7 +24,7 @@ from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.rig import REFERENCE, LeasedLab, rig_of
 from evenhand.run.campaign.collecting import CollectingRecorder
-from evenhand.run.campaign.dask_address import import_distributed, no_scheduler, own_address, scheduler_place
+from evenhand.run.campaign.dask_address import WithoutPages, no_scheduler, own_address, scheduler_place
 from evenhand.run.campaign.demands import demands_of
 from evenhand.run.campaign.dut_setup import dut_over_ssh, put_dut_back
 from evenhand.run.campaign.events import CampaignEvent, OnCampaignEvent, RepetitionEnded
@@ -113,19 +113,28 @@ class WorkerProcess:
         self._dask: Any = None
         self._lab: LeasedLab | None = None
 
-    def serve(self, address: str, *, host: str | None, port: int | None, say: Callable[[str], None]) -> None:
+    def serve(
+        self,
+        address: str,
+        *,
+        host: str | None,
+        port: int | None,
+        say: Callable[[str], None],
+        security: Any = None,
+    ) -> None:
         """Measure what the scheduler at this address hands over, until it ends or Ctrl-C comes.
 
         Args:
             host: The address of this machine at which scheduler and starter find the worker.
             port: Its port there; None: any.
+            security: Certificates of dask; None: those of its configuration.
 
         Raises:
             RequestError: Another worker has the name; the address is none.
             HostError: No scheduler answers there; it has gone.
         """
         global _here
-        scheduler = scheduler_place(address, where="ADDRESS", role="worker")
+        scheduler = scheduler_place(address, where="ADDRESS", role="worker", security=security)
         place = host or own_address(scheduler)
         loop = asyncio.new_event_loop()
         threading.Thread(target=loop.run_forever, daemon=True).start()
@@ -135,7 +144,7 @@ class WorkerProcess:
         with temporary_folder() as folder, leased as self._lab:
             say(f"Testbed {self.bed.name!r} is connecting to the scheduler at {address}.")
             self._dask = _wait_for(
-                asyncio.run_coroutine_threadsafe(self._start(address, place, port, folder), loop),
+                asyncio.run_coroutine_threadsafe(self._start(address, place, port, folder, security), loop),
                 address,
                 say,
             )
@@ -157,16 +166,19 @@ class WorkerProcess:
             next_step=f"Start it again, then: evenhand worker {address} {self.bed.testbed}",
         )
 
-    async def _start(self, address: str, host: str, port: int | None, folder: Path) -> Any:
+    async def _start(self, address: str, host: str, port: int | None, folder: Path, security: Any) -> Any:
         import dask
+        from distributed import Worker
 
-        distributed = import_distributed()
+        class WorkerWithoutPages(WithoutPages, Worker):
+            """Listens for its scheduler alone."""
+
         # A worker's own looking into its threads takes CPU time from the tester, and is not needed.
         dask.config.set(
             {"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.interval": "10s"}
         )
         try:
-            worker = distributed.Worker(
+            worker = WorkerWithoutPages(
                 address,
                 name=self.bed.name,
                 nthreads=1,
@@ -178,6 +190,7 @@ class WorkerProcess:
                 local_directory=str(folder),
                 death_timeout=CONNECT_S,
                 dashboard=False,
+                security=security,
             )
             await worker
         except Exception as error:

@@ -11,16 +11,23 @@
 
 namespace evenhand::router {
 
-/// Open addressing: an entry stands at the first free slot from the one of its hash on. Allocates nothing after the
-/// constructor. Among entries of equal keys the one that was added first is found.
-class ConnectionIndex {
+/// Open addressing: an entry stands at the first free slot from the one of its hash on. At most `Filled` of each
+/// `Slots` slots are taken. Allocates nothing after the constructor. Among entries of equal keys the one that was added
+/// first is found.
+///
+/// An own table instead of std::unordered_map, which follows two pointers to memory of its own for each entry, divides
+/// by a prime, and allocates: here a find reads one slot of 8 octets, in most cases, and one entry. The whole hash
+/// stands in the slot, so strangers are passed over without looking at their entries, and a removal can move the slots
+/// behind it.
+template <std::size_t Filled, std::size_t Slots>
+    requires(Filled < Slots)
+class EntryIndex {
    public:
     using Entry = std::uint32_t;
     static constexpr Entry none = std::numeric_limits<Entry>::max();
 
-    /// For at most `capacity` entries at a time: two thirds of the slots.
-    explicit ConnectionIndex(std::size_t capacity)
-        : slots_(std::bit_ceil(capacity + capacity / 2 + 1)), mask_{slots_.size() - 1} {}
+    /// For at most `capacity` entries at a time.
+    explicit EntryIndex(std::size_t capacity) : slots_(slots_for(capacity)), mask_{slots_.size() - 1} {}
 
     /// The first entry with this hash for which is(entry); none if there is none.
     template <class Is>
@@ -31,6 +38,7 @@ class ConnectionIndex {
         return none;
     }
 
+    /// Any number but `none`.
     void add(std::uint32_t hash, Entry entry) noexcept {
         std::size_t at = hash & mask_;
         while (slots_[at].number != 0) at = (at + 1) & mask_;
@@ -41,7 +49,8 @@ class ConnectionIndex {
     void remove(std::uint32_t hash, Entry entry) noexcept {
         std::size_t hole = hash & mask_;
         while (slots_[hole].number != entry + 1) hole = (hole + 1) & mask_;
-        // What follows moves up, unless it would stand before the slot of its hash.
+        // Whoever stands behind the hole and could not have stood there without it moves up, so that no search ends at
+        // the hole too early.
         for (std::size_t at = (hole + 1) & mask_; slots_[at].number != 0; at = (at + 1) & mask_) {
             const std::size_t home = slots_[at].hash & mask_;
             if (((at - home) & mask_) < ((at - hole) & mask_)) continue;
@@ -52,6 +61,11 @@ class ConnectionIndex {
     }
 
     void clear() noexcept { std::ranges::fill(slots_, Slot{}); }
+
+    /// A power of two; one of them is always free, so that a search ends.
+    [[nodiscard]] static constexpr std::size_t slots_for(std::size_t capacity) noexcept {
+        return std::bit_ceil(std::max((capacity * Slots + Filled - 1) / Filled, capacity + 1));
+    }
 
    private:
     struct Slot {

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/clean_watch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace evenhand::run {
+namespace {
+
+/// Until then lapses and delays are told: a watch on a CPU looks once in eight milliseconds, when it has it.
+constexpr double told_after_s = 0.1;
+/// Looking takes no larger part of its thread's time.
+constexpr unsigned looks_share = 10;
+
+tally::DelaysByTime delays_of(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& workers,
+                              double ticks_per_second) {
+    tally::DelaysByTime delays{
+        .slice_s = sending_s(request) / static_cast<double>(tally::SliceDelays::slices * finer_slices(request)),
+        .ticks_per_second = ticks_per_second,
+        .directions = {}};
+    for (const auto direction : request.directions) {
+        auto& receivers = delays.directions.emplace_back();
+        for (const auto& worker : workers) {
+            for (const auto& reception : worker->receptions) {
+                if (reception.direction == direction) receivers.push_back(&reception.tally->delay_by_slice);
+            }
+        }
+    }
+    return delays;
+}
+
+}  // namespace
+
+CleanWatch::CleanWatch(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& workers,
+                       Absences absences, pace::Ticks start, double ticks_per_second)
+    : request_{request},
+      workers_{workers},
+      absences_{std::move(absences)},
+      start_{start},
+      ticks_per_second_{ticks_per_second},
+      clean_{delays_of(request, workers, ticks_per_second)},
+      ends_at_s_{request.clean->wanted_s} {
+    for (const auto& worker : workers) {
+        logs_.emplace_back(&worker->lapses->of_senders, tally::LapseKind::sender_late);
+        logs_.emplace_back(&worker->lapses->of_receivers, tally::LapseKind::receiver_away);
+    }
+    gathered_.assign(logs_.size(), 0);
+}
+
+/// Of the DUT's absences, those that ended since then.
+void CleanWatch::gather(double since_s) {
+    for (std::size_t l = 0; l < logs_.size(); ++l) {
+        const auto& [log, kind] = logs_[l];
+        const std::size_t count = log->size();
+        // The last one of those that were gathered may have become longer since.
+        for (std::size_t i = gathered_[l] == 0 ? 0 : gathered_[l] - 1; i < count; ++i) {
+            const auto entry = log->at(i);
+            clean_.note({.kind = kind, .from_s = seconds(entry.from), .until_s = seconds(entry.until)});
+        }
+        gathered_[l] = count;
+    }
+    for (const auto& absence : absences_()) {
+        const double until_s = seconds(absence.end);
+        if (until_s < since_s) continue;
+        clean_.note({.kind = tally::LapseKind::dut_away, .from_s = until_s - absence.longest_s, .until_s = until_s});
+    }
+}
+
+double CleanWatch::greatest_delay_s() const noexcept {
+    std::uint64_t greatest = 0;
+    for (const auto& worker : workers_) {
+        for (const auto& so_far : worker->so_far)
+            greatest = std::max(greatest, so_far.max_latency_ticks.load(std::memory_order_relaxed));
+    }
+    return static_cast<double>(greatest) / ticks_per_second_;
+}
+
+void CleanWatch::look(pace::Ticks now) {
+    const double now_s = seconds(now);
+    if (now_s <= 0 || static_cast<std::int64_t>(now - next_look_) < 0) return;
+    constexpr double again_s = 2;
+    gather(now_s - again_s);
+    const double known_until_s = std::max(0.0, now_s - std::max(told_after_s, 2 * greatest_delay_s()));
+    find_left_out(known_until_s);
+    double open_s = 0;  // where the DUT has not caught up, until now
+    for (const auto& part : clean_.left_out()) {
+        if (part.until_s >= known_until_s) open_s = now_s - std::max(part.until_s, known_until_s);
+    }
+    ends_at_s_ = request_.clean->wanted_s + now_s - clean_.clean_s(now_s) + std::max(0.0, open_s);
+    next_look_ = now + looks_share * (pace::TickClock::now() - now);
+}
+
+void CleanWatch::end(double sent_s) {
+    sent_s_ = sent_s;
+    gather(0);
+    find_left_out(sent_s);
+}
+
+void CleanWatch::find_left_out(double known_until_s) {
+    left_out_.clear();
+    for (const auto& part : clean_.look(known_until_s))
+        left_out_.emplace_back(frames_before(request_, std::max(0.0, part.from_s)),
+                               frames_before(request_, part.until_s));
+}
+
+tally::DirectionResult::Clean CleanWatch::count(const tally::SequenceMap& map, std::uint64_t first,
+                                                std::uint64_t last) const {
+    tally::DirectionResult::Clean found;
+    const auto add = [&](std::uint64_t until) {
+        if (first >= until) return;
+        found.frames += until - first;
+        found.lost_frames += map.missing(first, until);
+    };
+    for (const auto& [from, until] : left_out_) {
+        if (until <= first) continue;
+        if (from >= last) break;
+        add(from);
+        first = std::max(first, until);
+    }
+    add(last);
+    return found;
+}
+
+bool CleanWatch::has_failed(const std::array<tally::SequenceMap, 2>& maps, double settled_s) const {
+    std::uint64_t lost = 0;
+    for (const auto direction : request_.directions) {
+        const auto i = static_cast<std::size_t>(direction);
+        const auto& taken = taken_[i];
+        lost += taken.counts.lost_frames;
+        const auto settled = std::min(frames_before(request_, std::max(0.0, settled_s)), maps[i].end());
+        const auto first = std::max(taken.end, maps[i].settled());
+        if (settled > first) lost += count(maps[i], first, settled).lost_frames;
+    }
+    return static_cast<double>(lost) > request_.limits.loss_ratio * request_.rate_fps * request_.clean->wanted_s *
+                                           static_cast<double>(request_.directions.size());
+}
+
+void CleanWatch::take(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t last) {
+    auto& taken = taken_[static_cast<std::size_t>(direction)];
+    if (taken.end >= last) return;
+    const auto more = count(map, taken.end, last);
+    taken.counts.frames += more.frames;
+    taken.counts.lost_frames += more.lost_frames;
+    taken.end = last;
+}
+
+tally::TrialResult::Clean CleanWatch::result() const {
+    return {.wanted_s = request_.clean->wanted_s,
+            .most_s = sending_s(request_),
+            .sent_s = sent_s_,
+            .clean_s = clean_.clean_s(sent_s_),
+            .pieces = clean_.pieces(sent_s_),
+            .lapses = clean_.lapses(),
+            .left_out = clean_.left_out()};
+}
+
+}  // namespace evenhand::run

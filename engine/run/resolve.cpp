@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Before the first trial: the DUT's MACs, and whether frames get through it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <thread>
+
+#include "fault.hpp"
+#include "frame/learning_source.hpp"
+#include "frame/template.hpp"
+#include "frame/vlan.hpp"
+#include "plan/host_set.hpp"
+#include "run/tester.hpp"
+
+namespace evenhand::run {
+namespace {
+
+using namespace std::chrono_literals;
+using Steady = std::chrono::steady_clock;
+using plan::Direction;
+using plan::Side;
+
+constexpr std::array both_sides{Side::left, Side::right};
+constexpr auto ask_again_after = 500ms;
+constexpr auto look_every = 5ms;
+
+const char* name_of(Side side) { return side == Side::left ? "left" : "right"; }
+
+/// A memif's client says how many rings there are, one for each of its receive queues. A server with more transmit
+/// queues than that sends into nothing on the others, and neither end is told (seen with Open vSwitch, which sends on
+/// its queue 1).
+std::string silent_memif_hint(const port::DpdkPort& port, unsigned receive_queues) {
+    if (port.driver() != "net_memif") return "";
+    return fmt::format(
+        " If the other end of this memif sends on more than {} queue{} (Open vSwitch does), give it no more, or raise "
+        "receive_queues.",
+        receive_queues, receive_queues == 1 ? "" : "s");
+}
+
+}  // namespace
+
+Way Tester::resolve(double timeout_s, const std::vector<Direction>& tried, const std::function<bool()>& goes_on) {
+    struct Noting {
+        explicit Noting(std::array<std::unique_ptr<neighbor::Sightings>, 2>& of) : sightings{of} {
+            for (const auto& s : sightings) s->begin();
+        }
+        ~Noting() {
+            for (const auto& s : sightings) s->end();
+        }
+        Noting(const Noting&) = delete;
+        Noting& operator=(const Noting&) = delete;
+        std::array<std::unique_ptr<neighbor::Sightings>, 2>& sightings;
+    } const noting{sightings_};
+    ask_until_resolved(timeout_s, goes_on);
+    if (tried.empty() || request_.plan.has_state) return {};
+    WayFacts facts = way_facts();
+    try_way(facts, tried, goes_on);
+    return {.directions = facts.directions, .hints = hints_of(facts)};
+}
+
+void Tester::ask_until_resolved(double timeout_s, const std::function<bool()>& goes_on) {
+    check_ports();
+    for (const auto side : both_sides) {
+        if (has_static_mac(side)) continue;
+        for (std::size_t p = 0; p < plans(); ++p) responders_[p][index(side)]->forget_dut_mac();
+    }
+    const auto begin = Steady::now();
+    const std::chrono::duration<double> timeout{timeout_s};
+    auto ask_at = begin;
+    while (const auto missing = unresolved()) {
+        check_ports();
+        const auto now = Steady::now();
+        if (now - begin > timeout) refuse_unresolved(missing->first, missing->second, timeout_s);
+        if (now >= ask_at) {
+            send_questions();
+            if (now - begin > timeout / 2) ask_across();
+            ask_at = now + ask_again_after;
+        }
+        if (!goes_on()) {
+            throw Fault{FaultCode::stopped,
+                        fmt::format("stopped before {} had answered on the {} side",
+                                    plan::to_string(plan(missing->second).side(missing->first).dut_address),
+                                    name_of(missing->first)),
+                        "resolve", "Send it again."};
+        }
+        std::this_thread::sleep_for(look_every);
+    }
+}
+
+void Tester::refuse_unresolved(Side side, std::size_t number, double timeout_s) const {
+    for (const auto each : both_sides) port(each).check_link();
+    const auto& asked = plan(number);
+    const auto address = plan::to_string(asked.side(side).dut_address);
+    const bool is_silent = port(side).counters().received_frames == 0;
+    const auto hints = hints_of(way_facts());
+    std::string what = fmt::format("{} did not answer on the {} side within {} s", address, name_of(side), timeout_s);
+    std::string next =
+        fmt::format("Check that the DUT has {} on this link (evenhand plan show {}), or give its MAC as dut_mac.{}",
+                    address, asked.name, is_silent ? silent_memif_hint(port(side), receive_queues(side)) : "");
+    if (!hints.empty()) {
+        what += "; " + hints.front().what;
+        next = hints.front().next;
+    } else if (is_silent) {
+        what += "; no frame at all has come in there";
+    }
+    throw Fault{FaultCode::not_resolved, what,
+                fmt::format("{}.{}.dut_address", number == 0 ? "plan" : "mix.other_plan", name_of(side)), next};
+}
+
+void Tester::ask_across() {
+    for (const auto side : both_sides) {
+        std::vector<std::vector<std::byte>> frames;
+        const auto around = tags(side).octets();
+        for (std::size_t p = 0; p < plans(); ++p) {
+            const auto& target = plan(p).side(plan::other_side(side)).dut_address;
+            const auto& own_mac = responder(side, p).own_mac();
+            std::vector<std::byte> frame(around + neighbor::solicitation_octets);
+            const auto inner = std::span{frame}.subspan(around);
+            // As a probe does (RFC 5227), and from the link-local address: no neighbour table changes by it.
+            const std::size_t octets =
+                target.version == plan::IpVersion::v4
+                    ? neighbor::write_arp_request(inner, {.mac = own_mac, .ip = {.version = target.version}}, target)
+                    : neighbor::write_neighbor_solicitation(
+                          inner, {.mac = own_mac, .ip = plan::link_local_address(own_mac)}, target);
+            frame.resize(around + octets);
+            tags(side).put(frame.data());
+            frames.push_back(std::move(frame));
+        }
+        send_own(side, std::move(frames));
+    }
+}
+
+void Tester::send_own(Side side, std::vector<std::vector<std::byte>> frames) {
+    OwnFrames own;
+    own.responder = &responder(side);
+    own.frames = std::move(frames);
+    if (!std::ranges::any_of(workers_, [&](auto& worker) { return worker->send(own); })) return;
+    while (!own.is_over.load(std::memory_order_acquire)) std::this_thread::sleep_for(1ms);
+}
+
+std::vector<std::vector<std::byte>> Tester::way_frames(Direction direction) const {
+    const auto side = plan::sending_side(direction);
+    const auto around = tags(side).octets();
+    std::vector<std::vector<std::byte>> frames;
+    for (std::size_t p = 0; p < plans(); ++p) {
+        const plan::HostSet from{plan(p).sent(direction).sources};
+        const plan::HostSet to{plan(p).sent(direction).destinations};
+        const std::array pending{std::uint32_t{0}, to.size() - 1};
+        frame::LearningSource source{plan(p),
+                                     {.direction = direction, .stream = 0},
+                                     from,
+                                     to,
+                                     pending,
+                                     {},
+                                     source_mac(side, 0),
+                                     responder(side, p).dut_mac().value()};
+        const auto octets = frame::LearningSource::octets_of(plan(p).side(side).version());
+        for (std::size_t i = 0; i < pending.size(); ++i) {
+            std::vector<std::byte> frame(around + octets);
+            frame::write_pattern(plan(p).side(side).version(), std::span{frame}.subspan(around));
+            std::byte* const at = frame.data() + around;
+            source.write_next(std::span{&at, 1}, pace::TickClock::now());
+            tags(side).put(frame.data());
+            frames.push_back(std::move(frame));
+        }
+    }
+    return frames;
+}
+
+WayFacts Tester::way_facts() const {
+    WayFacts facts;
+    for (std::size_t p = 0; p < plans(); ++p) facts.plans.push_back(&plan(p));
+    for (const auto side : both_sides) {
+        facts.tags[index(side)] = tags(side).list();
+        facts.seen[index(side)] = sightings_[index(side)]->seen();
+        facts.is_resolved[index(side)] = true;
+        for (std::size_t p = 0; p < plans(); ++p)
+            facts.is_resolved[index(side)] = facts.is_resolved[index(side)] && responder(side, p).dut_mac().has_value();
+    }
+    return facts;
+}
+
+void Tester::try_way(WayFacts& facts, const std::vector<Direction>& tried, const std::function<bool()>& goes_on) {
+    constexpr auto give_up_after = 1200ms;  // a DUT that has to ask for a next hop first asks again after a second
+    constexpr auto send_again_after = 400ms;
+    constexpr auto stragglers = 20ms;
+    std::array<std::optional<Tried>, 2> directions;
+    const auto send = [&] {
+        for (const auto direction : tried) {
+            auto frames = way_frames(direction);
+            auto& of = directions[static_cast<std::size_t>(direction)];
+            if (!of) of.emplace();
+            if (of->came != 0) continue;
+            of->sent += frames.size();
+            send_own(plan::sending_side(direction), std::move(frames));
+        }
+    };
+    const auto count = [&] {
+        bool all_came = true;
+        for (const auto direction : tried) {
+            auto& of = *directions[static_cast<std::size_t>(direction)];
+            const auto seen = sightings_[index(plan::receiving_side(direction))]->seen();
+            of.came = std::min(of.sent, seen.test_frames[static_cast<std::size_t>(direction)]);
+            all_came = all_came && of.came != 0;
+        }
+        return all_came;
+    };
+    const auto begin = Steady::now();
+    auto send_at = begin;
+    while (Steady::now() - begin < give_up_after && goes_on()) {
+        if (Steady::now() >= send_at) {
+            send();
+            send_at = Steady::now() + send_again_after;
+        }
+        std::this_thread::sleep_for(look_every);
+        if (count()) break;
+    }
+    std::this_thread::sleep_for(stragglers);
+    (void)count();
+    facts = way_facts();
+    facts.directions = directions;
+}
+
+}  // namespace evenhand::run

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// One opened tester: whether its ports are still there, and their links up; and what a DUT says of the frames that it
+// does not forward.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "fault.hpp"
+#include "run/tester.hpp"
+
+namespace evenhand::run {
+namespace {
+
+constexpr std::array both_sides{plan::Side::left, plan::Side::right};
+
+std::string place_of(plan::Side side) {
+    return fmt::format("ports.{}.device", side == plan::Side::left ? "left" : "right");
+}
+
+}  // namespace
+
+bool Tester::has_lost_a_port() const {
+    return std::ranges::any_of(both_sides, [this](auto side) { return port(side).is_removed(); });
+}
+
+void Tester::check_ports() const {
+    for (const auto side : both_sides) {
+        if (!port(side).is_removed()) continue;
+        const auto& device = port(side).device();
+        throw Fault{FaultCode::no_device,
+                    fmt::format("{} was removed from this host after it had been opened: unplugged, deleted, or asked "
+                                "back by the kernel",
+                                device.substr(0, device.find(','))),
+                    place_of(side),
+                    "Put it back (a NIC has to be bound again), then start again. The kernel waits until this tester "
+                    "has closed it."};
+    }
+}
+
+void Tester::wait_for_links(const std::function<bool()>& goes_on) const {
+    using namespace std::chrono_literals;
+    const auto begin = std::chrono::steady_clock::now();
+    for (const auto side : both_sides) {
+        while (!port(side).is_link_up()) {
+            check_ports();
+            const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+            if (waited.count() > port(side).link_timeout_s()) port(side).check_link();
+            if (!goes_on()) {
+                throw Fault{FaultCode::stopped,
+                            fmt::format("stopped before the link of the {} side was up",
+                                        side == plan::Side::left ? "left" : "right"),
+                            place_of(side), "Send it again."};
+            }
+            std::this_thread::sleep_for(20ms);
+        }
+    }
+}
+
+std::vector<plan::HostSet> Tester::all_hosts() const {
+    std::vector<plan::HostSet> hosts;
+    for (std::size_t p = 0; p < plans(); ++p) {
+        for (const auto side : both_sides) hosts.emplace_back(plan(p).side(side).hosts);
+    }
+    return hosts;
+}
+
+void Tester::begin_icmp_errors(std::uint16_t wire_trial) noexcept {
+    for (auto& side : icmp_errors_) {
+        for (auto& errors : side) errors->begin(wire_trial);
+    }
+}
+
+std::vector<tally::IcmpErrorCount> Tester::icmp_errors(plan::Side side) const {
+    std::vector<tally::IcmpErrorCount> counts;
+    for (const auto& errors : icmp_errors_[index(side)]) errors->add_to(counts);
+    return counts;
+}
+
+}  // namespace evenhand::run

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/trial_watch.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pace/clock.hpp"
+#include "run/load.hpp"
+#include "run/sent_until.hpp"
+
+namespace evenhand::run {
+
+TrialWatch::TrialWatch(const Trial& trial, TrialObserver& observer) noexcept
+    : trial_{trial},
+      observer_{observer},
+      so_far_{trial.request, trial.workers, trial.maps, trial.shares, trial.time.start, trial.ticks_per_second},
+      room_{trial.request, trial.workers, trial.maps, trial.losses, trial.shares, trial.clean},
+      early_{trial.request, trial.maps, trial.time.start, trial.ticks_per_second, trial.shares} {}
+
+void TrialWatch::count(Progress& progress) {
+    const Ticks now = pace::TickClock::now();
+    if (static_cast<std::int64_t>(now - trial_.time.start) >= 0) note_start();
+    if (trial_.clean != nullptr) trial_.clean->look(now);
+    room_.make();
+    so_far_.count(progress, now, trial_.result.sending_s());
+    progress.failing = failing_;
+}
+
+bool TrialWatch::is_sent() {
+    const Ticks now = pace::TickClock::now();
+    if (trial_.request.stops_when_failed && !is_end_told_) {
+        if (const auto frames = early_end(now)) {
+            trial_.result.stopped_early_s = static_cast<double>(*frames) / trial_.request.rate_fps;
+            end_after(*frames);
+        }
+    }
+    if (trial_.clean != nullptr && !is_end_told_) end_when_clean(now);
+    return static_cast<std::int64_t>(now - trial_.time.send_deadline) >= 0;
+}
+
+void TrialWatch::note_start() {
+    if (!trial_.request.start_at_unix_ns || trial_.result.start) return;
+    trial_.result.start = tally::StartTime{
+        .intended_unix_ns = *trial_.request.start_at_unix_ns,
+        .actual_unix_ns = pace::time_at(trial_.time.start, pace::sample_clocks(), trial_.ticks_per_second)};
+}
+
+std::optional<std::uint64_t> TrialWatch::early_end(Ticks now) {
+    const EarlyStop::SentUntil sent{sent_until(trial_.workers, plan::Direction::forward),
+                                    sent_until(trial_.workers, plan::Direction::reverse)};
+    if (trial_.clean != nullptr) return early_end_of_clean(now, sent);
+    if (!trial_.request.share) return early_.look(now, sent);
+    // Among several testers the client adds up, and tells all of them one end.
+    failing_ = {.lost_frames = early_.lost(now, sent), .allowed_frames = early_.allowed()};
+    const auto wanted_s = observer_.wanted_end_s();
+    return wanted_s ? early_.end(now, *wanted_s) : std::nullopt;
+}
+
+std::optional<std::uint64_t> TrialWatch::early_end_of_clean(Ticks now, const EarlyStop::SentUntil& sent) {
+    // Cheap, and most trials end here: where nothing is lost, nothing is lost of what is judged.
+    if (early_.lost(now, sent) == 0 || static_cast<std::int64_t>(now - next_count_) < 0) return std::nullopt;
+    const double settled_s = passed_s(now) - settles_after_s(trial_.request);
+    const bool has_failed = trial_.clean->has_failed(trial_.maps, settled_s);
+    // All frames until now were looked at, and this thread may have its CPU from a worker.
+    constexpr unsigned counts_share = 20;
+    next_count_ = now + counts_share * (pace::TickClock::now() - now);
+    return has_failed ? early_.end(now, 0) : std::nullopt;
+}
+
+double TrialWatch::passed_s(Ticks now) const noexcept {
+    return static_cast<double>(static_cast<std::int64_t>(now - trial_.time.start)) / trial_.ticks_per_second;
+}
+
+void TrialWatch::end_when_clean(Ticks now) {
+    // A worker looks for news every few hundred turns; this thread, on a busy host, less often than it would.
+    constexpr double notice_s = 0.1;
+    constexpr double least_notice_s = 0.01;
+    const double ends_at_s = trial_.clean->ends_at_s();
+    if (passed_s(now) + notice_s < ends_at_s) return;
+    const double end_s = passed_s(now) + least_notice_s < ends_at_s ? ends_at_s : passed_s(now) + notice_s;
+    // Without any lapse these are the frames of the wanted time.
+    const auto frames = static_cast<std::uint64_t>(std::llround(end_s * trial_.request.rate_fps));
+    end_after(std::min(frames, frames_of(trial_.request)));
+}
+
+void TrialWatch::end_after(std::uint64_t frames) {
+    is_end_told_ = true;
+    const double end_s = static_cast<double>(frames) / trial_.request.rate_fps;
+    trial_.time.end_sending_after(end_s, trial_.request.waits, trial_.ticks_per_second);
+    for (const auto& worker : trial_.workers) {
+        worker->shorten({.frames = frames,
+                         .send_deadline = trial_.time.send_deadline,
+                         .residual_end = trial_.time.residual_end,
+                         .finish = trial_.time.finish});
+    }
+}
+
+}  // namespace evenhand::run

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tally/clean_time.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace evenhand::tally {
+namespace {
+
+/// Slices with frames before a lapse whose greatest delay is what it has to come back to; with fewer than `fewest` of
+/// them nobody can tell.
+constexpr std::size_t usual_slices = 32;
+constexpr std::size_t fewest_usual = 4;
+/// Further back nobody looks for them.
+constexpr std::size_t farthest_slices = 4096;
+/// So many slices in a row as before: the DUT has caught up.
+constexpr std::size_t slices_in_a_row = 3;
+/// The greatest of a few hundred delays is never the same twice.
+constexpr double same_ratio = 1.05;
+constexpr double same_s = 50e-6;
+/// Delays that come down do so from one of these parts to the next; one is as long as the lapses were.
+constexpr std::size_t fewest_of_part = 16;
+
+}  // namespace
+
+std::optional<double> DelaysByTime::greatest_s(std::size_t direction, std::size_t slice) const noexcept {
+    pace::Ticks greatest = 0;
+    bool any = false;
+    for (const auto* receiver : directions[direction]) {
+        const auto& of = receiver->all()[slice];
+        if (of.frames_so_far() == 0) continue;
+        any = true;
+        greatest = std::max(greatest, of.max_so_far());
+    }
+    if (!any) return std::nullopt;
+    return static_cast<double>(greatest) / ticks_per_second;
+}
+
+std::size_t DelaysByTime::slices() const noexcept {
+    for (const auto& receivers : directions) {
+        if (!receivers.empty()) return receivers.front()->all().size();
+    }
+    return 0;
+}
+
+void CleanTime::note(const Lapse& lapse) {
+    const auto same = std::ranges::find_if(lapses_, [&](const Lapse& other) {
+        return other.kind == lapse.kind && lapse.from_s <= other.until_s && other.from_s <= lapse.until_s;
+    });
+    if (same != lapses_.end()) {
+        same->from_s = std::min(same->from_s, lapse.from_s);
+        same->until_s = std::max(same->until_s, lapse.until_s);
+    } else {
+        lapses_.push_back(lapse);
+    }
+    if (!std::ranges::is_sorted(lapses_, {}, &Lapse::from_s)) std::ranges::sort(lapses_, {}, &Lapse::from_s);
+}
+
+std::span<const LeftOut> CleanTime::look(double known_until_s) {
+    left_out_.clear();
+    std::optional<Series> series;
+    const auto end = [&] {
+        double until_s = caught_up_at(*series, known_until_s);
+        // A later lapse of the series may have met frames that are longer on their way, and were sent before it began.
+        while (!left_out_.empty() && left_out_.back().until_s >= series->from_s) {
+            const LeftOut& before = left_out_.back();
+            series->from_s = std::min(series->from_s, before.from_s);
+            until_s = std::max(until_s, before.until_s);
+            for (std::size_t kind = 0; kind < before.kinds.size(); ++kind)
+                series->kinds.at(kind) = series->kinds.at(kind) || before.kinds.at(kind);
+            left_out_.pop_back();
+        }
+        left_out_.push_back({series->from_s, until_s, series->kinds});
+    };
+    for (const auto& lapse : lapses_) {
+        if (lapse.from_s > known_until_s) break;
+        double from_s = in_flight_since(lapse.from_s);
+        if (series) {
+            end();
+            if (from_s > left_out_.back().until_s) {
+                series.reset();
+            } else {
+                left_out_.pop_back();
+            }
+        }
+        if (!series) series.emplace(Series{.from_s = from_s, .until_s = lapse.until_s});
+        series->from_s = std::min(series->from_s, from_s);
+        series->until_s = std::max(series->until_s, lapse.until_s);
+        series->lasted_s += lapse.until_s - lapse.from_s;
+        series->kinds.at(static_cast<std::size_t>(lapse.kind)) = true;
+    }
+    if (series) end();
+    return left_out_;
+}
+
+double CleanTime::clean_s(double until_s) const noexcept {
+    double clean_s = until_s;
+    for (const auto& part : left_out_)
+        clean_s -= std::max(0.0, std::min(part.until_s, until_s) - std::max(part.from_s, 0.0));
+    return clean_s;
+}
+
+std::size_t CleanTime::pieces(double until_s) const noexcept {
+    std::size_t pieces = 0;
+    double at_s = 0;
+    for (const auto& part : left_out_) {
+        if (part.from_s > at_s) ++pieces;
+        at_s = part.until_s;
+    }
+    return pieces + static_cast<std::size_t>(at_s < until_s);
+}
+
+std::array<std::size_t, lapse_names.size()> CleanTime::lapses() const noexcept {
+    std::array<std::size_t, lapse_names.size()> counts{};
+    for (const auto& lapse : lapses_) ++counts.at(static_cast<std::size_t>(lapse.kind));
+    return counts;
+}
+
+std::size_t CleanTime::slice_at(double seconds) const noexcept {
+    const std::size_t count = delays_.slices();
+    const double slice = std::floor(seconds / delays_.slice_s);
+    return slice <= 0 ? 0 : std::min(static_cast<std::size_t>(slice), count);
+}
+
+/// The frames that were on their way, or in a queue, at `from_s` were due from then on: no longer before it than the
+/// greatest delay of those that were sent last.
+double CleanTime::in_flight_since(double from_s) const noexcept {
+    double greatest_s = 0;
+    for (std::size_t d = 0; d < delays_.directions.size(); ++d) {
+        std::size_t seen = 0;
+        const std::size_t last = std::min(slice_at(from_s) + 1, delays_.slices());
+        for (std::size_t back = 0; back < std::min(last, farthest_slices) && seen < usual_slices; ++back) {
+            const auto of = delays_.greatest_s(d, last - 1 - back);
+            if (!of) continue;
+            ++seen;
+            greatest_s = std::max(greatest_s, *of);
+        }
+    }
+    return std::max(0.0, from_s - greatest_s - delays_.slice_s);
+}
+
+/// The greatest delay in the last slices before that which are judged.
+std::optional<double> CleanTime::usual_greatest_s(std::size_t direction, double before_s) const noexcept {
+    std::optional<double> greatest_s;
+    std::size_t seen = 0;
+    auto part = left_out_.rbegin();
+    std::size_t slice = slice_at(before_s);
+    for (std::size_t steps = 0; slice > 0 && steps < farthest_slices && seen < usual_slices; ++steps) {
+        --slice;
+        const double begins_s = static_cast<double>(slice) * delays_.slice_s;
+        while (part != left_out_.rend() && part->from_s >= begins_s + delays_.slice_s) ++part;
+        if (part != left_out_.rend() && part->until_s > begins_s) {
+            slice = std::min(slice, slice_at(part->from_s));
+            continue;
+        }
+        const auto of = delays_.greatest_s(direction, slice);
+        if (!of) continue;
+        ++seen;
+        greatest_s = std::max(greatest_s.value_or(0), *of);
+    }
+    return seen < fewest_usual ? std::nullopt : greatest_s;
+}
+
+double CleanTime::caught_up_at(const Series& series, double known_until_s) const noexcept {
+    double at_s = series.until_s;
+    for (std::size_t d = 0; d < delays_.directions.size(); ++d)
+        at_s = std::max(at_s, caught_up_at(d, series, known_until_s));
+    return at_s;
+}
+
+/// When the delays of a direction are as they were before. Where that cannot be told - nothing comes, delays do not
+/// come down, or nothing is known of before - the DUT is given as much time again as the lapses took.
+double CleanTime::caught_up_at(std::size_t direction, const Series& series, double known_until_s) const noexcept {
+    const double slice_s = delays_.slice_s;
+    const auto usual_s = usual_greatest_s(direction, series.from_s);
+    const double again_s = series.until_s + std::max(series.lasted_s, static_cast<double>(slices_in_a_row) * slice_s);
+    const auto known = slice_at(known_until_s);
+    const auto first = static_cast<std::size_t>(std::ceil(std::max(0.0, series.until_s) / slice_s));
+    if (!usual_s) return again_s;
+    const auto of_part = std::max(fewest_of_part, static_cast<std::size_t>(std::ceil(series.lasted_s / slice_s)));
+    std::size_t as_before = 0;
+    double sum_s = 0;
+    std::size_t summed = 0;
+    std::optional<double> mean_before_s;
+    for (std::size_t slice = first; slice < known; ++slice) {
+        const auto of = delays_.greatest_s(direction, slice);
+        as_before = of && *of <= *usual_s * same_ratio + same_s ? as_before + 1 : 0;
+        if (as_before == slices_in_a_row) return static_cast<double>(slice + 1 - slices_in_a_row) * slice_s;
+        if (of) sum_s += *of, ++summed;
+        if ((slice + 1 - first) % of_part != 0) continue;
+        if (summed == 0) return again_s;
+        const double mean_s = sum_s / static_cast<double>(summed);
+        if (mean_before_s && mean_s >= *mean_before_s) return again_s;
+        mean_before_s = mean_s;
+        sum_s = 0;
+        summed = 0;
+    }
+    return std::max(known_until_s, series.until_s);
+}
+
+}  // namespace evenhand::tally

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 6, tally: which part of a trial is judged, where its tester or its host was away now and then.
+//
+// A lapse touches more frames than those that were sent in it. From the first frame that may have been in flight, or
+// waiting, when it began, to the frame before which the DUT has certainly caught up, none is judged. How long frames
+// are on their way, and when a queue is again as it was, is seen from the delays.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tally/lapse.hpp"
+#include "tally/slice_delays.hpp"
+
+namespace evenhand::tally {
+
+/// Delays of all directions, by the time at which the frames were due.
+struct DelaysByTime {
+    double slice_s = 0;
+    double ticks_per_second = 1;
+    /// Of each direction that is tested: the slices of each of its receivers, all of as many.
+    std::vector<std::vector<const SliceDelays*>> directions;
+
+    /// The greatest delay of this slice, in seconds; nothing if none of its frames has come.
+    [[nodiscard]] std::optional<double> greatest_s(std::size_t direction, std::size_t slice) const noexcept;
+    [[nodiscard]] std::size_t slices() const noexcept;
+};
+
+/// Frames that were due from `from_s` on and before `until_s` are not judged, in any direction.
+struct LeftOut {
+    double from_s = 0;
+    double until_s = 0;
+    std::array<bool, lapse_names.size()> kinds{};  // of the lapses in it
+};
+
+/// Finds what is left out, while a trial runs and at its end.
+class CleanTime {
+   public:
+    explicit CleanTime(DelaysByTime delays) : delays_{std::move(delays)} {}
+
+    /// One more; or the same again, which has become longer.
+    void note(const Lapse& lapse);
+
+    /// What is left out, as far as lapses and delays tell of frames that were due before `known_until_s`. Where the DUT
+    /// has not caught up by then, all until then. Later calls know more, and no less.
+    [[nodiscard]] std::span<const LeftOut> look(double known_until_s);
+
+    /// Of the first `until_s` seconds, those that are judged, by the last look.
+    [[nodiscard]] double clean_s(double until_s) const noexcept;
+    /// Into how many pieces what is left out cuts these.
+    [[nodiscard]] std::size_t pieces(double until_s) const noexcept;
+    /// The parts themselves, by the last look.
+    [[nodiscard]] const std::vector<LeftOut>& left_out() const noexcept { return left_out_; }
+    /// How many lapses there were of each kind.
+    [[nodiscard]] std::array<std::size_t, lapse_names.size()> lapses() const noexcept;
+
+   private:
+    /// Lapses of which a later one began before the DUT had caught up with the one before.
+    struct Series {
+        double from_s = 0;   // of the first frame that may have been in flight
+        double until_s = 0;  // of its last lapse
+        double lasted_s = 0;
+        std::array<bool, lapse_names.size()> kinds{};
+    };
+    [[nodiscard]] std::size_t slice_at(double seconds) const noexcept;
+    [[nodiscard]] double in_flight_since(double from_s) const noexcept;
+    [[nodiscard]] double caught_up_at(const Series& series, double known_until_s) const noexcept;
+    [[nodiscard]] double caught_up_at(std::size_t direction, const Series& series, double known_until_s) const noexcept;
+    [[nodiscard]] std::optional<double> usual_greatest_s(std::size_t direction, double before_s) const noexcept;
+
+    DelaysByTime delays_;
+    std::vector<Lapse> lapses_;  // by their begin
+    std::vector<LeftOut> left_out_;
+};
+
+}  // namespace evenhand::tally

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clean time: which frames are judged of a trial in which the tester, or its host, was away now and then.
+#include "tally/clean_time.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "run/lapse_log.hpp"
+
+namespace clean_time_test {
+
+using namespace evenhand;
+using tally::CleanTime;
+using tally::Lapse;
+using tally::LapseKind;
+using tally::SliceDelays;
+
+namespace {
+
+constexpr double ticks_per_second = 1e9;
+constexpr double capacity_fps = 100'000;
+constexpr double on_the_way_s = 30e-6;
+
+/// A device with one queue between a tester and itself, on a host that is away at times.
+struct Bench {
+    double load = 0.98;  // of the capacity
+    double seconds = 4;
+    double queue_frames = 500;
+    double ring_frames = 256;  // of the tester's receiver
+    double lost_share = 0;     // that the device loses at any load
+    std::vector<Lapse> stalls;
+
+    struct Outcome {
+        double clean_s = 0;
+        std::uint64_t lost = 0;        // of all frames
+        std::uint64_t lost_clean = 0;  // of those that are judged
+        std::uint64_t clean_frames = 0;
+        std::vector<tally::LeftOut> left_out;
+    };
+
+    [[nodiscard]] double end_of_stall(LapseKind kind, double at_s) const {
+        for (const auto& stall : stalls) {
+            if (stall.kind == kind && stall.from_s <= at_s && at_s < stall.until_s) return stall.until_s;
+        }
+        return at_s;
+    }
+
+    /// `known_until_s`: of a look while frames are sent.
+    [[nodiscard]] Outcome run() const {
+        const double load_fps = load * capacity_fps;
+        const auto frames = static_cast<std::uint64_t>(load_fps * seconds);
+        const auto finer = static_cast<std::size_t>(seconds / 1e-3 / SliceDelays::slices);
+        SliceDelays delays{finer};
+        delays.begin(frames);
+        std::vector<bool> came(frames);
+        std::minstd_rand random{7};
+        double free_s = 0;
+        double ring_since_s = -1;
+        double in_ring = 0;
+        for (std::uint64_t k = 0; k < frames; ++k) {
+            const double due_s = static_cast<double>(k) / load_fps;
+            const double sent_s = end_of_stall(LapseKind::sender_late, due_s);
+            if ((free_s - sent_s) * capacity_fps > queue_frames) continue;
+            if (lost_share > 0 && std::uniform_real_distribution{}(random) < lost_share) continue;
+            free_s = end_of_stall(LapseKind::dut_away, std::max(free_s, sent_s)) + 1 / capacity_fps;
+            const double arrives_s = free_s + on_the_way_s;
+            const double taken_s = end_of_stall(LapseKind::receiver_away, arrives_s);
+            if (taken_s > arrives_s) {
+                if (ring_since_s != taken_s) ring_since_s = taken_s, in_ring = 0;
+                if (++in_ring > ring_frames) continue;
+            }
+            came[k] = true;
+            delays.note(k, static_cast<pace::Ticks>((taken_s - sent_s) * ticks_per_second));
+        }
+        tally::DelaysByTime by_time{.slice_s = seconds / static_cast<double>(SliceDelays::slices * finer),
+                                    .ticks_per_second = ticks_per_second,
+                                    .directions = {{&delays}}};
+        CleanTime clean{by_time};
+        for (auto stall : stalls) {
+            if (stall.kind == LapseKind::dut_away) stall.from_s -= 1e-3;  // as a sleeper sees it
+            clean.note(stall);
+        }
+        Outcome outcome;
+        const auto parts = clean.look(seconds);
+        outcome.left_out.assign(parts.begin(), parts.end());
+        outcome.clean_s = clean.clean_s(seconds);
+        for (std::uint64_t k = 0; k < frames; ++k) {
+            const double due_s = static_cast<double>(k) / load_fps;
+            const bool is_left_out = std::ranges::any_of(
+                parts, [&](const auto& part) { return part.from_s <= due_s && due_s < part.until_s; });
+            outcome.lost += static_cast<std::uint64_t>(!came[k]);
+            outcome.clean_frames += static_cast<std::uint64_t>(!is_left_out);
+            outcome.lost_clean += static_cast<std::uint64_t>(!came[k] && !is_left_out);
+        }
+        return outcome;
+    }
+};
+
+/// Stalls of 1 to 60 ms, every 0.2 to 0.8 s, of any kind.
+std::vector<Lapse> draw_stalls(unsigned seed, double seconds) {
+    std::mt19937 random{seed};
+    const auto draw = [&](double from, double to) { return std::uniform_real_distribution{from, to}(random); };
+    std::vector<Lapse> stalls;
+    for (double at_s = draw(0.1, 0.5); at_s < seconds - 0.4;) {
+        const double lasts_s = draw(0.001, 0.06);
+        stalls.push_back({static_cast<LapseKind>(std::uniform_int_distribution{0, 2}(random)), at_s, at_s + lasts_s});
+        at_s += lasts_s + draw(0.2, 0.8);
+    }
+    return stalls;
+}
+
+}  // namespace
+
+TEST_CASE("without a lapse nothing is left out") {
+    const auto outcome = Bench{}.run();
+    CHECK(outcome.left_out.empty());
+    CHECK(outcome.clean_s == doctest::Approx(4));
+    CHECK(outcome.lost_clean == 0);
+}
+
+TEST_CASE("below its capacity a device loses nothing that is judged, whatever its queue and the stalls") {
+    std::uint64_t spoiled = 0;
+    for (const double queue : {16.0, 500.0, 5'000.0}) {
+        for (unsigned seed = 0; seed < 40; ++seed) {
+            CAPTURE(queue);
+            CAPTURE(seed);
+            Bench bench{.load = 0.9, .queue_frames = queue};
+            bench.stalls = draw_stalls(seed, bench.seconds);
+            const auto outcome = bench.run();
+            CHECK(outcome.lost_clean == 0);
+            CHECK(outcome.clean_s > 1);
+            CHECK(std::ranges::is_sorted(outcome.left_out, {}, &tally::LeftOut::from_s));
+            CHECK(std::abs(static_cast<double>(outcome.clean_frames) - outcome.clean_s * 0.9 * capacity_fps) <=
+                  static_cast<double>(outcome.left_out.size()) + 1);
+            spoiled += outcome.lost;
+        }
+    }
+    CHECK(spoiled > 10'000);  // else the stalls would not have mattered
+}
+
+TEST_CASE("beyond its capacity a device loses frames that are judged, and about as large a share as without stalls") {
+    for (const double queue : {16.0, 500.0, 5'000.0}) {
+        for (unsigned seed = 0; seed < 20; ++seed) {
+            CAPTURE(queue);
+            CAPTURE(seed);
+            Bench bench{.load = 1.1, .queue_frames = queue};
+            bench.stalls = draw_stalls(seed, bench.seconds);
+            const auto outcome = bench.run();
+            CHECK(outcome.clean_s > 1);
+            const double share = static_cast<double>(outcome.lost_clean) / static_cast<double>(outcome.clean_frames);
+            CHECK(share > 0.05);
+            CHECK(share < 0.13);  // 0.1 / 1.1 of a queue that is full
+        }
+    }
+}
+
+TEST_CASE("a device that loses one frame in 1,000 at any load does so in what is judged") {
+    for (unsigned seed = 0; seed < 10; ++seed) {
+        Bench bench{.load = 0.7, .lost_share = 1e-3};
+        bench.stalls = draw_stalls(seed, bench.seconds);
+        const auto outcome = bench.run();
+        const double share = static_cast<double>(outcome.lost_clean) / static_cast<double>(outcome.clean_frames);
+        CHECK(share == doctest::Approx(1e-3).epsilon(0.4));
+    }
+}
+
+TEST_CASE("left out is from the first frame in flight to where delays are as before, and little more") {
+    // At 0.98 a queue of 3,000 frames takes 1.5 s to be empty again after a stall of 30 ms.
+    Bench bench{.load = 0.98, .queue_frames = 5'000};
+    bench.stalls = {{LapseKind::dut_away, 1.0, 1.03}};
+    auto outcome = bench.run();
+    REQUIRE(outcome.left_out.size() == 1);
+    CHECK(outcome.left_out[0].from_s > 0.99);
+    CHECK(outcome.left_out[0].from_s <= 0.999);
+    CHECK(outcome.left_out[0].until_s == doctest::Approx(1.03 + 0.03 * 0.98 / 0.02).epsilon(0.05));
+    CHECK(outcome.lost == 0);
+
+    // A short queue was full, and is empty soon.
+    bench = {.load = 0.5, .queue_frames = 100};
+    bench.stalls = {{LapseKind::sender_late, 1.0, 1.03}};
+    outcome = bench.run();
+    REQUIRE(outcome.left_out.size() == 1);
+    CHECK(outcome.left_out[0].until_s < 1.04);
+    CHECK(outcome.lost > 0);
+    CHECK(outcome.lost_clean == 0);
+}
+
+TEST_CASE("a second lapse before the device has caught up joins the first") {
+    Bench bench{.load = 0.9, .queue_frames = 5'000};
+    bench.stalls = {{LapseKind::dut_away, 1.0, 1.03}, {LapseKind::receiver_away, 1.1, 1.12}};
+    auto outcome = bench.run();
+    REQUIRE(outcome.left_out.size() == 1);
+    CHECK(outcome.left_out[0].kinds == std::array{false, true, true});
+    CHECK(outcome.lost_clean == 0);
+    bench.stalls.back() = {LapseKind::receiver_away, 2.5, 2.52};
+    outcome = bench.run();
+    CHECK(outcome.left_out.size() == 2);
+}
+
+TEST_CASE("a lapse that meets frames of before an earlier series joins that") {
+    // Delays are short until 1.1 s, and so long after 1.2 s that what came then was sent before the first lapse.
+    SliceDelays delays{40};
+    delays.begin(200'000);
+    for (std::uint64_t k = 0; k < 200'000; ++k)
+        delays.note(k, static_cast<pace::Ticks>((k < 115'000 ? 100e-6 : 0.4) * ticks_per_second));
+    CleanTime clean{{.slice_s = 1e-3, .ticks_per_second = ticks_per_second, .directions = {{&delays}}}};
+    clean.note({LapseKind::sender_late, 1.0, 1.005});
+    clean.note({LapseKind::receiver_away, 1.12, 1.125});
+    clean.note({LapseKind::dut_away, 1.16, 1.165});
+    REQUIRE(clean.look(2.0).size() == 1);
+    CHECK(clean.left_out()[0].from_s < 0.8);
+    CHECK(clean.left_out()[0].kinds == std::array{true, true, true});
+    CHECK(clean.clean_s(2.0) == doctest::Approx(2.0 - clean.left_out()[0].until_s + clean.left_out()[0].from_s));
+}
+
+TEST_CASE("where nothing comes any more the device gets as much time again, and is judged then") {
+    Bench bench{.load = 0.5, .queue_frames = 100, .lost_share = 1};
+    bench.stalls = {{LapseKind::sender_late, 1.0, 1.1}};
+    const auto outcome = bench.run();
+    REQUIRE(outcome.left_out.size() == 1);
+    CHECK(outcome.left_out[0].until_s == doctest::Approx(1.2).epsilon(0.01));
+    CHECK(outcome.lost_clean == outcome.clean_frames);
+    CHECK(outcome.clean_s == doctest::Approx(3.8).epsilon(0.01));
+}
+
+TEST_CASE("a look while frames are sent leaves out what is open until then, and the last look knows more") {
+    SliceDelays delays{80};
+    delays.begin(400'000);
+    auto send_until = [&, k = std::uint64_t{0}](double seconds, double delay_s) mutable {
+        for (; k < static_cast<std::uint64_t>(seconds * 100'000); ++k)
+            delays.note(k, static_cast<pace::Ticks>(delay_s * ticks_per_second));
+    };
+    CleanTime clean{{.slice_s = 1e-3, .ticks_per_second = ticks_per_second, .directions = {{&delays}}}};
+    send_until(1.0, 100e-6);
+    CHECK(clean.look(1.0).empty());
+    send_until(1.2, 5e-3);  // deep in a queue that the stall has filled
+    clean.note({LapseKind::dut_away, 1.0, 1.02});
+    send_until(1.22, 4e-3);
+    REQUIRE(clean.look(1.05).size() == 1);
+    CHECK(clean.left_out()[0].until_s == doctest::Approx(1.05));
+    CHECK(clean.clean_s(1.05) == doctest::Approx(clean.left_out()[0].from_s));
+    send_until(2.0, 100e-6);
+    REQUIRE(clean.look(2.0).size() == 1);
+    CHECK(clean.pieces(2.0) == 2);
+    // Its delays did not come down from one part to the next at first: it gets as much time again.
+    CHECK(clean.left_out()[0].until_s == doctest::Approx(1.04).epsilon(0.01));
+    CHECK(clean.clean_s(2.0) > 1.9);
+}
+
+TEST_CASE("a log joins lapses that follow at once, and a full one lasts on") {
+    run::LapseLog log{2, 10};
+    log.note(100, 200);
+    log.note(205, 300);
+    REQUIRE(log.size() == 1);
+    CHECK(log.at(0).from == 100);
+    CHECK(log.at(0).until == 300);
+    log.note(400, 500);
+    REQUIRE(log.size() == 2);
+    log.note(900, 1000);
+    REQUIRE(log.size() == 2);
+    CHECK(log.at(1).from == 400);
+    CHECK(log.at(1).until == 1000);
+}
+
+}  // namespace clean_time_test

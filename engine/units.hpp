@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many of one unit are in another: every factor that more than one place needs, once.
+#pragma once
+
+#include <cstdint>
+
+namespace evenhand {
+
+constexpr double ms_per_second = 1e3;
+constexpr double us_per_second = 1e6;
+constexpr double ns_per_second = 1e9;
+constexpr double us_per_ms = 1e3;
+constexpr double ns_per_us = 1e3;
+constexpr double per_million = 1e6;
+
+/// Where nanoseconds are counted, not measured.
+constexpr std::int64_t whole_ns_per_second = 1'000'000'000;
+
+}  // namespace evenhand

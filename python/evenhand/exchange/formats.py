@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exchange: which tester a file is of, before it is read: a file of another one is named, with what can be
+read here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from evenhand.base.errors import RequestError
+from evenhand.exchange.foreign import read_foreign
+from evenhand.exchange.siitperf_file import KEYS
+
+Kind = Literal["siitperf", "otg"]
+MOST_OCTETS = 4 * 1024 * 1024
+READ = "a siitperf.conf, or a configuration of the Open Traffic Generator API (OTG) in JSON"
+"""All that can be imported."""
+_FOUND: Mapping[str, re.Pattern[str]] = {
+    kind: re.compile(pattern, re.MULTILINE)
+    for kind, pattern in (
+        (
+            "a Python program of TRex or Scapy",
+            r"^\s*(?:from|import)\s+(?:trex|scapy)|STLStream|STLProfile|ASTFProfile|STLClient",
+        ),
+        ("a Python program of OTG (snappi)", r"^\s*(?:import\s+snappi|from\s+snappi)"),
+        ("a profile of TRex in YAML", r"^\s*-?\s*(?:cap_info|cap_ipg|port_limit|clients_start)\s*:"),
+        (
+            "a program of MoonGen or libmoon",
+            r"require\s*\(?\s*[\"'](?:moongen|libmoon|dpdk|device|memory)[\"']",
+        ),
+        ("a program of Pktgen-DPDK", r"\bpktgen\.\w+\s*\(|require\s*\(?\s*[\"']Pktgen[\"']"),
+        (
+            "a list of commands of Pktgen-DPDK",
+            r"^\s*(?:set|range|seq|start|stop|enable|disable|page|sequence)\s+(?:all|\d[\d,-]*|mac|ip)\s+\w+",
+        ),
+        ("a script of the kernel's pktgen", r"/proc/net/pktgen|\bpgset\b|\bpg_(?:set|ctrl|thread)\b"),
+        (
+            "a configuration of dperf",
+            r"^\s*mode\s+(?:client|server)\b|^\s*(?:launch_num|keepalive|cps|cc)\s+\S+$",
+        ),
+        ("a packet generator of VPP", r"^\s*packet-generator\s+new\b"),
+        ("a configuration of OTG in YAML", r"^\s*-?\s*(?:flows|tx_rx|tx_name|rx_names)\s*:"),
+        ("a file of XML", r"\A\s*<\?xml|\A\s*<\w+[^>]*>\s*<"),
+        ("a program of Python", r"^\s*(?:def \w+\s*\(|class \w+|from \w[\w.]* import |import \w+)"),
+        ("a script of a shell", r"\A#!.*\b(?:ba|da|z|k)?sh\b"),
+        (
+            "a testbed file or a campaign file of Evenhand",
+            r"^\s*(?:isolated_test_environment\s*=|\[\[suites?\]\])",
+        ),
+        ("a file of YAML", r"\A(?:---\s|\s*(?:#.*\n\s*)*[\w-]+:\s)"),
+    )
+}
+"""By words that only files of that kind have. The first that fits is it."""
+_NEXT: Mapping[str, str] = {
+    "a configuration of OTG in YAML": (
+        "Write it as JSON: python3 -c 'import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.stdin)))'"
+        " < FILE > FILE.json"
+    ),
+    "a Python program of OTG (snappi)": "Let it write its configuration: print(config.serialize('json')).",
+    "a testbed file or a campaign file of Evenhand": "It needs no import: `evenhand check FILE`,"
+    " `evenhand run FILE`.",
+}
+
+
+def kind_of(path: Path) -> Kind:
+    """By the name and what is in it.
+
+    Raises:
+        RequestError: It cannot be read, or is of a tester whose files cannot be read here.
+    """
+    text = read_foreign(path, most_octets=MOST_OCTETS, what=READ)
+    if path.suffix.lower() == ".json" or text.lstrip().startswith("{"):
+        return "otg"
+    if any(line.split()[0] in KEYS for line in text.split("\n") if line.split()):
+        return "siitperf"
+    found = next((kind for kind, pattern in _FOUND.items() if pattern.search(text)), None)
+    if found is None and any(line.strip() and not line.lstrip().startswith("#") for line in text.split("\n")):
+        found = "not a file that is known: none of its lines begins with a key of siitperf.conf"
+    if found is None:
+        return "siitperf"
+    raise RequestError(
+        f"this is {found}",
+        code="exchange.other-format",
+        where=str(path),
+        next_step=f"{_NEXT.get(found, 'It cannot be imported.')} `evenhand import` reads {READ}.",
+    )

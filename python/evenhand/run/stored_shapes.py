@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 9: what readers rely on in each JSON column of a run file. `reading.as_mapping` checks it; whoever
+reads another key of these documents adds it here, or looks at its type itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evenhand.run.shapes import Shape, flag, list_of, number, pair_of, table, table_of, text, whole
+
+_ENDS = table_of(table(source=table(), destination=table()))
+_TRAFFIC = table(
+    directions=_ENDS,
+    udp_ports=table_of(table()),
+    gateways=table(),
+    dut_routes=table_of(table()),
+    macs=table(),
+)
+_MIX = table(imix=text, versions=table(plans=list_of(text), share=list_of(whole)))
+_BED = table(dut=table(facts=table()), left=table(), right=table(), tester=table(), limits=table())
+_INSIDE = table(facts=table(interfaces=table_of(table())))
+_SETUP = table(
+    name=text,
+    directions=list_of(text),
+    mix=_MIX,
+    testbed=_BED,
+    dut=table(config=table(elements=table(), neighbors=table())),
+    inside_dut=_INSIDE,
+    opened=table(
+        left=table(line_rate_bps=number, driver=text), right=table(line_rate_bps=number, driver=text)
+    ),
+    traffic=_TRAFFIC,
+    waits=table_of(number),
+)
+_BEDS = table(
+    tester=table(), dut=table(), own_dut=table(configured=table()), testbed=_BED, inside_dut=_INSIDE
+)
+_GOAL = table(
+    test=text,
+    search=text,
+    loss_ratio=number,
+    max_fps=number,
+    min_fps=number,
+    known_fps=number,
+    rate_fps_per_direction=number,
+    throughput_fps_per_direction=number,
+    duration_s=number,
+    final_duration_s=number,
+    tagged_frames=whole,
+    is_max_testers=flag,
+)
+_SAMPLES = ("typical", "worst_case", "latency", "pdv", "ipdv_min", "ipdv_median", "ipdv_max")
+_FIGURES = table_of(table(**dict.fromkeys(_SAMPLES, table(values=list_of(number, may_be_null=True)))))
+_LOSS_POINT = table(share_of_theoretical=number, share_of_maximum=number, loss_ratio=number)
+_RESULT = table(
+    outcome=text,
+    goal=_GOAL,
+    goals=list_of(
+        table(
+            is_regular=flag, loss_ratio=number, lower_fps_per_direction=number, upper_fps_per_direction=number
+        )
+    ),
+    is_at_least=flag,
+    deviations=list_of(table(requirement=text, text=text)),
+    figures=_FIGURES,
+    points=list_of(_LOSS_POINT),
+    rows=list_of(table()),
+    verdicts=table_of(whole),
+    loss_by_direction=table_of(table()),
+    line_rate_bps=number,
+    theoretical_fps_per_direction=number,
+    throughput_fps_per_direction=number,
+    upper_fps_per_direction=number,
+    highest_passed_fps_per_direction=number,
+    sustainable_fps_per_direction=number,
+)
+_PUBLISHED = table(
+    **{"rises-up-to": whole, "falls-above": whole},
+    name=text,
+    plan=text,
+    dut=table(system=text),
+    tester=table(),
+)
+_SEEN_DIRECTION = table(latency=table(buckets=list_of(pair_of(number, whole))))
+
+SHAPES: Mapping[str, Shape] = {
+    "campaign.spec": table(published=list_of(_PUBLISHED)),
+    "points.document": table(goal=_GOAL),
+    "repetitions.result": _RESULT,
+    "searches.goal": _GOAL,
+    "searches.result": _RESULT,
+    "searches.setup": _SETUP,
+    "testbeds.document": _BEDS,
+    "trials.document": table(directions=table_of(_SEEN_DIRECTION), then=table(duration_s=number)),
+}
+"""By table and column."""
