@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal, find_throughput, run_search
 from evenhand.search.attempts import InvalidAttempts, uncharged_attempts
 from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
+from evenhand.trial.clean_time import LAPSES, CleanTime
 from evenhand.trial.simulated import make_direction_document, make_trial_document
 
 LIMIT_FPS = 600_000.0
@@ -129,3 +131,60 @@ def test_a_load_that_only_moments_spoil_is_given_up_when_patience_ends() -> None
         spoilt = SimulatedMeasurer(limit_fps=1e6, invalid_trials={1})
         attempts.note(spoilt.measure(1, 5e5))
     assert attempts.are_exhausted
+
+
+@dataclass
+class Busy:
+    """A host that leaves too little clean time at loads above a limit of the tester, and sends everything
+    `longer` times as long as wanted below it."""
+
+    limit_fps: float
+    longer: float = 1.0
+    inner: SimulatedMeasurer = field(default_factory=lambda: SimulatedMeasurer(limit_fps=LIMIT_FPS))
+    loads: list[float] = field(default_factory=list)
+
+    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+        self.loads.append(rate_fps)
+        result = self.inner.measure(duration_s, rate_fps)
+        is_enough = rate_fps <= self.limit_fps
+        clean = CleanTime(
+            wanted_s=duration_s,
+            sent_s=duration_s * (self.longer if is_enough else 2.0),
+            clean_s=duration_s * (1.0 if is_enough else 0.3),
+            is_enough=is_enough,
+            pieces=3,
+            lapses=dict.fromkeys(LAPSES, 2),
+            left_out=(),
+        )
+        verdict = result.verdict if is_enough else Verdict.INVALID
+        return replace(result, clean=clean, verdict=verdict)
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: goal.search)
+def test_a_load_with_too_little_clean_time_costs_one_repetition(goal: ThroughputGoal | MlrGoals) -> None:
+    """The trial itself waited for clean time already: it is not made eight times more."""
+    busy = Busy(limit_fps=0.8 * LIMIT_FPS)
+    result = run_search(busy, goal)
+    tried = Counter(load for load in busy.loads if load > busy.limit_fps)
+    assert tried
+    assert max(tried.values()) == 2
+    throughput_fps = result.to_document()["throughput_fps_per_direction"]
+    assert throughput_fps == pytest.approx(busy.limit_fps, rel=0.25)
+    assert throughput_fps <= busy.limit_fps
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: goal.search)
+def test_time_left_counts_that_trials_are_sent_for_longer(goal: ThroughputGoal | MlrGoals) -> None:
+    left_s: dict[float, list[float]] = {}
+    for longer in (1.0, 1.5):
+        times = left_s.setdefault(longer, [])
+        run_search(
+            Busy(limit_fps=1e9, longer=longer),
+            goal,
+            on_progress=lambda event, times=times: times.append(event.remaining_s),
+        )
+    assert len(left_s[1.5]) == len(left_s[1.0])
+    # Before the first trial nobody knows it.
+    assert left_s[1.5][0] == left_s[1.0][0]
+    assert all(slow >= quick for slow, quick in zip(left_s[1.5], left_s[1.0], strict=True))
+    assert max(left_s[1.5][1:]) > 1.2 * max(left_s[1.0][1:])

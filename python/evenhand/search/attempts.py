@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evenhand.base.units import format_count
 from evenhand.search.search_trial import SearchTrial
 from evenhand.trial import TrialResult
+
+CLEAN_TIME_RETRIES = 1
+"""Repetitions of trials with too little clean time. Each of them waited for clean time until twice its
+duration: such a host does not have one bad moment, it is busy."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -22,6 +26,7 @@ class InvalidAttempts:
     """Repetitions where the load was offered, but a moment of the host spoiled the trial."""
     count: int = 0
     not_offered: int = 0
+    too_little_clean: int = 0
     offered_fps: float = 0.0
     """The most that was offered in one of them."""
 
@@ -33,11 +38,24 @@ class InvalidAttempts:
         """
         self.count += 1
         self.not_offered += not (result.was_spoiled_by_a_moment or is_patient)
+        self.too_little_clean += result.has_too_little_clean_time
         self.offered_fps = max(self.offered_fps, result.offered_fps)
 
     @property
     def are_exhausted(self) -> bool:
-        return self.not_offered > self.invalid_retries or self.count > self.patience
+        return (
+            self.not_offered > self.invalid_retries
+            or self.too_little_clean > CLEAN_TIME_RETRIES
+            or self.count > self.patience
+        )
+
+
+def sent_longer(results: Iterable[TrialResult]) -> float:
+    """How many times as long as their durations trials are sent until enough time is clean; 1 or more. For
+    estimates of the time left."""
+    waited = [result for result in results if result.clean is not None and result.stopped_early_s is None]
+    wanted_s = sum(result.intended_duration_s for result in waited)
+    return max(1.0, sum(result.sent_s for result in waited) / wanted_s) if wanted_s > 0 else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from evenhand.base.lazy_import import lazy_import
-from evenhand.search.attempts import InvalidAttempts
+from evenhand.search.attempts import InvalidAttempts, sent_longer
 from evenhand.search.bracket import STEP_DOWN
 from evenhand.search.classification import (
     Bounds,
@@ -238,6 +238,7 @@ class _MlrSearch:
             tester_limit_fps=min(self.given_up, default=None),
             trials_per_load=self._trials_per_load(),
             overhead_s=self.overhead_s,
+            sent_longer=sent_longer(trial.result for trial in self.trials),
         )
 
     def _has_ended(self, goal: MlrGoal) -> bool:

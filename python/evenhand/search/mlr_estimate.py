@@ -45,6 +45,7 @@ def estimate(
     tester_limit_fps: float | None,
     trials_per_load: float,
     overhead_s: float,
+    sent_longer: float = 1.0,
 ) -> Remaining:
     """What remains of a search for these goals, of which none has its bounds yet; rather too long than too
     short.
@@ -54,6 +55,7 @@ def estimate(
         tester_limit_fps: The lowest load that the tester did not keep: the search goes on below it.
         trials_per_load: How often a trial was made until it was valid.
         overhead_s: Time that a trial takes in addition to sending.
+        sent_longer: How many times as long as its duration a trial is sent.
     """
     narrowing: dict[_Guess, list[float]] = {}
     counts: dict[tuple[str | float | None, str], int] = {}
@@ -68,12 +70,12 @@ def estimate(
             # One trial counts for all goals that have a bound at its load.
             load = goal.name if durations else load_fps
             full_length[load, side] = max(
-                full_length.get((load, side), 0.0), count * (goal.final_duration_s + overhead_s)
+                full_length.get((load, side), 0.0), count * (goal.final_duration_s * sent_longer + overhead_s)
             )
             counts[load, side] = max(counts.get((load, side), 0), count)
     first = [duration_s for durations in narrowing.values() for duration_s in durations]
     trials = len(first) + sum(counts.values())
-    seconds = sum(duration_s + overhead_s for duration_s in first) + sum(full_length.values())
+    seconds = sum(duration_s * sent_longer + overhead_s for duration_s in first) + sum(full_length.values())
     return Remaining(math.ceil(trials * trials_per_load), seconds * trials_per_load)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from math import ceil, expm1, log1p
 from typing import TYPE_CHECKING, cast
 
+from evenhand.search.attempts import sent_longer
 from evenhand.search.bracket import LoadBracket
 from evenhand.search.model import ThroughputGoal
 from evenhand.search.search_trial import SearchTrial
@@ -54,6 +55,8 @@ class LikelyDevice:
     loss_ratio: float
     """That passes."""
     overhead_s: float
+    sent_longer: float = 1.0
+    """How many times as long as its duration a trial is sent."""
     failing_s: float | None = None
     """The time of sending of a short trial that fails, as it was until now; None: none has failed."""
     trial_s: TrialTime | None = None
@@ -70,7 +73,8 @@ class LikelyDevice:
             seconds = self.trial_s(rate_fps, is_pass)
         else:
             is_short = not is_pass and self.failing_s is not None
-            seconds = (min(duration_s, self.failing_s or 0.0) if is_short else duration_s) + self.overhead_s
+            sent_s = duration_s * self.sent_longer
+            seconds = (min(sent_s, self.failing_s or 0.0) if is_short else sent_s) + self.overhead_s
         self.seconds.append(seconds)
         self.full_length.append(duration_s >= self.full_length_s)
         verdict = Verdict.PASS if is_pass else Verdict.FAIL
@@ -98,6 +102,7 @@ def estimate_left(
         limit_fps=_likely_limit_fps(goal, bracket, trials),
         loss_ratio=goal.loss_ratio,
         overhead_s=overhead_s,
+        sent_longer=sent_longer(trial.result for trial in trials),
         failing_s=sum(failed_s) / len(failed_s) if failed_s else None,
         trial_s=trial_s,
         full_length_s=goal.final_duration_s,

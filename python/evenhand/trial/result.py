@@ -180,6 +180,11 @@ class TrialResult:
         return self.clean is not None and self.clean.is_enough
 
     @property
+    def has_too_little_clean_time(self) -> bool:
+        """Whether frames were sent for as long as allowed, and too little of that was clean to be judged."""
+        return self.clean is not None and not self.clean.is_enough and self.stopped_early_s is None
+
+    @property
     def sent_s(self) -> float:
         """How long frames were sent, in seconds."""
         if self.stopped_early_s is not None:
