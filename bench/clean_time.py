@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clean time beside stalls: what a host finds that takes its CPUs away, beside what it finds when quiet.
+
+The DUT is the reference router with a set capacity and a queue of 16 to 100,000 frames, on one CPU; the
+tester is on another. Stalls of 1 to 150 ms take one of the two away every 0.2 to 2 s (root only).
+
+    capacity   a search beside stalls, and one without: what is found, its time, how many trials are INVALID
+    verdicts   trials at 0.98 of the capacity, of which none may be FAIL, and at 1.02: none may be PASS
+    losses     devices that lose at random, by the clock, and only behind a pause of the tester
+
+    python clean_time.py [PART...] [trials=N] [seed=N]
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pieces import IS_SHORT, record
+
+from evenhand.plan import AddressPlan, Direction, gateway_v4, gateway_v6
+from evenhand.predict import DeviceModel
+from evenhand.procedure import open_tester
+from evenhand.rig import make_reference_setup
+from evenhand.rig.reference import Defects, ReferenceDut, Stall, reference_router
+from evenhand.search import ThroughputGoal, ThroughputResult, find_throughput
+from evenhand.trial import EngineMeasurer, Limits, TrialResult, Verdict, Waits
+
+BOTH: tuple[Direction, ...] = ("forward", "reverse")
+CAPACITY_FPS = 40_000.0
+"""Of the router's one element, in both directions together."""
+LOAD_FPS = CAPACITY_FPS / 2
+"""Of each direction, that the element serves."""
+QUEUES = (16, 256, 4_096, 100_000)
+DURATION_S = 5.0
+WAITS = Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=0.5, restabilize_s=0.0)
+LIMITS = Limits(offered_tolerance=0.001, overdue_after_us=1_000, overdue_tolerance=0.0, clean_at_most=2.0)
+WITHOUT_CLEAN_TIME = Limits(offered_tolerance=0.001, overdue_after_us=1_000, overdue_tolerance=0.0)
+STALL = Path(__file__).parents[1] / "tests" / "stall.py"
+GAP_MS = 1_100.0
+SHORTEST_MS, LONGEST_MS = 1.0, 150.0
+WITHIN = 0.003
+MOST_INVALID = 0.1
+MOST_TIME = 1.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """What the host does meanwhile."""
+
+    is_quiet: bool
+    seed: int = 1
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        if self.is_quiet:
+            yield
+            return
+        cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))[:2]))
+        numbers = [cpus, "36000", str(GAP_MS), str(self.seed), str(SHORTEST_MS), str(LONGEST_MS)]
+        with subprocess.Popen(
+            [sys.executable, str(STALL), *numbers], stdout=subprocess.DEVNULL, start_new_session=True
+        ) as process:
+            try:
+                time.sleep(0.2)
+                if process.poll() is not None:
+                    sys.exit("clean_time: stalls need root")
+                yield
+            finally:
+                process.kill()
+
+
+@contextmanager
+def measurer(plan: AddressPlan, dut: ReferenceDut, limits: Limits = LIMITS) -> Iterator[EngineMeasurer]:
+    with (
+        reference_router(plan, dut) as router,
+        open_tester(
+            make_reference_setup(router),
+            plan,
+            frame_size=plan.smallest_frame_size,
+            seed=1,
+            directions=BOTH,
+            engine=None,
+        ) as tester,
+    ):
+        yield EngineMeasurer(session=tester.session, directions=BOTH, waits=WAITS, limits=limits)
+
+
+def device(queue_frames: int) -> DeviceModel:
+    return DeviceModel(elements=1, hash_type="type2", rate_fps=CAPACITY_FPS, queue_frames=queue_frames)
+
+
+def search(measure: EngineMeasurer) -> tuple[ThroughputResult, float]:
+    """What was found, and how long it took."""
+    goal = ThroughputGoal(
+        max_fps=2 * LOAD_FPS, precision=0.002, duration_s=1.0, final_duration_s=DURATION_S, is_guided=True
+    )
+    begin = time.monotonic()
+    result = find_throughput(measure, goal, overhead_s=measure.overhead_s)
+    return result, time.monotonic() - begin
+
+
+def row_of(result: ThroughputResult, seconds: float) -> dict[str, Any]:
+    trials = [each.result for each in result.trials]
+    verdicts = Counter(str(trial.verdict) for trial in trials)
+    clean = [trial.clean for trial in trials if trial.is_judged_by_clean_time]
+    sent_s = sum(each.sent_s for each in clean if each)
+    return {
+        "outcome": str(result.outcome),
+        "throughput_fps": result.throughput_fps,
+        "seconds": seconds,
+        "verdicts": dict(verdicts),
+        "invalid_share": verdicts["INVALID"] / len(trials),
+        "left_out_share": 1 - sum(each.clean_s for each in clean if each) / sent_s if sent_s else 0.0,
+        "reasons": dict(Counter(reason.code for trial in trials for reason in trial.reasons)),
+    }
+
+
+def capacity(seed: int, _: int) -> tuple[list[dict[str, Any]], list[str]]:
+    rows, wrong = [], []
+    for plan in (gateway_v4(), gateway_v6()):
+        for queue_frames in QUEUES[:1] if IS_SHORT else QUEUES:
+            found = {}
+            with measurer(plan, ReferenceDut(model=device(queue_frames))) as measure:
+                for name, host in (
+                    ("quiet", Host(is_quiet=True)),
+                    ("stalls", Host(is_quiet=False, seed=seed)),
+                ):
+                    with host.at_work():
+                        found[name] = row_of(*search(measure))
+            quiet, busy = found["quiet"], found["stalls"]
+            ratio = (busy["throughput_fps"] or 0) / (quiet["throughput_fps"] or LOAD_FPS)
+            slower = busy["seconds"] / quiet["seconds"]
+            is_right = (
+                abs(ratio - 1) <= WITHIN and busy["invalid_share"] <= MOST_INVALID and slower <= MOST_TIME
+            )
+            what = f"{plan.name}, queue of {queue_frames:,}"
+            print(
+                f"{'right' if is_right else 'WRONG'}  {what}: {busy['throughput_fps'] or 0:,.0f} fps,"
+                f" {100 * (ratio - 1):+.2f} % of quiet; {busy['verdicts']}, {slower:.2f} of the time,"
+                f" {100 * busy['left_out_share']:.1f} % left out {busy['reasons']}",
+                flush=True,
+            )
+            rows.append({"case": what, "ratio": ratio, "time_ratio": slower, **found})
+            if not is_right:
+                wrong.append(what)
+    return rows, wrong
+
+
+def counted(made: list[TrialResult]) -> str:
+    verdicts = Counter(str(trial.verdict) for trial in made)
+    reasons = Counter(reason.code for trial in made for reason in trial.reasons)
+    return f"{dict(verdicts)} {dict(reasons)}"
+
+
+def verdicts(seed: int, count: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """At 1.02 of the capacity the queue fills within a tenth of a second: a quiet trial of a second fails."""
+    rows, wrong = [], []
+    for plan in (gateway_v4(), gateway_v6()):
+        with (
+            measurer(plan, ReferenceDut(model=device(64))) as measure,
+            Host(is_quiet=False, seed=seed).at_work(),
+        ):
+            for share, unwanted in ((0.98, Verdict.FAIL), (1.02, Verdict.PASS)):
+                made = [measure.measure(1.0, share * LOAD_FPS) for _ in range(count)]
+                bad = sum(trial.verdict is unwanted for trial in made)
+                what = f"{plan.name}, {count} trials at {share} of the capacity"
+                print(f"{'WRONG' if bad else 'right'}  {what}: {counted(made)}", flush=True)
+                rows.append({"case": what, "wrong": bad, "verdicts": counted(made)})
+                if bad:
+                    wrong.append(what)
+    return rows, wrong
+
+
+def losses(seed: int, count: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """Losses that a device has at any load are found, those behind a pause of the tester are named."""
+    rows, wrong = [], []
+    count = max(3, count // 20)
+    duts = {
+        "one frame in 100,000 at random": ReferenceDut(defects=Defects(seed=seed, ratios={"loss": 1e-5})),
+        "5 ms of each second": ReferenceDut(stall=Stall(every_ms=1000, for_ms=5, queue_frames=16)),
+        "what comes behind a pause": ReferenceDut(model=device(64)),
+    }
+    for plan in (gateway_v4(), gateway_v6()):
+        for name, dut in duts.items():
+            with measurer(plan, dut) as measure, Host(is_quiet=False, seed=seed).at_work():
+                is_of_pauses = name.startswith("what")
+                # Of a million frames ten are lost on average: one trial in 20,000 loses none.
+                seconds, rate_fps = (10.0, 50_000.0) if "random" in name else (2.0, 0.9 * LOAD_FPS)
+                made = [measure.measure(seconds, rate_fps) for _ in range(count)]
+            wanted = Verdict.PASS if is_of_pauses else Verdict.FAIL
+            bad = sum(trial.verdict not in (wanted, Verdict.INVALID) for trial in made)
+            unjudged = sum(
+                direction.lost_frames - trial.judged(direction).lost_frames
+                for trial in made
+                for direction in trial.directions.values()
+                if trial.is_judged_by_clean_time
+            )
+            what = f"{plan.name}, a device that loses {name}"
+            print(
+                f"{'WRONG' if bad else 'right'}  {what}: {counted(made)}, {unjudged} lost frames not judged",
+                flush=True,
+            )
+            rows.append({"case": what, "wrong": bad, "verdicts": counted(made), "unjudged_frames": unjudged})
+            if bad:
+                wrong.append(what)
+    return rows, wrong
+
+
+PARTS = {"capacity": capacity, "verdicts": verdicts, "losses": losses}
+
+
+def main() -> int:
+    arguments = dict(argument.split("=") for argument in sys.argv[1:] if "=" in argument)
+    names = [argument for argument in sys.argv[1:] if "=" not in argument] or list(PARTS)
+    count, seed = int(arguments.get("trials", 4 if IS_SHORT else 200)), int(arguments.get("seed", 1))
+    if os.geteuid() != 0 or len(os.sched_getaffinity(0)) < 2:
+        print("clean_time: left out: stalls need root, tester and router a CPU each")
+        return 0
+    results, wrong = {}, []
+    for name in names:
+        results[name], bad = PARTS[name](seed, count)
+        wrong += bad
+    if set(names) == set(PARTS):
+        record("clean_time", {"seed": seed, "trials": count, **results}, {"wrong rows": len(wrong)})
+    print(f"clean_time: {'all right' if not wrong else 'WRONG: ' + '; '.join(wrong)}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
