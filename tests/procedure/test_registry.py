@@ -65,6 +65,7 @@ OTHER_WORDS = {
     ("trial/engine_group.py", "connections"): "a key of the contract",
     ("trial/group_events.py", "latency"): "a key of the contract",
     ("trial/reply_check.py", "latency"): "a key of the contract",
+    ("trial/reply_check.py", "loss"): "the code of a reason",
     ("trial/load.py", "burst"): "a key of the contract",
     ("trial/load.py", "connections"): "a key of the contract",
     ("rig/reference/router.py", "capacity"): "a key of the router's configuration",
