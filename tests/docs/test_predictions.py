@@ -9,10 +9,12 @@ import sys
 import pytest
 
 from evenhand.plan import make_plan
-from evenhand.predict import DeviceModel, predict
+from evenhand.predict import VERIFICATION_KEY, DeviceModel, predict, symmetric_key
 from tests.docs.documents import blocks, table_rows
 
 HASHING = "docs/explanation/hashing.md"
+DRAFT_REPORT = "docs/explanation/draft-report.md"
+KEYS = {"common": VERIFICATION_KEY, "openbsd": symmetric_key()}
 COLUMNS = (1, 2, 4, 8, 16, 32, 64, 128, 1024)
 
 
@@ -34,6 +36,17 @@ def test_table_of_even_loads_is_that_of_the_model(row: list[str]) -> None:
     for hosts, value in zip(COLUMNS, row[2:], strict=True):
         prediction = predict(make_plan(row[0], hosts), DeviceModel(elements=int(row[1])), ("forward",))
         assert float(prediction.busiest_to_mean) == pytest.approx(float(value), abs=0.001)
+
+
+@pytest.mark.parametrize("row", table_rows(DRAFT_REPORT, "case"), ids=lambda row: " ".join(row[:4]))
+def test_table_of_the_report_on_the_draft_is_that_of_the_model(row: list[str]) -> None:
+    """What is said about Figure 7 is what `evenhand predict` says."""
+    _, plan, elements, key, rises_up_to, *shares = row
+    model = DeviceModel(elements=int(elements), key=KEYS[key])
+    at = int(rises_up_to)
+    for hosts, share in zip((at // 2, at, 2 * at, None), shares, strict=True):
+        predicted = predict(make_plan(plan, hosts), model).share_of_plateau
+        assert f"{float(predicted) * 100:.4g}" == share
 
 
 def test_python_of_the_how_to_runs() -> None:
