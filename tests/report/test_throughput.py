@@ -28,6 +28,7 @@ from evenhand.report.trial import trial_report
 from evenhand.report.trials import describe_sending, trials_table
 from evenhand.search import Purpose, SearchTrial, ThroughputGoal, ThroughputResult, find_throughput
 from evenhand.trial import Load, SimulatedMeasurer, TrialResult
+from evenhand.trial.clean_time import LAPSES, CleanTime
 from evenhand.trial.direction import QueueFilling
 
 GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.jsonl"
@@ -105,6 +106,31 @@ def test_the_summary_has_the_four_items_and_says_per_direction() -> None:
 def test_a_trial_that_was_stopped_says_for_how_long_it_sent(stopped_s: float | None, words: str) -> None:
     result = replace(golden_trials()[0], intended_duration_s=0.5, stopped_early_s=stopped_s)
     assert describe_sending(result) == words
+
+
+@pytest.mark.parametrize(
+    ("sent_s", "stopped_s", "words"),
+    [
+        (0.5, None, "500 ms"),
+        (0.6143, None, "614 ms for 500 ms of clean time"),
+        (0.5153, 0.5153, "515 ms for 500 ms of clean time"),
+        (0.21, 0.21, "210 ms of 500 ms"),
+    ],
+)
+def test_a_trial_that_waited_for_clean_time_says_so(
+    sent_s: float, stopped_s: float | None, words: str
+) -> None:
+    clean = CleanTime(
+        wanted_s=0.5,
+        sent_s=sent_s,
+        clean_s=min(sent_s, 0.5),
+        is_enough=True,
+        pieces=2,
+        lapses=dict.fromkeys(LAPSES, 1),
+        left_out=(),
+    )
+    trial = replace(golden_trials()[0], intended_duration_s=0.5, stopped_early_s=stopped_s, clean=clean)
+    assert describe_sending(trial) == words
 
 
 def test_a_loss_ratio_is_named() -> None:

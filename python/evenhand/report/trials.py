@@ -16,13 +16,19 @@ from evenhand.search import SearchTrial
 from evenhand.trial import TrialResult, join_directions
 
 
+SAME = 1.0005
+"""A duration of three digits does not show more."""
+
+
 def describe_sending(result: TrialResult) -> str:
-    """How long a trial sent, and how long it was to send if it was stopped early."""
+    """How long a trial sent, and how long it was to send if it was stopped early or waited for clean time."""
     intended = format_duration(result.intended_duration_s)
-    if result.stopped_early_s is None:
+    if result.stopped_early_s is None and result.sent_s <= result.intended_duration_s * SAME:
         return intended
+    if result.sent_s > result.intended_duration_s:
+        return f"{format_duration(float(f'{result.sent_s:.3g}'))} for {intended} of clean time"
     # Two digits: one that was stopped a little before its end did not send for all of its time.
-    return f"{format_duration(float(f'{result.stopped_early_s:.2g}'))} of {intended}"
+    return f"{format_duration(float(f'{result.sent_s:.2g}'))} of {intended}"
 
 
 SHOWN_NOTES = (
