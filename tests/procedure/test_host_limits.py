@@ -5,7 +5,9 @@ nothing is."""
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -102,13 +104,54 @@ def test_a_run_that_goes_on_has_the_limits_that_it_began_with(
     found = strictest([replace(QUIET, overdue_share=0.011)] * 8, where="x")
     key = ((1, 2), "host:/run.evenhand")
     host_limits._keep(key, found)
-    assert host_limits._kept(key) == found
+    kept = host_limits._kept(key)
+    assert kept is not None
+    assert kept.limits == found
     assert host_limits._kept(((1,), key[1])) is None
     assert host_limits._kept((key[0], "another")) is None
     entry = {"cpus": [1, 2], "run": key[1], "limits": {}}
     (tmp_path / "evenhand" / host_limits.STATE).write_text(json.dumps({"version": 1, "runs": [entry]}))
     host_limits._FOUND.clear()
     assert host_limits._kept(key) is None
+
+
+@pytest.mark.parametrize(
+    ("minutes", "is_measured"), [(-5, True), (0, False), (59, False), (61, True)], ids=str
+)
+def test_another_command_within_an_hour_does_not_measure_the_host_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: int, is_measured: bool
+) -> None:
+    """It says what it takes, and from when. What is older, or of the future, is measured anew."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(host_limits, "_FOUND", {})
+    probed: list[int] = []
+
+    def probe(*args: Any, **kwargs: Any) -> list[Probe]:
+        probed.append(1)
+        return [replace(QUIET, overdue_share=0.011)] * 8
+
+    monkeypatch.setattr(host_limits, "_probe", probe)
+    notes: list[Any] = []
+
+    def ask(cpus: tuple[int, ...] = (1,)) -> Mapping[str, float]:
+        host_limits._FOUND.clear()  # another process
+        return host_limits.limits_of_host(CpusOfFile(cpus=cpus), engine=None, on_event=notes.append)
+
+    first = ask()
+    assert probed == [1]
+    state = tmp_path / "evenhand" / host_limits.STATE
+    kept = json.loads(state.read_text())
+    kept_at = datetime.now(UTC) - timedelta(minutes=minutes)
+    kept["runs"][0]["kept_at"] = kept_at.isoformat(timespec="seconds")
+    state.write_text(json.dumps(kept))
+    assert ask() == first
+    assert len(probed) == 1 + is_measured
+    if not is_measured:
+        assert notes[-1].text.startswith(f"As measured at {kept_at:%H:%M} UTC, this host keeps: at most 5 %")
+    ask(cpus=(2,))
+    assert len(probed) == 2 + is_measured
+    assert ask() == first
+    assert len(probed) == 2 + is_measured, "the limits of other CPUs took the place"
 
 
 def test_a_limit_that_is_set_need_not_be_kept_and_is_not_told() -> None:

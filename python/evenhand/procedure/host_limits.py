@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,10 @@ OFFERED = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005)
 """How far the offered load may be off. Half a percent is as much as a search's precision usually is."""
 STATE, VERSION, MOST_KEPT = "host-limits.json", 1, 100
 """The file of the user's state folder; runs that are kept in it."""
+ANY_RUN = ""
+"""Name of the run of a command that is not one which can go on."""
+KEPT_FOR = timedelta(hours=1)
+"""For so long another command uses what one has measured: what else a host does changes."""
 _WIDEST = Limits(offered_tolerance=0.1, overdue_tolerance=0.9999, longest_overdue_us=10e6)
 
 
@@ -103,8 +107,7 @@ class HostLimits:
         Args:
             names: Names of the limits that are taken from the host; the others are set.
         """
-        shown = self._shown()
-        values = "; ".join(shown[name] for name in names if name in shown)
+        values = "; ".join(shown_limits(self.limits, names))
         return (
             f"{len(self.probes)} trials of {format_duration(PROBE_S)} without a DUT show which limits this"
             f" host keeps: {values}."
@@ -126,17 +129,19 @@ class HostLimits:
             ],
         }
 
-    def _shown(self) -> dict[str, str]:
-        words = {
-            "overdue_tolerance": ("at most {} of the frames are sent late", format_ratio),
-            "longest_overdue_us": ("no frame is more than {} late", lambda us: format_duration(us / 1e6)),
-            "offered_tolerance": ("the offered load is off by at most {}", format_ratio),
-        }
-        return {
-            name: sentence.format(show(self.limits[name]))
-            for name, (sentence, show) in words.items()
-            if name in self.limits
-        }
+
+def shown_limits(limits: Mapping[str, float], names: Sequence[str]) -> list[str]:
+    """Each of these limits as a sentence without its end, as far as the host keeps it."""
+    words = {
+        "overdue_tolerance": ("at most {} of the frames are sent late", format_ratio),
+        "longest_overdue_us": ("no frame is more than {} late", lambda us: format_duration(us / 1e6)),
+        "offered_tolerance": ("the offered load is off by at most {}", format_ratio),
+    }
+    return [
+        sentence.format(show(limits[name]))
+        for name, (sentence, show) in words.items()
+        if name in limits and name in names
+    ]
 
 
 def strictest(
@@ -214,8 +219,8 @@ def limits_of_host(
     run: str = "",
     is_urgent: bool = False,
 ) -> Mapping[str, float]:
-    """Measured on the tester's CPUs once in the life of this process, or of the run. Errors as
-    `settle_limits`.
+    """Measured on the tester's CPUs once in the life of this process, or of the run; of commands that are no
+    runs once in an hour. Errors as `settle_limits`.
 
     Args:
         engines: Where there are several, all of them at once, each on its host; the worst of them counts.
@@ -225,15 +230,16 @@ def limits_of_host(
     key: _Key = (_cpus_of(tester, engines), run)
     if key in _FOUND and all(name in _FOUND[key] for name in names):
         return _FOUND[key]
-    if run and (kept := _kept(key, names)) is not None:
-        _FOUND[key] = kept
-        return kept
+    if (kept := _kept(key, names)) is not None:
+        _FOUND[key] = kept.limits
+        if run == ANY_RUN:
+            on_event(Note(text=kept.line(names)))
+        return kept.limits
     measured = measure_host_limits(
         tester, engines=engines, names=names, engine=engine, on_event=on_event, is_urgent=is_urgent
     )
     on_event(Note(text=measured.line(names)))
-    if run:
-        _keep(key, measured.limits)
+    _keep(key, measured.limits)
     _FOUND[key] = measured.limits
     return measured.limits
 
@@ -326,8 +332,23 @@ def _check_whole(trial: TrialResult, engines: Sequence[TestbedEngine]) -> None:
         )
 
 
-def _kept(key: _Key, names: Sequence[str] = HOST_CHOOSES) -> dict[str, float] | None:
-    """Those of `names` that this run began with; None if it has just begun, or what is there is none."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptLimits:
+    """What a command before has measured."""
+
+    limits: dict[str, float]
+    kept_at: str
+    """RFC 3339, UTC."""
+
+    def line(self, names: Sequence[str]) -> str:
+        """For people. `names`: of the limits that are taken from the host."""
+        values = "; ".join(shown_limits(self.limits, names))
+        return f"As measured at {self.kept_at[11:16]} UTC, this host keeps: {values}."
+
+
+def _kept(key: _Key, names: Sequence[str] = HOST_CHOOSES) -> KeptLimits | None:
+    """Those of `names` that this run began with; None if it has just begun, or what is there is none. Of
+    `ANY_RUN` those of the last hour."""
     entries = read_state(state_file(STATE), version=VERSION, key="runs")
     wanted = [list(key[0]), key[1]]
     for entry in entries if isinstance(entries, list) else []:
@@ -335,13 +356,24 @@ def _kept(key: _Key, names: Sequence[str] = HOST_CHOOSES) -> dict[str, float] | 
             not isinstance(entry, dict)
             or [entry.get("cpus"), entry.get("run")] != wanted
             or not isinstance(entry.get("limits"), dict)
+            or (key[1] == ANY_RUN and not _is_recent(entry.get("kept_at")))
         ):
             continue
         ladders = dict(zip(HOST_CHOOSES, (TOLERANCES, LONGEST_US, OFFERED), strict=True))
         values = {name: entry["limits"].get(name) for name in names}
         if all(value in ladders[name] for name, value in values.items()):
-            return {name: float(value) for name, value in values.items()}
+            limits = {name: float(value) for name, value in values.items()}
+            return KeptLimits(limits=limits, kept_at=str(entry.get("kept_at", "")))
     return None
+
+
+def _is_recent(kept_at: Any) -> bool:
+    """A time that cannot be read, or that is still to come, is not."""
+    try:
+        age = datetime.now(UTC) - datetime.fromisoformat(kept_at)
+    except (ValueError, TypeError):
+        return False
+    return timedelta(0) <= age < KEPT_FOR
 
 
 def forget_limits(run: str) -> None:
@@ -359,13 +391,24 @@ def _keep(key: _Key, found: Mapping[str, float]) -> None:
     """Write the limits to the state file. Where nothing can be written, a run that goes on measures again."""
     entries = read_state(state_file(STATE), version=VERSION, key="runs")
     others = (
-        [entry for entry in entries if isinstance(entry, dict) and entry.get("run") != key[1]]
+        [entry for entry in entries if isinstance(entry, dict) and not _is_of(entry, key)]
         if isinstance(entries, list)
         else []
     )
-    entry = {"cpus": list(key[0]), "run": key[1], "limits": dict(found)}
+    entry = {
+        "cpus": list(key[0]),
+        "run": key[1],
+        "limits": dict(found),
+        "kept_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
     with suppress(OSError):
         replace_state(state_file(STATE), {"version": VERSION, "runs": [entry, *others][:MOST_KEPT]})
+
+
+def _is_of(entry: Mapping[str, Any], key: _Key) -> bool:
+    """Whether the entry is that of this run, which has one; of `ANY_RUN` there is one for each set of
+    CPUs."""
+    return entry.get("run") == key[1] and (key[1] != ANY_RUN or entry.get("cpus") == list(key[0]))
 
 
 def _quantile(values: Sequence[float]) -> float:

@@ -15,7 +15,6 @@ from evenhand.run import StoredTrial
 from evenhand.search import SearchTrial
 from evenhand.trial import TrialResult, join_directions
 
-
 SAME = 1.0005
 """A duration of three digits does not show more."""
 
