@@ -32,7 +32,7 @@ from evenhand.procedure import open_tester
 from evenhand.rig import make_reference_setup
 from evenhand.rig.reference import Defects, ReferenceDut, Stall, reference_router
 from evenhand.search import ThroughputGoal, ThroughputResult, find_throughput
-from evenhand.trial import EngineMeasurer, Limits, TrialResult, Verdict, Waits
+from evenhand.trial import CLEAN_AT_MOST, EngineMeasurer, Limits, TrialResult, Verdict, Waits
 
 BOTH: tuple[Direction, ...] = ("forward", "reverse")
 CAPACITY_FPS = 40_000.0
@@ -42,8 +42,6 @@ LOAD_FPS = CAPACITY_FPS / 2
 QUEUES = (16, 256, 4_096, 100_000)
 DURATION_S = 5.0
 WAITS = Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=0.5, restabilize_s=0.0)
-LIMITS = Limits(offered_tolerance=0.001, overdue_after_us=1_000, overdue_tolerance=0.0, clean_at_most=2.0)
-WITHOUT_CLEAN_TIME = Limits(offered_tolerance=0.001, overdue_after_us=1_000, overdue_tolerance=0.0)
 STALL = Path(__file__).parents[1] / "tests" / "stall.py"
 GAP_MS = 1_100.0
 SHORTEST_MS, LONGEST_MS = 1.0, 150.0
@@ -78,8 +76,20 @@ class Host:
                 process.kill()
 
 
+def limits_for(dut: ReferenceDut) -> Limits:
+    """A burst that fills a third of the router's queue is one."""
+    queue_frames = dut.model.queue_frames if dut.model is not None else None
+    after_us = None if queue_frames is None else min(1_000.0, queue_frames / CAPACITY_FPS / 3 * 1e6)
+    return Limits(
+        offered_tolerance=0.001,
+        overdue_after_us=after_us,
+        overdue_tolerance=0.05,
+        clean_at_most=CLEAN_AT_MOST,
+    )
+
+
 @contextmanager
-def measurer(plan: AddressPlan, dut: ReferenceDut, limits: Limits = LIMITS) -> Iterator[EngineMeasurer]:
+def measurer(plan: AddressPlan, dut: ReferenceDut) -> Iterator[EngineMeasurer]:
     with (
         reference_router(plan, dut) as router,
         open_tester(
@@ -91,7 +101,7 @@ def measurer(plan: AddressPlan, dut: ReferenceDut, limits: Limits = LIMITS) -> I
             engine=None,
         ) as tester,
     ):
-        yield EngineMeasurer(session=tester.session, directions=BOTH, waits=WAITS, limits=limits)
+        yield EngineMeasurer(session=tester.session, directions=BOTH, waits=WAITS, limits=limits_for(dut))
 
 
 def device(queue_frames: int) -> DeviceModel:
