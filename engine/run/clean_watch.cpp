@@ -39,7 +39,8 @@ CleanWatch::CleanWatch(const TrialRequest& request, const std::vector<std::uniqu
       start_{start},
       ticks_per_second_{ticks_per_second},
       clean_{delays_of(request, workers, ticks_per_second)},
-      ends_at_s_{request.clean->wanted_s} {
+      ends_at_s_{request.clean->wanted_s},
+      ends_if_passed_s_{request.clean->wanted_s} {
     for (const auto& worker : workers) {
         logs_.emplace_back(&worker->lapses->of_senders, tally::LapseKind::sender_late);
         logs_.emplace_back(&worker->lapses->of_receivers, tally::LapseKind::receiver_away);
@@ -86,7 +87,9 @@ void CleanWatch::look(pace::Ticks now) {
     for (const auto& part : clean_.left_out()) {
         if (part.until_s >= known_until_s) open_s = now_s - std::max(part.until_s, known_until_s);
     }
-    ends_at_s_ = request_.clean->wanted_s + now_s - clean_.clean_s(now_s) + std::max(0.0, open_s);
+    const double over_s = request_.clean->wanted_s + now_s;
+    ends_at_s_ = over_s - seconds_without(clean_.left_out(), now_s) + std::max(0.0, open_s);
+    ends_if_passed_s_ = over_s - seconds_without(clean_.lapsed(), now_s);
     next_look_ = now + looks_share * (pace::TickClock::now() - now);
 }
 
@@ -97,21 +100,26 @@ void CleanWatch::end(double sent_s) {
 }
 
 void CleanWatch::find_left_out(double known_until_s) {
-    left_out_.clear();
-    for (const auto& part : clean_.look(known_until_s))
-        left_out_.emplace_back(frames_before(request_, std::max(0.0, part.from_s)),
-                               frames_before(request_, part.until_s));
+    left_out_ = frames_of_parts(clean_.look(known_until_s));
+    lapsed_ = frames_of_parts(clean_.lapsed());
 }
 
-tally::DirectionResult::Clean CleanWatch::count(const tally::SequenceMap& map, std::uint64_t first,
-                                                std::uint64_t last) const {
+CleanWatch::FrameRanges CleanWatch::frames_of_parts(std::span<const tally::LeftOut> parts) const {
+    FrameRanges ranges;
+    for (const auto& part : parts)
+        ranges.emplace_back(frames_before(request_, std::max(0.0, part.from_s)), frames_before(request_, part.until_s));
+    return ranges;
+}
+
+tally::DirectionResult::Clean CleanWatch::count(const tally::SequenceMap& map, std::uint64_t first, std::uint64_t last,
+                                                const FrameRanges& without) {
     tally::DirectionResult::Clean found;
     const auto add = [&](std::uint64_t until) {
         if (first >= until) return;
         found.frames += until - first;
         found.lost_frames += map.missing(first, until);
     };
-    for (const auto& [from, until] : left_out_) {
+    for (const auto& [from, until] : without) {
         if (until <= first) continue;
         if (from >= last) break;
         add(from);
@@ -121,37 +129,70 @@ tally::DirectionResult::Clean CleanWatch::count(const tally::SequenceMap& map, s
     return found;
 }
 
-bool CleanWatch::has_failed(const std::array<tally::SequenceMap, 2>& maps, double settled_s) const {
+std::uint64_t CleanWatch::lost(const std::array<tally::SequenceMap, 2>& maps, double settled_s,
+                               tally::DirectionResult::Clean Taken::* counts, const FrameRanges& without) const {
     std::uint64_t lost = 0;
     for (const auto direction : request_.directions) {
         const auto i = static_cast<std::size_t>(direction);
         const auto& taken = taken_[i];
-        lost += taken.counts.lost_frames;
+        lost += (taken.*counts).lost_frames;
         const auto settled = std::min(frames_before(request_, std::max(0.0, settled_s)), maps[i].end());
         const auto first = std::max(taken.end, maps[i].settled());
-        if (settled > first) lost += count(maps[i], first, settled).lost_frames;
+        if (settled > first) lost += count(maps[i], first, settled, without).lost_frames;
     }
-    return static_cast<double>(lost) > request_.limits.loss_ratio * request_.rate_fps * request_.clean->wanted_s *
-                                           static_cast<double>(request_.directions.size());
+    return lost;
+}
+
+double CleanWatch::allowed_frames() const noexcept {
+    return request_.limits.loss_ratio * request_.rate_fps * request_.clean->wanted_s *
+           static_cast<double>(request_.directions.size());
+}
+
+bool CleanWatch::has_failed(const std::array<tally::SequenceMap, 2>& maps, double settled_s) const {
+    return static_cast<double>(lost(maps, settled_s, &Taken::clean, left_out_)) > allowed_frames();
+}
+
+bool CleanWatch::passes_behind_lapses(const std::array<tally::SequenceMap, 2>& maps, double settled_s) const {
+    return static_cast<double>(lost(maps, settled_s, &Taken::behind_lapses, lapsed_)) <= allowed_frames();
 }
 
 void CleanWatch::take(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t last) {
     auto& taken = taken_[static_cast<std::size_t>(direction)];
     if (taken.end >= last) return;
-    const auto more = count(map, taken.end, last);
-    taken.counts.frames += more.frames;
-    taken.counts.lost_frames += more.lost_frames;
+    const auto add = [&](tally::DirectionResult::Clean& to, const FrameRanges& without) {
+        const auto more = count(map, taken.end, last, without);
+        to.frames += more.frames;
+        to.lost_frames += more.lost_frames;
+    };
+    add(taken.clean, left_out_);
+    add(taken.behind_lapses, lapsed_);
     taken.end = last;
 }
 
-tally::TrialResult::Clean CleanWatch::result() const {
+tally::TrialResult::Clean CleanWatch::time_without(const std::vector<tally::LeftOut>& parts) const {
     return {.wanted_s = request_.clean->wanted_s,
             .most_s = sending_s(request_),
             .sent_s = sent_s_,
-            .clean_s = clean_.clean_s(sent_s_),
-            .pieces = clean_.pieces(sent_s_),
+            .clean_s = tally::seconds_without(parts, sent_s_),
+            .pieces = tally::pieces_without(parts, sent_s_),
             .lapses = clean_.lapses(),
-            .left_out = clean_.left_out()};
+            .left_out = parts};
+}
+
+CleanWatch::Judged CleanWatch::judged() const {
+    Judged caught_up{.time = time_without(clean_.left_out()), .counts = {}};
+    Judged behind_lapses{.time = time_without(clean_.lapsed()), .counts = {}};
+    std::uint64_t frames = 0;
+    std::uint64_t lost = 0;
+    for (const auto direction : request_.directions) {
+        const auto i = static_cast<std::size_t>(direction);
+        caught_up.counts[i] = taken_[i].clean;
+        behind_lapses.counts[i] = taken_[i].behind_lapses;
+        frames += taken_[i].behind_lapses.frames;
+        lost += taken_[i].behind_lapses.lost_frames;
+    }
+    const bool passes = static_cast<double>(lost) <= request_.limits.loss_ratio * static_cast<double>(frames);
+    return !caught_up.time.is_enough() && behind_lapses.time.is_enough() && passes ? behind_lapses : caught_up;
 }
 
 }  // namespace evenhand::run

@@ -189,6 +189,11 @@ tally::TrialResult Trial::collect() {
     read_clocks_after();
     if (clean_) end_clean();
     for (const auto direction : request_.directions) result_.directions.push_back(result_of(direction));
+    if (clean_) {
+        const auto judged = clean_->judged();
+        result_.clean = judged.time;
+        for (auto& d : result_.directions) d.clean = judged.counts[index(d.direction)];
+    }
     tally::judge(result_);
     return std::move(result_);
 }
@@ -202,7 +207,7 @@ void Trial::end_clean() {
         }
     }
     clean_->end(sent_s + 1 / request_.rate_fps);
-    result_.clean = clean_->result();
+    result_.clean = clean_->judged().time;  // of which only how long it sent is known for good
 }
 
 void Trial::read_ports_after() {
@@ -230,10 +235,7 @@ tally::DirectionResult Trial::result_of(plan::Direction direction) {
     take_back_copies(workers_, direction, map);
     auto d = sum_up(tester_, request_, direction, workers_, map, losses_[index(direction)], tracks ? &*tracks : nullptr,
                     time_->start, ticks_per_second_, result_.sending_s());
-    if (clean_) {
-        clean_->take(direction, map, std::min(map.end(), frames_before(request_, result_.clean->sent_s)));
-        d.clean = clean_->counts(direction);
-    }
+    if (clean_) clean_->take(direction, map, std::min(map.end(), frames_before(request_, result_.clean->sent_s)));
     if (request_.connections) count_connections(d, *request_.connections, *tester_.state_table());
     d.away_frames = host_->frames_while_away(peak_fps(request_), time_->start, time_->send_deadline, ticks_per_second_);
     return d;

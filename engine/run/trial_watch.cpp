@@ -9,6 +9,13 @@
 #include "run/sent_until.hpp"
 
 namespace evenhand::run {
+namespace {
+
+/// All frames until now are looked at to count what is missing, and this thread may have its CPU from a worker: it
+/// counts for no larger part of its time.
+constexpr unsigned counts_share = 20;
+
+}  // namespace
 
 TrialWatch::TrialWatch(const Trial& trial, TrialObserver& observer) noexcept
     : trial_{trial},
@@ -61,8 +68,6 @@ std::optional<std::uint64_t> TrialWatch::early_end_of_clean(Ticks now, const Ear
     if (early_.lost(now, sent) == 0 || static_cast<std::int64_t>(now - next_count_) < 0) return std::nullopt;
     const double settled_s = passed_s(now) - settles_after_s(trial_.request);
     const bool has_failed = trial_.clean->has_failed(trial_.maps, settled_s);
-    // All frames until now were looked at, and this thread may have its CPU from a worker.
-    constexpr unsigned counts_share = 20;
     next_count_ = now + counts_share * (pace::TickClock::now() - now);
     return has_failed ? early_.end(now, 0) : std::nullopt;
 }
@@ -75,12 +80,24 @@ void TrialWatch::end_when_clean(Ticks now) {
     // A worker looks for news every few hundred turns; this thread, on a busy host, less often than it would.
     constexpr double notice_s = 0.1;
     constexpr double least_notice_s = 0.01;
-    const double ends_at_s = trial_.clean->ends_at_s();
+    const double ends_at_s =
+        passes_behind_lapses(now, notice_s) ? trial_.clean->ends_if_passed_s() : trial_.clean->ends_at_s();
     if (passed_s(now) + notice_s < ends_at_s) return;
     const double end_s = passed_s(now) + least_notice_s < ends_at_s ? ends_at_s : passed_s(now) + notice_s;
     // Without any lapse these are the frames of the wanted time.
     const auto frames = static_cast<std::uint64_t>(std::llround(end_s * trial_.request.rate_fps));
     end_after(std::min(frames, frames_of(trial_.request)));
+}
+
+/// Looked at only where the trial could end by that, and no more often than early_end_of_clean looks.
+bool TrialWatch::passes_behind_lapses(Ticks now, double notice_s) {
+    const double ends_at_s = trial_.clean->ends_if_passed_s();
+    if (ends_at_s >= trial_.clean->ends_at_s() || passed_s(now) + notice_s < ends_at_s) return false;
+    if (static_cast<std::int64_t>(now - next_count_) < 0) return false;
+    const bool passes =
+        trial_.clean->passes_behind_lapses(trial_.maps, passed_s(now) - settles_after_s(trial_.request));
+    next_count_ = now + counts_share * (pace::TickClock::now() - now);
+    return passes;
 }
 
 void TrialWatch::end_after(std::uint64_t frames) {

@@ -53,6 +53,7 @@ class TrialWatch {
     /// The frames of each direction to which the trial is to be shortened, if it is.
     [[nodiscard]] std::optional<std::uint64_t> early_end(Ticks now);
     [[nodiscard]] std::optional<std::uint64_t> early_end_of_clean(Ticks now, const EarlyStop::SentUntil& sent);
+    [[nodiscard]] bool passes_behind_lapses(Ticks now, double notice_s);
     /// The sending of a trial that is judged by its clean time ends when there is enough of it.
     void end_when_clean(Ticks now);
     [[nodiscard]] double passed_s(Ticks now) const noexcept;

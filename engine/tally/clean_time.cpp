@@ -91,20 +91,39 @@ std::span<const LeftOut> CleanTime::look(double known_until_s) {
         series->kinds.at(static_cast<std::size_t>(lapse.kind)) = true;
     }
     if (series) end();
+    find_lapsed(known_until_s);
     return left_out_;
 }
 
-double CleanTime::clean_s(double until_s) const noexcept {
-    double clean_s = until_s;
-    for (const auto& part : left_out_)
-        clean_s -= std::max(0.0, std::min(part.until_s, until_s) - std::max(part.from_s, 0.0));
-    return clean_s;
+void CleanTime::find_lapsed(double known_until_s) {
+    lapsed_.clear();
+    for (const auto& lapse : lapses_) {
+        if (lapse.from_s > known_until_s) break;
+        LeftOut part{in_flight_since(lapse.from_s), lapse.until_s, {}};
+        part.kinds.at(static_cast<std::size_t>(lapse.kind)) = true;
+        while (!lapsed_.empty() && lapsed_.back().until_s >= part.from_s) {
+            const LeftOut& before = lapsed_.back();
+            part.from_s = std::min(part.from_s, before.from_s);
+            part.until_s = std::max(part.until_s, before.until_s);
+            for (std::size_t kind = 0; kind < part.kinds.size(); ++kind)
+                part.kinds.at(kind) = part.kinds.at(kind) || before.kinds.at(kind);
+            lapsed_.pop_back();
+        }
+        lapsed_.push_back(part);
+    }
 }
 
-std::size_t CleanTime::pieces(double until_s) const noexcept {
+double seconds_without(std::span<const LeftOut> parts, double until_s) noexcept {
+    double left_s = until_s;
+    for (const auto& part : parts)
+        left_s -= std::max(0.0, std::min(part.until_s, until_s) - std::max(part.from_s, 0.0));
+    return left_s;
+}
+
+std::size_t pieces_without(std::span<const LeftOut> parts, double until_s) noexcept {
     std::size_t pieces = 0;
     double at_s = 0;
-    for (const auto& part : left_out_) {
+    for (const auto& part : parts) {
         if (part.from_s > at_s) ++pieces;
         at_s = part.until_s;
     }

@@ -48,16 +48,16 @@ class CleanTime {
     /// has not caught up by then, all until then. Later calls know more, and no less.
     [[nodiscard]] std::span<const LeftOut> look(double known_until_s);
 
-    /// Of the first `until_s` seconds, those that are judged, by the last look.
-    [[nodiscard]] double clean_s(double until_s) const noexcept;
-    /// Into how many pieces what is left out cuts these.
-    [[nodiscard]] std::size_t pieces(double until_s) const noexcept;
-    /// The parts themselves, by the last look.
+    /// What is left out, by the last look.
     [[nodiscard]] const std::vector<LeftOut>& left_out() const noexcept { return left_out_; }
+    /// The lapses alone, each from the first frame that was in flight when it began; by the last look. Behind them the
+    /// load is even again, but the DUT may have more in its queues than an even load would have left there.
+    [[nodiscard]] const std::vector<LeftOut>& lapsed() const noexcept { return lapsed_; }
     /// How many lapses there were of each kind.
     [[nodiscard]] std::array<std::size_t, lapse_names.size()> lapses() const noexcept;
 
    private:
+    void find_lapsed(double known_until_s);
     /// Lapses of which a later one began before the DUT had caught up with the one before.
     struct Series {
         double from_s = 0;   // of the first frame that may have been in flight
@@ -74,6 +74,12 @@ class CleanTime {
     DelaysByTime delays_;
     std::vector<Lapse> lapses_;  // by their begin
     std::vector<LeftOut> left_out_;
+    std::vector<LeftOut> lapsed_;
 };
+
+/// Of the first `until_s` seconds, those that are in none of these parts, which are in order.
+[[nodiscard]] double seconds_without(std::span<const LeftOut> parts, double until_s) noexcept;
+/// Into how many pieces these parts cut them.
+[[nodiscard]] std::size_t pieces_without(std::span<const LeftOut> parts, double until_s) noexcept;
 
 }  // namespace evenhand::tally
