@@ -24,7 +24,7 @@ from evenhand.plan import ONE_EACH, SideCounts
 from evenhand.procedure.descriptor import Figure, show_number
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
-from evenhand.report.page_words import established_connections, in_words, show_statistics
+from evenhand.report.page_words import established_connections, in_words, show_statistics, time_share_cell
 from evenhand.report.plain import visible
 from evenhand.report.stored_results import StoredResults
 from evenhand.report.trial import allowed_loss
@@ -32,7 +32,7 @@ from evenhand.report.trials import trials_table
 from evenhand.run import CampaignRecord, HookRun, PointRecord, PointState, Repetition, StoredSearch
 from evenhand.run.campaign_lock import campaign_resource
 from evenhand.run.campaign_record import AT_LEAST
-from evenhand.run.figures import losses_of
+from evenhand.run.figures import losses_of, time_left_out_at, time_left_out_of
 from evenhand.run.point_remarks import remarks_of_point
 from evenhand.trial import Verdict
 
@@ -119,6 +119,8 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
             f"Testbed {name}: median {_figure(median_of(values), figure)} {figure.shown_unit}"
             f" of {len(values)} repetitions."
         )
+    if len(measured.repetitions) > 1 and (left_out := time_left_out_at(measured)) is not None:
+        yield _line(left_out.line)
     for key, value in _facts({**point.plan_options, **point.goal}):
         yield _line(f"{key}: {value}", indent=2)
     if connections := established_connections(measured):
@@ -212,6 +214,8 @@ def _title(measured: PointRecord) -> str:
 def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
     has_networks = any(measured.point.networks != ONE_EACH for _, measured in entries)
     has_uppers = any(measured.median_upper is not None for _, measured in entries)
+    left_out = [time_left_out_at(measured) for _, measured in entries]
+    has_left_out = any(found is not None for found in left_out)
     titles = [
         "##",
         "#hosts x networks" if has_networks else "#hosts",
@@ -222,10 +226,11 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
         "#maximum",
         "#of",
         "#PASS/FAIL/INV.",
+        *(["#left out"] if has_left_out else []),
         "state",
     ]
     rows: list[list[str | Cell]] = []
-    for number, measured in entries:
+    for (number, measured), of_time in zip(entries, left_out, strict=True):
         point, counted = measured.point, verdicts_of(trials_of(measured))
         median, low, high = _figures(measured)
         upper = measured.median_upper
@@ -241,6 +246,7 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
                 high,
                 f"{len(measured.values)}/{point.repetitions}",
                 "/".join(str(counted[verdict]) for verdict in Verdict),
+                *([time_share_cell(of_time)] if has_left_out else []),
                 Cell(_state(measured), _STATE_STYLES[measured.state]),
             ]
         )
@@ -270,6 +276,8 @@ def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[Rende
     if any(losses.values()):
         lost = ", ".join(f"{direction} {format_ratio(ratio)}" for direction, ratio in losses.items())
         yield _line(f"Lost at that load: {lost}.")
+    if (left_out := time_left_out_of(repetition)) is not None:
+        yield _line(left_out.line)
 
 
 def _search_report(search: StoredSearch) -> Iterator[RenderableType]:
