@@ -9,8 +9,20 @@ from typing import Any
 
 from evenhand.procedure.registry import LATENCY
 from evenhand.run.campaign_record import PointRecord, Repetition
-from evenhand.trial import TIME_LEFT_OUT, TimeLeftOut, read_time_left_out
+from evenhand.trial import TIME_LEFT_OUT, TimeLeftOut, read_time_left_out, show_share
 
+__all__ = [
+    "LEAST_FOR_WORST",
+    "TIME_LEFT_OUT",
+    "TimeLeftOut",
+    "is_worst_the_maximum",
+    "losses_of",
+    "show_share",
+    "stated_time_left_out",
+    "sustainable_of",
+    "time_left_out_at",
+    "time_left_out_of",
+]
 LEAST_FOR_WORST = 1000
 """Values from which on the 99.9th percentile is not their maximum."""
 _DIRECTIONS = ("forward", "reverse")
