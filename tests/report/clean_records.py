@@ -6,9 +6,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from evenhand.run.campaign_record import CampaignRecord, PointRecord
-from evenhand.trial import LAPSES, TrialResult
+from evenhand.run import StoredSearch
+from evenhand.run.campaign_record import CampaignRecord, PointRecord, Repetition
+from evenhand.trial import LAPSES, TimeLeftOut, TrialResult
 from tests.trial.clean_trials import Part, judged_by_clean_time
 
 Parts = Callable[[TrialResult], Sequence[Part]]
@@ -41,19 +43,23 @@ def point_by_clean_time(found: PointRecord, parts: Parts) -> PointRecord:
     def judged(trial: TrialResult) -> TrialResult:
         return judged_by_clean_time(trial, parts(trial)) if trial.is_valid else trial
 
+    def searches(repetition: Repetition) -> tuple[StoredSearch, ...]:
+        return tuple(
+            replace(
+                search, trials=tuple(replace(trial, result=judged(trial.result)) for trial in search.trials)
+            )
+            for search in repetition.searches
+        )
+
+    def result(made: Sequence[StoredSearch], before: Repetition) -> dict[str, Any]:
+        """As procedures write it."""
+        trials = (trial.result for search in made for trial in search.trials)
+        return {**(before.result or {}), **TimeLeftOut.document_of(trials)}
+
     return replace(
         found,
         repetitions=tuple(
-            replace(
-                repetition,
-                searches=tuple(
-                    replace(
-                        search,
-                        trials=tuple(replace(trial, result=judged(trial.result)) for trial in search.trials),
-                    )
-                    for search in repetition.searches
-                ),
-            )
+            replace(repetition, searches=(made := searches(repetition)), result=result(made, repetition))
             for repetition in found.repetitions
         ),
     )
