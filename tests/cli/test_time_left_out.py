@@ -141,7 +141,7 @@ def test_a_campaign_says_it_of_each_point(evenhand: Run, engine_playing: Play, t
     write_campaign(tmp_path, text, part=DEVICE)
     ended = evenhand("run", "small.toml", "--run", "run.evenhand", "--no-html")
     assert ended.code in (0, 1), ended.err
-    assert "time left out" in " ".join(ended.out.split())
+    assert "left out" in " ".join(ended.out.split())
     status = evenhand("status", "run.evenhand", "--json").json
     record = read_record("run.evenhand")
     for point, found in zip(status["points"], record.points, strict=True):

@@ -49,7 +49,7 @@ def test_the_share_is_that_of_the_time_of_all_valid_trials() -> None:
     assert found.share == pytest.approx(2.5 / 42.5)
     assert found.most_share == pytest.approx(2 / 12)
     assert found.line == (
-        "Time left out: 5.9 % of the sending time, in 2 of 4 valid trials; at most 17 % of one trial."
+        "Time left out: 5.9 % of the sending time, in 2 of 4 valid trials (at most 17 % of one)."
     )
 
 

@@ -59,7 +59,7 @@ def campaign_table(status: CampaignStatus) -> Table:
             "#minimum",
             "#maximum",
             "#trials",
-            *(["#time left out"] if has_left_out else []),
+            *(["#left out"] if has_left_out else []),
         ],
         rows,
         title=visible(f"{status.name}: rates are per direction"),

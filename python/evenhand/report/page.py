@@ -212,7 +212,7 @@ def _summary(record: CampaignRecord) -> str:
             if trials[CEILING]
             else []
         ),
-        *([] if left_out is None else [f"time left out: {left_out.text.replace('; ', ', ')}"]),
+        *([] if left_out is None else [f"time left out: {left_out.text}"]),
         f"started {show_time(record.created_at)}",
     ]
     parts += [f"finished {show_time(record.finished_at)}"] if record.finished_at else []

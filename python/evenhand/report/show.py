@@ -24,7 +24,7 @@ from evenhand.plan import ONE_EACH, SideCounts
 from evenhand.procedure.descriptor import Figure, show_number
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
-from evenhand.report.page_words import established_connections, in_words, show_statistics, time_share_cell
+from evenhand.report.page_words import established_connections, in_words, show_statistics
 from evenhand.report.plain import visible
 from evenhand.report.stored_results import StoredResults
 from evenhand.report.trial import allowed_loss
@@ -68,6 +68,13 @@ def campaign_report(record: CampaignRecord) -> Iterator[RenderableType]:
         yield Text("")
         yield Text(visible(title), style="bold")
         yield rendered(_points_table(entries))
+        left_out = [
+            f"{number}: {found.in_short}"
+            for number, point in entries
+            if (found := time_left_out_at(point)) is not None
+        ]
+        if left_out:
+            yield _line(f"Time left out of the sending time: {', '.join(left_out)}.", indent=2)
         for number, point in entries:
             if len(record.testbeds) > 1 and (names := values_by_testbed(point)):
                 yield _line(f"{number}: measured by {join([visible(name) for name in names])}", indent=2)
@@ -214,8 +221,6 @@ def _title(measured: PointRecord) -> str:
 def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
     has_networks = any(measured.point.networks != ONE_EACH for _, measured in entries)
     has_uppers = any(measured.median_upper is not None for _, measured in entries)
-    left_out = [time_left_out_at(measured) for _, measured in entries]
-    has_left_out = any(found is not None for found in left_out)
     titles = [
         "##",
         "#hosts x networks" if has_networks else "#hosts",
@@ -226,11 +231,10 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
         "#maximum",
         "#of",
         "#PASS/FAIL/INV.",
-        *(["#left out"] if has_left_out else []),
         "state",
     ]
     rows: list[list[str | Cell]] = []
-    for (number, measured), of_time in zip(entries, left_out, strict=True):
+    for number, measured in entries:
         point, counted = measured.point, verdicts_of(trials_of(measured))
         median, low, high = _figures(measured)
         upper = measured.median_upper
@@ -246,7 +250,6 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
                 high,
                 f"{len(measured.values)}/{point.repetitions}",
                 "/".join(str(counted[verdict]) for verdict in Verdict),
-                *([time_share_cell(of_time)] if has_left_out else []),
                 Cell(_state(measured), _STATE_STYLES[measured.state]),
             ]
         )

@@ -74,11 +74,11 @@ class TimeLeftOut:
 
     @property
     def text(self) -> str:
-        """`1.3 % of the sending time, in 12 of 40 valid trials; at most 8.1 % of one trial`."""
+        """`1.3 % of the sending time, in 12 of 40 valid trials (at most 8.1 % of one)`."""
         trials = f"{format_count(self.valid_trials)} valid {'trial' if self.valid_trials == 1 else 'trials'}"
         if not self.cut_trials:
             return f"none, in {trials}"
-        cut, most = format_count(self.cut_trials), f"; at most {show_share(self.most_share)} of one trial"
+        cut, most = format_count(self.cut_trials), f" (at most {show_share(self.most_share)} of one)"
         return (
             f"{show_share(self.share)} of the sending time, in {cut} of {trials}"
             f"{'' if self.cut_trials == 1 else most}"
