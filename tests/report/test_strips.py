@@ -95,6 +95,7 @@ def test_the_page_has_strip_sentence_and_share_of_each_result(plan: str) -> None
             assert sentence in [svg["aria-label"] for svg in strips]
             assert f"{sentence}." in page.shown
     assert re.search(r"time left out: [\d.]+ % of the sending time, in \d+ of \d+ valid trials", page.shown)
+    assert "left out" in {words.strip() for words in page.words}  # of each trial
     titles = [words.strip() for words in page.words]
     assert titles.count("time left out") == 3  # summary, the point's facts, its repetitions
 
