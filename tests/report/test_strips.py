@@ -23,8 +23,9 @@ from evenhand.report.page_strips import (
     draw_strip,
     shown_strips,
 )
+from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import PointRecord
-from evenhand.trial import CleanTime, SimulatedMeasurer
+from evenhand.trial import CleanTime, SimulatedMeasurer, TrialResult
 from tests.report.campaigns import loss_record, point_of, record_of, throughput_record
 from tests.report.clean_records import point_by_clean_time, stalls
 from tests.report.pages import Page, assert_self_contained
@@ -202,3 +203,21 @@ def test_whatever_a_file_says_the_strip_stays_in_its_place(changes: dict[str, An
         for begin, top, width, height in bars:
             assert 0 <= begin < begin + width <= WIDTH
             assert 0 <= top < top + height <= HEIGHT
+
+
+def test_what_a_file_says_of_a_trial_is_escaped() -> None:
+    found = point_by_clean_time(searched(repetitions=1), stalls(0.02))
+    (repetition,) = found.repetitions
+    evil = {"requirement": "R2544-20", "text": "<script>alert(1)</script>"}
+
+    def with_evil(trial: StoredTrial) -> StoredTrial:
+        raw = {**trial.result.raw, "deviations": [evil]}
+        return replace(trial, result=TrialResult.from_contract(raw))
+
+    searches = tuple(
+        replace(search, trials=tuple(map(with_evil, search.trials))) for search in repetition.searches
+    )
+    record = record_of([replace(found, repetitions=(replace(repetition, searches=searches),))])
+    text = render_page(record, analyse(record))
+    assert "Deviation from R2544-20: &lt;script&gt;alert(1)&lt;/script&gt;." in text
+    assert "<script" not in text
