@@ -54,7 +54,7 @@ def bars_of(clean: CleanTime) -> dict[str, list[tuple[int, float, int, float]]]:
             (int(begin), float(top), int(width), float(height))
             for begin, top, width, height in re.findall(r"M(\d+) ([\d.]+)h(\d+)v([\d.]+)h-\d+z", path)
         ]
-        for name, path in re.findall(r'<path class="(\w+)" d="([^"]*)"/>', str(draw_strip(clean)))
+        for name, path in re.findall(r'<path class="([\w-]+)" d="([^"]*)"/>', str(draw_strip(clean)))
         if name != "judged"
     }
 

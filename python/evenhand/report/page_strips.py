@@ -24,9 +24,9 @@ HEIGHT = 12
 NARROWEST = 3
 """A part is drawn at least so wide: a millisecond of a minute could not be seen."""
 KINDS = {
-    "sender_late": ("the sender was late", "late"),
-    "receiver_away": ("a receiver was away", "receiver"),
-    "dut_away": ("the DUT's CPU was away", "dut"),
+    "sender_late": ("the sender was late", "lapse-sender"),
+    "receiver_away": ("a receiver was away", "lapse-receiver"),
+    "dut_away": ("the DUT's CPU was away", "lapse-dut"),
 }
 """Of lapses: what happened, and the class of their colour."""
 NOT_JUDGED = ("R2544-20", "R2544-24")
@@ -44,8 +44,6 @@ class ShownStrip:
     svg: Markup
     ends: tuple[str, str]
     """Times at both ends of the strip."""
-    kinds: list[tuple[str, str]]
-    """Lapses in it: class of the colour, and words for the legend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +51,8 @@ class ShownStrips:
     """All of a point."""
 
     strips: list[ShownStrip]
+    kinds: list[tuple[str, str]]
+    """Lapses in them: class of the colour, and words for the legend."""
     more: str
     """How many others there are; empty if there are none."""
     deviations: list[str]
@@ -77,7 +77,15 @@ def shown_strips(found: PointRecord) -> ShownStrips | None:
         for deviation in trial.result.deviations
         if deviation.requirement in NOT_JUDGED
     ]
+    cut = {
+        kind
+        for _, trial in shown
+        if trial.result.clean is not None
+        for part in trial.result.clean.left_out
+        for kind in part.kinds
+    }
     return ShownStrips(
+        kinds=[(KINDS[kind][1], KINDS[kind][0]) for kind in LAPSES if kind in cut],
         strips=[strip for one, trial in shown for strip in _strip(one if has_several else None, trial)],
         more="" if left <= 0 else f"{format_count(left)} more of them are among the trials below.",
         deviations=list(dict.fromkeys(deviations)),
@@ -144,14 +152,12 @@ def _strip(repetition: Repetition | None, trial: StoredTrial) -> Iterator[ShownS
     if clean is None:
         return
     of = "" if repetition is None else f"Repetition {repetition.number}, trial"
-    kinds = [kind for kind in LAPSES if any(kind in part.kinds for part in clean.left_out)]
     yield ShownStrip(
         title=f"{of or 'Trial'} {trial.number} at {format_rate(result.intended_fps)}",
         verdict=str(result.verdict),
         text=describe_clean(clean),
         svg=draw_strip(clean),
         ends=("0 s", _seconds(clean.sent_s)),
-        kinds=[(KINDS[kind][1], KINDS[kind][0]) for kind in kinds],
     )
 
 
