@@ -132,7 +132,8 @@ def test_strips_of_what_was_judged_are_as_wide_as_their_point(
         assert all(is_seen and share > 0.99 and height >= 10 for is_seen, share, height in strips)
         cuts = chromium.ask(
             "[...document.querySelectorAll('svg.strip path:not(.judged)')].map(p =>"
-            " [getComputedStyle(p).fill, getComputedStyle(p.parentNode.firstChild).fill, p.getBoundingClientRect().width])"
+            " [getComputedStyle(p).fill, getComputedStyle(p.parentNode.firstChild).fill,"
+            " p.getBoundingClientRect().width])"
         )
         assert len(cuts) >= len(strips)
         assert all(colour != judged and wide >= 0.5 for colour, judged, wide in cuts)
