@@ -12,8 +12,9 @@ import pytest
 
 from evenhand.report.bias_page import write_bias_page
 from evenhand.report.page import write_page
-from tests.report.campaigns import appendix_a
+from tests.report.campaigns import appendix_a, record_of
 from tests.report.chromium import Browser, browser, find_chromium
+from tests.report.clean_records import by_clean_time, stalls
 from tests.report.inside_records import witnessed
 from tests.report.test_bias import cases
 
@@ -106,6 +107,36 @@ def test_nothing_is_cut_fetched_or_complained_of(
         assert chromium.ask(SMALLEST) >= 9
         assert chromium.complaints == []
         assert [url for url in chromium.requests if not url.startswith("file:")] == []
+
+
+@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("width", [1280, 768, 375])
+def test_strips_of_what_was_judged_are_as_wide_as_their_point(
+    chromium: Browser, version: int, width: int, tmp_path: Path
+) -> None:
+    """What was left out is seen in them, however short it was, and nothing beside them is cut."""
+    points = appendix_a(version, 4).points[:2]
+    path = tmp_path / "clean.html"
+    write_page(by_clean_time(record_of(points), stalls(0.001)), path)
+    for scheme in SCHEMES:
+        chromium.open(path, width=width, scheme=scheme)
+        chromium.ask("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert chromium.ask("document.documentElement.scrollWidth") <= width
+        assert chromium.ask(CUT) == []
+        strips = chromium.ask(
+            "[...document.querySelectorAll('svg.strip')].map(s => [s.checkVisibility(),"
+            " s.getBoundingClientRect().width / s.closest('.strips').clientWidth,"
+            " s.getBoundingClientRect().height])"
+        )
+        assert len(strips) == 2 * 2 * 4
+        assert all(is_seen and share > 0.99 and height >= 10 for is_seen, share, height in strips)
+        cuts = chromium.ask(
+            "[...document.querySelectorAll('svg.strip path:not(.judged)')].map(p =>"
+            " [getComputedStyle(p).fill, getComputedStyle(p.parentNode.firstChild).fill,"
+            " p.getBoundingClientRect().width])"
+        )
+        assert len(cuts) >= len(strips)
+        assert all(colour != judged and wide >= 0.5 for colour, judged, wide in cuts)
 
 
 @pytest.mark.parametrize("name", PAGES)

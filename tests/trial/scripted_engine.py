@@ -5,6 +5,7 @@ names."""
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import sys
@@ -43,11 +44,12 @@ def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
 
     A third number is the frames that the device holds back: `640000--512`; a fourth the buckets of each
     histogram, of which a real one has hundreds: `640000---500`; a fifth the connections that it holds; a
-    sixth the share of the frames that it loses at any load: `3000000-----0.0001`.
+    sixth the share of the frames that it loses at any load: `3000000-----0.0001`; a seventh the share of the
+    time in which the tester is away, which is left out where clean time was asked for: `640000------0.02`.
     """
     SimulatedMeasurer, Load, DelayWish = device_and_its_load()  # noqa: N806
     delays = request.get("delays")
-    limit, ceiling, buffer, buckets, table, floor = [*limits.split("-"), *[""] * 5][:6]
+    limit, ceiling, buffer, buckets, table, floor, away = [*limits.split("-"), *[""] * 6][:7]
     device = SimulatedMeasurer(
         limit_fps=float(limit),
         tester_ceiling_fps=float(ceiling or "inf"),
@@ -61,11 +63,44 @@ def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
             from_s=delays["from_s"], tagged_frames=delays["tagged_frames"], has_variation=delays["variation"]
         ),
     )
+    is_clean = "clean" in request and away != ""
+    duration_s = request["duration_s"]
+    if is_clean:
+        request = {**request, "duration_s": duration_s / (1 - float(away))}
     raw = dict(device.offer(Load.from_contract(request)).raw)
+    if is_clean:
+        leave_out(raw, request, wanted_s=duration_s)
     for direction in raw["directions"].values():
         direction["latency"]["buckets"] = [[1000.0 + i, 1] for i in range(int(buckets or FEW_BUCKETS))]
     size = OPENED.get("frame_size", raw["frame_size"])
     return {**raw, "id": request["id"], "trial": request["trial"], "frame_size": size}
+
+
+def leave_out(raw: dict[str, Any], request: dict[str, Any], *, wanted_s: float) -> None:
+    """The sender was late once, in the middle: what it sent then is not judged."""
+    sent_s = request["duration_s"]
+    left_out_s = sent_s - wanted_s
+    raw["intended_duration_s"] = wanted_s
+    raw["clean"] = {
+        "wanted_s": wanted_s,
+        "at_most_s": request["clean"]["at_most_s"],
+        "sent_s": sent_s,
+        "clean_s": wanted_s,
+        "is_enough": True,
+        "pieces": 2,
+        "lapses": {"sender_late": 1, "receiver_away": 0, "dut_away": 0},
+        "left_out": [[wanted_s / 2, wanted_s / 2 + left_out_s, ["sender_late"]]],
+    }
+    lost = frames = 0
+    for direction in raw["directions"].values():
+        judged, lost_of_it = (
+            math.ceil(direction[key] * wanted_s / sent_s) for key in ("offered_frames", "lost_frames")
+        )
+        direction["clean"] = {"frames": judged, "lost_frames": lost_of_it}
+        lost, frames = lost + direction["clean"]["lost_frames"], frames + judged
+    raw["loss_ratio"] = lost / frames
+    text = "what the tester's or its host's lapses may have touched is not judged; sent for longer instead"
+    raw["deviations"] = [*raw["deviations"], {"requirement": "R2544-20", "text": text}]
 
 
 def watched(request: dict[str, Any]) -> dict[str, Any]:

@@ -73,6 +73,10 @@ WITHOUT_UNIT = {
     "rate_share",
     "search_width",
     "softirq_share",
+    "share",
+    "most_share",
+    "time_left_out_share",
+    "first_time_left_out_share",
     "max_offered_error",
     # Statistics: figures of the proof, and numbers whose unit stands beside them in the document.
     "expected",

@@ -26,6 +26,7 @@ from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Interval
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState
+from evenhand.run.figures import time_left_out_at
 
 GATE_ERROR = 0.05
 """Most probability with which a comparison of runs that are alike, but for noise, fails by intervals at a
@@ -114,6 +115,7 @@ def _compare_point(
         others=tuple(_compared(point, other, figure, of_one_kind, level) for other, of_one_kind in others),
         is_at_least=point.is_at_least,
         upper=point.median_upper,
+        time_left_out=time_left_out_at(point),
     )
 
 
@@ -143,6 +145,7 @@ def _compared(
         unlike=unlike_in(point, other, of_one_kind),
         is_at_least=other.is_at_least,
         upper=other.median_upper,
+        time_left_out=time_left_out_at(other),
         gate=None if ratio is None or ratio.bound != "none" else _gate(point, other, figure, level),
     )
 

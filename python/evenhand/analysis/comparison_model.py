@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from evenhand.analysis.medians import MedianRatio
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.statistics import Interval, Statistics
+from evenhand.run.figures import TIME_LEFT_OUT, TimeLeftOut, show_share
 
 METHOD = (
     "A ratio is the median of one run divided by the median of the other. A repetition of the same"
@@ -29,6 +30,8 @@ OF_SESSIONS = (
     " session to the next is part of the noise."
 )
 TOO_FEW_SESSIONS = "Intervals need at least four sessions of both sides."
+SAME_LEFT_OUT = 0.1
+"""Shares of the sending time that were not judged may differ by this, and no one is told."""
 FailBy: TypeAlias = Literal["interval", "median"]
 """What must lie below a limit: the whole interval of the performance, or its point estimate alone."""
 
@@ -56,6 +59,8 @@ class ComparedValue:
     """Whether the median is a lower bound."""
     upper: float | None = None
     """The median limit lies between the median and this (`PointRecord.median_upper`)."""
+    time_left_out: TimeLeftOut | None = None
+    """How much of the time of its trials was not judged; None: all were judged as a whole."""
     gate: Interval | None = None
     """Interval of the performance, at the level that a gate of so many points needs. None: too few
     repetitions, or no number at an end, or a median is a lower bound: then only the point estimate can be
@@ -86,6 +91,7 @@ class ComparedValue:
             else {"low": self.gate.low, "high": self.gate.high, "level": self.gate.level},
             "is_different": self.is_different,
             "unlike": list(self.unlike),
+            **time_left_out_document(self.time_left_out),
         }
 
 
@@ -106,6 +112,16 @@ class PointComparison:
     """Whether the median is a lower bound."""
     upper: float | None = None
     """As `ComparedValue.upper`, of the first run."""
+    time_left_out: TimeLeftOut | None = None
+    """As `ComparedValue.time_left_out`, of the first run."""
+
+    def is_judged_unlike(self, other: int) -> bool:
+        """Whether the share of the time that was not judged is another one by more than `SAME_LEFT_OUT`, if
+        both have a number; `other` counts from 0, the second run."""
+        value = self.others[other]
+        if self.statistics is None or value.statistics is None:
+            return False
+        return differs_in_time_left_out(self.time_left_out, value.time_left_out)
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -120,6 +136,7 @@ class PointComparison:
             "at_maximum": self.at_maximum,
             "reason": self.reason,
             "others": [other.to_document() for other in self.others],
+            **time_left_out_document(self.time_left_out),
         }
 
 
@@ -171,6 +188,39 @@ class Below:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedUnlike:
+    """A point where the share of the time that was not judged is another one than in the first run."""
+
+    run: ComparedRun
+    key: str
+    first: TimeLeftOut | None
+    other: TimeLeftOut | None
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Of the first run and of the other; 0 where all trials were judged as a whole."""
+        return share_left_out(self.first), share_left_out(self.other)
+
+    @property
+    def line(self) -> str:
+        """For people."""
+        first, other = map(show_share, self.shares)
+        return (
+            f"{self.run.file}, {self.key}: {other} of the sending time was left out, and {first} in the first"
+            " run; losses near what was left out cannot be seen"
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        first, other = self.shares
+        return {
+            "file": self.run.file,
+            "key": self.key,
+            "first_time_left_out_share": first,
+            "time_left_out_share": other,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """The first run is what the others are held against."""
 
@@ -186,6 +236,19 @@ class Comparison:
     @property
     def is_of_sessions(self) -> bool:
         return any(run.sessions for run in self.runs)
+
+    @property
+    def judged_unlike(self) -> tuple[JudgedUnlike, ...]:
+        """Points of which one run judged much more of its time than the first one did."""
+        return tuple(
+            JudgedUnlike(
+                run=self.runs[i + 1], key=point.key, first=point.time_left_out, other=value.time_left_out
+            )
+            for i in range(len(self.runs) - 1)
+            for point in self.points
+            for value in [point.others[i]]
+            if point.is_judged_unlike(i)
+        )
 
     def performances(self, other: int) -> list[float]:
         """Performances of all points that have one; `other` counts from 0, the second run."""
@@ -225,10 +288,27 @@ class Comparison:
             "unlike": list(self.unlike),
             "differences": [difference.to_document() for difference in self.differences],
             "notes": list(self.notes),
+            "judged_unlike": [each.to_document() for each in self.judged_unlike],
             "method": METHOD,
             "unit": "session" if self.is_of_sessions else "repetition",
             "assumption": OF_SESSIONS if self.is_of_sessions else ONE_SESSION,
         }
+
+
+def share_left_out(found: TimeLeftOut | None) -> float:
+    """0 where all trials were judged as a whole."""
+    return 0.0 if found is None else found.share
+
+
+def differs_in_time_left_out(one: TimeLeftOut | None, another: TimeLeftOut | None) -> bool:
+    """Whether the shares of the time that were not judged differ by more than `SAME_LEFT_OUT`: then two
+    numbers are no answers to quite the same question."""
+    return abs(share_left_out(one) - share_left_out(another)) > SAME_LEFT_OUT
+
+
+def time_left_out_document(found: TimeLeftOut | None) -> dict[str, Any]:
+    """Nothing if all trials were judged as a whole."""
+    return {} if found is None else {TIME_LEFT_OUT: found.to_document()}
 
 
 def _judged(value: ComparedValue, by: FailBy) -> tuple[FailBy, float | None]:

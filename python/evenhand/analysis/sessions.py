@@ -15,11 +15,12 @@ from statistics import median
 
 from evenhand.analysis.comparable import check_no_run_twice
 from evenhand.analysis.comparison import compare
-from evenhand.analysis.comparison_model import Comparison
+from evenhand.analysis.comparison_model import Comparison, time_left_out_document
 from evenhand.analysis.matching import match_points, unlike_in
 from evenhand.base.errors import RequestError
 from evenhand.procedure.descriptor import LeftOpen
 from evenhand.run.campaign_record import AT_OR_ABOVE_MAXIMUM, CampaignRecord, PointRecord, Repetition
+from evenhand.run.figures import time_left_out_at
 
 
 def compare_sessions(sides: Sequence[Sequence[CampaignRecord]], *, anyway: bool = False) -> Comparison:
@@ -85,7 +86,9 @@ def _as_repetition(number: int, point: PointRecord) -> Repetition:
         number=number,
         value=None if point.statistics is None else point.statistics.median,
         outcome=AT_OR_ABOVE_MAXIMUM if point.is_at_least else "found",
-        result={},
+        # What was not judged is that of all its repetitions, and not of the trials of the last one.
+        searches=tuple(replace(search, trials=()) for search in last.searches),
+        result=time_left_out_document(time_left_out_at(point)),
         bracket=LeftOpen(
             low=median(point.lowers) if point.lowers != point.values else None, high=point.median_upper
         ),

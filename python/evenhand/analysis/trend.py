@@ -25,6 +25,7 @@ from evenhand.base.errors import RequestError
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, is_median_at_least
+from evenhand.run.figures import time_left_out_at
 
 
 def trend(records: Sequence[CampaignRecord], *, over: Over = "time", anyway: bool = False) -> Trend:
@@ -229,6 +230,7 @@ def _value(run: int, point: PointRecord | None) -> TrendValue:
         lower=median(point.lowers) if point.lowers != point.values else None,
         is_at_least=point.is_at_least,
         reason=why_none(point),
+        time_left_out=time_left_out_at(point),
     )
 
 

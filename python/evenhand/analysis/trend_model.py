@@ -6,12 +6,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
-from evenhand.analysis.comparison_model import SetupDifference
+from evenhand.analysis.comparison_model import (
+    SetupDifference,
+    differs_in_time_left_out,
+    time_left_out_document,
+)
 from evenhand.analysis.medians import MedianRatio
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.statistics import Statistics
+from evenhand.run.figures import TimeLeftOut
 from evenhand.spec.point import Point
 
 Over: TypeAlias = Literal["time", "version"]
@@ -59,6 +65,8 @@ class TrendValue:
     """Whether the median is a lower bound."""
     reason: str | None = None
     """Why there is no number."""
+    time_left_out: TimeLeftOut | None = None
+    """How much of the time of its trials was not judged; None: all were judged as a whole."""
     is_apart: bool = False
     """Set aside: compared with its neighbours it is of no level. As the last of its point it may be the first
     of a new one."""
@@ -75,6 +83,7 @@ class TrendValue:
             "is_at_least": self.is_at_least,
             "reason": self.reason,
             "is_apart": self.is_apart,
+            **time_left_out_document(self.time_left_out),
         }
 
 
@@ -163,6 +172,16 @@ class PointTrend:
         return tuple(value for value in self.values if value.statistics is not None)
 
     @property
+    def judged_unlike(self) -> tuple[tuple[TrendValue, TrendValue], ...]:
+        """A run with a number and the next one, where the share of the time that was not judged is another
+        one by more than `compare` leaves unsaid."""
+        return tuple(
+            (before, after)
+            for before, after in pairwise(self.measured)
+            if differs_in_time_left_out(before.time_left_out, after.time_left_out)
+        )
+
+    @property
     def performance(self) -> float | None:
         """After all changes over before the first one; below 1 is worse. 1 without a change; None: from
         something to nothing, where less is better."""
@@ -192,6 +211,9 @@ class PointTrend:
             "performance": self.performance,
             "judged_by": self.judged_by,
             "unlike": list(self.unlike),
+            "judged_unlike": [
+                {"before_run": before.run, "run": after.run} for before, after in self.judged_unlike
+            ],
         }
 
 

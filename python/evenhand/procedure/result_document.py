@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.procedure.profile import Profile, WorstTesterFigures
-from evenhand.trial import Deviation, TrialResult
+from evenhand.trial import Deviation, TimeLeftOut, TrialResult
 
 
 def result_document(
@@ -23,15 +23,18 @@ def result_document(
 
     Args:
         summary: What the procedure has found.
-        trials: From which the worst that the tester showed of itself is taken.
+        trials: From which the worst that the tester showed of itself is taken, and how much of the time was
+            not judged.
         documents: Documents of the same trials.
         more: What else must be known of the tester; by its name in the document.
     """
+    made = list(trials)
     return {
         **profile.to_document(),
         **summary,
         "dut_facts": None if profile.dut is None else dict(profile.dut),
-        "tester": WorstTesterFigures.of(trials).to_document(),
+        "tester": WorstTesterFigures.of(made).to_document(),
+        **TimeLeftOut.document_of(made),
         **more,
         "deviations": [deviation.to_document() for deviation in deviations],
         "trials": list(documents),

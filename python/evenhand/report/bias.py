@@ -14,11 +14,12 @@ from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.units import format_count, format_duration, format_rate, format_ratio
 from evenhand.predict import Prediction
 from evenhand.procedure import Profile, WorstTesterFigures, throughput_document
+from evenhand.report.result_lines import time_left_out_lines
 from evenhand.report.suite import SuiteEntry, sent_lines, suite_deviations
 from evenhand.report.throughput import verification_lines
 from evenhand.run.campaign_record import AT_LEAST
 from evenhand.search import Outcome, ThroughputResult
-from evenhand.trial import Verdict
+from evenhand.trial import TimeLeftOut, Verdict
 
 AS_PREDICTED_WITHIN = 0.02
 BAR_CELLS = 20
@@ -210,6 +211,9 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
     lines.append(
         f"{counted} the tester's latest frame was {format_duration(late_us / 1e6)} late. In all trials the"
         f" router was away from its ports for at most {format_duration(away_us / 1e6)}."
+    )
+    lines += time_left_out_lines(
+        TimeLeftOut.of(trial.result for case in cases for trial in case.result.trials)
     )
     lines += verification_lines(first.result.goal.to_document())
     lines += dict.fromkeys(line for case in cases for line in sent_lines(case.profile))

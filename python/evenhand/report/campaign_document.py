@@ -18,7 +18,8 @@ from evenhand.run import (
     StoredSearch,
     StoredTrial,
 )
-from evenhand.trial import Verdict
+from evenhand.run.figures import time_left_out_at, time_left_out_of
+from evenhand.trial import TIME_LEFT_OUT, TimeLeftOut, Verdict
 
 SCHEMA = 1
 """Version of contract/export.schema.json."""
@@ -117,6 +118,7 @@ def _point(record: CampaignRecord, measured: PointRecord) -> dict[str, Any]:
         "minimum": None if statistics is None else statistics.minimum,
         "maximum": None if statistics is None else statistics.maximum,
         "trials": _verdicts(trials_of(measured)),
+        **_time_left_out(time_left_out_at(measured)),
     }
 
 
@@ -132,6 +134,7 @@ def _repetition(repetition: Repetition, *, is_whole: bool) -> dict[str, Any]:
         "reason": repetition.reason,
         "value": repetition.value,
         "is_at_least": repetition.is_at_least,
+        **_time_left_out(time_left_out_of(repetition)),
         **({"result": None if repetition.result is None else dict(repetition.result)} if is_whole else {}),
         "searches": [_search(search, is_whole=is_whole) for search in repetition.searches],
     }
@@ -168,6 +171,7 @@ def _trial(trial: StoredTrial, *, is_whole: bool) -> dict[str, Any]:
         "intended_fps": result.intended_fps,
         "intended_duration_s": result.intended_duration_s,
         "loss_ratio": result.loss_ratio,
+        **({} if (share := result.left_out_share) is None else {"time_left_out_share": share}),
         "reasons": [{"code": reason.code, "text": reason.text} for reason in result.reasons],
         **({"document": dict(result.raw)} if is_whole else {}),
     }
@@ -181,6 +185,11 @@ def _hook(hook: HookRun) -> dict[str, Any]:
         "output": hook.output,
         "duration_s": hook.duration_s,
     }
+
+
+def _time_left_out(found: TimeLeftOut | None) -> dict[str, Any]:
+    """Nothing if no trial was judged by its clean time."""
+    return {} if found is None else {TIME_LEFT_OUT: found.to_document()}
 
 
 def _verdicts(trials: Iterable[StoredTrial]) -> dict[str, int]:

@@ -17,9 +17,9 @@ from evenhand.procedure import Statistics
 from evenhand.procedure.registry import LATENCY, PROCEDURES
 from evenhand.run import CampaignRecord, PointRecord, Repetition, StoredSearch, StoredTrial
 from evenhand.run.conditions import SearchConditions, conditions_of
-from evenhand.run.figures import is_worst_the_maximum, losses_of
+from evenhand.run.figures import is_worst_the_maximum, losses_of, time_left_out_at, time_left_out_of
 from evenhand.spec.point import Point
-from evenhand.trial import DirectionResult, Verdict
+from evenhand.trial import DirectionResult, TimeLeftOut, Verdict
 
 Value = str | int | float | bool | None
 Kind = Literal["text", "integer", "real", "flag"]
@@ -46,12 +46,24 @@ class ExportColumn:
     """With its unit."""
     kind: Kind
     of: Callable[[RowPlace], Value]
+    is_of_clean_time: bool = False
+    """Only in a table of a record of which a trial was judged by its clean time."""
+
+
+def columns_of(record: CampaignRecord, table: TableName) -> list[ExportColumn]:
+    """The columns of `COLUMNS` that this record has."""
+    has_clean_time = any(
+        place.trial is not None and place.trial.result.is_judged_by_clean_time
+        for place in _places(record, "trials")
+    )
+    return [column for column in COLUMNS[table] if has_clean_time or not column.is_of_clean_time]
 
 
 def rows_of(record: CampaignRecord, table: TableName) -> Iterator[dict[str, Value]]:
     """In the order in which they were asked for or made."""
+    columns = columns_of(record, table)
     for place in _places(record, table):
-        yield {column.name: column.of(place) for column in COLUMNS[table]}
+        yield {column.name: column.of(place) for column in columns}
 
 
 def verdicts_of(trials: Iterable[StoredTrial]) -> Counter[Verdict]:
@@ -259,6 +271,31 @@ _INSIDE = (
     ExportColumn("dut_dropped_packets", "integer", _seen(lambda s: s.dropped_packets)),
 )
 
+
+def _left_out(get: Callable[[TimeLeftOut], Value]) -> Callable[[RowPlace], Value]:
+    """Of the repetition; in a row of a point, of all that have ended."""
+
+    def of(place: RowPlace) -> Value:
+        found = (
+            time_left_out_of(place.repetition)
+            if place.repetition is not None
+            else None
+            if place.record is None
+            else time_left_out_at(place.record)
+        )
+        return None if found is None else get(found)
+
+    return of
+
+
+_TIME_LEFT_OUT = (
+    ExportColumn("time_left_out_share", "real", _left_out(lambda t: t.share), is_of_clean_time=True),
+    ExportColumn(
+        "most_time_left_out_share", "real", _left_out(lambda t: t.most_share), is_of_clean_time=True
+    ),
+    ExportColumn("trials_cut", "integer", _left_out(lambda t: t.cut_trials), is_of_clean_time=True),
+)
+
 COLUMNS: Mapping[TableName, tuple[ExportColumn, ...]] = {
     "points": (
         *_CONDITIONS,
@@ -279,6 +316,7 @@ COLUMNS: Mapping[TableName, tuple[ExportColumn, ...]] = {
         ExportColumn("minimum", "real", _statistic(lambda s: s.minimum)),
         ExportColumn("maximum", "real", _statistic(lambda s: s.maximum)),
         *_VERDICTS,
+        *_TIME_LEFT_OUT,
     ),
     "repetitions": (
         *_CONDITIONS,
@@ -295,6 +333,7 @@ COLUMNS: Mapping[TableName, tuple[ExportColumn, ...]] = {
         *(ExportColumn(f"{name}_loss_ratio", "real", _loss_ratio(name)) for name in _DIRECTIONS),
         ExportColumn("uncharged_attempts", "integer", _repetition(_uncharged)),
         *_VERDICTS,
+        *_TIME_LEFT_OUT,
     ),
     "trials": (
         *_CONDITIONS,
@@ -320,5 +359,8 @@ COLUMNS: Mapping[TableName, tuple[ExportColumn, ...]] = {
         ExportColumn("loss_ratio", "real", _trial(lambda t: t.result.loss_ratio)),
         *_OF_DIRECTIONS,
         *_INSIDE,
+        ExportColumn(
+            "time_left_out_share", "real", _trial(lambda t: t.result.left_out_share), is_of_clean_time=True
+        ),
     ),
 }

@@ -12,7 +12,7 @@ from evenhand.base.table import Cell, Column, Table, make_table
 from evenhand.base.units import format_count, format_duration
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.report.page_words import measured_cells
+from evenhand.report.page_words import measured_cells, time_share_cell
 from evenhand.report.plain import visible
 from evenhand.report.sentences import WHY_BOUND
 from evenhand.run import PointState
@@ -20,6 +20,7 @@ from evenhand.run.campaign_status import CampaignStatus, PointStatus
 from evenhand.run.point_remarks import again_advice
 from evenhand.run.resume_command import resume_command
 from evenhand.run.running_trial import RunningTrial
+from evenhand.trial import TIME_LEFT_OUT
 
 SILENT_S = 10.0
 """It is written once a second, and a hook or an opening of the ports takes some."""
@@ -38,18 +39,28 @@ def format_figure(procedure: str, value: float) -> str:
 def campaign_table(status: CampaignStatus) -> Table:
     """A row for each point: how many of its repetitions have a value, as in `evenhand show`, and its
     number."""
+    has_left_out = any(point.time_left_out is not None for point in status.points)
     rows: Iterator[list[str | Cell]] = (
         [
             visible(point.point.key),
             f"{len(point.values)} of {point.point.repetitions}",
             *measured_cells(point, _kind(point)),
             format_count(point.trial_count),
+            *([time_share_cell(point.time_left_out)] if has_left_out else []),
         ]
         for point in status.points
     )
     return make_table(
         # Keys are copied into --point of `evenhand show`.
-        [Column("point", is_name=True), "#repetitions", "#result", "#minimum", "#maximum", "#trials"],
+        [
+            Column("point", is_name=True),
+            "#repetitions",
+            "#result",
+            "#minimum",
+            "#maximum",
+            "#trials",
+            *(["#left out"] if has_left_out else []),
+        ],
         rows,
         title=visible(f"{status.name}: rates are per direction"),
     )
@@ -121,6 +132,7 @@ def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
                 "at_maximum": point.at_maximum,
                 "at_tester_limit": point.at_tester_limit,
                 "trials": point.trial_count,
+                **({} if point.time_left_out is None else {TIME_LEFT_OUT: point.time_left_out.to_document()}),
             }
             for point in status.points
         ],

@@ -13,6 +13,7 @@ from evenhand.analysis.comparison_model import (
     METHOD,
     OF_SESSIONS,
     ONE_SESSION,
+    SAME_LEFT_OUT,
     TOO_FEW,
     TOO_FEW_SESSIONS,
     FailBy,
@@ -99,6 +100,7 @@ def comparison_lines(
     ):
         lines.append(CAPPED)
     lines += [f"Not measured alike: {line}." for line in comparison.unlike]
+    lines += [f"Not judged alike: {each.line}." for each in comparison.judged_unlike]
     lines += [f"Note: {note}." for note in comparison.notes]
     if not comparison.differences:
         lines.append("No differences between the set-ups are known.")
@@ -156,10 +158,21 @@ def summary(comparison: Comparison, other: int) -> str:
             " exceeds the noise of the repetitions"
         )
     )
+    unlike = sum(point.is_judged_unlike(other) for point in comparison.points)
+    but = "" if unlike == 0 else f" {_judged_unlike(unlike)}"
     return (
         f"{name}: {format_count(len(found))} of {points} {have} a number in both runs;"
         f" performance from {min(found):.3f} to {max(found):.3f}, median {median(found):.3f}"
-        f" (below 1 is worse){beyond}."
+        f" (below 1 is worse){beyond}.{but}"
+    )
+
+
+def _judged_unlike(count: int) -> str:
+    """The sentence that keeps two numbers from being called alike."""
+    points = "1 point was" if count == 1 else f"{format_count(count)} points were"
+    return (
+        f"But {points} not judged alike: the share of the time that was left out differs by more than"
+        f" {show_percent(SAME_LEFT_OUT)} of the time."
     )
 
 
@@ -225,7 +238,8 @@ def _points_table(comparison: Comparison, other: int) -> Table:
 
 def _judgement(comparison: Comparison, limit: float, below: int) -> str:
     if below == 0:
-        return f"Passed: no point is below {limit:g}."
+        unlike = len(comparison.judged_unlike)
+        return f"Passed: no point is below {limit:g}.{f' {_judged_unlike(unlike)}' if unlike else ''}"
     return (
         f"Failed: {format_count(below)} {'is' if below == 1 else 'are'} below {limit:g}, or without a number:"
     )

@@ -67,6 +67,7 @@ def render_comparison(
         differences=differences_table(comparison),
         differences_title=TITLE_OF_DIFFERENCES,
         unlike=comparison.unlike,
+        judged_unlike=[each.line for each in comparison.judged_unlike],
         below=[f"{point.run.file}, {point.key}" for point in below],
         method=" ".join([*method_lines(comparison), *(f"Note: {note}." for note in comparison.notes), *gate]),
     )
@@ -155,7 +156,8 @@ def _verdict(comparison: Comparison, fail_below: float | None, below: int) -> di
     if fail_below is None:
         return {"text": summary(comparison, 0), "style": "open"}
     if below == 0:
-        return {"text": f"Passed: no point is below {fail_below:g}.", "style": "good"}
+        unlike = bool(comparison.judged_unlike)
+        return {"text": f"Passed: no point is below {fail_below:g}.", "style": "open" if unlike else "good"}
     return {
         "text": f"Failed: {'1 point' if below == 1 else f'{below} points'} below {fail_below:g}, or without"
         " a number.",

@@ -38,7 +38,9 @@ from evenhand.report.page_sections import sections_of
 from evenhand.report.page_tables import published_table
 from evenhand.report.page_words import show_time, version_of_plan
 from evenhand.run.campaign_record import CampaignRecord, PointState
+from evenhand.run.figures import time_left_out_at
 from evenhand.run.resume_command import resume_command
+from evenhand.trial import TimeLeftOut
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -196,6 +198,7 @@ def _summary(record: CampaignRecord) -> str:
     trials = count_trials(record)
     of_dut, invalid = trials.total() - trials[CEILING], trials["INVALID"]
     share = 100 * invalid / max(1, of_dut)
+    left_out = TimeLeftOut.together(time_left_out_at(found) for found in record.points)
     parts += [
         _number(of_dut, "trial")
         + (
@@ -209,6 +212,7 @@ def _summary(record: CampaignRecord) -> str:
             if trials[CEILING]
             else []
         ),
+        *([] if left_out is None else [f"time left out: {left_out.text}"]),
         f"started {show_time(record.created_at)}",
     ]
     parts += [f"finished {show_time(record.finished_at)}"] if record.finished_at else []

@@ -15,6 +15,7 @@ from evenhand.analysis import values_by_testbed
 from evenhand.base.table import Cell, Row, Table, in_one_unit, make_table, measured
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.report.page_inside import queue_facts
+from evenhand.report.page_strips import ShownStrips, shown_strips
 from evenhand.report.page_words import (
     NONE,
     established_connections,
@@ -27,6 +28,7 @@ from evenhand.report.page_words import (
     show_size,
     show_time,
     show_value,
+    time_share_cell,
     unit_of,
 )
 from evenhand.report.trials import trials_table
@@ -39,7 +41,7 @@ from evenhand.run.campaign_record import (
     PointState,
     Repetition,
 )
-from evenhand.run.figures import losses_of, sustainable_of
+from evenhand.run.figures import losses_of, sustainable_of, time_left_out_at, time_left_out_of
 from evenhand.search import Role
 from evenhand.spec.point import Point
 from evenhand.trial import TrialResult, Verdict
@@ -85,6 +87,7 @@ class ShownPoint:
     facts: list[tuple[str, str | None]]
     hooks: list[ShownHook]
     repetitions: Table
+    strips: ShownStrips | None
     trials: list[ShownTrials]
 
 
@@ -200,6 +203,7 @@ def _shown_point(
         facts=_facts(found),
         hooks=shown_hooks(found.hooks),
         repetitions=_repetitions(found, unit_of(point)),
+        strips=shown_strips(found),
         trials=[
             _shown_trials(repetition)
             for repetition in found.repetitions
@@ -274,6 +278,7 @@ def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
         ]
     facts += queue_facts(found)
     facts += [("established connections", text)] if (text := established_connections(found)) else []
+    facts += [("time left out", left_out.text)] if (left_out := time_left_out_at(found)) is not None else []
     facts += [("stopped early", found.stopped_early)] if found.stopped_early else []
     return facts
 
@@ -295,7 +300,9 @@ def _losses(repetition: Repetition) -> str:
 def _repetitions(found: PointRecord, unit: str) -> Table:
     rows: list[list[str | Cell]] = []
     has_losses = any(any(losses_of(repetition.result).values()) for repetition in found.repetitions)
-    for repetition in found.repetitions:
+    left_out = [time_left_out_of(repetition) for repetition in found.repetitions]
+    has_left_out = any(of_time is not None for of_time in left_out)
+    for repetition, of_time in zip(found.repetitions, left_out, strict=True):
         counts = [
             sum(trial.result.verdict is verdict for trial in trials_of(repetition)) for verdict in Verdict
         ]
@@ -308,6 +315,7 @@ def _repetitions(found: PointRecord, unit: str) -> Table:
                 *([_losses(repetition)] if has_losses else []),
                 ended + (f": {repetition.reason}" if repetition.reason else ""),
                 " / ".join(map(str, counts)),
+                *([time_share_cell(of_time)] if has_left_out else []),
                 str(repetition.seed),
                 repetition.testbed,
                 show_time(repetition.started_at),
@@ -321,6 +329,7 @@ def _repetitions(found: PointRecord, unit: str) -> Table:
         *lost,
         "outcome",
         "#PASS / FAIL / INVALID",
+        *(["#time left out"] if has_left_out else []),
         "#seed",
         "testbed",
         "started",

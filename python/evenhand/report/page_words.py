@@ -16,6 +16,7 @@ from evenhand.procedure.registry import PROCEDURES
 from evenhand.run.campaign_record import PointRecord, bounds_of
 from evenhand.run.campaign_status import PointStatus
 from evenhand.spec.point import Point
+from evenhand.trial import TimeLeftOut
 
 NONE = "-"
 DASH = "\N{EN DASH}"
@@ -89,6 +90,11 @@ def show_range(record: PointRecord, figures: Row) -> str:
         return ""
     low, high = figures[1].text, figures[2].text
     return low if low == high else f"{low} {DASH} {high}"
+
+
+def time_share_cell(found: TimeLeftOut | None) -> str:
+    """Share of the sending time that was not judged: `1.3 %`; `-` where all trials were judged as a whole."""
+    return NONE if found is None else found.in_short
 
 
 def unit_of(point: Point) -> str:

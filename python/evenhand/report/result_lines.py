@@ -11,7 +11,7 @@ from evenhand.procedure import Profile, WorstTesterFigures
 from evenhand.report.invalid import next_lines
 from evenhand.report.result_entry import mappings
 from evenhand.rig import READ_THERE
-from evenhand.trial import Deviation, TrialResult, Verdict, join_directions
+from evenhand.trial import Deviation, TimeLeftOut, TrialResult, Verdict, join_directions
 
 
 def describe_conditions(profile: Profile) -> str:
@@ -48,8 +48,8 @@ def last_invalid_lines(document: Mapping[str, Any], trials: Sequence[TrialResult
 def trials_lines(
     trials: Sequence[TrialResult], *, what: str = "Trials", is_decided: bool = False
 ) -> list[str]:
-    """How many trials of each verdict, what the tester showed of itself in them, and what to do if it did not
-    keep a load.
+    """How many trials of each verdict, what the tester showed of itself in them, how much of their time was
+    not judged, and what to do if it did not keep a load.
 
     Args:
         is_decided: The result does not depend on loads that the tester did not keep.
@@ -57,8 +57,14 @@ def trials_lines(
     return [
         f"{what}: {len(trials)} ({count_verdicts(trial.verdict for trial in trials)}). Tester:"
         f" {WorstTesterFigures.of(trials)}.",
+        *time_left_out_lines(TimeLeftOut.of(trials)),
         *([] if is_decided else next_lines(trials)),
     ]
+
+
+def time_left_out_lines(found: TimeLeftOut | None) -> list[str]:
+    """Nothing if no trial was judged by its clean time."""
+    return [] if found is None else [found.line]
 
 
 def count_verdicts(verdicts: Iterable[Verdict]) -> str:

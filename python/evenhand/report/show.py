@@ -32,7 +32,7 @@ from evenhand.report.trials import trials_table
 from evenhand.run import CampaignRecord, HookRun, PointRecord, PointState, Repetition, StoredSearch
 from evenhand.run.campaign_lock import campaign_resource
 from evenhand.run.campaign_record import AT_LEAST
-from evenhand.run.figures import losses_of
+from evenhand.run.figures import losses_of, time_left_out_at, time_left_out_of
 from evenhand.run.point_remarks import remarks_of_point
 from evenhand.trial import Verdict
 
@@ -68,6 +68,13 @@ def campaign_report(record: CampaignRecord) -> Iterator[RenderableType]:
         yield Text("")
         yield Text(visible(title), style="bold")
         yield rendered(_points_table(entries))
+        left_out = [
+            f"{number}: {found.in_short}"
+            for number, point in entries
+            if (found := time_left_out_at(point)) is not None
+        ]
+        if left_out:
+            yield _line(f"Time left out of the sending time: {', '.join(left_out)}.", indent=2)
         for number, point in entries:
             if len(record.testbeds) > 1 and (names := values_by_testbed(point)):
                 yield _line(f"{number}: measured by {join([visible(name) for name in names])}", indent=2)
@@ -119,6 +126,8 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
             f"Testbed {name}: median {_figure(median_of(values), figure)} {figure.shown_unit}"
             f" of {len(values)} repetitions."
         )
+    if len(measured.repetitions) > 1 and (left_out := time_left_out_at(measured)) is not None:
+        yield _line(left_out.line)
     for key, value in _facts({**point.plan_options, **point.goal}):
         yield _line(f"{key}: {value}", indent=2)
     if connections := established_connections(measured):
@@ -270,6 +279,8 @@ def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[Rende
     if any(losses.values()):
         lost = ", ".join(f"{direction} {format_ratio(ratio)}" for direction, ratio in losses.items())
         yield _line(f"Lost at that load: {lost}.")
+    if (left_out := time_left_out_of(repetition)) is not None:
+        yield _line(left_out.line)
 
 
 def _search_report(search: StoredSearch) -> Iterator[RenderableType]:

@@ -15,7 +15,7 @@ from evenhand.report.throughput import loss_by_direction, verification_lines
 from evenhand.rig import read_host_facts
 from evenhand.run.campaign_record import AT_LEAST
 from evenhand.search import Outcome, ThroughputResult
-from evenhand.trial import USUAL_OVERDUE_AFTER_US, Deviation, Limits, Verdict, describe_causes
+from evenhand.trial import USUAL_OVERDUE_AFTER_US, Deviation, Limits, TimeLeftOut, Verdict, describe_causes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +176,9 @@ def _search_line(entry: SuiteEntry) -> str:
             format_duration(value_us / 1e6) for value_us in (figures.max_overdue_us, figures.max_poll_gap_us)
         )
         said.append(f"tester late by at most {late}, poll gap {gap}")
+    left_out = TimeLeftOut.of(trial.result for trial in result.trials)
+    if left_out is not None:
+        said.append(f"time left out: {left_out.text}")
     if figures.is_of_invalid_trials:
         said.append(f"no trial was valid ({describe_causes(figures.invalid_reasons)})")
     return f"{entry.profile.plan.label}, {entry.profile.address_words}: {'; '.join(said)}."

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 from evenhand.base.table import Cell, Column, Row, Table, in_one_unit, make_table, measured
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.report.page_words import NONE, measured_cells, show_size, show_version, unit_of
+from evenhand.report.page_words import NONE, measured_cells, show_size, show_version, time_share_cell, unit_of
 from evenhand.report.plain import visible
 from evenhand.report.sentences import WHY_BOUND
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
+from evenhand.run.figures import time_left_out_at
 
 NOTE = (
     "Rates are per direction; frame sizes are octets with the FCS. A result is the median of the"
@@ -46,6 +47,12 @@ _LATEX = {
 _MARKDOWN = "\\`*_{}[]<>()#+!|~&$"
 
 
+LEFT_OUT = "time left out"
+"""The column that a table has only where a trial was judged by its clean time."""
+LEFT_OUT_NOTE = (
+    "Time left out: the share of the trials' sending time in which the tester or its host was away, and which"
+    " was not judged."
+)
 COLUMNS = (
     Column("suite"),
     Column("metric"),
@@ -58,13 +65,21 @@ COLUMNS = (
     Column("minimum", True),
     Column("maximum", True),
     Column("repetitions", True),
+    Column(LEFT_OUT, True),
 )
 
 
 def summary_rows(record: CampaignRecord) -> list[tuple[str, ...]]:
-    """Rows in the order of the campaign, texts in the order of `COLUMNS`, each with its unit, which all
-    values of a kind have in common; also points without a number, which say so. Not escaped."""
-    return [tuple(cell.text for cell in row) for row in _rows(record)]
+    """Rows in the order of the campaign, texts in the order of `summary_columns`, each with its unit, which
+    all values of a kind have in common; also points without a number, which say so. Not escaped."""
+    places = [COLUMNS.index(column) for column in summary_columns(record)]
+    return [tuple(row[place].text for place in places) for row in _rows(record)]
+
+
+def summary_columns(record: CampaignRecord) -> list[Column]:
+    """All of `COLUMNS` that the record has."""
+    has_left_out = any(time_left_out_at(found) is not None for found in record.points)
+    return [column for column in COLUMNS if has_left_out or column.title != LEFT_OUT]
 
 
 def _rows(record: CampaignRecord) -> list[Row]:
@@ -73,14 +88,18 @@ def _rows(record: CampaignRecord) -> list[Row]:
 
 def summary_table(record: CampaignRecord) -> Table:
     """The table for readers: without the hash, if no point states it. The CSV has all columns."""
-    rows = _rows(record)
+    rows, columns = _rows(record), summary_columns(record)
     shown = [
         place
         for place, column in enumerate(COLUMNS)
-        if column.title != "hash" or any(row[place].text != NOT_STATED for row in rows)
+        if column in columns
+        and (column.title != "hash" or any(row[place].text != NOT_STATED for row in rows))
     ]
+    caption = f"{NOTE} {LEFT_OUT_NOTE}" if COLUMNS[-1] in columns else NOTE
     return make_table(
-        [COLUMNS[place] for place in shown], ([row[place] for place in shown] for row in rows), caption=NOTE
+        [COLUMNS[place] for place in shown],
+        ([row[place] for place in shown] for row in rows),
+        caption=caption,
     )
 
 
@@ -103,6 +122,7 @@ def _row(found: PointRecord) -> tuple[str | Cell, ...]:
         low,
         high,
         str(done) if done == point.repetitions else f"{done} of {point.repetitions}",
+        time_share_cell(time_left_out_at(found)),
     )
 
 
@@ -121,7 +141,7 @@ def to_summary_csv(record: CampaignRecord) -> str:
     """The table as RFC 4180 with LF line ends. Texts of the file do nothing to terminals or spreadsheets."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
-    writer.writerow([column.title for column in COLUMNS])
+    writer.writerow([column.title for column in summary_columns(record)])
     for row in summary_rows(record):
         shown = [visible(text) for text in row]
         writer.writerow(

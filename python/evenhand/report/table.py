@@ -30,11 +30,12 @@ from evenhand.report.result_entry import (
     whole,
     words,
 )
-from evenhand.report.result_lines import describe_limit, dut_lines
+from evenhand.report.result_lines import describe_limit, dut_lines, time_left_out_lines
 from evenhand.report.throughput import ceiling_lines, loss_by_direction, read_losses, verification_lines
 from evenhand.run.campaign_record import AT_LEAST, is_lower_bound
+from evenhand.run.figures import stated_time_left_out
 from evenhand.search import MlrGoals, sum_of_losses
-from evenhand.trial import Verdict
+from evenhand.trial import TimeLeftOut, Verdict
 
 FIGURES = ("#median", "#minimum", "#maximum", *(f"#{name}" for name in PERCENTILES))
 INTERVAL = "median's interval"
@@ -120,6 +121,9 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
         *dict.fromkeys([*first.sent_lines, *sent]),
         *dut_lines(first.dut),
         f"Trials: {counts.total()} ({', '.join(f'{count} {verdict}' for verdict, count in counts.items())}).",
+        *time_left_out_lines(
+            TimeLeftOut.together(stated_time_left_out(each) for found in repetitions for each in found)
+        ),
     ]
 
 

@@ -8,7 +8,7 @@ import io
 
 from evenhand.base.errors import HostError
 from evenhand.base.programs import in_checkout
-from evenhand.report.campaign_rows import COLUMNS, TableName, Value, rows_of
+from evenhand.report.campaign_rows import TableName, Value, columns_of, rows_of
 from evenhand.report.plain import visible
 from evenhand.run import CampaignRecord
 
@@ -21,7 +21,7 @@ def to_csv(record: CampaignRecord, table: TableName) -> str:
     terminals or spreadsheets."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
-    writer.writerow([column.name for column in COLUMNS[table]])
+    writer.writerow([column.name for column in columns_of(record, table)])
     for row in rows_of(record, table):
         writer.writerow([_cell(value) for value in row.values()])
     return written.getvalue()
@@ -49,7 +49,7 @@ def to_parquet(record: CampaignRecord, table: TableName) -> bytes:
         "real": pyarrow.float64(),
         "flag": pyarrow.bool_(),
     }
-    schema = pyarrow.schema([(column.name, types[column.kind]) for column in COLUMNS[table]])
+    schema = pyarrow.schema([(column.name, types[column.kind]) for column in columns_of(record, table)])
     target = pyarrow.BufferOutputStream()
     parquet.write_table(pyarrow.Table.from_pylist(list(rows_of(record, table)), schema=schema), target)
     return bytes(target.getvalue().to_pybytes())

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from evenhand.analysis.comparable import moment_of
+from evenhand.analysis.comparison_model import share_left_out
 from evenhand.analysis.levels import FEWEST_RUNS
 from evenhand.analysis.trend_model import Change, PointTrend, Trend, TrendRun, TrendValue
 from evenhand.analysis.words import join
@@ -20,6 +21,7 @@ from evenhand.report.plain import visible
 from evenhand.report.sentences import WHY_BOUND
 from evenhand.run.campaign_record import AT_LEAST
 from evenhand.spec.point import Point
+from evenhand.trial import show_share
 
 METHOD = (
     "The number of a run at a point is the median of its repetitions. With six numbers or more, a point's"
@@ -148,6 +150,7 @@ def trend_lines(trend: Trend) -> list[str]:
         *([SINGLE] if len(trend.runs) == 1 else []),
         f"{verdict(trend)} Read: {span_of(trend)}.",
         *latest_lines(trend),
+        *(f"Not judged alike: {line}" for line in judged_unlike_lines(trend)),
         *method_lines(trend),
         *(f"Not measured alike, and therefore a trend of its own: {line}." for line in trend.unlike),
     ]
@@ -200,6 +203,23 @@ def latest_lines(trend: Trend) -> list[str]:
                 visible(
                     f"{titles[id(point)]}: the latest run is apart from the level before it; another run will"
                     " show whether it stays there."
+                )
+            )
+    return lines
+
+
+def judged_unlike_lines(trend: Trend) -> list[str]:
+    """Runs that judged another share of their time than the one before: a change there, or none, may be the
+    host's doing."""
+    lines = []
+    for point, title in zip(trend.points, titles_of(trend), strict=True):
+        for before, after in point.judged_unlike:
+            run, older = trend.runs[after.run], trend.runs[before.run]
+            lines.append(
+                visible(
+                    f"{title}: {show_share(share_left_out(after.time_left_out))} of the sending time was left"
+                    f" out in the run of {show_begun(run)}, and"
+                    f" {show_share(share_left_out(before.time_left_out))} in that of {show_begun(older)}."
                 )
             )
     return lines

@@ -16,6 +16,7 @@ from evenhand.report.trend import (
     SINGLE,
     changes_table,
     direction_of,
+    judged_unlike_lines,
     method_lines,
     points_table,
     show_begun,
@@ -51,6 +52,7 @@ def render_trend(trend: Trend) -> str:
             if point.measured and point.measured[-1].is_apart
         ],
         unlike=[visible(line) for line in trend.unlike],
+        judged_unlike=judged_unlike_lines(trend),
         figures=[
             _figure(trend, point, place, title)
             for place, (point, title) in enumerate(zip(trend.points, titles, strict=True))

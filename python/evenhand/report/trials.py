@@ -13,7 +13,7 @@ from evenhand.report.page_words import NONE
 from evenhand.report.plain import visible
 from evenhand.run import StoredTrial
 from evenhand.search import SearchTrial
-from evenhand.trial import TrialResult, join_directions
+from evenhand.trial import TrialResult, join_directions, show_share
 
 SAME = 1.0005
 """A duration of three digits does not show more."""
@@ -53,8 +53,12 @@ def trials_table(
 
     Args:
         loss_over_time: For a page: draws the loss of a trial. The table then also has the loads that were
-            really offered, or says that they were the intended ones.
+            really offered, or says that they were the intended ones; and the share of the time that was left
+            out, if any trial was judged by its clean time.
     """
+    has_left_out = loss_over_time is not None and any(
+        trial.result.is_judged_by_clean_time for trial in trials
+    )
     is_exact = loss_over_time is None or all(
         format_rate(trial.result.offered_fps) == format_rate(trial.result.intended_fps) for trial in trials
     )
@@ -63,19 +67,27 @@ def trials_table(
         "#load per direction",
         *([] if is_exact else ["#offered"]),
         "#duration",
+        *(["#left out"] if has_left_out else []),
         Column("verdict", is_name=True),
         "#loss",
         "#lost",
         "#p99 latency",
         "what and why",
     ]
-    rows = (_row(trial, is_exact=is_exact, loss_over_time=loss_over_time) for trial in trials)
+    rows = (
+        _row(trial, is_exact=is_exact, has_left_out=has_left_out, loss_over_time=loss_over_time)
+        for trial in trials
+    )
     caption = "" if loss_over_time is None or not is_exact else "All loads were offered as intended."
     return make_table(titles, rows, title=title, caption=caption)
 
 
 def _row(
-    trial: SearchTrial | StoredTrial, *, is_exact: bool, loss_over_time: Callable[[TrialResult], Any] | None
+    trial: SearchTrial | StoredTrial,
+    *,
+    is_exact: bool,
+    has_left_out: bool,
+    loss_over_time: Callable[[TrialResult], Any] | None,
 ) -> list[str | Cell]:
     result, verdict = trial.result, str(trial.result.verdict)
     return [
@@ -83,6 +95,7 @@ def _row(
         measured(result.intended_fps, WHOLE_FPS),
         *([] if is_exact else [measured(result.offered_fps, WHOLE_FPS)]),
         describe_sending(result),
+        *([_left_out(result)] if has_left_out else []),
         Cell(verdict, verdict),
         Cell(
             format_ratio(result.loss_ratio) if result.is_valid else NONE,
@@ -92,6 +105,12 @@ def _row(
         _p99(result),
         _story(trial),
     ]
+
+
+def _left_out(result: TrialResult) -> str:
+    """Of a valid trial that was judged by its clean time."""
+    share = result.left_out_share if result.is_valid else None
+    return NONE if share is None else show_share(share)
 
 
 def _p99(result: TrialResult) -> Cell:

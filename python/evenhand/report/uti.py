@@ -17,6 +17,7 @@ from typing import Any
 from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.procedure.registry import LOSS, PROCEDURES, THROUGHPUT
 from evenhand.run import CampaignRecord, PointRecord, Repetition
+from evenhand.run.figures import time_left_out_of
 
 MODEL = "1.5.1"
 TEST_TYPES: Mapping[str, str] = {THROUGHPUT.name: "ndrpdr", LOSS.name: "mrr"}
@@ -79,9 +80,17 @@ def _document(record: CampaignRecord, measured: PointRecord, repetition: Repetit
         "dut_version": _text(dut, "version", "kernel"),
         "tg_type": "evenhand",
         "tg_version": record.versions.get("evenhand") or _UNKNOWN,
-        "telemetry": [figure] if figure else [],
+        "telemetry": [*([figure] if figure else []), *_time_left_out(repetition)],
         "result": result or {"type": _UNKNOWN},
     }
+
+
+def _time_left_out(repetition: Repetition) -> Iterator[str]:
+    """Nothing if no trial was judged by its clean time."""
+    found = time_left_out_of(repetition)
+    if found is not None:
+        trials = f'cut_trials="{found.cut_trials}",valid_trials="{found.valid_trials}"'
+        yield f"evenhand_time_left_out_ratio{{{trials}}} {found.share!r}"
 
 
 def _ndrpdr(measured: PointRecord, repetition: Repetition) -> dict[str, Any] | None:

@@ -14,11 +14,13 @@ from evenhand.base.locks import holder_of
 from evenhand.procedure.statistics import Statistics
 from evenhand.run.campaign_lock import campaign_resource
 from evenhand.run.campaign_record import ENDED_EARLY, TESTER_LIMIT, PointState, is_lower_bound, state_of
+from evenhand.run.figures import stated_time_left_out
 from evenhand.run.point_document import read_point
 from evenhand.run.point_remarks import Ended, remarks_of
 from evenhand.run.reading import RunTables, StoredRow, as_mapping, as_texts, open_to_read
 from evenhand.run.running_trial import RunningTrial, read_running
 from evenhand.spec.point import Point
+from evenhand.trial import TimeLeftOut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,9 @@ class PointStatus:
     not_made: int = 0
     """Repetitions that ended without being made, since their testbed measures nothing more of the point;
     `--again` makes them."""
+    time_left_out: TimeLeftOut | None = None
+    """How much of the time of the trials of its finished repetitions was not judged; None if none was judged
+    by its clean time."""
 
     @property
     def statistics(self) -> Statistics | None:
@@ -265,6 +270,7 @@ def _point_status(row: StoredRow, repetitions: list[StoredRow], trial_count: int
             r["outcome"] == TESTER_LIMIT and (r["value"] is None or _is_lower_bound(r)) for r in finished
         ),
         measured_s=sum(repetition["measured_s"] for repetition in finished),
+        time_left_out=TimeLeftOut.together(stated_time_left_out(each.result) for each in ended),
         under_way_s=sum(
             r["measured_s"] for r in repetitions if r["finished_at"] is None and r["outcome"] is None
         ),

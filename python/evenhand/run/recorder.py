@@ -18,7 +18,7 @@ from evenhand.run.no_number import why_no_number
 from evenhand.run.rows import insert, insert_trial, search_columns
 from evenhand.run.run_file import now, to_json
 from evenhand.search import DUT_GONE, Goal, Role, SearchHead, SearchResult, SearchTrial
-from evenhand.trial import Load, TrialResult, was_offered
+from evenhand.trial import Load, TimeLeftOut, TrialResult, was_offered
 
 STOPPED = "stopped"
 _CONDITIONS = ("waits", "host_macs", "directions", "mix")
@@ -282,6 +282,8 @@ class SearchWriter:
             return
         is_open = " AND finished_at IS NULL" if self._is_ordered else ""
         ended_at, document = now(), None if result is None else to_json(result)
+        found = [*self._measured.results, *(trial.result for trial in self._measured.trials)]
+        whole = None if result is None else to_json({**result, **TimeLeftOut.document_of(found)})
         with self._store.writing() as connection:
             connection.execute(
                 f"UPDATE searches SET finished_at = ?, outcome = ?, result = ? WHERE id = ?{is_open}",
@@ -300,7 +302,7 @@ class SearchWriter:
                     ended_at if is_finished else None,
                     outcome,
                     value,
-                    document,
+                    whole,
                     (result or {}).get("skipped") or why_no_number(outcome)
                     if is_finished and value is None
                     else None,

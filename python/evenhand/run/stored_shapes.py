@@ -52,6 +52,10 @@ _GOAL = table(
 _SAMPLES = ("typical", "worst_case", "latency", "pdv", "ipdv_min", "ipdv_median", "ipdv_max")
 _FIGURES = table_of(table(**dict.fromkeys(_SAMPLES, table(values=list_of(number, may_be_null=True)))))
 _LOSS_POINT = table(share_of_theoretical=number, share_of_maximum=number, loss_ratio=number)
+_TIME_LEFT_OUT = table(
+    **dict.fromkeys(("share", "sent_s", "left_out_s", "most_share"), number),
+    **dict.fromkeys(("valid_trials", "judged_trials", "cut_trials"), whole),
+)
 _RESULT = table(
     outcome=text,
     goal=_GOAL,
@@ -73,6 +77,7 @@ _RESULT = table(
     upper_fps_per_direction=number,
     highest_passed_fps_per_direction=number,
     sustainable_fps_per_direction=number,
+    time_left_out=_TIME_LEFT_OUT,
 )
 _PUBLISHED = table(
     **{"rises-up-to": whole, "falls-above": whole},

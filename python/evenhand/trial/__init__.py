@@ -8,6 +8,7 @@ from evenhand.trial.causes import (
     describe_taken,
     join_directions,
 )
+from evenhand.trial.clean_time import LAPSES, CleanCounts, CleanTime, LeftOut
 from evenhand.trial.direction import ClassCount, Delays, DirectionResult, LostFrame, Variation
 from evenhand.trial.engine_group import DEFAULT_START_DIFFERENCE_US, EngineGroup
 from evenhand.trial.engine_session import EngineSession
@@ -56,6 +57,7 @@ from evenhand.trial.result import (
 from evenhand.trial.seen_flow import SeenFlow
 from evenhand.trial.simulated import SimulatedMeasurer
 from evenhand.trial.tester_session import TesterSession
+from evenhand.trial.time_left_out import TIME_LEFT_OUT, TimeLeftOut, read_time_left_out, show_share
 from evenhand.trial.watch import DEFAULT_WATCH_S, CpuStalls, Watch, WatchedClock, watch
 
 __all__ = [
@@ -67,14 +69,18 @@ __all__ = [
     "DEFAULT_START_DIFFERENCE_US",
     "DEFAULT_WAIT_S",
     "DEFAULT_WATCH_S",
+    "LAPSES",
     "LARGEST_SEED",
     "MAX_PROOF_FRAMES",
     "MOST_OFFERED_TOLERANCE",
     "RFC_WAITS",
     "SHORT_WAITS",
+    "TIME_LEFT_OUT",
     "USUAL_OVERDUE_AFTER_US",
     "Burst",
     "ClassCount",
+    "CleanCounts",
+    "CleanTime",
     "ClockOffset",
     "ComparedClock",
     "Connections",
@@ -92,6 +98,7 @@ __all__ = [
     "LearnedSide",
     "LearningProgress",
     "LearningResult",
+    "LeftOut",
     "Limits",
     "Load",
     "LoadChange",
@@ -105,6 +112,7 @@ __all__ = [
     "StreamProof",
     "TakenCpu",
     "TesterSession",
+    "TimeLeftOut",
     "TrialResult",
     "Variation",
     "Verdict",
@@ -121,6 +129,8 @@ __all__ = [
     "learn",
     "name_first",
     "read_clock_offsets",
+    "read_time_left_out",
+    "show_share",
     "was_offered",
     "watch",
 ]

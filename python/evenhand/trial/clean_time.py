@@ -12,6 +12,9 @@ from evenhand.trial.contract_values import number, whole
 
 LAPSES = ("sender_late", "receiver_away", "dut_away")
 """Kinds of lapses."""
+MOST_LISTED = 1000
+"""Parts that a trial lists."""
+_NOTHING_S = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +43,17 @@ class CleanTime:
     lapses: Mapping[str, int]
     """How many there were, by their kinds."""
     left_out: tuple[LeftOut, ...]
-    """The first thousand."""
+    """The first `MOST_LISTED`."""
+
+    @property
+    def left_out_s(self) -> float:
+        """How much of the sending phase was not judged, in seconds."""
+        return max(0.0, self.sent_s - max(0.0, self.clean_s)) if self.is_enough else 0.0
 
     @property
     def left_out_share(self) -> float:
         """Share of the sending phase that was not judged; 0..1."""
-        return 1 - self.clean_s / self.sent_s if self.is_enough and self.sent_s > 0 else 0.0
+        return self.left_out_s / self.sent_s if self.sent_s > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,17 +72,29 @@ def read_clean_time(document: Mapping[str, Any] | None) -> CleanTime | None:
         wanted_s=number(document["wanted_s"]),
         sent_s=number(document["sent_s"]),
         clean_s=number(document["clean_s"]),
-        is_enough=bool(document["is_enough"]),
+        is_enough=_flag(document["is_enough"]),
         pieces=whole(document, "pieces"),
         lapses={kind: whole(document["lapses"], kind) for kind in LAPSES},
-        left_out=tuple(
-            LeftOut(from_s=number(from_s), until_s=number(until_s), kinds=tuple(map(str, kinds)))
-            for from_s, until_s, kinds in document["left_out"]
-        ),
+        left_out=tuple(_left_out(*part) for part in document["left_out"]),
     )
-    if clean.clean_s > clean.sent_s * (1 + 1e-9):
+    if not -_NOTHING_S <= clean.clean_s <= clean.sent_s * (1 + 1e-9):
         raise ValueError(f"clean_s is {clean.clean_s:g}, but frames were sent for {clean.sent_s:g} s")
+    if len(clean.left_out) > MOST_LISTED:
+        raise ValueError(f"left_out has {len(clean.left_out)} parts, but lists at most {MOST_LISTED}")
     return clean
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("is_enough is neither true nor false")
+    return value
+
+
+def _left_out(from_s: Any, until_s: Any, kinds: Any) -> LeftOut:
+    part = LeftOut(from_s=number(from_s), until_s=number(until_s), kinds=tuple(kinds))
+    if not part.kinds or not set(part.kinds) <= set(LAPSES):
+        raise ValueError(f"a part of left_out is of none of the kinds {', '.join(LAPSES)}")
+    return part
 
 
 def read_clean_counts(document: Mapping[str, Any] | None, *, lost_frames: int) -> CleanCounts | None:

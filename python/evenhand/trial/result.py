@@ -196,6 +196,11 @@ class TrialResult:
         """How much of that the verdict is about."""
         return self.clean.clean_s if self.clean is not None and self.clean.is_enough else self.sent_s
 
+    @property
+    def left_out_share(self) -> float | None:
+        """Share of the sending time that the verdict is not about; None if it is not that of clean time."""
+        return self.clean.left_out_share if self.clean is not None and self.clean.is_enough else None
+
     def judged(self, direction: DirectionResult) -> CleanCounts:
         """The frames of a direction that the verdict is about."""
         if self.is_judged_by_clean_time and direction.clean is not None:
