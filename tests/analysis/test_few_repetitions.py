@@ -132,6 +132,9 @@ def test_noise_is_pooled_over_points_and_heeds_no_lower_bounds() -> None:
     assert noise.deviation == pytest.approx(math.sqrt(2e-4))
     assert noise.limit((2, 2), 0.01) == pytest.approx(student_quantile(0.99, 2) * math.sqrt(2e-4))
     assert noise.limit((1000, 1000), 0.01) == noise.spread
+    huge = noise_of([Pool(values=(1.7e308, 1.6e308, 1.7e308)), Pool(values=(math.inf, 1.0))])
+    assert huge.freedom == 2
+    assert huge.spread == pytest.approx(1 / 17)
     unknown = noise_of([Pool(values=(7.0,))])
     assert (unknown.freedom, unknown.limit((1, 1), 0.01), unknown.reach((1, 1))) == (0, 0.0, 0.0)
     assert say_more(1, None, unknown) == "at least 4 repetitions of each point would show the noise"

@@ -106,12 +106,14 @@ def noise_of(points: Iterable[MeasuredValues]) -> Noise:
     for point in points:
         bounds = point.lower_bounds or (False,) * len(point.values)
         values = [value for value, is_bound in zip(point.values, bounds, strict=True) if not is_bound]
-        middle = fmean(values) if values else 0.0
-        if len(values) < 2 or middle <= 0:
+        top = max(values, default=0.0)
+        if len(values) < 2 or not 0 < top < math.inf or min(values) < 0:
             continue
-        squares += sum((value / middle - 1) ** 2 for value in values)
-        freedom += len(values) - 1
-        spread = max(spread, (max(values) - min(values)) / (median(values) or middle))
+        shares = [value / top for value in values]  # a foreign file may have values whose sum is infinite
+        middle = fmean(shares)
+        squares += sum((share / middle - 1) ** 2 for share in shares)
+        freedom += len(shares) - 1
+        spread = max(spread, (1 - min(shares)) / (median(shares) or middle))
     return Noise(deviation=math.sqrt(squares / freedom) if freedom else 0.0, freedom=freedom, spread=spread)
 
 
