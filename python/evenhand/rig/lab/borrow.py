@@ -145,9 +145,10 @@ class BorrowedLab:
             rules = known.rules if isinstance(known, LinuxLab) else 0
         plan = wish.make_plan()
         _refuse_jool(lab_before(self.name), plan)
+        firewall = f", with a firewall of {rules:,} rules" if rules and self.takes_rules else ""
         say(
             f"the lab {self.name} is set up for {plan.title},"
-            f" {' x '.join(f'{side.host_range.count:,}' for side in plan.sides)} hosts"
+            f" {' x '.join(f'{side.host_range.count:,}' for side in plan.sides)} hosts{firewall}"
         )
         if kind_of(self.name) == VmLab.kind:
             # The rest of a mix is set up over SSH; so is all that has to be taken away for another plan.
