@@ -42,10 +42,13 @@ def keep_own_ceiling(tester: OpenTester, *, on_event: OnEvent = ignore) -> float
         HostError: It keeps no load at all, or was stopped meanwhile.
     """
     wish = CeilingWish(losses=0)
-    known = rig.find_ceiling(conditions_of(tester, wish))
-    if known is None:
-        known = known_of(find_ceiling_first(tester, wish, on_event, None))
-        rig.keep_ceiling(conditions_of(tester, wish), known)
+    before = rig.find_ceiling(conditions_of(tester, wish))
+    if before is not None and not before.is_limit:
+        return before.rate_fps
+    # One that was found while the host did something else is too low.
+    kept_fps = None if before is None else before.rate_fps
+    known = known_of(find_ceiling_first(tester, wish, on_event, None, kept_fps=kept_fps))
+    rig.keep_ceiling(conditions_of(tester, wish), known)
     return known.rate_fps
 
 
@@ -69,5 +72,6 @@ def forwarded_of(tester: OpenTester, offered_fps: float, *, on_event: OnEvent = 
             )
         on_event(Measured(what="tester, with the DUT at its limit", result=result))
         forwarded_fps = min(of.forwarding_rate_fps for of in result.directions.values())
-        found.append(Forwarded(offered_fps=result.offered_fps, forwarded_fps=forwarded_fps))
+        offered_fps = result.offered_fps  # measured over another span of time, so it may seem to be less
+        found.append(Forwarded(offered_fps=offered_fps, forwarded_fps=min(forwarded_fps, offered_fps)))
     return max(found, key=lambda each: each.forwarded_fps)

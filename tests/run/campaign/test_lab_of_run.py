@@ -10,10 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from evenhand.base.errors import EvenhandError
 from evenhand.base.locks import holder_of
 from evenhand.plan import make_plan
 from evenhand.rig.lab import LinuxLab, lab_down, lab_status, lab_up
@@ -180,11 +182,14 @@ def test_a_campaign_finds_out_how_many_rules_its_lab_takes_and_goes_on_with_as_m
     path = tmp_path / "rules.evenhand"
 
     def has_results() -> bool:
-        return path.exists() and bool(rules_of(read_record(path)))
+        with suppress(EvenhandError):  # the file has just been made
+            return path.exists() and bool(rules_of(read_record(path)))
+        return False
 
     wait_until(lambda: has_results() or process.poll() is not None, "nothing was measured")
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=GUARD_S)
+    assert path.exists(), errors
     record = read_record(path)
     (note,) = [note for note in record.notes if "rules" in note or "firewall" in note]
     (chosen,) = rules_of(record)
