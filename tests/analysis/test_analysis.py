@@ -129,7 +129,7 @@ def test_warnings_name_what_is_missing() -> None:
 
 def test_curves_with_too_few_repetitions_are_named_in_one_line() -> None:
     points = [point(hosts, [1e5], suite=suite) for suite in ("a", "b") for hosts in (1, 2)]
-    (line,) = [line for line in analyse(record(*points)).warnings if "can be estimated" in line]
+    (line,) = [line for line in analyse(record(*points)).warnings if "by ranks from 4 on" in line]
     assert line.startswith("2 curves have a point with no more than 1 repetition (a: ")
     assert "; b: " in line
 
@@ -295,7 +295,8 @@ def test_a_point_with_two_levels_and_an_interval_around_one_hides_nothing() -> N
     assert verdict.ratio.interval is not None
     assert verdict.ratio.interval.low <= 1 <= verdict.ratio.interval.high
     assert verdict.finding == "unknown"
-    assert "includes 1; more repetitions would help" in verdict.sentence
+    assert "includes 1; about 5 repetitions more of each point (15 in all)" in verdict.sentence
+    assert verdict.more_repetitions == 5
 
 
 def test_few_repetitions_give_a_verdict_that_says_how_little_it_knows() -> None:
@@ -643,4 +644,4 @@ def test_too_few_repetitions_only_seem_biased() -> None:
 def test_about_equal_is_said_only_if_the_whole_interval_supports_it(values: list[float], answer: str) -> None:
     """SEED-70: same, different or not known; three repetitions have no interval that says anything."""
     ratio = median_ratio(Pool(values=tuple(values)), Pool(values=(1.0,) * len(values)))
-    assert answer in _ratio("a / b", "a", "b", ratio).sentence
+    assert answer in _ratio("a / b", "a", "b", ratio, "more").sentence

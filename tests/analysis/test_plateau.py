@@ -73,7 +73,8 @@ def test_one_to_three_repetitions_go_by_a_tolerance_and_say_so(
     )
     assert not shape.is_noise_known
     assert all(test.p_value is None for test in shape.tests)
-    assert any("the noise is not known" in sentence for sentence in shape.sentences)
+    known = "the noise is not known, and" if repetitions == 1 else "so"
+    assert f"{known} a change of the medians of 5.0 % was taken as a change." in shape.sentences[-1]
     assert "a tolerance, not a test" in shape.method
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from math import comb
 
 from evenhand.analysis.medians import Pool, median_ratio
-from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL, RELEVANT, possible_comparisons
+from evenhand.analysis.noise import LEAST_FOR_TEST
+from evenhand.analysis.plateau import LEVEL, RELEVANT, possible_comparisons
 from evenhand.analysis.published import FIGURE_7
 from evenhand.analysis.ranks import least_p_value
 from evenhand.base.units import format_count

@@ -9,7 +9,7 @@ from evenhand.analysis.bias import bias_verdicts
 from evenhand.analysis.curve import curves_of
 from evenhand.analysis.curve_model import Curve
 from evenhand.analysis.model import Analysis
-from evenhand.analysis.plateau import LEAST_FOR_TEST
+from evenhand.analysis.noise import LEAST_FOR_TEST
 from evenhand.analysis.published import published_comparisons
 from evenhand.analysis.ratios import ratios_of
 from evenhand.analysis.testbeds import compare_testbeds
@@ -86,7 +86,7 @@ def _too_few(curves: Sequence[Curve]) -> list[str]:
             else f"{len(each)} curves have a point with no more than {fewest}"
             f" repetition{'s' if fewest > 1 else ''} ({'; '.join(each)}); their noise"
         )
-        + f" can be estimated from {LEAST_FOR_TEST} on."
+        + f" is judged together with that of all points of the curve, and by ranks from {LEAST_FOR_TEST} on."
         for fewest, each in sorted(titles.items(), reverse=True)
     ]
 

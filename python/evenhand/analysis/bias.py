@@ -15,21 +15,23 @@ from dataclasses import dataclass
 
 from evenhand.analysis.curve_model import Curve, CurvePoint
 from evenhand.analysis.device import KnownDevice, known_device
+from evenhand.analysis.difference import DIRECTIONS_OF_TEST, Difference, Measure, compare_values
 from evenhand.analysis.drift import drift_of, heed_in_verdict
-from evenhand.analysis.medians import MeasuredValues, MedianRatio, Pool, median_ratio
+from evenhand.analysis.medians import Pool, settled
 from evenhand.analysis.model import BiasVerdict
 from evenhand.analysis.plans import ip_version, is_direct, plan_of, sent_plan
-from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL
-from evenhand.analysis.ranks import least_p_value, lower_p_value
-from evenhand.analysis.ratios import COARSE, SAME_WITHIN, deciding_precision, is_decided
-from evenhand.analysis.words import as_sentence, show_percent, show_probability, too_coarse
+from evenhand.analysis.plateau import LEVEL
+from evenhand.analysis.ratios import SAME_WITHIN
+from evenhand.analysis.words import show_percent
 from evenhand.base.units import format_count, format_ratio
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 
-DIRECTIONS_OF_TEST = 2
-"""One pair may show less, or more."""
+LEVEL_OF_ONE = 0.02
+"""Most probability of a false verdict where one pair is compared with one point. It is below that of a
+series, because a page has such a verdict for each IP version and frame size: of two, neither is false with
+0.96."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,20 +43,12 @@ class _Many:
     address_count: int
     fewest: int
     """Repetitions of a point."""
+    point_count: int
+    """Points of the pool."""
+    level: float
+    """Most probability of a false verdict."""
     comparisons: int
     """Among which this one was chosen."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Finding:
-    """What two sets of values say of each other."""
-
-    kind: str
-    ratio: MedianRatio
-    p_value: float | None
-    certainty: str
-    why: str = ""
-    """For an unknown finding: why there is no verdict, and what would give one."""
 
 
 def bias_verdicts(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[BiasVerdict, ...]:
@@ -90,16 +84,31 @@ def _verdict(
     pair = varying or fixed
     if pair is None:
         return None
-    finding = _compare(
-        pair, many.pool, fewest=min(len(pair.values), many.fewest), comparisons=many.comparisons
+    series = [point for point in many.curve.measured if point.key != pair.key]
+    finding = compare_values(
+        pair,
+        many.pool,
+        Measure(
+            fewest=min(len(pair.values), many.fewest),
+            point_count=many.point_count,
+            level=many.level,
+            comparisons=many.comparisons,
+            series=(pair, *series),
+        ),
     )
     hashes_ports: bool | None = None
     is_hiding = varying is not None and finding.kind == "hides"
     if is_hiding and finding.ratio.bound == "none":
         hashes_ports = False if _is_one_of_n(finding.ratio.ratio) else None
     if varying is not None and fixed is not None and finding.kind in ("hides", "same"):
-        fewest = min(len(varying.values), len(fixed.values))
-        ports = _compare(fixed, varying, fewest=fewest, comparisons=DIRECTIONS_OF_TEST)
+        measure = Measure(
+            fewest=min(len(varying.values), len(fixed.values)),
+            point_count=1,
+            level=LEVEL_OF_ONE,
+            comparisons=DIRECTIONS_OF_TEST,
+            series=(fixed, varying, *series),
+        )
+        ports = compare_values(fixed, varying, measure)
         if ports.kind == "hides":
             hashes_ports = True
         elif is_hiding and ports.kind == "same":
@@ -120,6 +129,7 @@ def _verdict(
         sentence=_sentence(finding, many, pair, hashes_ports=hashes_ports, is_varying=varying is not None),
         certainty=finding.certainty,
         predicted=_predicted(pair, many, device),
+        more_repetitions=finding.more_repetitions,
     )
     return heed_in_verdict(verdict, drift_of(measured))
 
@@ -172,134 +182,23 @@ def _many_of(curve: Curve) -> _Many | None:
     measured = [point for point in curve.measured if not point.is_single_pair]
     if not measured:
         return None
-    points, comparisons = [measured[-1]], DIRECTIONS_OF_TEST
+    points, level, comparisons = [measured[-1]], LEVEL_OF_ONE, DIRECTIONS_OF_TEST
     if is_direct(curve.key.plan) and curve.shape is not None and len(curve.measured) > 2:
         on_plateau = [point for point in measured if point.address_count in curve.shape.plateau]
-        points, comparisons = on_plateau or points, curve.shape.comparisons
+        points, level, comparisons = on_plateau or points, LEVEL, curve.shape.comparisons
     return _Many(
         curve=curve,
-        pool=Pool.of(points),
+        pool=Pool.of(settled(point) for point in points),
         address_count=points[-1].address_count,
         fewest=min(len(point.values) for point in points),
+        point_count=len(points),
+        level=level,
         comparisons=comparisons,
     )
 
 
-def _compare(one: MeasuredValues, other: MeasuredValues, *, fewest: int, comparisons: int) -> _Finding:
-    """Whether the first are lower than the second, higher, or the same within 5 percent.
-
-    A lower bound can be lower or the same only as far as it seems so: that is "unknown".
-    """
-    lower, upper = one.values, other.values
-    ratio = median_ratio(one, other)
-    alpha = LEVEL / comparisons
-    counts = f"{ratio.counts[0]} and {ratio.counts[1]} values"
-    if ratio.ratio is None:
-        return _unknown(ratio, "there is no result with many addresses to compare with")
-    is_tested = fewest >= LEAST_FOR_TEST and least_p_value(len(lower), len(upper)) <= alpha
-    interval = ratio.interval
-    is_same = abs(ratio.ratio - 1) < SAME_WITHIN
-    if (one.is_at_least and (is_same or ratio.ratio < 1)) or (
-        other.is_at_least and (is_same or ratio.ratio > 1)
-    ):
-        return _unknown(ratio, _capped(one, other))
-    precision, is_coarse = deciding_precision(ratio), ratio.search_width > COARSE
-    if (interval is None or not is_decided(interval)) and (is_coarse or (is_same and precision is not None)):
-        why = (
-            f"the searches stop at {show_percent(ratio.search_width)}, and the repetitions"
-            " differ widely; more repetitions would help"
-        )
-        if precision is not None:
-            why = too_coarse(ratio.search_width, precision)
-        return _unknown(ratio, why)
-    if is_same:
-        if not is_tested or interval is None:
-            return _Finding(kind="same", ratio=ratio, p_value=None, certainty=_unsure(fewest))
-        is_inside = interval.low >= 1 - SAME_WITHIN and interval.high <= 1 + SAME_WITHIN
-        certainty = (
-            f"The ratio lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at"
-            " least"
-            f" {show_percent(interval.level)} (Hodges-Lehmann interval of {counts})"
-        )
-        if ratio.firm_interval is None:  # nothing is shown that so few repetitions do not bear out
-            if is_inside:
-                return _Finding(kind="same", ratio=ratio, p_value=None, certainty=_unsure(fewest))
-            return _unknown(
-                ratio, f"the repetitions differ by more than {show_percent(SAME_WITHIN)}; {_MORE}"
-            )
-        if is_inside:
-            return _Finding(
-                kind="same",
-                ratio=ratio,
-                p_value=None,
-                certainty=f"{certainty}: within {show_percent(SAME_WITHIN)}.",
-            )
-        return _unknown(
-            ratio,
-            f"the interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, is too wide; {_MORE}",
-            f"{certainty}.",
-        )
-    kind = "hides" if ratio.ratio < 1 else "shows_more"
-    if not is_tested:
-        return _Finding(kind=kind, ratio=ratio, p_value=None, certainty=_unsure(fewest))
-    # As close as the brackets of the searches allow.
-    p_value = (
-        lower_p_value(one.uppers or lower, other.lowers or upper)
-        if kind == "hides"
-        else lower_p_value(other.uppers or upper, one.lowers or lower)
-    )
-    test = (
-        f"exact one-sided Mann-Whitney test of {counts}: {show_probability(p_value)}, level {LEVEL:g} /"
-        f" {comparisons} (Bonferroni)"
-    )
-    if p_value > alpha:
-        return _unknown(
-            ratio, f"the difference is within the noise; {_MORE}", f"{as_sentence(test)}.", p_value
-        )
-    between, interval = "", ratio.firm_interval
-    if interval is not None and interval.low <= 1 <= interval.high:
-        why = f"the interval of the ratio, {interval.low:.3f} to {interval.high:.3f}, includes 1; {_MORE}"
-        return _unknown(ratio, why, f"{as_sentence(test)}.", p_value)
-    if interval is not None:
-        between = (
-            f" The ratio lies between {interval.low:.3f} and {interval.high:.3f} with a probability of at"
-            " least"
-            f" {show_percent(interval.level)} (Hodges-Lehmann)."
-        )
-    return _Finding(
-        kind=kind,
-        ratio=ratio,
-        p_value=p_value,
-        certainty=f"The difference exceeds the noise ({test}).{between}",
-    )
-
-
-_MORE = "more repetitions would help"
-
-
-def _unknown(ratio: MedianRatio, why: str, certainty: str = "", p_value: float | None = None) -> _Finding:
-    return _Finding(kind="unknown", ratio=ratio, p_value=p_value, certainty=certainty, why=why)
-
-
-def _capped(*found: MeasuredValues) -> str:
-    if any(measured.is_testers for measured in found):
-        return "a result is only a lower bound, because on this host no higher load could be decided"
-    return (
-        "a result is only a lower bound, because the highest load that was tried passed; unless that is the"
-        " line rate, set a higher maximum-rate"
-    )
-
-
-def _unsure(fewest: int) -> str:
-    repetitions = "1 repetition is" if fewest == 1 else f"{fewest} repetitions are"
-    return (
-        f"The certainty is not known: {repetitions} too few to estimate the noise, so"
-        f" {show_percent(SAME_WITHIN)} was taken as the limit."
-    )
-
-
 def _sentence(
-    finding: _Finding, many: _Many, pair: CurvePoint, *, hashes_ports: bool | None, is_varying: bool
+    finding: Difference, many: _Many, pair: CurvePoint, *, hashes_ports: bool | None, is_varying: bool
 ) -> str:
     one, all_of_it = pair.statistics, many.pool.statistics
     assert one is not None
@@ -321,7 +220,7 @@ def _sentence(
             )
         elif is_varying:
             ports = "; with one pair, whose ports vary, the load is spread less evenly"
-        least = "at least " if many.pool.is_at_least else ""
+        least = "at least " if many.pool.is_at_least else "at most " if pair.is_at_least else ""
         hidden = f"{least}{show_percent(1 - share)}"
         biased = "Seems biased" if finding.p_value is None else "Biased"  # too few repetitions for a test
         return (

@@ -139,6 +139,36 @@ class MedianRatio:
         }
 
 
+def settled(measured: MeasuredValues) -> MeasuredValues:
+    """The same with no bound of its median, where the lower bounds among the values leave that open between
+    two values only: one of three may lie anywhere above, and the median is one of the other two, or between
+    them.
+
+    Each lower bound counts as infinite at its upper end, so whatever is judged by the ends holds wherever
+    they are. What is a lower bound without an end stays one.
+    """
+    if not measured.is_at_least or not measured.lower_bounds or all(measured.lower_bounds):
+        return measured
+    ends = tuple(
+        math.inf if is_bound else upper
+        for upper, is_bound in zip(measured.uppers or measured.values, measured.lower_bounds, strict=True)
+    )
+    if not math.isfinite(median(ends)):
+        return measured
+    return Pool(
+        values=measured.values,
+        uppers=ends,
+        lowers=measured.lowers or measured.values,
+        lower_bounds=measured.lower_bounds,
+    )
+
+
+def median_ends(measured: MeasuredValues) -> tuple[float, float]:
+    """Between which the median lies, wherever each value is in its bracket; of `settled` values also wherever
+    lower bounds are. Neither end is below 0."""
+    return median(measured.lowers or measured.values), median(measured.uppers or measured.values)
+
+
 def median_ratio(above: MeasuredValues, below: MeasuredValues) -> MedianRatio:
     """The ratio of the medians of two sets of independent repetitions, neither of which may be empty. The
     interval holds whatever the true limits are within the brackets of their searches."""

@@ -68,6 +68,9 @@ class BiasVerdict:
     predicted: str = ""
     """What the hash and the table of a DUT whose configuration is known make of these addresses; empty if it
     is not known."""
+    more_repetitions: int | None = None
+    """Of an unknown finding: how many repetitions of each point would decide, about, beyond those there are;
+    None if no number of them would."""
 
     @property
     def hidden(self) -> float | None:
@@ -90,6 +93,7 @@ class BiasVerdict:
             "sentence": self.sentence,
             "certainty": self.certainty,
             "predicted": self.predicted,
+            "more_repetitions": self.more_repetitions,
         }
 
 

@@ -5,9 +5,11 @@ docs/explanation/reading-a-series.md explains why.
 A point counts as lower than the plateau if its median is lower by more than RELEVANT, and its repetitions are
 lower than those of the plateau by more than their noise: an exact one-sided Mann-Whitney test, in which each
 of them counts as high as the lowest load that failed in its search. Where searches leave coarse brackets, the
-median must be lower by RELEVANT with these too. The plateau is itself chosen by the data, so the level of the
-test is divided by all the comparisons that any choice of a plateau could have led to (Bonferroni): noise
-alone makes it claim a rise or a fall anywhere in a series with at most probability LEVEL.
+median must be lower by RELEVANT with these too. Where there are too few repetitions for the test, the median
+must be lower by the limit that the noise of all points of the series sets (`evenhand.analysis.noise`). The
+plateau is itself chosen by the data, so the level of the test is divided by all the comparisons that any
+choice of a plateau could have led to (Bonferroni): noise alone makes it claim a rise or a fall anywhere in a
+series with at most probability LEVEL.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from evenhand.analysis.curve_model import CurvePoint, PointTest, Shape
-from evenhand.analysis.medians import Pool, search_width
+from evenhand.analysis.medians import Pool, search_width, settled
+from evenhand.analysis.noise import LEAST_FOR_TEST, Noise, noise_of, say_more
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import COARSE, SAME_WITHIN
 from evenhand.analysis.words import join, show_percent, show_probability
@@ -26,8 +29,6 @@ from evenhand.procedure.descriptor import Figure, show_value
 RELEVANT = SAME_WITHIN
 """The draft's "about equal", here as there."""
 LEVEL = 0.05
-LEAST_FOR_TEST = 4
-"""Fewest repetitions for a test: with three, the noise is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,10 @@ class _Outside:
 
     point: CurvePoint
     is_tested: bool
+    level: float
+    """Of the plateau as it was chosen."""
+    limit: float
+    """What its median must be lower by, as a share."""
     test: PointTest
 
 
@@ -50,19 +55,21 @@ def find_shape(
     """
     measured = [point for point in points if point.statistics is not None]
     medians = [point.statistics.median for point in points if point.statistics is not None]
-    if len(measured) < 2 or max(medians) <= 0 or all(point.is_at_least for point in measured):
+    if len(measured) < 2 or max(medians) <= 0 or all(settled(point).is_at_least for point in measured):
         return None
+    noise = noise_of(measured)
     first, last = choose_plateau(medians, relevant)
     if median(_values(measured[first : last + 1])) <= 0:
         return None
     comparisons = possible_comparisons(len(measured))
-    outside = _compare(measured, first, last, relevant=relevant, alpha=level / comparisons)
+    alpha = level / comparisons
+    outside = _compare(measured, first, last, relevant=relevant, alpha=alpha, noise=noise)
     is_lower = [outside[i].test.is_lower if i in outside else False for i in range(len(measured))]
     # What cannot be distinguished from the plateau is not evidence of a rise or a fall, so the plateau is
     # taken to reach there.
     first, last = is_lower.index(False), len(is_lower) - 1 - is_lower[::-1].index(False)
     plateau = measured[first : last + 1]
-    pool = Pool.of(plateau)
+    pool = Pool.of(settled(point) for point in plateau)
     statistics = pool.statistics
     assert statistics is not None
     if statistics.median <= 0:
@@ -85,7 +92,9 @@ def find_shape(
         method=_method(relevant, level, comparisons, is_noise_known=is_noise_known),
         sentences=(),
     )
-    return _with_sentences(shape, points, measured, outside, (first, last), figure)
+    shape = _with_sentences(shape, points, measured, outside, (first, last), figure)
+    more = _more(measured, outside, noise, relevant=relevant, alpha=alpha)
+    return replace(shape, sentences=(*shape.sentences, *more))
 
 
 def choose_plateau(medians: Sequence[float], relevant: float) -> tuple[int, int]:
@@ -138,7 +147,7 @@ def _values(points: Sequence[CurvePoint]) -> list[float]:
 
 
 def _compare(
-    measured: Sequence[CurvePoint], first: int, last: int, *, relevant: float, alpha: float
+    measured: Sequence[CurvePoint], first: int, last: int, *, relevant: float, alpha: float, noise: Noise
 ) -> dict[int, _Outside]:
     reference = _values(measured[first : last + 1])
     level = median(reference)
@@ -153,20 +162,54 @@ def _compare(
             and least_p_value(*counts) <= alpha
         )
         # As close to the plateau as the brackets of its searches allow; a lower bound may lie anywhere above.
-        p_value = lower_p_value(point.uppers or point.values, reference) if is_tested else None
-        is_lower = _is_relevant(point, level, relevant) and (p_value is None or p_value <= alpha)
+        highest = settled(point).uppers or point.values
+        p_value = lower_p_value(highest, reference) if is_tested else None
+        limit = relevant if is_tested else max(relevant, noise.limit(counts, alpha))
+        is_beyond = limit == relevant or median(highest) / level - 1 <= -limit
+        is_seen = is_beyond if p_value is None else p_value <= alpha
+        is_lower = is_seen and _is_relevant(point, level, relevant)
         test = PointTest(address_count=point.address_count, change=change, p_value=p_value, is_lower=is_lower)
-        found[i] = _Outside(point=point, is_tested=is_tested, test=test)
+        found[i] = _Outside(point=point, is_tested=is_tested, level=level, limit=limit, test=test)
     return found
 
 
+def _more(
+    measured: Sequence[CurvePoint],
+    outside: dict[int, _Outside],
+    noise: Noise,
+    *,
+    relevant: float,
+    alpha: float,
+) -> list[str]:
+    """How many repetitions would decide, where noise leaves open whether a point is lower."""
+    open_places = [
+        o for o in outside.values() if not o.test.is_lower and _is_relevant(o.point, o.level, relevant)
+    ]
+    if not open_places or not noise.freedom:
+        return []
+    most = max(open_places, key=lambda o: o.test.change)
+    fewest = min(len(point.values) for point in measured)
+    wanted = noise.repetitions_for(
+        now=fewest,
+        point_count=len(measured) - len(outside),
+        alpha=alpha,
+        width=relevant,
+        difference=-most.test.change,
+        least=relevant,
+    )
+    points = join([o.point.label for o in open_places])
+    what = "is" if len(open_places) == 1 else "are"
+    return [f"Whether {points} {what} lower is not known: {say_more(fewest, wanted, noise)}."]
+
+
 def _is_relevant(point: CurvePoint, level: float, relevant: float) -> bool:
-    """Whether it is lower by what counts. Where searches leave coarse brackets, it must be so with all that
-    they leave open."""
-    if point.is_at_least:
+    """Whether it is lower by what counts. Where searches leave coarse brackets, or lower bounds among its
+    values a span, it must be so with all that they leave open."""
+    known = settled(point)
+    if known.is_at_least:
         return False
-    is_coarse = search_width(point) > COARSE
-    return median(point.uppers if is_coarse else point.values) / level - 1 <= -relevant
+    is_open = search_width(point) > COARSE or any(known.lower_bounds)
+    return median(known.uppers if is_open else known.values) / level - 1 <= -relevant
 
 
 def _method(relevant: float, level: float, comparisons: int, *, is_noise_known: bool) -> str:
@@ -180,9 +223,10 @@ def _method(relevant: float, level: float, comparisons: int, *, is_noise_known: 
     if is_noise_known:
         return test
     return (
-        f"{test} If there are too few repetitions for the test, the noise is not known,"
-        f" and a median that is at least {show_percent(relevant)} lower counts as lower:"
-        " this is a tolerance, not a test."
+        f"{test} If there are too few repetitions for the test, a median that is at least"
+        f" {show_percent(relevant)} lower counts as lower, but only if it is also lower by more than the"
+        " widest range of the repetitions of one point, and by more than their standard deviation over all"
+        " points of the series allows (Student's t at the same level): this is a tolerance, not a test."
     )
 
 
@@ -202,7 +246,7 @@ def _with_sentences(
         _plateau_sentence(shape, plateau, figure),
         _fall_sentence(measured, outside, last),
     ]
-    capped = [point.label for point in plateau if point.is_at_least]
+    capped = [point.label for point in plateau if settled(point).is_at_least]
     if capped:
         are_testers = any(point.is_testers for point in plateau)
         sentences.append(
@@ -227,7 +271,7 @@ def _with_sentences(
                 )
     for point in plateau:
         change = median(point.values) / shape.plateau_level - 1
-        if point.is_at_least:
+        if settled(point).is_at_least:
             continue
         if (
             change <= -shape.relevant
@@ -251,13 +295,22 @@ def _with_sentences(
                 " neighbouring point is."
             )
     if not shape.is_noise_known:
-        fewest = min(len(point.values) for point in measured)
-        sentences.append(
-            f"There are too few repetitions for a test (the fewest of a point: {fewest}):"
-            " the noise is not known, and a change of the medians of"
-            f" {show_percent(shape.relevant)} was taken as a change."
-        )
+        sentences.append(_few_sentence(measured, outside, shape.relevant))
     return replace(shape, sentences=tuple(sentences))
+
+
+def _few_sentence(measured: Sequence[CurvePoint], outside: dict[int, _Outside], relevant: float) -> str:
+    fewest = min(len(point.values) for point in measured)
+    few = f"There are too few repetitions for a test (the fewest of a point: {fewest})"
+    spread = noise_of(measured).spread
+    limit = max((o.limit for o in outside.values() if not o.is_tested), default=relevant)
+    if limit > relevant:
+        return (
+            f"{few}, and those of one point differ by up to {show_percent(spread)}, so only a change of the"
+            f" medians of {show_percent(limit)} or more was taken as a change."
+        )
+    known = "so" if noise_of(measured).freedom else "the noise is not known, and"
+    return f"{few}: {known} a change of the medians of {show_percent(relevant)} was taken as a change."
 
 
 def _rise_sentence(measured: Sequence[CurvePoint], outside: dict[int, _Outside], first: int) -> str:

@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from evenhand.analysis.curve_model import Curve, CurvePoint
-from evenhand.analysis.medians import MedianRatio, Pool, median_ratio, show_ratio
+from evenhand.analysis.medians import MedianRatio, Pool, median_ratio, settled, show_ratio
 from evenhand.analysis.model import Ratio
+from evenhand.analysis.noise import noise_of, say_more
 from evenhand.analysis.plans import ip_version, is_direct
+from evenhand.analysis.ranks import RATIO_LEVEL
 from evenhand.analysis.words import show_percent, too_coarse
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.statistics import Interval
@@ -42,7 +44,8 @@ def ratios_of(curves: Sequence[Curve]) -> tuple[Ratio, ...]:
                         "gateway / plateau",
                         f"{curve.title}, {point.label}",
                         below,
-                        median_ratio(point, plateau),
+                        median_ratio(settled(point), plateau),
+                        _advice(curve, point, _on_plateau(other)),
                     )
                 )
         for other in alike:
@@ -50,7 +53,10 @@ def ratios_of(curves: Sequence[Curve]) -> tuple[Ratio, ...]:
             if other.key.hash_type == "type2" and pair is not None:
                 below = f"{other.title}, one address pair"
                 name = "many addresses, type 1 / one pair with ports, type 2"
-                found.append(_ratio(name, f"{curve.title}, {point.label}", below, median_ratio(point, pair)))
+                ratio = median_ratio(settled(point), settled(pair))
+                found.append(
+                    _ratio(name, f"{curve.title}, {point.label}", below, ratio, _advice(curve, point, [pair]))
+                )
     return tuple(found)
 
 
@@ -76,12 +82,27 @@ def _plateau(curve: Curve) -> Pool | None:
     """None, if it has no plateau of more than one address pair."""
     if curve.shape is None or not curve.shape.is_plateau_seen:
         return None
-    return Pool.of(point for point in curve.measured if point.address_count in curve.shape.plateau)
+    return Pool.of(settled(point) for point in _on_plateau(curve))
 
 
-def _ratio(name: str, above: str, below: str, ratio: MedianRatio) -> Ratio:
+def _on_plateau(curve: Curve) -> list[CurvePoint]:
+    plateau = () if curve.shape is None else curve.shape.plateau
+    return [point for point in curve.measured if point.address_count in plateau]
+
+
+def _advice(curve: Curve, above: CurvePoint, below: Sequence[CurvePoint]) -> str:
+    """How many repetitions would decide."""
+    noise = noise_of([*curve.measured, *below])
+    fewest = min(len(point.values) for point in (above, *below))
+    wanted = noise.repetitions_for(
+        now=fewest, point_count=len(below), alpha=(1 - RATIO_LEVEL) / 2, width=COARSE
+    )
+    return say_more(fewest, wanted, noise)
+
+
+def _ratio(name: str, above: str, below: str, ratio: MedianRatio, advice: str) -> Ratio:
     is_apart = _is_apart(ratio)
-    how = "it is not known whether they are about equal: more repetitions would help"
+    how = f"it is not known whether they are about equal: {advice}"
     if is_apart is not None:
         within = show_percent(SAME_WITHIN)
         how = f"more than {within} apart" if is_apart else f"about equal, within {within}"

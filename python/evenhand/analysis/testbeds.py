@@ -5,8 +5,9 @@ Two testbeds differ at a point if an exact two-sided Mann-Whitney test of their 
 the lower ones count as high as the lowest loads that failed in their searches, at a level that is divided by
 all the pairs that are compared in the campaign (Bonferroni): where all testbeds are alike, noise makes any of
 them differ anywhere with at most probability LEVEL. A difference is reported however small it is; one below
-RELEVANT is reported as such. Where there are too few repetitions for that test the noise is not known, and
-medians that are RELEVANT apart count: a tolerance, not a test.
+RELEVANT is reported as such. Where there are too few repetitions for that test, medians that are RELEVANT
+apart count, if that is more than the limit that the noise of all points sets (`evenhand.analysis.noise`): a
+tolerance, not a test.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from itertools import combinations
 from math import inf
 from statistics import median
 
-from evenhand.analysis.plateau import LEAST_FOR_TEST, LEVEL, RELEVANT
+from evenhand.analysis.medians import Pool
+from evenhand.analysis.noise import LEAST_FOR_TEST, Noise, noise_of
+from evenhand.analysis.plateau import LEVEL, RELEVANT
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.testbeds_model import BedDifference, BedsVerdict
 from evenhand.analysis.words import join, show_percent, show_probability
@@ -71,7 +74,11 @@ def compare_testbeds(
     if not pairs:
         return None
     alpha = level / len(pairs)
-    tests = [_compare(found, values, pair, relevant=relevant, alpha=alpha) for found, values, pair in pairs]
+    noise = noise_of(_known_on(found, name) for found, values in shared for name in values)
+    tests = [
+        _compare(found, values, pair, relevant=relevant, alpha=alpha, noise=noise)
+        for found, values, pair in pairs
+    ]
     different = tuple(test for test in tests if test.is_different)
     names = tuple(dict.fromkeys(name for _, values in shared if len(values) > 1 for name in values))
     points = len({found.point.key for found, _, _ in pairs})
@@ -87,6 +94,15 @@ def compare_testbeds(
         method=_method(
             relevant, level, len(pairs), is_noise_known=all(test.p_value is not None for test in tests)
         ),
+    )
+
+
+def _known_on(record: PointRecord, testbed: str) -> Pool:
+    """The values that a testbed measured of a point, and which of them are lower bounds."""
+    found = [r for r in record.repetitions if r.testbed == testbed and r.finished_at is not None]
+    return Pool(
+        values=tuple(r.value for r in found if r.value is not None),
+        lower_bounds=tuple(r.is_at_least for r in found if r.value is not None),
     )
 
 
@@ -112,6 +128,7 @@ def _compare(
     *,
     relevant: float,
     alpha: float,
+    noise: Noise,
 ) -> BedDifference:
     one, other = (values[name] for name in pair)
     medians = median(one), median(other)
@@ -136,7 +153,8 @@ def _compare(
         if median(lowers[0])
         else 0.0
     )
-    is_apart = medians[0] != medians[1] if change is None else least >= relevant
+    limit = max(relevant, noise.limit((len(one), len(other)), alpha / 2))
+    is_apart = medians[0] != medians[1] if change is None else least >= limit
     return BedDifference(
         key=found.point.key,
         testbeds=pair,
@@ -179,5 +197,7 @@ def _method(relevant: float, level: float, comparisons: int, *, is_noise_known: 
         return test
     return (
         f"{test} If there are too few repetitions for the test, medians that differ by"
-        f" {show_percent(relevant)} count as different: this is a tolerance, not a test."
+        f" {show_percent(relevant)} count as different, if that is more than the repetitions of one testbed"
+        " at one point do, and more than their standard deviation over all points allows (Student's t at the"
+        " same level): this is a tolerance, not a test."
     )

@@ -39,9 +39,10 @@ from evenhand.run.campaign.time_left import time_left_s
 from evenhand.run.campaign_status import read_status
 from evenhand.run.resume_command import remember_source, resume_command
 from evenhand.run.store import CampaignHead
-from evenhand.spec.file import read_campaign
+from evenhand.spec.file import CampaignFile, read_campaign
 from evenhand.spec.points import CampaignPlan, expand
 from evenhand.spec.presets import PRESET_PREFIX
+from evenhand.spec.rules import read_rules
 from evenhand.spec.worker_hosts import WorkerHost, read_workers
 
 NOTHING_TO_REPEAT = (
@@ -74,6 +75,16 @@ def run(
                 "A testbed file, lab:linux, lab:vm, or reference. Default: the testbed that the campaign file"
                 " names."
             ),
+        ),
+    ] = None,
+    rules: Annotated[
+        str | None,
+        typer.Option(
+            "--rules",
+            metavar="N",
+            help="For lab:linux: a firewall of N rules, none of which matches; none; or auto for as many as"
+            " make the DUT so slow that a tester with one CPU finds its limit. Default: as the campaign file"
+            " says.",
         ),
     ] = None,
     scheduler: Annotated[
@@ -162,7 +173,7 @@ def run(
         )
     worker_hosts = None if workers is None else read_workers(workers)
     stored, source = stored_and_source(file, run, is_resumed=resume)
-    plan = expand(read_campaign(source))
+    plan = expand(_with_rules(read_campaign(source), rules, stored))
     if dry_run:
         show_outline(
             plan,
@@ -208,6 +219,15 @@ def run(
         out().print(f"The page: {page.target}", markup=False, soft_wrap=True)
     if status.count(PointState.NO_NUMBER):
         raise typer.Exit(WITHOUT_NUMBER)
+
+
+def _with_rules(campaign: CampaignFile, given: str | None, stored: Path | None) -> CampaignFile:
+    """The campaign with the rules that are given now, or that it began with."""
+    begun = None if stored is None else read_status(stored).spec.get("rules")
+    wished = begun if given is None else given
+    if wished is None:
+        return campaign
+    return campaign.model_copy(update={"rules": read_rules(str(wished), where="--rules")})
 
 
 def _executor(
@@ -334,6 +354,7 @@ def _measure(
                     store=store,
                     executor=executor,
                     testbed=testbed,
+                    engine=executor.engine if isinstance(executor, HereExecutor) else None,
                     on_event=on_event,
                     on_point=page.after_point,
                     on_ready=say_expected,

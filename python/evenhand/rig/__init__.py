@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evenhand.rig.inside import Inside
     from evenhand.rig.lab.borrow import LabWish
     from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
+    from evenhand.rig.lab.firewall import MOST_RULES
     from evenhand.rig.lab_lease import LeasedLab
     from evenhand.rig.lab_rig import LabSetup, make_lab_setup
     from evenhand.rig.looped import looped_setup, make_looped_setup
@@ -66,6 +67,7 @@ else:
             "inside": ("Inside",),
             "lab.borrow": ("LabWish",),
             "lab.build": ("USUAL_MAX_FRAME_SIZE",),
+            "lab.firewall": ("MOST_RULES",),
             "lab_lease": ("LeasedLab",),
             "lab_rig": ("LabSetup", "make_lab_setup"),
             "looped": ("looped_setup", "make_looped_setup"),
@@ -113,6 +115,7 @@ __all__ = [
     "DEFECT_KINDS",
     "FILL_IN",
     "MAX_ROUTER_ELEMENTS",
+    "MOST_RULES",
     "PCI",
     "READ_THERE",
     "REFERENCE",

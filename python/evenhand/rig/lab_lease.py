@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from evenhand.base.errors import EvenhandError
+from evenhand.base.errors import EvenhandError, HostError
 from evenhand.base.locks import InUseError
 from evenhand.rig.dut_wish import OnNote
 from evenhand.rig.lab.borrow import BorrowedLab, LabWish, borrowed
+from evenhand.rig.lab.nft import check_nft
 
 GIVEN_BACK_WITHIN_S = 180.0
 """Seconds within which a lab is given back after a run that was killed: its guardian may have to boot a
@@ -42,6 +43,24 @@ class LeasedLab:
 
     lab: BorrowedLab
     on_note: OnNote
+
+    @property
+    def takes_rules(self) -> bool:
+        """Whether it can have a firewall."""
+        return self.lab.takes_rules
+
+    @property
+    def users_rules(self) -> int:
+        """How many rules its firewall had when it was borrowed; 0: it was down, or had none."""
+        return self.lab.users_rules
+
+    def why_no_rules(self) -> HostError | None:
+        """What this machine lacks for a firewall."""
+        try:
+            check_nft("the firewall")
+        except HostError as error:
+            return error
+        return None
 
     def set_up_for(self, wish: LabWish) -> str | None:
         """Why it cannot be set up for this; None if it is.

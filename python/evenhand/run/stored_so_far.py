@@ -16,6 +16,9 @@ from evenhand.run.run_file import RunFile
 from evenhand.search import Role
 from evenhand.spec.point import Point
 
+LINUX_LAB = "linux namespace"
+"""`dut` of the facts of a lab that can have a firewall."""
+
 
 class StoredSoFar(RunFile):
     """Answers of the file to who writes it. Methods raise StorageError."""
@@ -98,3 +101,13 @@ class StoredSoFar(RunFile):
     def point_id(self, point: Point) -> int:
         """Id of its row."""
         return int(self.rows("SELECT id FROM points WHERE key = ?", point.key)[0]["id"])
+
+    def lab_rules(self) -> int | None:
+        """How many rules the firewall of the lab has that results are of; None: there are none yet, or none
+        of a lab that can have one."""
+        for row in self.rows("SELECT document FROM testbeds ORDER BY id"):
+            own = json.loads(row["document"]).get("own_dut")
+            if isinstance(own, dict) and own.get("dut") == LINUX_LAB:
+                rules = own.get("firewall_rules", 0)
+                return rules if isinstance(rules, int) else 0
+        return None

@@ -45,6 +45,7 @@ from evenhand.spec.presets import EVERY_SUITE, PRESET_PREFIX, apply_preset, pres
 from evenhand.spec.repetition import REPETITIONS
 from evenhand.spec.request import point_options_of
 from evenhand.spec.router import ReferenceOptions
+from evenhand.spec.rules import Rules
 from evenhand.spec.seed import SEED
 
 DEFAULT_REPETITIONS = 10
@@ -269,6 +270,8 @@ class CampaignFile(_Table):
     one."""
     seed: Annotated[int, _within(SEED)] = _of(SEED, SEED.default)
     order: Order = "shuffled"
+    rules: Rules | None = None
+    """Of the firewall of `lab:linux`; None: those of a lab that is up. No other testbed heeds it."""
     hooks: Hooks = Hooks()
     reference: Reference | None = None
     dut: CampaignDut | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, product, takewhile
-from typing import Any
+from typing import Any, Literal
 
 from evenhand.base.errors import RequestError
 from evenhand.base.without_folders import without_folders
@@ -74,6 +74,8 @@ class CampaignPlan:
     """Workers on each of which every point is measured; empty: on any one."""
     notes: tuple[str, ...] = ()
     """What is not as it may look in the file."""
+    rules: int | Literal["auto"] | None = None
+    """See `CampaignFile.rules`; none are 0."""
 
     def numbers_on(self, point: Point, testbed: str) -> range:
         """Numbers of the repetitions that this testbed measures; all of them if no testbeds are named."""
@@ -116,6 +118,8 @@ def expand(file: CampaignFile) -> CampaignPlan:
     document = file.to_document()
     if not file.on_each_testbed:
         del document["on-each-testbed"]  # so that a campaign from before this key can be gone on with
+    if file.rules is None:
+        del document["rules"]  # likewise
     points = [
         replace(point, repetitions=point.repetitions * max(1, len(file.on_each_testbed))) for point in points
     ]
@@ -137,6 +141,7 @@ def expand(file: CampaignFile) -> CampaignPlan:
         reference=file.reference or (Reference() if file.testbed == REFERENCE else None),
         on_each_testbed=file.on_each_testbed,
         notes=tuple(file.notes),
+        rules=0 if file.rules == "none" else file.rules,
     )
 
 

@@ -10,15 +10,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from evenhand.base.errors import EvenhandError
 from evenhand.base.locks import holder_of
 from evenhand.plan import make_plan
 from evenhand.rig.lab import LinuxLab, lab_down, lab_status, lab_up
 from evenhand.rig.lab.borrow import BORROWED_DIRECTORY, borrowing, kind_of
 from evenhand.run import read_record
+from evenhand.run.campaign_record import CampaignRecord
 
 pytestmark = [pytest.mark.wire, pytest.mark.root]
 GUARD_S = 300
@@ -77,6 +80,17 @@ def wait_until(holds: Callable[[], bool], otherwise: str) -> None:
     while not holds():
         assert time.monotonic() < give_up, otherwise
         time.sleep(0.05)
+
+
+def rules_of(record: CampaignRecord) -> set[int]:
+    """Rules of the firewall in front of each search."""
+    return {
+        search.setup["dut"].get("firewall_rules", 0)
+        for point in record.points
+        for repetition in point.repetitions
+        for search in repetition.searches
+        if search.setup.get("dut")
+    }
 
 
 def is_given_back(lab: str) -> bool:
@@ -154,3 +168,37 @@ def test_a_second_campaign_on_a_lab_is_refused_with_who_has_it(lab: str, tmp_pat
     process.terminate()
     process.communicate(timeout=GUARD_S)
     assert is_given_back(lab)
+
+
+@pytest.mark.thorough
+def test_a_campaign_finds_out_how_many_rules_its_lab_takes_and_goes_on_with_as_many(
+    lab: str, tmp_path: Path
+) -> None:
+    """The same for both IP versions, and after it was stopped; the option goes before the file."""
+    toml = CAMPAIGN.format(lab=lab, duration="1s").replace('name = "labs"', 'name = "labs"\nrules = 7', 1)
+    (tmp_path / "rules.toml").write_text(toml.partition('[[suite]]\nname = "direct-v6"')[0])
+    run = ("run", "rules.toml", "--run", "rules.evenhand", "--no-html")
+    process = start(tmp_path, lab, *run, "--rules", "auto")
+    path = tmp_path / "rules.evenhand"
+
+    def has_results() -> bool:
+        with suppress(EvenhandError):  # the file has just been made
+            return path.exists() and bool(rules_of(read_record(path)))
+        return False
+
+    wait_until(lambda: has_results() or process.poll() is not None, "nothing was measured")
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=GUARD_S)
+    assert path.exists(), errors
+    record = read_record(path)
+    (note,) = [note for note in record.notes if "rules" in note or "firewall" in note]
+    (chosen,) = rules_of(record)
+    assert f"can be seen: {chosen:,} rules." in note or (chosen == 0 and "has no firewall" in note), errors
+    again = start(tmp_path, lab, "run", "--resume", "rules.evenhand", "--no-html")
+    _, errors = again.communicate(timeout=GUARD_S)
+    record = read_record(path)
+    assert [str(point.state) for point in record.points] == ["measured"] * 6, errors
+    assert rules_of(record) == {chosen}
+    assert list(record.testbeds) == [f"lab:{lab}"]
+    assert [each for each in record.notes if "firewall" in each or "rules" in each] == [note]
+    assert lab_status(lab) is None

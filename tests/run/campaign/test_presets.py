@@ -128,14 +128,15 @@ def test_a_preset_for_a_lab_measures_both_ip_versions_alike(name: str, testbed: 
     plan = expand(preset(name))
     assert plan.testbed == testbed
     of_v4, of_v6 = (
-        [(min(p.hosts[0], 65_534), p.hash_type, "direct" in p.plan) for p in plan.points if version in p.plan]
+        [(min(p.hosts[0], 65_533), p.hash_type, "direct" in p.plan) for p in plan.points if version in p.plan]
         for version in ("v4", "v6")
     )
     assert of_v4 == of_v6
     assert len(of_v4) + len(of_v6) == len(plan.points)
     if testbed.startswith("lab:"):
         rig_of(testbed).check(lambda: demands_of(plan.points), is_begun=True)
-    assert sum(time_of(point) for point in plan.points) < 16 * 60
+    most_min = 25 if name == "appendix-a-lab" else 16
+    assert sum(time_of(point) for point in plan.points) < most_min * 60
 
 
 def test_the_difference_is_1000_addresses_against_one_pair() -> None:

@@ -51,6 +51,8 @@ class LabWish:
     """Least number of networks; None for a plan with one network a side."""
     largest_frame_size: int = USUAL_MAX_FRAME_SIZE
     """Octets with FCS that both links must take, at least."""
+    rules: int | None = None
+    """Number of rules of a Linux lab's firewall; None: as many as the user's lab has."""
 
     def make_plan(self) -> AddressPlan:
         """The addresses. PlanError if there are none such."""
@@ -107,6 +109,17 @@ class BorrowedLab:
         """Whether it was up before it was borrowed."""
         return lab_before(self.name) is not None
 
+    @property
+    def takes_rules(self) -> bool:
+        """Whether it can have a firewall."""
+        return kind_of(self.name) == LinuxLab.kind
+
+    @property
+    def users_rules(self) -> int:
+        """How many rules its firewall had before it was borrowed."""
+        before = lab_before(self.name)
+        return before.rules if isinstance(before, LinuxLab) else 0
+
     def set_up_for(self, wish: LabWish, *, say: Say = lambda text: None) -> Lab:
         """The lab that is right for this wish. One that is up and right already stays as it is.
 
@@ -127,11 +140,15 @@ class BorrowedLab:
             wish.largest_frame_size, USUAL_MAX_FRAME_SIZE if known is None else known.largest_frame_size
         )
         dut_cpu = None if known is None else known.dut_cpu
+        rules = wish.rules
+        if rules is None:
+            rules = known.rules if isinstance(known, LinuxLab) else 0
         plan = wish.make_plan()
         _refuse_jool(lab_before(self.name), plan)
+        firewall = f", with a firewall of {rules:,} rules" if rules and self.takes_rules else ""
         say(
             f"the lab {self.name} is set up for {plan.title},"
-            f" {' x '.join(f'{side.host_range.count:,}' for side in plan.sides)} hosts"
+            f" {' x '.join(f'{side.host_range.count:,}' for side in plan.sides)} hosts{firewall}"
         )
         if kind_of(self.name) == VmLab.kind:
             # The rest of a mix is set up over SSH; so is all that has to be taken away for another plan.
@@ -150,7 +167,7 @@ class BorrowedLab:
             dut_cpu=dut_cpu,
             largest_frame_size=largest,
             nat_ports=known.nat_ports if isinstance(known, LinuxLab) else "kept",
-            rules=known.rules if isinstance(known, LinuxLab) else 0,
+            rules=rules,
         )
 
     def give_back(self) -> None:
@@ -215,6 +232,8 @@ def _is_right(lab: Lab, wish: LabWish) -> bool:
         is_plain = lab.plan == PLAIN_PLAN.name
         keeps_more = any(map(_keeps_more_than_routes, (wish.make_plan(), _plan_of(lab))))
         return lab.is_running and (is_plain or not keeps_more)
+    if wish.rules not in (None, lab.rules):
+        return False
     plan = wish.make_plan()
     if not is_for(lab.plan, plan) or lab.hosts is None or lab.networks is None:
         return False

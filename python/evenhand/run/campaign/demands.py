@@ -41,12 +41,15 @@ def dut_wish_of(point: Point) -> DutWish:
     return DutWish(plan=plan_of(point, is_whole=True), hash_type=point.hash_type, label=f"point {point.key}")
 
 
-def lab_wish_of(points: Iterable[Point], of_all: Iterable[Point] = ()) -> LabWish:
+def lab_wish_of(
+    points: Iterable[Point], of_all: Iterable[Point] = (), *, rules: int | None = None
+) -> LabWish:
     """What a lab must be set up for to measure all these points, which have one plan.
 
     Args:
         of_all: All points of the campaign: the links take the frames of each, so that all are measured on the
             same links.
+        rules: See `LabWish.rules`.
     """
     known = list(points)
     first = known[0]
@@ -62,4 +65,5 @@ def lab_wish_of(points: Iterable[Point], of_all: Iterable[Point] = ()) -> LabWis
         if plan.left.host_range.network_range is not None
         else None,
         largest_frame_size=max(largest, USUAL_MAX_FRAME_SIZE),
+        rules=rules,
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from pathlib import Path
 
 from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.base.without_folders import without_folders
@@ -23,6 +24,7 @@ from evenhand.run.campaign.events import OnCampaignEvent, PointBegan, PointEnded
 from evenhand.run.campaign.executor import Executor
 from evenhand.run.campaign.hooks import environment_of_suite
 from evenhand.run.campaign.jobs import WHOLE, Job, jobs
+from evenhand.run.campaign.lab_rules import RouterTrials, choose_rules
 from evenhand.run.campaign.measure import PointOrder, run_and_keep
 from evenhand.search import Outcome
 from evenhand.spec.file import Hooks
@@ -47,9 +49,14 @@ class CampaignRunner:
     """Is called when a point has ended and is stored. The place for whoever rewrites a page while the
     campaign goes on."""
 
+    engine: Path | None = None
+    """The engine that tries a lab before the campaign begins on it, if it does."""
     on_ready: Callable[[], None] = field(default=lambda: None)
     """Is called before anything is measured, when a testbed that is taken as a whole is this campaign's; not
     where nothing is left."""
+
+    _rules: int | None = field(default=None, init=False)
+    """Rules of a lab's firewall; None: as its user has set it up."""
 
     def run(self) -> None:
         """Until every point has ended.
@@ -65,9 +72,30 @@ class CampaignRunner:
             )
             with leased as lab, self._dut_as_before():
                 self.on_ready()
+                self._rules = self._settle_rules(left[0][0].point, lab)
                 for suite, group in groupby(left, key=lambda of_point: of_point[0].point.suite):
                     self._run_suite(suite, list(group), lab)
         self.store.finish()
+
+    def _settle_rules(self, point: Point, lab: LeasedLab | None) -> int | None:
+        """See `CampaignPlan.rules`. A campaign that goes on has as many as it began with."""
+        if self.plan.rules != "auto":
+            return self.plan.rules
+        if lab is None or not lab.takes_rules:
+            return None
+        begun = self.store.lab_rules()
+        if begun is not None:
+            return begun
+        trials = RouterTrials(
+            lab=lab,
+            wish=lab_wish_of(self._alike(point), self.plan.points),
+            point=point,
+            testbed=self.testbed,
+            run=name_of_run(self.store.path),
+            engine=self.engine,
+            on_event=self.on_event,
+        )
+        return choose_rules(trials, keep_note=self.store.add_note)
 
     @contextmanager
     def _dut_as_before(self) -> Iterator[None]:
@@ -174,7 +202,7 @@ class CampaignRunner:
                         single_pair=self._single_pair_of(point, testbed),
                         environment=self._environment(),
                         run=name_of_run(self.store.path),
-                        lab_wish=lab_wish_of(self._alike(point), self.plan.points),
+                        lab_wish=lab_wish_of(self._alike(point), self.plan.points, rules=self._rules),
                         is_last=last[point.key] is of_point,
                     )
 

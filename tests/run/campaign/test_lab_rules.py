@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many rules make a lab's router so slow that its tester finds the limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from evenhand.base.errors import RequestError
+from evenhand.procedure.forwarding import Forwarded
+from evenhand.rig import MOST_RULES, LabWish
+from evenhand.run import RunStore
+from evenhand.run.campaign.demands import lab_wish_of
+from evenhand.run.campaign.lab_rules import NEAR, SHARE, TRIES, find_rules
+from evenhand.spec.file import make_campaign
+from evenhand.spec.points import CampaignPlan, expand
+from evenhand.spec.rules import read_rules
+from tests.errors import raises
+
+CEILING_FPS = 300_000.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Router:
+    """A router that takes so long for a frame, and so long for each rule."""
+
+    plain_fps: float
+    rule_ns: float
+    tried: list[int] = field(default_factory=list)
+
+    def capacity_fps(self, rules: int) -> float:
+        return 1 / (1 / self.plain_fps + rules * self.rule_ns * 1e-9)
+
+    def forward(self, rules: int) -> Forwarded:
+        self.tried.append(rules)
+        forwarded_fps = min(CEILING_FPS, self.capacity_fps(rules))
+        return Forwarded(offered_fps=CEILING_FPS, forwarded_fps=forwarded_fps)
+
+
+@pytest.mark.parametrize("plain_fps", [150e3, 280e3, 320e3, 1e6, 5e6])
+@pytest.mark.parametrize("rule_ns", [1.0, 3.0, 8.0, 20.0])
+def test_the_router_is_brought_to_a_third_of_the_ceiling(plain_fps: float, rule_ns: float) -> None:
+    """Whether the tester can saturate it without rules or not."""
+    router = Router(plain_fps=plain_fps, rule_ns=rule_ns)
+    found = find_rules(router.forward)
+    assert 0 < found.rules <= MOST_RULES
+    assert found.rules % 100 == 0
+    if router.capacity_fps(MOST_RULES) < CEILING_FPS * SHARE:
+        assert router.capacity_fps(found.rules) == pytest.approx(CEILING_FPS * SHARE, rel=NEAR + 0.05)
+    else:
+        assert found.rules == MOST_RULES
+    assert router.tried[0] == 0
+    assert len(router.tried) <= 1 + TRIES
+    assert f"{found.rules:,} rules. Without rules it forwards" in found.sentence
+    assert "slower so that its limit can be seen" in found.sentence
+
+
+def test_a_router_that_is_slow_enough_gets_no_rules() -> None:
+    router = Router(plain_fps=90e3, rule_ns=5.0)
+    found = find_rules(router.forward)
+    assert (found.rules, router.tried) == (0, [0])
+    assert found.sentence.startswith(
+        "the router has no firewall: it forwards 90 kfps of the tester's ceiling"
+    )
+
+
+def test_rules_that_cost_nothing_are_tried_up_to_the_most() -> None:
+    router = Router(plain_fps=1e6, rule_ns=0.0)
+    assert find_rules(router.forward).rules == MOST_RULES
+    assert router.tried == [0, 1000, 3000, 9000, 10000]
+
+
+def plan_with(rules: object) -> CampaignPlan:
+    keys = {} if rules is None else {"rules": rules}
+    document = {"name": "a", "testbed": "lab:linux", **keys, "suite": [{"name": "s"}]}
+    return expand(make_campaign(document, where="file"))
+
+
+@pytest.mark.parametrize(
+    ("written", "rules"), [(None, None), ("none", 0), (0, 0), (2800, 2800), ("auto", "auto")]
+)
+def test_a_campaign_says_how_many_rules_its_lab_has(written: object, rules: object) -> None:
+    """A campaign file from before the key goes on as it was."""
+    plan = plan_with(written)
+    assert plan.rules == rules
+    assert plan.spec.get("rules") == written
+    assert ("rules" in plan.spec) is (written is not None)
+
+
+@pytest.mark.parametrize("written", ["many", -1, MOST_RULES + 1, 1.5, True])
+def test_anything_else_is_refused(written: object) -> None:
+    with pytest.raises(RequestError, match="rules"):
+        plan_with(written)
+
+
+def test_the_option_takes_the_same() -> None:
+    assert [read_rules(text, where="--rules") for text in ("auto", "none", "0", "3000")] == [
+        "auto",
+        "none",
+        0,
+        3000,
+    ]
+    for text in ("many", "-1", "1.5", "10001", ""):
+        with raises("spec.not-a-number-of-rules"):
+            read_rules(text, where="--rules")
+
+
+def test_a_wish_has_the_rules_of_the_campaign() -> None:
+    points = plan_with("auto").points
+    assert lab_wish_of(points).rules is None
+    wish = lab_wish_of(points, rules=2800)
+    assert isinstance(wish, LabWish)
+    assert wish.rules == 2800
+
+
+@pytest.mark.parametrize(
+    ("own", "rules"),
+    [
+        (None, None),
+        ({"dut": "virtual machine"}, None),
+        ({"dut": "linux namespace", "firewall_rules": 2800}, 2800),
+        ({"dut": "linux namespace"}, 0),
+        ({"dut": "linux namespace", "firewall_rules": "hostile"}, 0),
+    ],
+)
+def test_a_campaign_that_goes_on_has_the_rules_that_it_began_with(
+    own: dict[str, object] | None, rules: int | None, tmp_path: Path
+) -> None:
+    """They are among the facts of the lab that its first results are of."""
+    path = tmp_path / "a.evenhand"
+    with RunStore.create(path, command=["evenhand", "run"]) as store:
+        assert store.lab_rules() is None
+        store.add_testbed("lab:linux", {"own_dut": own})
+        assert store.lab_rules() == rules
