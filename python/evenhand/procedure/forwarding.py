@@ -29,10 +29,6 @@ class Forwarded:
     forwarded_fps: float
     """What the DUT forwarded of it, in the direction in which that was less."""
 
-    @property
-    def share(self) -> float:
-        return self.forwarded_fps / self.offered_fps
-
 
 def keep_own_ceiling(tester: OpenTester, *, on_event: OnEvent = ignore) -> float:
     """The highest load that this tester keeps whatever the DUT loses, in frames a second per direction. It is

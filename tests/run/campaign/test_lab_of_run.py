@@ -93,6 +93,16 @@ def rules_of(record: CampaignRecord) -> set[int]:
     }
 
 
+def has_trial(record: CampaignRecord) -> bool:
+    """A campaign without one keeps no file."""
+    return any(
+        search.trials
+        for point in record.points
+        for repetition in point.repetitions
+        for search in repetition.searches
+    )
+
+
 def is_given_back(lab: str) -> bool:
     return not (BORROWED_DIRECTORY / f"{lab}.json").exists() and holder_of(borrowing(lab)) is None
 
@@ -183,7 +193,7 @@ def test_a_campaign_finds_out_how_many_rules_its_lab_takes_and_goes_on_with_as_m
 
     def has_results() -> bool:
         with suppress(EvenhandError):  # the file has just been made
-            return path.exists() and bool(rules_of(read_record(path)))
+            return path.exists() and bool(rules_of(record := read_record(path))) and has_trial(record)
         return False
 
     wait_until(lambda: has_results() or process.poll() is not None, "nothing was measured")

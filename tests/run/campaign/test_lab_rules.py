@@ -28,6 +28,8 @@ class Router:
 
     plain_fps: float
     rule_ns: float
+    slows_tester: bool = False
+    """It has the tester's CPU: less is offered then."""
     tried: list[int] = field(default_factory=list)
 
     def capacity_fps(self, rules: int) -> float:
@@ -36,14 +38,20 @@ class Router:
     def forward(self, rules: int) -> Forwarded:
         self.tried.append(rules)
         forwarded_fps = min(CEILING_FPS, self.capacity_fps(rules))
-        return Forwarded(offered_fps=CEILING_FPS, forwarded_fps=forwarded_fps)
+        offered_fps = forwarded_fps if self.slows_tester else CEILING_FPS
+        return Forwarded(offered_fps=offered_fps, forwarded_fps=forwarded_fps)
 
 
 @pytest.mark.parametrize("plain_fps", [150e3, 280e3, 320e3, 1e6, 5e6])
 @pytest.mark.parametrize("rule_ns", [1.0, 3.0, 8.0, 20.0])
-def test_the_router_is_brought_to_a_third_of_the_ceiling(plain_fps: float, rule_ns: float) -> None:
-    """Whether the tester can saturate it without rules or not."""
+@pytest.mark.parametrize("slows_tester", [False, True])
+def test_the_router_is_brought_to_a_third_of_the_ceiling(
+    plain_fps: float, rule_ns: float, slows_tester: bool
+) -> None:
+    """Whether the tester can saturate it without rules or not, and also where it is slower with a slow
+    router."""
     router = Router(plain_fps=plain_fps, rule_ns=rule_ns)
+    router.slows_tester = slows_tester and plain_fps > CEILING_FPS
     found = find_rules(router.forward)
     assert 0 < found.rules <= MOST_RULES
     assert found.rules % 100 == 0

@@ -31,7 +31,8 @@ NEAR = 0.2
 FIRST, STEP = 1_000, 100
 """Rules that are tried first; numbers are multiples of STEP."""
 SATURATED = 0.9
-"""A DUT that forwards less than this share of what it is offered is at its limit."""
+"""A DUT that forwards less than this share of the tester's ceiling is at its limit. What it was offered does
+not say so: a slow DUT on this host can slow the tester down, too."""
 TRIES = 4
 Forward = Callable[[int], Forwarded]
 """What the router forwards of the tester's ceiling with so many rules."""
@@ -79,7 +80,7 @@ def find_rules(forward: Forward) -> FoundRules:
     for _ in range(TRIES):
         tried = forward(rules)
         frame_s = 1 / max(tried.forwarded_fps, 1.0)
-        if tried.share >= SATURATED and rules < MOST_RULES:
+        if tried.forwarded_fps >= SATURATED * plain.offered_fps and rules < MOST_RULES:
             rules = min(MOST_RULES, 3 * rules)
             continue
         if abs(tried.forwarded_fps / target_fps - 1) <= NEAR or frame_s <= base_s:
