@@ -9,8 +9,10 @@ namespace {
 
 /// Until then lapses and delays are told: a watch on a CPU looks once in eight milliseconds, when it has it.
 constexpr double told_after_s = 0.1;
-/// Looking takes no larger part of its thread's time.
-constexpr unsigned looks_share = 10;
+/// Looking takes no larger part of its thread's time, and no more where the sending is about to end.
+constexpr unsigned looks_share = 200;
+constexpr unsigned last_looks_share = 20;
+constexpr double least_between_s = 0.02;
 
 tally::DelaysByTime delays_of(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& workers,
                               double ticks_per_second) {
@@ -76,11 +78,15 @@ double CleanWatch::greatest_delay_s() const noexcept {
     return static_cast<double>(greatest) / ticks_per_second_;
 }
 
-void CleanWatch::look(pace::Ticks now) {
+void CleanWatch::look(pace::Ticks now, bool is_ending) {
     const double now_s = seconds(now);
-    if (now_s <= 0 || static_cast<std::int64_t>(now - next_look_) < 0) return;
+    const auto between = static_cast<pace::Ticks>(least_between_s * ticks_per_second_) +
+                         (is_ending ? last_looks_share : looks_share) * look_took_;
+    if (now_s <= 0 || (looked_at_ != 0 && now - looked_at_ < between)) return;
+    // An absence is known some time after its end, and may become longer until then.
     constexpr double again_s = 2;
-    gather(now_s - again_s);
+    gather((looked_at_ == 0 ? 0 : seconds(looked_at_)) - again_s);
+    looked_at_ = now;
     const double known_until_s = std::max(0.0, now_s - std::max(told_after_s, 2 * greatest_delay_s()));
     find_left_out(known_until_s);
     double open_s = 0;  // where the DUT has not caught up, until now
@@ -90,7 +96,7 @@ void CleanWatch::look(pace::Ticks now) {
     const double over_s = request_.clean->wanted_s + now_s;
     ends_at_s_ = over_s - seconds_without(clean_.left_out(), now_s) + std::max(0.0, open_s);
     ends_if_passed_s_ = over_s - seconds_without(clean_.lapsed(), now_s);
-    next_look_ = now + looks_share * (pace::TickClock::now() - now);
+    look_took_ = pace::TickClock::now() - now;
 }
 
 void CleanWatch::end(double sent_s) {

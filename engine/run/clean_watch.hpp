@@ -32,9 +32,10 @@ class CleanWatch {
     CleanWatch(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& workers, Absences absences,
                pace::Ticks start, double ticks_per_second);
 
-    /// While frames are sent. Some milliseconds of each look at the most: it does nothing where the last one was so
-    /// long that looking would become work.
-    void look(pace::Ticks now);
+    /// While frames are sent. Does nothing where the last look was so long that looking would become work: this thread
+    /// may have its CPU from the DUT, whose absences it looks for.
+    /// `is_ending`: the sending would end by what the last look found, so that a look sooner is worth more.
+    void look(pace::Ticks now, bool is_ending = false);
     /// When all loops have ended, which sent for `sent_s`.
     void end(double sent_s);
 
@@ -94,7 +95,8 @@ class CleanWatch {
     FrameRanges left_out_;
     FrameRanges lapsed_;
     std::array<Taken, 2> taken_{};  // by direction
-    pace::Ticks next_look_ = 0;
+    pace::Ticks looked_at_ = 0;
+    pace::Ticks look_took_ = 0;
     double ends_at_s_ = 0;
     double ends_if_passed_s_ = 0;
     double sent_s_ = 0;

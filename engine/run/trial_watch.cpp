@@ -13,7 +13,7 @@ namespace {
 
 /// All frames until now are looked at to count what is missing, and this thread may have its CPU from a worker: it
 /// counts for no larger part of its time.
-constexpr unsigned counts_share = 20;
+constexpr unsigned counts_share = 200;
 
 }  // namespace
 
@@ -80,6 +80,8 @@ void TrialWatch::end_when_clean(Ticks now) {
     // A worker looks for news every few hundred turns; this thread, on a busy host, less often than it would.
     constexpr double notice_s = 0.1;
     constexpr double least_notice_s = 0.01;
+    if (passed_s(now) + notice_s >= std::min(trial_.clean->ends_at_s(), trial_.clean->ends_if_passed_s()))
+        trial_.clean->look(now, true);
     const double ends_at_s =
         passes_behind_lapses(now, notice_s) ? trial_.clean->ends_if_passed_s() : trial_.clean->ends_at_s();
     if (passed_s(now) + notice_s < ends_at_s) return;

@@ -5,8 +5,10 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -197,21 +199,58 @@ TEST_CASE("stolen time of a CPU, and of no other") {
 TEST_CASE("a wait for others counts, a wait for watched threads does not") {
     constexpr std::uint64_t ms = 1'000'000;
     witness::WaitLedger ledger{{{}, {}}};
-    CHECK(ledger.look({{}, {}}) == 0);
+    CHECK(ledger.look({{}, {}}, 0.001) == 0);
     // The first ran while the second waited for it.
-    CHECK(ledger.look({{.ran_ns = 20 * ms}, {.ran_ns = 1 * ms, .waited_ns = 20 * ms}}) == doctest::Approx(0));
+    CHECK(ledger.look({{.ran_ns = 20 * ms}, {.ran_ns = 1 * ms, .waited_ns = 20 * ms}}, 0.021) == doctest::Approx(0));
     // Both waited for a stranger, the second for the first as well.
-    CHECK(ledger.look({{.ran_ns = 25 * ms, .waited_ns = 100 * ms}, {.ran_ns = 2 * ms, .waited_ns = 125 * ms}}) ==
+    CHECK(ledger.look({{.ran_ns = 25 * ms, .waited_ns = 100 * ms}, {.ran_ns = 2 * ms, .waited_ns = 125 * ms}}, 0.106) ==
           doctest::Approx(0.1).epsilon(0.02));
-    CHECK(ledger.look({{.ran_ns = 25 * ms, .waited_ns = 100 * ms}, {.ran_ns = 2 * ms, .waited_ns = 125 * ms}}) == 0);
+    CHECK(ledger.look({{.ran_ns = 25 * ms, .waited_ns = 100 * ms}, {.ran_ns = 2 * ms, .waited_ns = 125 * ms}}, 0.106) ==
+          0);
 }
 
 TEST_CASE("a wait is counted when it is over, and what others ran since it began is taken off then") {
     constexpr std::uint64_t ms = 1'000'000;
     witness::WaitLedger ledger{{{}, {}}};
     // The second waits all the time, but the scheduler tells so only when it runs.
-    for (std::uint64_t ran = 8; ran <= 40; ran += 8) CHECK(ledger.look({{.ran_ns = ran * ms}, {}}) == 0);
-    CHECK(ledger.look({{.ran_ns = 40 * ms}, {.ran_ns = 1 * ms, .waited_ns = 55 * ms}}) == doctest::Approx(0.015));
+    for (std::uint64_t ran = 8; ran <= 40; ran += 8) CHECK(ledger.look({{.ran_ns = ran * ms}, {}}, 0.008) == 0);
+    CHECK(ledger.look({{.ran_ns = 40 * ms}, {.ran_ns = 1 * ms, .waited_ns = 55 * ms}}, 0.017) ==
+          doctest::Approx(0.015).epsilon(0.03));
+}
+
+TEST_CASE("threads that take turns on a CPU wait for each other, whenever somebody looks") {
+    // The scheduler counts a wait when it ends, so that at each look one of them has a wait that is not counted yet.
+    constexpr double turn_s = 0.003;
+    constexpr double look_s = 0.008;
+    double absences_s = 0;
+    double looked_at_s = 0;
+    witness::WaitLedger ledger{{{}, {}}};
+    std::array<witness::ThreadTimes, 2> times{};
+    double at_s = 0;
+    int looks = 0;
+    for (double next_look_s = look_s; at_s < 10; at_s += turn_s) {
+        const auto turn = static_cast<std::size_t>(std::llround(at_s / turn_s)) % 2;
+        auto& runs = times.at(turn);
+        runs.waited_ns += static_cast<std::uint64_t>(turn_s * 1e9);  // through the turn of the other
+        // A stranger has the CPU once, for 20 ms.
+        if (at_s > 5 && at_s < 5 + turn_s) {
+            runs.waited_ns += 20'000'000;
+            next_look_s += 0.02;
+            const double found_s = ledger.look({times[0], times[1]}, at_s - looked_at_s + 0.02);
+            looked_at_s = at_s;
+            CHECK(found_s > 0.015);
+            CHECK(found_s < 0.03);
+            continue;
+        }
+        runs.ran_ns += static_cast<std::uint64_t>(turn_s * 1e9);
+        if (at_s < next_look_s) continue;
+        next_look_s = at_s + look_s;
+        ++looks;
+        absences_s += ledger.look({times[0], times[1]}, at_s - looked_at_s);
+        looked_at_s = at_s;
+    }
+    CHECK(looks > 500);
+    CHECK(absences_s < 0.001);
 }
 
 TEST_CASE("absences that overlap are one") {

@@ -8,19 +8,25 @@
 
 namespace evenhand::witness {
 
-double WaitLedger::look(const std::vector<ThreadTimes>& now) {
+double WaitLedger::look(const std::vector<ThreadTimes>& now, double passed_s) {
+    /// Of the CPU's time, for the sleeper, interrupts and the way from thread to thread.
+    constexpr double small_share = 0.03;
+    constexpr double small_s = 3e-4;
     const auto ran_s = [&](std::size_t i) {
         return static_cast<double>(now[i].ran_ns - before_[i].ran_ns) / ns_per_second;
     };
     double all_ran_s = 0;
     for (std::size_t i = 0; i < now.size(); ++i) all_ran_s += ran_s(i);
+    const double nobody_s = std::max(0.0, passed_s - std::min(small_share * passed_s, small_s) - all_ran_s);
     double longest_s = 0;
     for (std::size_t i = 0; i < now.size(); ++i) {
         const double waited_s = static_cast<double>(now[i].waited_ns - before_[i].waited_ns) / ns_per_second;
         others_ran_s_[i] += all_ran_s - ran_s(i);
+        nobody_ran_s_[i] += nobody_s;
         if (ran_s(i) == 0 && waited_s == 0) continue;  // it sleeps, or waits still
-        longest_s = std::max(longest_s, waited_s - others_ran_s_[i]);
+        longest_s = std::max(longest_s, std::min(waited_s - others_ran_s_[i], nobody_ran_s_[i]));
         others_ran_s_[i] = 0;
+        nobody_ran_s_[i] = nobody_s;  // what it waits for now may have begun before this look
     }
     before_ = now;
     return longest_s;

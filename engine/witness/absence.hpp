@@ -28,15 +28,18 @@ struct ThreadTimes {
 /// Tells, of threads on one CPU, how long they waited for somebody who is none of them.
 class WaitLedger {
    public:
-    explicit WaitLedger(std::vector<ThreadTimes> first) : before_{std::move(first)}, others_ran_s_(before_.size(), 0) {}
+    explicit WaitLedger(std::vector<ThreadTimes> first)
+        : before_{std::move(first)}, others_ran_s_(before_.size(), 0), nobody_ran_s_(before_.size(), 0) {}
 
     /// The longest wait of a thread that ended since the last look, less what the other threads ran meanwhile; in
-    /// seconds, 0 or more.
-    [[nodiscard]] double look(const std::vector<ThreadTimes>& now);
+    /// seconds, 0 or more. `passed_s`: since the last look. No wait can have been an absence for longer than none of
+    /// the threads ran: threads that take turns on a busy CPU wait for each other, also while we look.
+    [[nodiscard]] double look(const std::vector<ThreadTimes>& now, double passed_s);
 
    private:
     std::vector<ThreadTimes> before_;
     std::vector<double> others_ran_s_;  // by thread, since its own times last changed
+    std::vector<double> nobody_ran_s_;  // the same, with all of the time between the looks in which they changed
 };
 
 /// The same absence may have been seen twice, by two threads that waited through it: those that overlap become one.

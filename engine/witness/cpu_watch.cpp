@@ -129,6 +129,7 @@ void CpuWatch::begin() {
     stolen_.clear();
     waited_.clear();
     begin_ns_ = now_ns();
+    looked_at_ns_ = begin_ns_;
     is_end_wanted_ = false;
     is_on_duty_ = true;
     changed_.notify_all();
@@ -223,7 +224,12 @@ void CpuWatch::look(double late_s) {
     }
 
     // With nobody to watch, the sleeper stands for them.
-    const double waited_s = schedstats_.empty() ? std::min(late_s, own_wait_s) : ledger_.look(times_of_threads());
+    const auto look_at_threads = [&] {
+        const auto& times = times_of_threads();
+        const std::int64_t now = now_ns();
+        return ledger_.look(times, static_cast<double>(now - std::exchange(looked_at_ns_, now)) / ns_per_second);
+    };
+    const double waited_s = schedstats_.empty() ? std::min(late_s, own_wait_s) : look_at_threads();
 
     // A CPU that was taken away between two wakings of the sleeper was away for up to a period before that.
     const auto seen = [now = pace::TickClock::now()](double at_least_s) {

@@ -74,6 +74,7 @@ class CpuWatch {
     ProcFile stat_{"/proc/stat"};
     // Of the sleeper alone while it is on duty, else of begin() and end().
     std::int64_t begin_ns_ = 0;
+    std::int64_t looked_at_ns_ = 0;
     std::optional<ProcFile> own_schedstat_;
     ThreadTimes own_before_;
     double stolen_before_s_ = 0;
