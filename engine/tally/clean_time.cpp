@@ -22,6 +22,19 @@ constexpr double same_s = 50e-6;
 /// Delays that come down do so from one of these parts to the next; one is as long as the lapses were.
 constexpr std::size_t fewest_of_part = 16;
 
+/// Adds a part behind the others, as one with those that reach into it.
+void add_joined(std::vector<LeftOut>& parts, LeftOut part) {
+    while (!parts.empty() && parts.back().until_s >= part.from_s) {
+        const LeftOut& before = parts.back();
+        part.from_s = std::min(part.from_s, before.from_s);
+        part.until_s = std::max(part.until_s, before.until_s);
+        for (std::size_t kind = 0; kind < before.kinds.size(); ++kind)
+            part.kinds.at(kind) = part.kinds.at(kind) || before.kinds.at(kind);
+        parts.pop_back();
+    }
+    parts.push_back(part);
+}
+
 }  // namespace
 
 std::optional<double> DelaysByTime::greatest_s(std::size_t direction, std::size_t slice) const noexcept {
@@ -59,23 +72,21 @@ void CleanTime::note(const Lapse& lapse) {
 
 std::span<const LeftOut> CleanTime::look(double known_until_s) {
     left_out_.clear();
+    lapsed_.clear();
     std::optional<Series> series;
     const auto end = [&] {
-        double until_s = caught_up_at(*series, known_until_s);
         // A later lapse of the series may have met frames that are longer on their way, and were sent before it began.
-        while (!left_out_.empty() && left_out_.back().until_s >= series->from_s) {
-            const LeftOut& before = left_out_.back();
-            series->from_s = std::min(series->from_s, before.from_s);
-            until_s = std::max(until_s, before.until_s);
-            for (std::size_t kind = 0; kind < before.kinds.size(); ++kind)
-                series->kinds.at(kind) = series->kinds.at(kind) || before.kinds.at(kind);
-            left_out_.pop_back();
-        }
-        left_out_.push_back({series->from_s, until_s, series->kinds});
+        add_joined(left_out_, {series->from_s, caught_up_at(*series, known_until_s), series->kinds});
+        series->from_s = left_out_.back().from_s;
+        series->kinds = left_out_.back().kinds;
     };
     for (const auto& lapse : lapses_) {
         if (lapse.from_s > known_until_s) break;
-        double from_s = in_flight_since(lapse.from_s);
+        const double from_s = in_flight_since(lapse.from_s);
+        const auto kind = static_cast<std::size_t>(lapse.kind);
+        LeftOut alone{from_s, lapse.until_s, {}};
+        alone.kinds.at(kind) = true;
+        add_joined(lapsed_, alone);
         if (series) {
             end();
             if (from_s > left_out_.back().until_s) {
@@ -88,29 +99,10 @@ std::span<const LeftOut> CleanTime::look(double known_until_s) {
         series->from_s = std::min(series->from_s, from_s);
         series->until_s = std::max(series->until_s, lapse.until_s);
         series->lasted_s += lapse.until_s - lapse.from_s;
-        series->kinds.at(static_cast<std::size_t>(lapse.kind)) = true;
+        series->kinds.at(kind) = true;
     }
     if (series) end();
-    find_lapsed(known_until_s);
     return left_out_;
-}
-
-void CleanTime::find_lapsed(double known_until_s) {
-    lapsed_.clear();
-    for (const auto& lapse : lapses_) {
-        if (lapse.from_s > known_until_s) break;
-        LeftOut part{in_flight_since(lapse.from_s), lapse.until_s, {}};
-        part.kinds.at(static_cast<std::size_t>(lapse.kind)) = true;
-        while (!lapsed_.empty() && lapsed_.back().until_s >= part.from_s) {
-            const LeftOut& before = lapsed_.back();
-            part.from_s = std::min(part.from_s, before.from_s);
-            part.until_s = std::max(part.until_s, before.until_s);
-            for (std::size_t kind = 0; kind < part.kinds.size(); ++kind)
-                part.kinds.at(kind) = part.kinds.at(kind) || before.kinds.at(kind);
-            lapsed_.pop_back();
-        }
-        lapsed_.push_back(part);
-    }
 }
 
 double seconds_without(std::span<const LeftOut> parts, double until_s) noexcept {

@@ -57,7 +57,6 @@ class CleanTime {
     [[nodiscard]] std::array<std::size_t, lapse_names.size()> lapses() const noexcept;
 
    private:
-    void find_lapsed(double known_until_s);
     /// Lapses of which a later one began before the DUT had caught up with the one before.
     struct Series {
         double from_s = 0;   // of the first frame that may have been in flight
