@@ -4,6 +4,7 @@ RFC 9971)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
@@ -13,7 +14,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.option import Option
 from evenhand.base.suggestion import suggestion
 from evenhand.base.units import parse_duration, parse_rate, parse_ratio
-from evenhand.search import Goal, MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal
+from evenhand.search import Goal, MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal, whole_load
 
 
 class SearchKind(StrEnum):
@@ -104,6 +105,19 @@ def choose_search(
         **attributes
         | {"loss_verifications": goal.loss_verifications or Tst009Goal(max_fps=1).loss_verifications}
     )
+
+
+def start_at(goal: Any, known_fps: float | None) -> Any:
+    """The goal of `--start auto` without a maximum of the user's, which begins at this load instead of at
+    the highest that the tester keeps; any other goal as it is.
+
+    Args:
+        known_fps: About what the DUT forwards, per direction; None: not known.
+    """
+    is_open = isinstance(goal, ThroughputGoal) and goal.is_guided and goal.known_fps is None
+    if known_fps is None or not is_open or not math.isinf(goal.max_fps):
+        return goal
+    return replace(goal, known_fps=whole_load(known_fps))
 
 
 def _known_rate(text: str, goal: ThroughputGoal) -> float:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from evenhand import rig
+from evenhand.base.units import format_rate
 from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.expected_time import search_s
 from evenhand.procedure.later import followed_by
@@ -62,8 +63,15 @@ def choose_start(
     theoretical_fps = tester.profile.theoretical_fps
     if not known.is_limit:
         return tester, replace(goal, max_fps=float(theoretical_fps or known.rate_fps))
-    on_event(Note(text=f"The search begins at {describe_known(known)}."))
+    on_event(Note(text=f"{_begin_of(goal)} {describe_known(known)}."))
     return knowing(tester, known), replace(goal, max_fps=known.rate_fps, is_max_testers=True)
+
+
+def _begin_of(goal: Goal) -> str:
+    known_fps = None if isinstance(goal, MlrGoals) else goal.known_fps
+    if known_fps is None:
+        return "The search begins at"
+    return f"The search begins at {format_rate(known_fps)} per direction; its maximum is"
 
 
 def wish_of(goal: Goal) -> CeilingWish:

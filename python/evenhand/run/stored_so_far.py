@@ -102,6 +102,15 @@ class StoredSoFar(RunFile):
         """Id of its row."""
         return int(self.rows("SELECT id FROM points WHERE key = ?", point.key)[0]["id"])
 
+    def first_known_fps(self) -> float | None:
+        """The load, in frames a second per direction, at which the first search began that was given one;
+        None if none was."""
+        for row in self.rows("SELECT goal FROM searches WHERE role = ? ORDER BY id", str(Role.MEASUREMENT)):
+            known_fps = json.loads(row["goal"]).get("known_fps")
+            if isinstance(known_fps, int | float) and not isinstance(known_fps, bool) and known_fps > 0:
+                return float(known_fps)
+        return None
+
     def lab_rules(self) -> int | None:
         """How many rules the firewall of the lab has that results are of; None: there are none yet, or none
         of a lab that can have one."""

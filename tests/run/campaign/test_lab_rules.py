@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from evenhand.base.errors import RequestError
 from evenhand.procedure.forwarding import Forwarded
+from evenhand.procedure.search_options import start_at
 from evenhand.rig import MOST_RULES, LabWish
 from evenhand.run import RunStore
 from evenhand.run.campaign.demands import lab_wish_of
 from evenhand.run.campaign.lab_rules import NEAR, SHARE, TRIES, find_rules
+from evenhand.search import Role, SearchHead, ThroughputGoal
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import CampaignPlan, expand
+from evenhand.spec.request import read_point
 from evenhand.spec.rules import read_rules
 from tests.errors import raises
 
@@ -121,6 +124,43 @@ def test_a_wish_has_the_rules_of_the_campaign() -> None:
     wish = lab_wish_of(points, rules=2800)
     assert isinstance(wish, LabWish)
     assert wish.rules == 2800
+
+
+@pytest.mark.parametrize(
+    ("written", "begins"),
+    [
+        ({"start": "auto"}, True),
+        ({"start": "auto", "maximum-rate": "200kfps"}, False),
+        ({"start": "90kfps"}, False),
+        ({}, False),
+        ({"search": "mlr"}, False),
+    ],
+)
+def test_searches_that_choose_their_start_begin_at_what_the_router_forwards(
+    written: dict[str, object], begins: bool
+) -> None:
+    """Near the tester's own ceiling most trials are INVALID, and a router at a third of it needs none."""
+    document = {"name": "a", "testbed": "lab:linux", "suite": [{"name": "s", **written}]}
+    goal = read_point(expand(make_campaign(document, where="file")).points[0]).goal
+    begun = start_at(goal, 70_123.7)
+    assert (begun != goal) is begins
+    if begins:
+        assert begun == replace(goal, known_fps=70_123.0)
+    assert start_at(goal, None) == goal
+
+
+def test_a_campaign_that_goes_on_begins_its_searches_where_it_did(tmp_path: Path) -> None:
+    """A search for the tester's ceiling comes before, and has no such load."""
+    with RunStore.create(tmp_path / "a.evenhand", command=["evenhand", "run"]) as store:
+        assert store.first_known_fps() is None
+        for known_fps, role in ((9e4, Role.CEILING), (None, Role.MEASUREMENT), (7e4, Role.MEASUREMENT)):
+            goal = ThroughputGoal(max_fps=1e6, known_fps=known_fps, is_guided=True)
+            head = SearchHead(
+                label="s", kind="throughput", plan={}, frame_size=64, seed=1, setup={}, goal=goal, role=role
+            )
+            with store.search(head):
+                pass
+        assert store.first_known_fps() == 7e4
 
 
 @pytest.mark.parametrize(

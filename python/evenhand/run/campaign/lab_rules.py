@@ -49,6 +49,11 @@ class FoundRules:
     """With as many as were tried last; None: none were."""
 
     @property
+    def limit_fps(self) -> float:
+        """What the router forwards with these rules, in frames a second per direction, about."""
+        return (self.ruled or self.plain).forwarded_fps
+
+    @property
     def sentence(self) -> str:
         """For people."""
         ceiling = f"the tester's ceiling of {format_rate(self.plain.offered_fps)}"
@@ -124,7 +129,7 @@ class RouterTrials:
                 return forwarded_of(tester, self._ceiling_fps, on_event=self.on_event)
 
 
-def choose_rules(trials: RouterTrials, *, keep_note: Callable[[str], None]) -> int | None:
+def choose_rules(trials: RouterTrials, *, keep_note: Callable[[str], None]) -> FoundRules | None:
     """The number of rules for the whole campaign, so that its curves can be compared; None: the lab stays as
     it is, because a user has set it up with rules, or it cannot be found out.
 
@@ -155,4 +160,4 @@ def choose_rules(trials: RouterTrials, *, keep_note: Callable[[str], None]) -> i
         return None
     say(found.sentence)
     keep_note(found.sentence)
-    return found.rules
+    return found

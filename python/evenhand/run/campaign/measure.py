@@ -15,6 +15,7 @@ from evenhand.base.errors import EvenhandError
 from evenhand.base.locks import InUseError
 from evenhand.procedure import Conditions, Note, OpenTestbed, Recorder, SinglePair, Throughput
 from evenhand.procedure.descriptor import KnownThroughput
+from evenhand.procedure.search_options import start_at
 from evenhand.rig import LabWish, LeasedLab, Setup, campaign_facts, rig_of
 from evenhand.run.campaign.dut_setup import set_up_for
 from evenhand.run.campaign.events import (
@@ -59,6 +60,8 @@ class PointOrder:
     reference: Reference | None
     throughput: KnownThroughput | None = None
     """Of the point whose throughput this one takes."""
+    start_fps: float | None = None
+    """About what the DUT forwards, where a search that chooses its start itself begins; None: not known."""
     single_pair: SinglePair | None = None
     """What the suite found with one address pair under the same conditions (SEED-02)."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -159,6 +162,7 @@ def _measure_on(
     testbed = keeper.add_testbed(setup.name, _facts_of(setup, order))
     try:
         request = read_point(order.point, setup.testbed.limits, throughput=order.throughput)
+        request = replace(request, goal=start_at(request.goal, order.start_fps))
         for job in order.jobs:
             _measure_repetition(job, request, setup, testbed, order, keeper, engine, on_event)
     except (StorageError, InUseError):

@@ -57,6 +57,9 @@ class CampaignRunner:
 
     _rules: int | None = field(default=None, init=False)
     """Rules of a lab's firewall; None: as its user has set it up."""
+    _start_fps: float | None = field(default=None, init=False)
+    """What the router forwards with as many rules as were chosen: searches with `start = "auto"` begin there,
+    all at the same load, so that none is led by what another has found."""
 
     def run(self) -> None:
         """Until every point has ended.
@@ -72,20 +75,23 @@ class CampaignRunner:
             )
             with leased as lab, self._dut_as_before():
                 self.on_ready()
-                self._rules = self._settle_rules(left[0][0].point, lab)
+                self._settle_rules(left[0][0].point, lab)
                 for suite, group in groupby(left, key=lambda of_point: of_point[0].point.suite):
                     self._run_suite(suite, list(group), lab)
         self.store.finish()
 
-    def _settle_rules(self, point: Point, lab: LeasedLab | None) -> int | None:
-        """See `CampaignPlan.rules`. A campaign that goes on has as many as it began with."""
+    def _settle_rules(self, point: Point, lab: LeasedLab | None) -> None:
+        """See `CampaignPlan.rules`. A campaign that goes on has as many as it began with, and begins its
+        searches where it did."""
         if self.plan.rules != "auto":
-            return self.plan.rules
+            self._rules = self.plan.rules
+            return
         if lab is None or not lab.takes_rules:
-            return None
-        begun = self.store.lab_rules()
-        if begun is not None:
-            return begun
+            return
+        self._rules = self.store.lab_rules()
+        if self._rules is not None:
+            self._start_fps = self.store.first_known_fps()
+            return
         trials = RouterTrials(
             lab=lab,
             wish=lab_wish_of(self._alike(point), self.plan.points),
@@ -95,7 +101,9 @@ class CampaignRunner:
             engine=self.engine,
             on_event=self.on_event,
         )
-        return choose_rules(trials, keep_note=self.store.add_note)
+        found = choose_rules(trials, keep_note=self.store.add_note)
+        if found is not None:
+            self._rules, self._start_fps = found.rules, found.limit_fps
 
     @contextmanager
     def _dut_as_before(self) -> Iterator[None]:
@@ -198,6 +206,7 @@ class CampaignRunner:
                         testbed=testbed,
                         reference=self.plan.reference,
                         throughput=throughput,
+                        start_fps=self._start_fps,
                         of_testbed=of_testbed,
                         single_pair=self._single_pair_of(point, testbed),
                         environment=self._environment(),
