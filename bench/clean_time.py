@@ -8,7 +8,7 @@ tester is on another. Stalls of 1 to 150 ms take one of the two away every 0.2 t
     verdicts   trials at 0.98 of the capacity, of which none may be FAIL, and at 1.02: none may be PASS
     losses     devices that lose at random, by the clock, and only behind a pause of the tester
 
-    python clean_time.py [PART...] [trials=N] [seed=N]
+    python clean_time.py [PART...] [trials=N] [seed=N] [queues=N,M]
 """
 
 from __future__ import annotations
@@ -123,6 +123,11 @@ def search(measure: EngineMeasurer, queue_frames: int) -> tuple[ThroughputResult
     return result, time.monotonic() - begin
 
 
+def queues_asked() -> tuple[int, ...]:
+    asked = next((each.removeprefix("queues=") for each in sys.argv[1:] if each.startswith("queues=")), "")
+    return tuple(map(int, asked.split(","))) if asked else QUEUES[:1] if IS_SHORT else QUEUES
+
+
 def row_of(result: ThroughputResult, seconds: float) -> dict[str, Any]:
     trials = [each.result for each in result.trials]
     verdicts = Counter(str(trial.verdict) for trial in trials)
@@ -142,7 +147,7 @@ def row_of(result: ThroughputResult, seconds: float) -> dict[str, Any]:
 def capacity(seed: int, _: int) -> tuple[list[dict[str, Any]], list[str]]:
     rows, wrong = [], []
     for plan in (gateway_v4(), gateway_v6()):
-        for queue_frames in QUEUES[:1] if IS_SHORT else QUEUES:
+        for queue_frames in queues_asked():
             found = {}
             with measurer(plan, ReferenceDut(model=device(queue_frames))) as measure:
                 for name, host in (
@@ -244,7 +249,7 @@ def main() -> int:
     for name in names:
         results[name], bad = PARTS[name](seed, count)
         wrong += bad
-    if set(names) == set(PARTS):
+    if set(names) == set(PARTS) and queues_asked() == QUEUES:
         record("clean_time", {"seed": seed, "trials": count, **results}, {"wrong rows": len(wrong)})
     print(f"clean_time: {'all right' if not wrong else 'WRONG: ' + '; '.join(wrong)}")
     return 1 if wrong else 0
