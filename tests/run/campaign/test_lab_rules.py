@@ -5,16 +5,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from evenhand.base.errors import RequestError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.procedure.forwarding import Forwarded
 from evenhand.procedure.search_options import start_at
 from evenhand.rig import MOST_RULES, LabWish
 from evenhand.run import RunStore
 from evenhand.run.campaign.demands import lab_wish_of
-from evenhand.run.campaign.lab_rules import NEAR, SHARE, TRIES, find_rules
+from evenhand.run.campaign.lab_rules import NEAR, SHARE, TRIES, choose_rules, find_rules
 from evenhand.search import Role, SearchHead, ThroughputGoal
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import CampaignPlan, expand
@@ -182,3 +184,24 @@ def test_a_campaign_that_goes_on_has_the_rules_that_it_began_with(
         assert store.lab_rules() is None
         store.add_testbed("lab:linux", {"own_dut": own})
         assert store.lab_rules() == rules
+
+
+@dataclass(frozen=True, slots=True)
+class LabWithoutNft:
+    users_rules: int = 0
+
+    def why_no_rules(self) -> HostError:
+        return HostError(
+            "no nft", code="rig.program-missing", next_step="Install it: apt-get install nftables"
+        )
+
+
+def test_without_the_program_that_sets_rules_nothing_is_measured() -> None:
+    """Half an hour of trials at the tester's own limit would say nothing of the router."""
+    trials: Any = SimpleNamespace(lab=LabWithoutNft(), on_event=lambda event: None)
+    with raises("rig.program-missing") as failed:
+        choose_rules(trials, keep_note=lambda text: None)
+    assert failed.value.next_step is not None
+    assert failed.value.next_step.endswith(
+        "apt-get install nftables; or measure the router as it is: --rules none"
+    )
