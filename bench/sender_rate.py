@@ -24,8 +24,8 @@ from typing import Any
 from pieces import at_length, opened, record, spread, started, trial, txonly_fps
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.rig.testbed.workers import lay_out_workers
-from evenhand.trial.find_engine import find_engine
+from evenhand.testbed.workers import lay_out_workers
+from evenhand.trial.engine_process import find_engine
 
 PARTS = find_engine().parent / "bench" / "evenhand-bench-sender-parts"
 DEVICE = "net_null0,no-rx=1"
@@ -53,6 +53,9 @@ V4, V4_ONE, V6, V6_ONE = (
 SIITPERF = "siitperf-tp, IPv4"
 CONNECTIONS = ("new connections", "established connections", "answers")
 """What frames of connections are, beside a DUT that keeps state."""
+VECTOR_PARTS = ("draw", "draw listed", "permute")
+"""Vector code of the engine that has variants for AVX2 and AVX-512. The latter is kept as long as it is at
+least a tenth faster (engine/plan/philox.cpp, permutation.cpp)."""
 
 
 def engine_fps(plan: AddressPlan) -> float:
@@ -132,6 +135,18 @@ def main() -> None:
         version: {name: found["all"]["least"] / found[f"all, {name}"]["least"] for name in CONNECTIONS}
         for version, found in parts_ns.items()
     }
+    # Each part's two variants were measured one after the other in each round.
+    vector_ratios = {
+        version: {
+            name: found[f"{name} avx2"]["least"] / found[f"{name} avx512"]["least"]
+            for name in VECTOR_PARTS
+            if f"{name} avx512" in found
+        }
+        for version, found in parts_ns.items()
+    }
+    for version, of_version in vector_ratios.items():
+        factors = ", ".join(f"{name} {value:.2f}" for name, value in of_version.items())
+        print(f"{version}, AVX-512 is faster than AVX2 by the factor: {factors or 'this CPU has no AVX-512'}")
     for version, of_version in connection_ratios.items():
         told = ", ".join(f"{name} {value:.3f}" for name, value in of_version.items())
         print(f"{version}, of the plain sender's rate: {told}")
@@ -148,6 +163,7 @@ def main() -> None:
             "ratios": ratios,
             "parts_ns": parts_ns,
             "connection_ratios": connection_ratios,
+            "vector_ratios": vector_ratios,
         },
         {
             **{name: values["median"] for name, values in ratios.items()},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of set-up code. Between start and stop of a trial nothing throws: it is counted there and judged afterwards.
+// Errors of set-up code. Nothing throws between start and stop of a trial: errors are counted there and judged
+// afterwards.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +62,7 @@ class Fault : public std::exception {
     return "internal";
 }
 
-/// Who has to act: "bad_request" the user (exit code 2), "host_not_ready" the host (3), "bug" we (4).
+/// Who has to act: "bad_request" the user (exit code 2), "host_not_ready" the host (3), "bug" the developers (4).
 [[nodiscard]] constexpr std::string_view kind_of(FaultCode code) {
     switch (code) {
         case FaultCode::no_device:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SplitMix64 (Steele, Lea, Flood 2014): a generator of one word, and a hash of one. For what need not be of Philox, as
-// nobody has to reproduce it from a plan's seed.
+// SplitMix64 (Steele, Lea, Flood 2014): a generator whose state is one word, and a hash of one word. For values that
+// nobody has to reproduce from a plan's seed, and that therefore need not come from Philox.
 #pragma once
 
 #include <cstdint>

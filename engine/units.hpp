@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many of one unit are in another: every factor that more than one place needs, once.
+// Conversion factors between units: each factor that more than one place needs is defined here, once.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ constexpr double us_per_ms = 1e3;
 constexpr double ns_per_us = 1e3;
 constexpr double per_million = 1e6;
 
-/// Where nanoseconds are counted, not measured.
+/// For nanoseconds that are counted as integers.
 constexpr std::int64_t whole_ns_per_second = 1'000'000'000;
 
 }  // namespace evenhand

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bench: a device whose neighbour entries all went stale. It asks for one host after the other at an even rate, over
-// the engine's own sender loop, and counts the answers. bench/neighbor_answers.py puts it beside a trial.
+// Bench: a device whose neighbour entries have all become stale. It asks for one host after the other at an even rate,
+// using the engine's own sender loop, and counts the answers. bench/neighbor_answers.py runs it beside a trial.
 #include <fmt/format.h>
 
 #include <array>
@@ -34,7 +34,7 @@ plan::IpAddress dut_of(plan::IpVersion version) {
     return plan::parse_address(version == plan::IpVersion::v4 ? "198.19.0.1" : "2001:2:0:8000::1").value();
 }
 
-/// Questions for host 0, 1, 2, ... and round again.
+/// Questions for host 0, 1, 2, ..., repeated from the beginning.
 class QuestionSource {
    public:
     explicit QuestionSource(plan::IpVersion version)
@@ -61,7 +61,7 @@ class QuestionSource {
     std::uint32_t next_ = 0;
 };
 
-/// How many of the frames that have come are answers for one of the hosts.
+/// How many of the received frames are answers for one of the hosts.
 std::uint64_t count_answers(port::DpdkPort& port, const plan::HostSet& hosts) {
     std::array<port::DpdkPort::Frame*, 64> frames;
     const unsigned n = port.receive(0, frames.data(), frames.size());

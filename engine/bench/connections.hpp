@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bench: connections that are established, as far as a responder knows.
+// Bench: established connections, as a responder knows them.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace evenhand::bench {
 
-/// So many that the table, 40 MB, is in no cache.
+/// Enough that the table, 40 MB, fits into no cache.
 constexpr std::uint64_t connections = 10'000'000;
 
 /// Both sides' hosts, and 4,000,000 pairs of ports, through a DUT whose pool is the hosts' own addresses.
@@ -23,7 +23,7 @@ constexpr std::uint64_t connections = 10'000'000;
     return plan;
 }
 
-/// `is_established`: each connection was translated to what it is; else nothing is known yet.
+/// `is_established`: each connection was translated to its own addresses; otherwise nothing is known yet.
 [[nodiscard]] inline std::unique_ptr<frame::StateTable> state_table(const plan::AddressPlan& plan, std::uint64_t count,
                                                                     std::uint64_t seed, bool is_established) {
     auto table =

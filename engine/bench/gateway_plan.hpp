@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bench: the plan that both loops are measured with.
+// Bench: the plan with which both loops are measured.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -30,7 +30,7 @@ inline plan::AddressPlan gateway_plan(plan::IpVersion version) {
     return plan;
 }
 
-/// The frames of the plan `siit` as a translator passes them on in this IP version, as if they had been sent so.
+/// Frames of the plan `siit` as a translator passes them on in this IP version, as if they had been sent like this.
 inline plan::AddressPlan translated_plan(plan::IpVersion version) {
     auto plan = gateway_plan(version);
     if (version == plan::IpVersion::v4) return plan;  // the addresses are those of Figure 3

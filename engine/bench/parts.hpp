@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bench: parts of a loop, each measured in many rounds, and how they are told.
+// Bench: parts of a loop, each measured in many rounds, and how the results are written.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,10 +15,10 @@ namespace evenhand::bench {
 
 struct Part {
     std::string name;
-    std::vector<double> ticks_per_frame;  // of each round
+    std::vector<double> ticks_per_frame;  // one for each round
 };
 
-/// A line of JSON: nanoseconds a frame, by part.
+/// Writes a line of JSON: nanoseconds a frame, by part.
 inline void print(std::span<Part> parts, double ticks_per_second) {
     std::vector<std::string> texts;
     for (auto& part : parts) {

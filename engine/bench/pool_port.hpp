@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bench: a port whose frames are already there.
+// Bench: a port whose frames have already arrived.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@ namespace evenhand::bench {
 
 constexpr std::uint64_t seed = 1;
 constexpr std::uint16_t trial_number = 1;
-/// Are not counted.
+/// Rounds that do not count.
 constexpr std::uint64_t rounds_before = 20;
 
-/// Frames lie as far apart as mbufs do, so that they meet the caches and the TLB alike.
+/// Frames are as far apart as mbufs, so that they use the caches and the TLB in the same way.
 class PoolPort {
    public:
     struct alignas(64) Frame {
@@ -40,7 +40,7 @@ class PoolPort {
     void release(Frame** /*frames*/, unsigned /*n*/) noexcept {}
     void post_answer(Frame* /*frame*/) noexcept {}
 
-    /// All frames have come anew.
+    /// Makes all frames arrive again.
     void rewind() noexcept { next_ = 0; }
     [[nodiscard]] std::span<Frame> all() noexcept { return frames_; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bench: what a frame costs the receivers of a direction on several cores. Each has a queue of its own, to which a hash
-// brings a random share of the frames, and a part of the sequence map; all take theirs at the same time.
-// bench/cores.py runs it.
+// Bench: how much time a frame takes the receivers of a direction on several cores. Each has a queue of its own, to
+// which a hash sends a random share of the frames, and a part of the sequence map. All take their frames at the same
+// time. bench/cores.py runs it.
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -31,7 +31,7 @@ using pace::Ticks;
 using plan::IpVersion;
 
 constexpr unsigned frames_of_round = 1024;
-constexpr unsigned sent_together = 32;  // have the same time in their tags
+constexpr unsigned sent_together = 32;  // frames with the same time in their tags
 
 struct Case {
     std::vector<unsigned> cpus;
@@ -47,13 +47,13 @@ struct Case {
     return sched_setaffinity(0, sizeof here, &here) == 0;
 }
 
-/// The queue of a frame, the same for all who ask: as a hash of pseudorandom addresses spreads them.
+/// The queue of a frame, spread as by a hash of pseudorandom addresses. It is the same for all callers.
 [[nodiscard]] unsigned queue_of(std::uint64_t sequence, std::size_t queues) {
     constexpr unsigned upper_half = 32;
     return static_cast<unsigned>((((sequence + 1) * golden_multiplier) >> upper_half) % queues);
 }
 
-/// What one core has of the direction.
+/// One core's share of the direction.
 struct Core {
     bench::Part part{"all"};
     std::uint64_t received_frames = 0;
@@ -96,7 +96,8 @@ void receive(Core& core, unsigned queue, const Case& c, tally::SequenceMap& map,
     std::uint64_t next = 0;
     TickClock clock;
     for (std::uint64_t round = 0; round < c.rounds + bench::rounds_before; ++round) {
-        // All write the same numbers, as one sender gives them out, and each keeps its own: as many in each round.
+        // All cores write the same numbers, as one sender would, and each keeps its own: the same number of frames in
+        // each round.
         for (std::size_t at = 0; at < frames_of_round;) {
             burst.clear();
             for (unsigned i = 0; i < sent_together; ++i, ++next) {

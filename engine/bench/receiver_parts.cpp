@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bench: where the time of the receiver loop goes on one CPU: its parts alone and the whole, in turn, many times, on
-// frames that lie in memory as a driver hands them over. bench/receiver_rate.py runs it.
+// Bench: where the receiver loop spends its time on one CPU. Its parts alone and the whole are measured in turn, many
+// times, on frames that are in memory as a driver hands them over. bench/receiver_rate.py runs it.
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -46,14 +46,15 @@ struct Case {
     unsigned cpu = 0;
     std::size_t frame_size = 0;
     std::uint64_t rounds = 0;
-    /// Share the map of the direction. This one gets a random share of the frames, as a port's hash makes it.
+    /// How many queues share the map of the direction. This one gets a random share of the frames, as with a port's
+    /// hash.
     unsigned queues = 1;
-    unsigned sent_together = 1;  // have the same time in their tags, as what a sender's turn writes
-    /// Of a round, each in a buffer of its own: what they take of memory says which cache they come from. A round of
-    /// 1,024 takes some 10 us: most of them pass without another program on the CPU.
+    unsigned sent_together = 1;  // frames with the same time in their tags, as a sender's turn writes them
+    /// How many a round has, each in a buffer of its own: how much memory they take determines which cache they come
+    /// from. A round of 1,024 frames takes some 10 us, so that most rounds pass without another program on the CPU.
     unsigned frames = 0;
     Use use = Use::none;
-    std::uint64_t connections = 0;  // of the DUT that keeps state
+    std::uint64_t connections = 0;  // of a DUT that keeps state
 };
 
 template <class All>
@@ -63,7 +64,8 @@ void measure(Part& part, unsigned frames, All all) {
     part.ticks_per_frame.push_back(static_cast<double>(TickClock::now() - begin) / frames);
 }
 
-/// Writes the frames of a round that come to this queue; those of the others go where nobody looks at them.
+/// Writes the frames of a round that come to this queue; frames of the other queues are written to a place that nobody
+/// reads.
 template <class Source>
 void write_round(Source& source, std::span<std::byte* const> octets, const Case& c, std::mt19937_64& random,
                  std::uint64_t& next, std::vector<std::uint64_t>& sequences) {
@@ -82,8 +84,8 @@ void write_round(Source& source, std::span<std::byte* const> octets, const Case&
     }
 }
 
-/// `Frames`: TranslationExpectation and ConnectionExpectation draw the flow of each frame again; bursts are not checked
-/// at once then.
+/// `Frames`: TranslationExpectation and ConnectionExpectation draw the flow of each frame again; then there are no
+/// burst checks.
 template <IpVersion V, class Frames>
 int measure_all(const Case& c) {
     constexpr bool is_translated = std::is_same_v<Frames, frame::TranslationExpectation>;
@@ -103,7 +105,7 @@ int measure_all(const Case& c) {
     const auto shape =
         frame::make_template(plan, c.frame_size, {.trial = bench::trial_number}, {2, 0, 0, 0, 0, 1}, own_mac);
     const plan::FlowDraw draw{plan, plan::Direction::forward, bench::seed};
-    // As if the DUT translated each connection to what it is.
+    // As if the DUT translated each connection to its own addresses.
     const auto state =
         has_state ? bench::state_table(plan, c.connections, bench::seed, c.use == Use::established) : nullptr;
     const plan::ConnectionDraw of_connections{
@@ -128,7 +130,7 @@ int measure_all(const Case& c) {
     }
     const std::uint64_t frames = (c.rounds + bench::rounds_before) * c.frames;
     const std::uint64_t most = 2 * frames * c.queues + c.sent_together;  // twice what one queue's share makes likely
-    // One of several queues has a part of its own, so it is as if it were alone.
+    // Each of several queues has a part of its own, so this one works as if it were alone.
     const auto map = std::make_unique<tally::SequenceMap>(most, false);
     const auto map_alone = std::make_unique<tally::SequenceMap>(most, false);
     auto marks_alone = map_alone->part(0);
@@ -150,26 +152,21 @@ int measure_all(const Case& c) {
         else
             return frame::TranslationExpectation{expected, arrives, draw, 1};
     };
-    // One each for the part and the whole: they keep what they have drawn.
+    // The part and the whole have one each, since they keep the flows that they have drawn.
     const auto of_part = again();
-    const auto of_whole = again();
-    const frame::TranslationExpectation* translation = nullptr;
-    const frame::ConnectionExpectation* stateful = nullptr;
-    if constexpr (is_translated) translation = &of_whole;
-    if constexpr (has_state) stateful = &of_whole;
+    run::ExpectedFrames of_whole{expected};
+    if constexpr (is_translated || has_state) of_whole = again();
     const auto holds = [&](const std::byte* at) {
         if constexpr (is_translated || has_state) return of_part.holds(0, at, V);
         return expected.holds(0, at, V);
     };
     receiver.arm({.trial = bench::trial_number,
-                  .frames = expected,
+                  .frames = of_whole,
                   .start = start,
                   .residual_end = start + hour,
                   .ring_lasts = hour,
                   .burst_lasts = 1,
-                  .schedule = pace::EvenSchedule{start, ticks_per_second, 1e9},
-                  .translation = translation,
-                  .connections = stateful},
+                  .schedule = pace::EvenSchedule{start, ticks_per_second, 1e9}},
                  *map, *tally, start);
 
     enum Which : std::uint8_t { looking, checking, finding, marking, delaying, whole };
@@ -178,7 +175,7 @@ int measure_all(const Case& c) {
         is_translated || has_state ? frame::BurstChecks{} : expected.burst_checks({.trial = bench::trial_number});
     frame::FoundBurst found;
     std::uint64_t held = 0;
-    std::uint64_t beginnings = 0;  // of what was sent together
+    std::uint64_t beginnings = 0;  // of the frames that were sent together
     for (unsigned k = 0; k < run::receive_burst; k += c.sent_together) beginnings |= std::uint64_t{1} << k;
     std::uint64_t next = 0;
     std::vector<std::uint64_t> sequences;
@@ -252,7 +249,7 @@ int main(int argc, char** argv) {
     if (argc == wanted_with_state) {
         wanted_case.use = kind.starts_with("learn") ? Use::learn : Use::established;
         wanted_case.connections = number(8);
-        // Of this process: nothing that it asks for with madvise() gets huge pages then.
+        // For this process alone: madvise() then gets it no huge pages.
         if (std::string_view{argv[9]} == "small") ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
         return kind.ends_with('6') ? measure_all<IpVersion::v6, ConnectionExpectation>(wanted_case)
                                    : measure_all<IpVersion::v4, ConnectionExpectation>(wanted_case);

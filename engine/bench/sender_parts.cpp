@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bench: where the time of the sender loop goes on one CPU. Its parts alone and the whole, in turn, many times;
-// bench/sender_rate.py runs it.
+// Bench: where the sender loop spends its time on one CPU. Its parts alone and the whole are measured in turn, many
+// times. bench/sender_rate.py runs it.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -22,6 +24,8 @@
 #include "gateway_plan.hpp"
 #include "pace/clock.hpp"
 #include "parts.hpp"
+#include "plan/permutation.hpp"
+#include "plan/philox.hpp"
 #include "port/dpdk_host.hpp"
 #include "port/dpdk_port_inline.hpp"
 #include "run/sender.hpp"
@@ -36,10 +40,11 @@ using plan::IpVersion;
 using port::DpdkPort;
 
 constexpr std::uint64_t seed = 1;
-constexpr std::uint64_t bursts_of_a_round = 1000;  // some 0.3 ms: many rounds pass without another program on the CPU
+constexpr std::uint64_t bursts_of_a_round =
+    1000;  // some 0.3 ms, so that many rounds pass without another program on the CPU
 constexpr double never_s = 1e6;
 
-/// `burst(i)` does the part for burst i of 32 frames.
+/// `burst(i)` runs the part for burst i of 32 frames.
 template <class Burst>
 void measure(Part& part, Burst burst) {
     const Ticks begin = TickClock::now();
@@ -48,9 +53,48 @@ void measure(Part& part, Burst burst) {
                                    (bursts_of_a_round * run::burst_size));
 }
 
-/// So many rounds open them all; after the last connection there is none.
+/// How many rounds open all connections; after that there are none left to open.
 constexpr unsigned rounds_that_open(std::uint64_t connections) {
     return static_cast<unsigned>(connections / (bursts_of_a_round * run::burst_size));
+}
+
+/// A variant of vector code, alone: 32 draws, as a sender makes them or a receiver's burst check, or 32 numbers of
+/// connections that become four tuples.
+struct VectorPart {
+    Part part;
+    std::function<void(std::uint64_t i)> burst;
+};
+
+/// Each variant that this CPU can run, on all addresses and ports that there are. What they write is kept in `lanes`.
+std::vector<VectorPart> vector_parts(plan::DrawLanes& lanes) {
+    plan::DrawBounds bounds;
+    for (std::size_t field = 0; field < plan::drawn_fields; ++field) bounds.set(field, 1, 65'533);
+    plan::LaneBits biased{};
+    std::array<std::uint64_t, plan::DrawLanes::size> words{};
+    std::iota(words.begin(), words.end(), std::uint64_t{1} << 20U);
+    std::vector<VectorPart> parts;
+    for (const char* const name : {"plain", "avx2", "avx512"}) {
+        if (const auto draw = plan::draw_variant(name); draw != nullptr) {
+            parts.emplace_back(Part{fmt::format("draw {}", name)}, [=, &lanes](std::uint64_t i) mutable {
+                (void)draw(i * run::burst_size, 1, 0, {1, 2}, bounds, lanes, biased);
+            });
+        }
+        if (const auto draw = plan::listed_draw_variant(name); draw != nullptr) {
+            parts.emplace_back(Part{fmt::format("draw listed {}", name)}, [=, &lanes](std::uint64_t i) mutable {
+                words[i % words.size()] += run::burst_size;
+                (void)draw(words.data(), 0, {1, 2}, bounds, lanes, biased);
+            });
+        }
+        if (const auto permute = plan::RectanglePermutation::variant(name); permute != nullptr) {
+            const plan::RectanglePermutation permutation{bounds, seed};
+            parts.emplace_back(Part{fmt::format("permute {}", name)}, [=, &lanes](std::uint64_t i) {
+                plan::RectanglePermutation::Numbers numbers;
+                std::iota(numbers.begin(), numbers.end(), static_cast<std::uint32_t>(i * run::burst_size));
+                (void)permute(permutation, numbers, lanes);
+            });
+        }
+    }
+    return parts;
 }
 
 template <IpVersion V>
@@ -104,7 +148,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     using Opening = decltype(sender_of(source_of(opened)));
     std::optional<Opening> opening_sender;
     constexpr auto rounds_of_one_opening = rounds_that_open(bench::connections);
-    std::uint64_t drawn = 0;  // blocks, of all rounds: so that no part of the table is read again and again
+    std::uint64_t drawn = 0;  // blocks, of all rounds, so that no part of the table is read again and again
     std::vector<std::pair<Part, frame::FrameWriter>> writing;
     for (const char* const name : {"plain", "avx2"}) {
         if (const auto writer = frame::frame_writer(name, shape); writer != nullptr)
@@ -117,6 +161,8 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     Part whole_answering{"all, answers"};
     const frame::FrameShape shape_of_writers{shape};
     plan::FlowBlock block;
+    plan::DrawLanes lanes;
+    auto vectors = vector_parts(lanes);
     for (unsigned round = 0; round < rounds; ++round) {
         measure(drawing, [&](std::uint64_t i) { draw.draw_block(i * run::burst_size, 1, block); });
         measure(opening, [&](std::uint64_t i) {
@@ -125,6 +171,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
         measure(using_them, [&](std::uint64_t i) { used.draw_block((drawn + i) * run::burst_size, 1, block); });
         measure(answering, [&](std::uint64_t i) { answered.draw_block((drawn + i) * run::burst_size, 1, block); });
         drawn += bursts_of_a_round;
+        for (auto& vector : vectors) measure(vector.part, [&](std::uint64_t i) { vector.burst(i); });
         for (auto& [part, write] : writing) {
             measure(part, [&](std::uint64_t i) {
                 write(shape_of_writers, block, 0, octets, {.sequence = i * run::burst_size, .time = i});
@@ -151,6 +198,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     answering_sender.give_back();
     port.give_back(held.data(), run::burst_size);
     std::vector<Part> all{std::move(drawing), std::move(opening), std::move(using_them), std::move(answering)};
+    for (auto& [part, burst] : vectors) all.push_back(std::move(part));
     for (auto& [part, write] : writing) all.push_back(std::move(part));
     all.insert(all.end(), {std::move(buffers), std::move(whole), std::move(whole_opening), std::move(whole_using),
                            std::move(whole_answering)});

@@ -7,7 +7,7 @@
 namespace evenhand::contract {
 namespace {
 
-/// Levenshtein distance: how many letters to change.
+/// Levenshtein distance: how many letters must be changed.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), 0);
@@ -31,7 +31,7 @@ std::string shortened(const Json& value) {
     return shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-/// Looks at the text and calls nothing for each bracket. As far as the text is JSON, this is its depth.
+/// Examines the text without recursion. For valid JSON, this is its depth.
 bool is_deeper_than(std::string_view text, std::size_t most) noexcept {
     std::size_t depth = 0;
     bool is_in_string = false;

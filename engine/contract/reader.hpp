@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contract: reads one JSON object with the path of every value, so that a fault can name the place and the nearest
-// right key.
+// valid key.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,22 +20,22 @@ namespace evenhand::contract {
 
 using Json = nlohmann::json;
 
-/// What is read as one document, for its faults.
+/// A kind of document, as its faults describe it.
 struct DocumentForm {
     const char* name;         // "the line"
-    std::size_t most_octets;  // longer ones are refused unread
-    const char* next;         // what to do about one that cannot be read
+    std::size_t most_octets;  // longer ones are refused without reading them
+    const char* next;         // what to do if it cannot be read
 };
 
-/// One JSON object. Throws Fault{bad_json} for all else, and for brackets that lie deeper than deepest_nesting. Where a
-/// text from outside becomes JSON, it does so here.
+/// Reads one JSON object. Throws Fault{bad_json} for anything else, and if brackets are nested deeper than
+/// deepest_nesting. All text from outside is turned into JSON here.
 [[nodiscard]] Json read_document(std::string_view text, const DocumentForm& form);
 
-/// The key among `known` that `key` was probably meant to be; empty if none is near.
+/// The key among `known` that `key` was probably meant to be; empty if none is similar.
 [[nodiscard]] std::string nearest(std::string_view key, const std::vector<std::string>& known);
 
-/// One object of a request. Every get throws Fault{bad_request} that names path and value. finish() refuses keys nobody
-/// asked for.
+/// One object of a request. Every getter throws Fault{bad_request} that names path and value. finish() refuses keys
+/// that nobody asked for.
 class ObjectReader {
    public:
     /// `object` outlives this.
@@ -44,7 +44,8 @@ class ObjectReader {
     [[nodiscard]] std::string where(std::string_view key) const {
         return path_.empty() ? std::string{key} : fmt::format("{}.{}", path_, key);
     }
-    /// Whether an optional key is there; finish() knows it from then on, also as what a wrong key may have meant.
+    /// Whether an optional key exists. From then on finish() accepts the key, and may suggest it in place of a wrong
+    /// one.
     [[nodiscard]] bool has(std::string_view key);
 
     [[nodiscard]] const Json& value(std::string_view key);
@@ -52,12 +53,12 @@ class ObjectReader {
     [[nodiscard]] const Json& array(std::string_view key);
     [[nodiscard]] std::string text(std::string_view key);
     [[nodiscard]] bool boolean(std::string_view key);
-    /// A whole number from least to most.
+    /// An integer from `least` to `most`.
     [[nodiscard]] std::uint64_t whole(std::string_view key, std::uint64_t least, std::uint64_t most);
-    /// A number from least (itself allowed unless `above`) to most.
+    /// A number from `least` to `most`; `least` itself is not allowed if `above`.
     [[nodiscard]] double number(std::string_view key, double least, double most, bool above = false);
 
-    /// What one of these words stands for. `otherwise` is the next step where the text is near none of them.
+    /// The value that one of these words stands for. `otherwise`: the next step if the text is similar to none of them.
     template <class T, std::size_t N>
     [[nodiscard]] T choice(std::string_view key, const std::array<std::pair<const char*, T>, N>& choices,
                            std::string_view otherwise = "Use one of them.") {
@@ -72,12 +73,12 @@ class ObjectReader {
 
     [[nodiscard]] plan::IpAddress address(std::string_view key);
     [[nodiscard]] plan::MacAddress mac(std::string_view key);
-    /// One that a port can have: no group address, and not all zeros.
+    /// A MAC that a port can have: not a group address, and not all zeros.
     [[nodiscard]] plan::MacAddress port_mac(std::string_view key);
 
     [[noreturn]] void refuse(std::string_view key, const std::string& what, const std::string& next) const;
 
-    /// Throws Fault{bad_request} for the first key that was never looked for.
+    /// Throws Fault{bad_request} for the first key that nobody asked for.
     void finish() const;
 
    private:

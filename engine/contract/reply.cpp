@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "contract/reply.hpp"
 
-#include <array>
-
 #include "contract/reply_parts.hpp"
 #include "units.hpp"
 
 namespace evenhand::contract {
-namespace {
 
-constexpr std::array side_names{"left", "right"};  // by plan::Side
-
-}  // namespace
+using plan::Side;
 
 Ordered port_counters(const tally::PortCounters& c) {
     Ordered hidden_drops = Ordered::object();
@@ -66,7 +61,7 @@ std::string write_about(std::int64_t id, const About& about) {
                     {"build_type", about.build_type}});
 }
 
-std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second,
+std::string write_open(std::int64_t id, const plan::PerSide<OpenedPort>& ports, double ticks_per_second,
                        std::uint16_t session, const std::vector<tally::ClockOffset>& offsets) {
     const auto port = [](const OpenedPort& p) -> Ordered {
         return {{"device", p.device},
@@ -87,33 +82,34 @@ std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, doub
     };
     return line_of({{"id", id},
                     {"response", "open"},
-                    {"left", port(ports[0])},
-                    {"right", port(ports[1])},
+                    {"left", port(ports[Side::left])},
+                    {"right", port(ports[Side::right])},
                     {"ticks_per_second", ticks_per_second},
                     {"session", session},
                     {"clock_offsets", clock_offsets(offsets)}});
 }
 
-std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides, const run::Way& way) {
+std::string write_resolve(std::int64_t id, const plan::PerSide<ResolvedSide>& sides, const run::Way& way) {
     const auto side = [](const ResolvedSide& s) -> Ordered {
         return {{"dut_mac", plan::to_string(s.dut_mac)}, {"static", s.is_static}};
     };
-    Ordered reply{{"id", id}, {"response", "resolve"}, {"left", side(sides[0])}, {"right", side(sides[1])}};
-    for (std::size_t i = 0; i < way.directions.size(); ++i) {
-        if (const auto& tried = way.directions[i])
-            reply["way"][name_of(static_cast<plan::Direction>(i))] = {{"sent_frames", tried->sent},
-                                                                      {"received_frames", tried->came}};
+    Ordered reply{
+        {"id", id}, {"response", "resolve"}, {"left", side(sides[Side::left])}, {"right", side(sides[Side::right])}};
+    for (const auto direction : plan::both_directions) {
+        if (const auto& tried = way.directions[direction])
+            reply["way"][name_of(direction)] = {{"sent_frames", tried->sent}, {"received_frames", tried->came}};
     }
     for (const auto& hint : way.hints)
         reply["hints"].push_back({{"code", hint.code}, {"what", hint.what}, {"next", hint.next}});
     return line_of(reply);
 }
 
-std::string write_counters(std::int64_t id, const BothSides<SideCounters>& sides) {
+std::string write_counters(std::int64_t id, const plan::PerSide<SideCounters>& sides) {
     const auto side = [](const SideCounters& s) -> Ordered {
         return {{"port", port_counters(s.port)}, {"neighbor", {{"requests", s.questions}, {"answers", s.answers}}}};
     };
-    return line_of({{"id", id}, {"response", "counters"}, {"left", side(sides[0])}, {"right", side(sides[1])}});
+    return line_of(
+        {{"id", id}, {"response", "counters"}, {"left", side(sides[Side::left])}, {"right", side(sides[Side::right])}});
 }
 
 std::string write_progress(std::int64_t id, const run::Progress& p) {
@@ -128,10 +124,10 @@ std::string write_progress(std::int64_t id, const run::Progress& p) {
                   {"total_s", p.total_s},
                   {"sent_frames", p.sent_frames},
                   {"received_frames", p.received_frames}};
-    for (std::size_t i = 0; i < p.directions.size(); ++i) {
-        if (!p.directions[i]) continue;
-        const auto& d = *p.directions[i];
-        event["directions"][name_of(static_cast<plan::Direction>(i))] = {
+    for (const auto direction : plan::both_directions) {
+        if (!p.directions[direction]) continue;
+        const auto& d = *p.directions[direction];
+        event["directions"][name_of(direction)] = {
             {"sent_frames", d.sent_frames},
             {"received_frames", d.received_frames},
             {"settled_frames", d.settled_frames},
@@ -146,25 +142,25 @@ std::string write_progress(std::int64_t id, const run::Progress& p) {
 
 std::string write_learning(std::int64_t id, const run::LearningProgress& p) {
     Ordered event{{"id", id}, {"event", "learning"}, {"round", p.round}, {"rate_share", p.rate_share}};
-    for (std::size_t side = 0; side < p.sides.size(); ++side) {
+    for (const auto side : plan::both_sides) {
         if (p.sides[side])
-            event[side_names[side]] = {{"hosts", p.sides[side]->hosts}, {"reachable", p.sides[side]->reachable}};
+            event[name_of(side)] = {{"hosts", p.sides[side]->hosts}, {"reachable", p.sides[side]->reachable}};
     }
     return line_of(event);
 }
 
 std::string write_learn(std::int64_t id, const run::LearningResult& r) {
     Ordered response{{"id", id}, {"response", "learn"}, {"stopped", r.stopped}, {"rate_share", r.rate_share}};
-    for (std::size_t side = 0; side < r.sides.size(); ++side) {
+    for (const auto side : plan::both_sides) {
         if (!r.sides[side]) continue;
         const auto& s = *r.sides[side];
         Ordered unreachable = Ordered::array();
         for (const auto& address : s.unreachable) unreachable.push_back(plan::to_string(address));
-        response[side_names[side]] = {{"hosts", s.hosts},
-                                      {"reachable", s.reachable},
-                                      {"rounds", s.rounds},
-                                      {"unreachable", unreachable},
-                                      {"questions_answered", s.questions_answered}};
+        response[name_of(side)] = {{"hosts", s.hosts},
+                                   {"reachable", s.reachable},
+                                   {"rounds", s.rounds},
+                                   {"unreachable", unreachable},
+                                   {"questions_answered", s.questions_answered}};
     }
     return line_of(response);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract: what the engine says, one line of JSON each. Pure functions; the session writes the lines.
+// Contract: the engine's replies, each one line of JSON. Pure functions; the session writes the lines.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include "contract/request.hpp"
 #include "fault.hpp"
+#include "plan/per_direction.hpp"
 #include "run/request.hpp"
 #include "run/way.hpp"
 #include "tally/result.hpp"
@@ -40,7 +41,7 @@ struct OpenedPort {
     bool has_control_queue = false;
     bool frees_fast = false;
     std::optional<unsigned> numa_node;
-    std::vector<unsigned> far_cpus;  // those of its workers' CPUs that are of another NUMA node
+    std::vector<unsigned> far_cpus;  // those of its workers' CPUs that are on another NUMA node
 };
 
 struct ResolvedSide {
@@ -54,20 +55,16 @@ struct SideCounters {
     std::uint64_t answers = 0;
 };
 
-/// Two values by plan::Side.
-template <class T>
-using BothSides = std::array<T, 2>;
-
 [[nodiscard]] std::string write_fault(std::optional<std::int64_t> id, const Fault& fault);
 [[nodiscard]] std::string write_plain(std::int64_t id, const char* response);
 [[nodiscard]] std::string write_about(std::int64_t id, const About& about);
 [[nodiscard]] std::string write_frames(std::int64_t id, const FramesRequest& request);
-[[nodiscard]] std::string write_open(std::int64_t id, const BothSides<OpenedPort>& ports, double ticks_per_second,
+[[nodiscard]] std::string write_open(std::int64_t id, const plan::PerSide<OpenedPort>& ports, double ticks_per_second,
                                      std::uint16_t session, const std::vector<tally::ClockOffset>& clock_offsets = {});
 /// `way`: empty if no direction was tried.
-[[nodiscard]] std::string write_resolve(std::int64_t id, const BothSides<ResolvedSide>& sides,
+[[nodiscard]] std::string write_resolve(std::int64_t id, const plan::PerSide<ResolvedSide>& sides,
                                         const run::Way& way = {});
-[[nodiscard]] std::string write_counters(std::int64_t id, const BothSides<SideCounters>& sides);
+[[nodiscard]] std::string write_counters(std::int64_t id, const plan::PerSide<SideCounters>& sides);
 [[nodiscard]] std::string write_progress(std::int64_t id, const run::Progress& progress);
 [[nodiscard]] std::string write_proving(std::int64_t id, const proof::ProofRequest& request,
                                         std::uint64_t drawn_frames);

@@ -26,10 +26,10 @@ std::string hexadecimal(std::span<const std::byte> octets) {
     return text;
 }
 
-/// As the sender's sources, of whatever the plan sends.
+/// Like the sender's sources, for everything that a plan can send.
 using SentSource = frame::DrawnFrameSource<plan::SentFlows, frame::TestFrameExpectation>;
 
-/// Frames are written as the sender writes them, and have the flows that it gives them: what is shown is what is sent.
+/// Frames are written like the sender's and have the same flows, so that the preview shows what is sent.
 template <plan::IpVersion V>
 Ordered preview(const FramesRequest& r) {
     plan::SentFlows draw{r.plan, r.direction, r.seed};
@@ -79,7 +79,7 @@ Ordered preview_mix(const FramesRequest& r) {
         r.host_macs == run::HostMacMode::pseudorandom ? std::optional{plan::HostMacs{r.seed, side}} : std::nullopt;
     std::vector<frame::TaggedSource<frame::MixSource>> sources;
     for (unsigned stream = 0; stream < r.streams; ++stream) {
-        // Whose frames go on from `first`.
+        // The first frame from `first` on that this stream sends.
         const std::uint64_t first = r.first + (stream + r.streams - r.first % r.streams) % r.streams;
         sources.emplace_back(
             frame::MixSource{frame::make_mix_parts(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract: what several replies are made of. For the files that write them: others see no JSON.
+// Contract: parts of several replies. For the files that write them: others see no JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,20 +12,16 @@
 
 namespace evenhand::contract {
 
-// Keys keep the order in which they are written: a line should read from the important to the small.
+// Keys keep the order in which they are written, so that a line begins with what is most important.
 using Ordered = nlohmann::ordered_json;
 
 [[nodiscard]] inline std::string line_of(const Ordered& json) {
     return json.dump(-1, ' ', false, Ordered::error_handler_t::replace);
 }
 
-/// null for nothing.
+/// null if there is no value.
 [[nodiscard]] inline Ordered optional_number(std::optional<double> value) {
     return value ? Ordered(*value) : Ordered(nullptr);
-}
-
-[[nodiscard]] inline const char* name_of(plan::Direction direction) {
-    return direction == plan::Direction::forward ? "forward" : "reverse";
 }
 
 [[nodiscard]] Ordered port_counters(const tally::PortCounters& c);

@@ -67,7 +67,7 @@ Ordered port_of_trial(const tally::TrialResult::BeforeAfter& p) {
     return json;
 }
 
-/// [lowest, highest, count] in ns. Neighbours that are the same in ns are one.
+/// [lowest, highest, count] in ns. Adjacent buckets that are equal in ns are joined.
 Ordered buckets(const tally::DelayBuckets& of, double ticks_per_second) {
     const auto ns = [=](std::int64_t ticks) {
         return static_cast<std::int64_t>(std::llround(static_cast<double>(ticks) * ns_per_second / ticks_per_second));
@@ -86,8 +86,8 @@ Ordered buckets(const tally::DelayBuckets& of, double ticks_per_second) {
     return json;
 }
 
-/// R8219-16: a lost frame's delay is infinite in a percentile, which is null here, and has no part in the minimum or in
-/// a difference. `is_part`: as in direction_result().
+/// R8219-16: a lost frame's delay is infinite in a percentile, shown as null, and does not count in the minimum or in a
+/// difference. `is_part`: as in direction_result().
 Ordered delays(const tally::DelayResult& result, const tally::LatencyHistogram& h, double ticks_per_second,
                bool is_part) {
     const auto ns = [=](auto ticks) {
@@ -144,12 +144,13 @@ Ordered receiver(const tally::DirectionResult& d) {
     return found;
 }
 
-/// `is_part`: of one of several testers, with what judging them together needs besides.
+/// `is_part`: the result of one of several testers, with everything that is needed to judge them together.
 Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResult& trial, bool is_part) {
     Ordered json{
         {"intended_frames", d.intended_frames}, {"offered_frames", d.offered_frames}, {"offered_fps", d.offered_fps}};
     for (const auto& count : tally::reception_counts) {
-        if (count.result == &tally::DirectionResult::strayed_frames) continue;  // with what only parts have
+        if (count.result == &tally::DirectionResult::strayed_frames)
+            continue;  // only in results of one of several testers
         json[count.name] = d.*count.result;
         if (count.result == &tally::DirectionResult::received_frames) json["lost_frames"] = d.lost_frames();
         if (count.result == &tally::DirectionResult::corrupted_frames) {
@@ -218,7 +219,7 @@ Ordered host_record(const tally::HostRecord& host) {
     return {{"tester", tester}, {"dut", dut}};
 }
 
-/// The parts that are left out are listed up to a number.
+/// The parts that are left out are listed up to a maximum number.
 Ordered clean_time(const tally::TrialResult::Clean& clean) {
     constexpr std::size_t most_listed = 1000;
     Ordered lapses;
@@ -288,7 +289,7 @@ Ordered trial_result(std::int64_t id, const char* response, const tally::TrialRe
                  {"deviations", deviations},
                  {"phases", phases},
                  {"directions", directions},
-                 {"ports", both(port_of_trial(r.ports[0]), port_of_trial(r.ports[1]))},
+                 {"ports", both(port_of_trial(r.ports[plan::Side::left]), port_of_trial(r.ports[plan::Side::right]))},
                  {"host", host_record(r.host)},
                  {"clock",
                   {{"ticks_per_second", r.ticks_per_second},
@@ -315,7 +316,7 @@ Ordered compared_clock(const tally::ComparedClock& clock) {
     return {{"offset_us", clock.offset_us}, {"uncertainty_us", clock.uncertainty_us}};
 }
 
-/// What is one tester's own.
+/// The facts of a single tester.
 Ordered tester_of(const tally::TrialPart& part) {
     const auto& r = part.result;
     Ordered directions = Ordered::object();
@@ -341,7 +342,7 @@ Ordered tester_of(const tally::TrialPart& part) {
               {"steered_error_ppm", optional_number(r.steered_clock_error_ppm)},
               {"offsets", clock_offsets(r.clock_offsets)}}},
             {"directions", directions},
-            {"ports", both(port_of_trial(r.ports[0]), port_of_trial(r.ports[1]))},
+            {"ports", both(port_of_trial(r.ports[plan::Side::left]), port_of_trial(r.ports[plan::Side::right]))},
             {"host", host_record(r.host)}};
 }
 

@@ -17,7 +17,8 @@ constexpr std::array<std::pair<const char*, proof::Generator>, 3> generators{
      {"fifteen_bit", proof::Generator::fifteen_bit},
      {"modulo", proof::Generator::modulo}}};
 
-/// With state each frame of a direction is of a connection of its own, so there are no more than these.
+/// With state each frame of a direction belongs to a connection of its own, so there are no more frames than
+/// connections.
 void check_frames(const ObjectReader& r, const plan::AddressPlan& plan, const char* key, std::uint64_t first,
                   std::uint64_t end) {
     const auto most = plan::SentFlows::most_frames(plan);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract: one line of JSON becomes one checked request. Throws Fault{bad_json, bad_request, bad_plan}.
+// Contract: turns one line of JSON into one checked request. Throws Fault{bad_json, bad_request, bad_plan}.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,24 @@ namespace evenhand::contract {
 
 struct AboutRequest {};
 struct StopRequest {};
-/// The trial that runs is one of several testers' and can no longer pass: so many seconds after its first frame it
-/// sends its last one.
+/// For the trial that is running, which is one of several testers' and can no longer pass: the time after its first
+/// frame at which it sends its last one.
 struct EndSendingRequest {
     double after_s = 0;
 };
 struct CountersRequest {};
 struct CloseRequest {};
-/// What time it is there.
+/// Asks for the tester's time of day.
 struct ClockRequest {};
 struct ResolveRequest {
     double timeout_s = 5;
-    std::vector<plan::Direction> try_directions;  // in which a few test frames are sent then
+    std::vector<plan::Direction> try_directions;  // directions in which a few test frames are sent afterwards
 };
 /// Preview of a direction's frames (D3).
 struct FramesRequest {
     plan::AddressPlan plan;
     std::size_t frame_size = 64;
-    std::vector<std::uint16_t> vlans;      // of the side that sends
+    std::vector<std::uint16_t> vlans;      // of the sending side
     std::optional<frame::MixedPlans> mix;  // instead of frame_size
     std::uint64_t seed = 0;
     plan::Direction direction = plan::Direction::forward;
@@ -56,7 +56,7 @@ struct Request {
     AnyRequest body;
 };
 
-/// The id of a line whatever else is wrong with it, so that a fault can be told from another's.
+/// The id of a line, whatever else is wrong with it, so that its fault can be told from another line's.
 [[nodiscard]] std::optional<std::int64_t> read_id(std::string_view line);
 
 [[nodiscard]] Request read_request(std::string_view line);

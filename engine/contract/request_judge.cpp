@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract: what several testers replied to their trial requests, read back to be judged together.
+// Contract: reads the replies of several testers to their trial requests, to judge them together.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,7 +23,7 @@ std::uint64_t count(ObjectReader& r, std::string_view key) { return r.whole(key,
 double any(ObjectReader& r, std::string_view key) { return r.number(key, -any_number, any_number); }
 double not_negative(ObjectReader& r, std::string_view key) { return r.number(key, 0, any_number); }
 
-/// A number of a list that a reply has.
+/// A number from an object that a reply has.
 template <class T>
 T item(const ObjectReader& r, std::string_view key, const Json& value) {
     if (!value.is_number() || value.get<double>() < 0)
@@ -67,7 +67,7 @@ tally::TrialResult::BeforeAfter read_port(ObjectReader r) {
             .type = static_cast<std::uint8_t>(e.whole("type", 0, most)),
             .code = static_cast<std::uint8_t>(e.whole("code", 0, most)),
             .frames = count(e, "frames")};
-        (void)e.text("means");  // of what is read besides
+        (void)e.text("means");  // checked only
         if (!is_null(e, "mtu")) error.mtu = static_cast<std::uint32_t>(e.whole("mtu", 1, ~std::uint32_t{0}));
         if (!is_null(e, "first_frame")) error.first_frame = count(e, "first_frame");
         port.icmp_errors.push_back(error);
@@ -75,15 +75,15 @@ tally::TrialResult::BeforeAfter read_port(ObjectReader r) {
     return port;
 }
 
-/// A delay or a mean of them in ns; more than any frame can have is the most that the histogram counts.
+/// A delay, or a mean of delays, in ns, limited to the largest value of the histogram, which no frame can exceed.
 double possible(double ns) { return std::min(ns, std::ldexp(1.0, 47)); }
 
-/// Of so many delays, to the ns: 64 bits would not hold that of a day at 148.8 Mfps.
+/// The sum of that many delays, in ns: for a day at 148.8 Mfps, 64 bits would not suffice.
 Wide sum_of(double mean_ns, std::uint64_t frames) {
     return static_cast<Wide>(std::round(possible(mean_ns) * static_cast<double>(frames)));
 }
 
-/// Delays as the reply has them: in groups, each counted at its lower end; minimum, maximum and mean are exact to 1 ns.
+/// Delays as a reply has them: in groups, each counted at its lower bound; minimum, maximum and mean are exact to 1 ns.
 void read_latency(ObjectReader r, tally::LatencyHistogram& histogram) {
     const auto frames = count(r, "count");
     if (frames == 0) return;
@@ -134,7 +134,7 @@ std::vector<tally::ClassCount> read_classes(ObjectReader& r) {
     return classes;
 }
 
-/// [lowest, highest, count] in ns, which must be of so many values in all.
+/// [lowest, highest, count] in ns; the counts must add up to `values`.
 tally::DelayBuckets read_buckets(ObjectReader& r, std::uint64_t values) {
     tally::DelayBuckets buckets;
     for (const Json& json : r.array("buckets")) {
@@ -156,7 +156,7 @@ tally::DelayBuckets read_buckets(ObjectReader& r, std::uint64_t values) {
     return buckets;
 }
 
-/// `frames`: those whose delay counts.
+/// `frames`: the number of frames whose delay counts.
 std::shared_ptr<const tally::DelayResult> read_delays(ObjectReader r, std::uint64_t frames) {
     auto delays = std::make_shared<tally::DelayResult>();
     delays->first_frame = count(r, "first_frame");
@@ -244,7 +244,7 @@ tally::HostRecord read_host(ObjectReader r) {
     return host;
 }
 
-/// Frames can only have come while the DUT's CPU was away if somebody watched that CPU.
+/// Frames that came while the DUT's CPU was away require that the CPU was watched.
 void check_away_frames(const ObjectReader& r, const tally::TrialResult& result) {
     for (const auto& d : result.directions) {
         if (d.away_frames != 0 && !result.host.dut)
@@ -255,7 +255,7 @@ void check_away_frames(const ObjectReader& r, const tally::TrialResult& result) 
 }
 
 void read_clock(ObjectReader r, tally::TrialResult& result) {
-    // Its ticks are read as nanoseconds.
+    // Ticks in the reply are nanoseconds.
     result.ticks_per_second = ns_per_second;
     result.clock_error_ppm = any(r, "error_ppm");
     if (!is_null(r, "steered_error_ppm")) result.steered_clock_error_ppm = any(r, "steered_error_ppm");
@@ -300,7 +300,7 @@ void read_load(ObjectReader& r, tally::TrialResult& result) {
     }
 }
 
-/// What a reply to a trial request says. Keys that others judge by are not looked at: its own verdict above all.
+/// Reads a reply to a trial request. Keys that are results of judging, such as its verdict, are ignored.
 tally::TrialResult read_result(ObjectReader r) {
     tally::TrialResult result;
     result.trial = static_cast<std::uint16_t>(r.whole("trial", 1, 65535));

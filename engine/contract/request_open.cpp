@@ -52,7 +52,7 @@ std::vector<run::WorkerRequest::Queue> read_queues(ObjectReader& r, std::string_
 run::DutOnHost read_dut(ObjectReader r) {
     run::DutOnHost dut;
     constexpr std::uint64_t most_ring_frames = 1U << 24U;
-    constexpr std::uint64_t largest_thread_id = 1U << 22U;  // of Linux
+    constexpr std::uint64_t largest_thread_id = 1U << 22U;  // Linux's largest
     dut.ring_frames = static_cast<unsigned>(r.whole("ring_frames", 1, most_ring_frames));
     const Json& cpus = r.array("cpus");
     for (std::size_t i = 0; i < cpus.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract: what several requests have in common, and the long ones. For the files that read them: others see no JSON.
-// Each throws Fault{bad_request, bad_plan}.
+// Contract: parts of several requests, and the long requests. For the files that read them: others see no JSON. Each
+// function throws Fault{bad_request, bad_plan}.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ constexpr std::uint64_t largest_cpu = 65535;
 constexpr std::array<std::pair<const char*, plan::Direction>, 2> directions{
     {{"forward", plan::Direction::forward}, {"reverse", plan::Direction::reverse}}};
 
-/// A list of whole numbers.
+/// A list of integers.
 [[nodiscard]] std::vector<std::uint64_t> read_wholes(ObjectReader& r, std::string_view key, std::uint64_t least,
                                                      std::uint64_t most);
 
@@ -35,9 +35,9 @@ constexpr std::array<std::pair<const char*, plan::Direction>, 2> directions{
 [[nodiscard]] plan::AddressPlan read_plan(ObjectReader r);
 /// None, one, or two: the outer one first.
 [[nodiscard]] std::vector<std::uint16_t> read_vlans(ObjectReader& r);
-/// Of a request with this plan.
+/// The mix of a request that has this plan.
 [[nodiscard]] std::optional<frame::MixedPlans> read_mix(ObjectReader& r, const plan::AddressPlan& plan);
-/// Those of a request with this plan; that of the port if it says nothing.
+/// The mode for a request that has this plan; the port's MAC by default.
 [[nodiscard]] run::HostMacMode read_host_macs(ObjectReader& r, const plan::AddressPlan& plan);
 
 [[nodiscard]] run::OpenRequest read_open(ObjectReader& r);

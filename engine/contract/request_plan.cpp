@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract: the plan of a request, its frames, and whose MACs they have.
+// Contract: the plan of a request, its frames, and the MACs that their hosts have.
 #include "contract/request_parts.hpp"
 #include "frame/layout.hpp"
 #include "frame/vlan.hpp"
@@ -35,7 +35,7 @@ plan::HostRange read_hosts(ObjectReader hosts) {
     return range;
 }
 
-/// What the addresses of a side must be of.
+/// Checks that the addresses of a side have this IP version.
 void check_version(ObjectReader& r, const plan::IpAddress& base, std::uint64_t version) {
     if (static_cast<std::uint64_t>(base.version) == version) return;
     throw Fault{FaultCode::bad_plan, fmt::format("{} is not an IPv{} address", plan::to_string(base), version),
@@ -49,7 +49,7 @@ std::uint64_t read_version(ObjectReader& r) {
     return version;
 }
 
-/// `version`: of both sides; none: the DUT translates, and each side has its own.
+/// `version`: that of both sides; nothing: the DUT translates, and each side has a version of its own.
 plan::PlanSide read_plan_side(ObjectReader r, std::optional<std::uint64_t> version) {
     plan::PlanSide side;
     const auto own_version = version ? *version : read_version(r);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract: the requests that take time: a trial, a round of learning, a look at CPUs.
+// Contract: the requests that take a long time: a trial, learning, watching CPUs.
 #include <limits>
 
 #include "contract/request_parts.hpp"
@@ -77,7 +77,7 @@ run::ConnectionRequest read_connections(ObjectReader r) {
          {"increasing", plan::TupleOrder::increasing},
          {"decreasing", plan::TupleOrder::decreasing}}};
     run::ConnectionRequest connections{.use = r.choice("use", uses)};
-    // What is established already has both.
+    // Connections that are already established have both.
     if (connections.use == Use::establish) {
         connections.count = r.whole("count", 1, plan::most_connections);
         if (r.has("order")) connections.order = r.choice("order", orders);
@@ -141,7 +141,7 @@ run::TrialRequest read_trial(ObjectReader& r) {
         r.refuse("stop_when_failed", "bursts, or a second load, in a trial that may stop early",
                  "Want one or the other.");
     if (r.has("clean")) {
-        // What else is asked for has its own way with lapses, or needs each of its frames.
+        // These options have rules of their own for lapses, or need each of their frames.
         for (const char* other : {"burst", "then", "delays", "connections", "share"}) {
             if (r.has(other))
                 r.refuse("clean", fmt::format("clean time in a trial with {}", other), "Want one or the other.");

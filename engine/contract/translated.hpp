@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract: what a DUT that translates, or keeps state, made of the frames of a direction; written and read back.
+// Contract: the results of a DUT that translates or keeps state, for the frames of a direction; written and read back.
 #pragma once
 
 #include "contract/reply_parts.hpp"
@@ -8,10 +8,10 @@
 
 namespace evenhand::contract {
 
-/// Nothing of other DUTs.
+/// Adds nothing for other DUTs.
 void add_translation(Ordered& json, const tally::DirectionResult& d);
 
-/// Of a reply that comes back to be judged with others.
+/// Reads them from a reply that is to be judged together with others.
 void read_translation(ObjectReader& r, tally::DirectionResult& d);
 
 }  // namespace evenhand::contract

@@ -19,8 +19,8 @@ constexpr unsigned whole_word = 0xFFFF;
 constexpr std::size_t half_octets = 16;
 constexpr std::size_t in_a_half_register = 4;  // numbers of a tag
 
-/// What is behind the tag at `at`, and ends before `end`: 0 where it is the pattern. Meanwhile the next frame's is
-/// fetched: a frame of 1,518 octets outlasts the way from the last cache.
+/// Compares the octets from `at`, right behind the tag, to `end`: 0 where they are the pattern. Prefetches the next
+/// frame's octets meanwhile: to compare a frame of 1,518 octets takes longer than to read from the last cache.
 template <class Behind>
 __attribute__((target("avx2"), always_inline)) inline __m256i compare_behind_avx2(const Behind& behind,
                                                                                   const std::byte* at,
@@ -52,27 +52,28 @@ __attribute__((target("avx2"), always_inline)) inline __m256i compare_behind_avx
     return _mm256_or_si256(first, second);
 }
 
-/// Of eight frames, four and four.
+/// A 64-bit number for each of eight frames.
 struct Eight {
     __m256i low;
     __m256i high;
 };
 
-/// What eight tags add to a sum, besides what does not vary.
+/// What the varying fields of eight tags add to a checksum.
 struct TagLanes {
-    __m256i sums;      // of 32 bits each, less tag_sums_less
-    unsigned streams;  // bit i: the stream is the one that sends this number
+    __m256i sums;      // 32 bits each; too small by tag_sums_less
+    unsigned streams;  // bit i: frame i's stream is the one that sends frames of this number
 };
 
-constexpr unsigned stream_as_read = 48;  // where the stream's octet is while it still has the check of the time in it
+constexpr unsigned stream_as_read = 48;  // where the stream's octet is before the check of the time is taken out of it
 constexpr std::uint32_t turned = 0x8000;
-/// A multiply-add takes words as signed numbers: with their highest bit turned they are 0x8000 less. A tag has eight.
+/// The multiply-add instruction takes words as signed numbers: with its highest bit flipped, a word is 0x8000 too
+/// small. A tag has eight words.
 constexpr std::uint32_t tag_sums_less = 8 * turned;
 
-/// Of four frames: whether stream s sends its number, which are s, s + streams, ...
+/// For each of four frames: whether its stream s sends its number; stream s sends s, s + streams, ...
 __attribute__((target("avx2"), always_inline)) inline unsigned is_of_stream_avx2(__m256i sequences, __m256i stream,
                                                                                  std::uint64_t streams) noexcept {
-    // Whole numbers below 2^52 are exact as doubles, and written into the lower bits of 2^52 they are added to it.
+    // Integers below 2^52 are exact as doubles: written into the lower bits of 2^52, they are added to it.
     const __m256d shift = _mm256_set1_pd(0x1p52);
     const __m256i rest = _mm256_sub_epi64(sequences, stream);
     const __m256d of_stream = _mm256_sub_pd(_mm256_or_pd(_mm256_castsi256_pd(rest), shift), shift);
@@ -86,11 +87,12 @@ __attribute__((target("avx2"), always_inline)) inline unsigned is_of_stream_avx2
     return static_cast<unsigned>(whole & ~_mm256_movemask_pd(_mm256_castsi256_pd(none)));
 }
 
-/// Numbers and times of eight frames, four and four, as they stand in the tags, the stream's octet at stream_as_read.
-/// The check of the time is taken out of the numbers, and the stream put where FoundBurst has it.
+/// Takes the numbers and times of eight frames as they are in the tags, with the stream's octet at stream_as_read.
+/// Removes the check of the time from the numbers, and puts the stream where FoundBurst has it.
 __attribute__((target("avx2"), always_inline)) inline TagLanes look_at_tags_avx2(Eight& numbers, const Eight& times,
                                                                                  std::uint64_t streams) noexcept {
-    // Of two vectors of four elements each, the lower halves or the upper ones of all eight; in_order() sorts them.
+    // Shuffles that take, from two vectors of four elements each, the lower or the upper halves of all eight elements;
+    // in_order() sorts them.
     constexpr int lower_halves = 0x88;
     constexpr int upper_halves = 0xDD;
     const auto halves = [](__m256i a, __m256i b, auto which) __attribute__((target("avx2"), always_inline)) {
@@ -155,8 +157,8 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& che
     const auto at = [](std::uint64_t* place)
                         __attribute__((target("avx2"), always_inline)) { return reinterpret_cast<__m256i*>(place); };
     const unsigned padded = (n + block - 1) / block * block;
-    // Of the IPv4 header: hop limit, protocol and checksum. Written long before they are read together, which would
-    // otherwise wait for each of them.
+    // Hop limit, protocol and checksum of the IPv4 header. Written here, long before several are loaded together: a
+    // wide load right after narrow stores would wait for each of them.
     alignas(part_octets) std::array<std::uint32_t, V == IpVersion::v4 ? most_frames : 0> heads;
     for (unsigned i = 0; i < n; ++i) {
         if constexpr (V == IpVersion::v4) heads[i] = load<std::uint32_t>(frames[i] + L::ip + 8);
@@ -202,7 +204,8 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& che
                                                             _mm256_add_epi32(flow.addresses, sums)));
             put_words<kind>(flow, _mm256_setzero_si256(), udp, words + i);
             if constexpr (V == IpVersion::v4) {
-                // Hop limit, protocol and checksum of the header: two words to be added to what is known of it.
+                // Hop limit, protocol and checksum of the header are two words; they are added to the sum of the
+                // header's other words.
                 const __m256i order =
                     _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
                 const __m256i read = _mm256_load_si256(reinterpret_cast<const __m256i*>(&heads[begin + i]));
@@ -215,7 +218,7 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& che
                 right &= ~(0xFFU << i) | static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(good))) << i;
             }
         }
-        // Not 0 where a frame is not as it was sent.
+        // Not 0 if a frame is not as it was sent.
         const auto compare = [&](unsigned i) __attribute__((target("avx2"), always_inline)) {
             const std::byte* const frame = of_block[i];
             const __m256i varying = _mm256_broadcastsi128_si256(words[i]);
@@ -229,7 +232,7 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& che
             }
             if constexpr (V == IpVersion::v6) {
                 const auto head = load<std::uint32_t>(frame + L::tag_end - half_octets) ^ check.tag_head_;
-                constexpr std::uint32_t no_stream = 0x80FFFFFF;  // it was looked at above
+                constexpr std::uint32_t no_stream = 0x80FFFFFF;  // the stream was checked above
                 wrong = _mm256_or_si256(wrong,
                                         _mm256_castsi128_si256(_mm_cvtsi32_si128(static_cast<int>(head & no_stream))));
             }
@@ -240,7 +243,7 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& che
             }
             return wrong;
         };
-        // Nearly always all are right. Only where one is not, each is asked for itself.
+        // Nearly always all frames are right. Only if one is not, each is compared by itself.
         __m256i wrong_of_any = _mm256_setzero_si256();
         for (unsigned i = 0; i < in_block; ++i) wrong_of_any = _mm256_or_si256(wrong_of_any, compare(i));
         if (_mm256_testz_si256(wrong_of_any, wrong_of_any) == 0) [[unlikely]] {
@@ -255,7 +258,7 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& che
     note_runs_avx2(n, found);
 }
 
-/// Four frames at a time, against those that stand one place before.
+/// Compares four frames at a time with those that came one place before them.
 __attribute__((target("avx2"))) void BurstCheck::note_runs_avx2(unsigned n, FoundBurst& found) noexcept {
     constexpr unsigned together = 4;
     const __m256i one = _mm256_set1_epi64x(1);
@@ -273,12 +276,12 @@ __attribute__((target("avx2"))) void BurstCheck::note_runs_avx2(unsigned n, Foun
     for (unsigned i = 0; i < n; i += together) {
         const __m256i numbers = at(&found.numbers[i]);
         const __m256i times = at(&found.times[i]);
-        /// Of the frame before: moved up by one place, the last one of those before in front.
+        /// The numbers of the frames before: moved up by one place, with the last of the previous four in front.
         const auto before = [](__m256i last, __m256i these) __attribute__((target("avx2"), always_inline)) {
             return _mm256_alignr_epi8(these, _mm256_permute2x128_si256(last, these, 0x21), 8);
         };
         same_time |= std::uint64_t{zeros(_mm256_xor_si256(times, before(last_times, times)))} << i;
-        // Within a stream a number is larger by 1 .. 2^48 - 1; everything else has higher bits.
+        // Within a stream a number is larger by 1 .. 2^48 - 1; otherwise the difference has higher bits.
         const __m256i more = _mm256_sub_epi64(_mm256_sub_epi64(numbers, before(last_numbers, numbers)), one);
         rises |= std::uint64_t{zeros(_mm256_srli_epi64(more, 48))} << i;
         last_numbers = numbers;
@@ -296,7 +299,8 @@ BurstCheck::BurstCheck(const FrameTemplate& t, const plan::FlowDraw& draw, std::
     const std::size_t tag_numbers = tag_end - half_octets + sizeof(std::uint32_t);
     part_at_ = is_v4 ? std::array{std::size_t{0}, tag_numbers - part_octets} : std::array{std::size_t{0}, part_octets};
     tag_head_ = load<std::uint32_t>(t.head.data() + tag_end - half_octets);
-    // Subtracted are four words of addresses, two ports, and the sums of a tag's numbers, which are below 2^20.
+    // The subtracted numbers are four words of addresses, two ports, and the sums of a tag's numbers, which are below
+    // 2^20.
     constexpr std::uint32_t most_subtracted = 32;
     udp_sum_ = most_subtracted * whole_word - big(fold(t.udp_sum)) - tag_sums_less;
     constexpr std::uint32_t hops_and_protocol = unsigned{sent_ttl} << 8U | protocol_udp;

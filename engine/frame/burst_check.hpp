@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 5, seen from the frame: the frames of a burst that are test frames of a trial as they were sent, found in
-// registers. What is not found here is looked at by reader.hpp and TestFrameExpectation, which say what it is.
+// Station 5, seen from the frame: finds in a burst the test frames of a trial that are as they were sent, with vector
+// instructions. All other frames are left to reader.hpp and TestFrameExpectation, which say what they are.
 #pragma once
 
 #include <array>
@@ -27,13 +27,13 @@ struct FoundBurst {
     static constexpr std::size_t register_octets = 32;
 
     std::uint64_t known = 0;  // bit i: frame i is a test frame of the trial, as it was sent
-    /// Bit i, if it and the frame before are known: their times differ.
+    /// Bit i: frames i - 1 and i are known, and their times differ.
     std::uint64_t new_time = 0;
-    /// The same: its number is not one of the same stream above that of the frame before.
+    /// Bit i: the same, and the number of frame i is not a greater one of the same stream.
     std::uint64_t new_rise = 0;
-    /// Of each known frame: stream << stream_shift | sequence number.
+    /// For each known frame: stream << stream_shift | sequence number.
     alignas(register_octets) std::array<std::uint64_t, most_frames> numbers;
-    /// The same: low 48 bits of the ticks when it was built.
+    /// For each known frame: the low 48 bits of the ticks when it was built.
     alignas(register_octets) std::array<std::uint64_t, most_frames> times;
 
     [[nodiscard]] std::uint64_t sequence(unsigned i) const noexcept { return numbers[i] & sequence_mask; }
@@ -42,26 +42,26 @@ struct FoundBurst {
     }
 };
 
-/// All that the two ask of a frame of one trial, direction and length, one after the other, is asked at once: what is
-/// known of a frame with this number (all of it but its MACs, hop limit and time) is drawn for many frames side by
-/// side, put together as the writer does it, and compared octet by octet.
+/// Checks at once what look_at() and TestFrameExpectation check one after the other for frames of one trial, direction
+/// and length: the flows of many frames are drawn side by side from their numbers, the frames are put together as the
+/// writer does it (but for MACs, hop limit and time), and compared octet by octet.
 class BurstCheck {
    public:
     static constexpr unsigned most_frames = FoundBurst::most_frames;
     static constexpr std::size_t part_octets = 32;
     static constexpr std::size_t parts = 2;
 
-    /// Nothing if this CPU has no AVX2. `mac`: of each frame's destination; nothing if any will do. `draw`: of what
-    /// arrives. `streams`: of the direction.
+    /// Nothing if this CPU has no AVX2. `mac`: the destination that each frame must have; nothing if any will do.
+    /// `draw`: draws the flows that arrive. `streams`: how many the direction has.
     [[nodiscard]] static std::optional<BurstCheck> make(const LinkFrames& arrives,
                                                         const std::optional<plan::MacAddress>& mac, StreamIdentity of,
                                                         const plan::FlowDraw& draw, std::uint64_t streams);
 
-    /// Without FCS, of each frame.
+    /// The length of each frame, without FCS.
     [[nodiscard]] std::size_t octets() const noexcept { return octets_; }
     [[nodiscard]] plan::IpVersion version() const noexcept { return version_; }
 
-    /// Which of `frames` are such ones. All have octets() octets; `n` is 1 .. most_frames.
+    /// Finds the known frames among `frames`, which all have octets() octets; `n` is 1 .. most_frames.
     void find(const std::byte* const* frames, unsigned n, FoundBurst& found) const noexcept {
         find_(*this, frames, n, found);
     }
@@ -70,16 +70,16 @@ class BurstCheck {
     using Find = void (*)(const BurstCheck&, const std::byte* const*, unsigned, FoundBurst&) noexcept;
     using Octets = std::array<std::uint8_t, part_octets>;
 
-    /// What is read at once in front of the tag's numbers, and what of it: each octet is that of the frame's words or
-    /// of the template, or larger by some.
+    /// One register's width of a frame in front of the tag's numbers: each octet must be that of the frame's words or
+    /// of the template, or larger by at most `most`.
     struct alignas(part_octets) Part {
         Octets from{};      // word_places()
         Octets expected{};  // where nothing varies, or the smallest that it may be
         Octets most{};      // by how much it may be larger
     };
 
-    /// What is behind the tag: whole steps of two parts, perhaps one more part, and a last one that ends where the
-    /// frame does, of which these octets count.
+    /// How the octets behind the tag are compared: in whole steps of two parts, then perhaps one more part, then a last
+    /// part that ends where the frame ends and of which only some octets count.
     struct Behind {
         std::size_t steps = 0;
         bool has_part = false;
@@ -94,7 +94,7 @@ class BurstCheck {
 
     void fill_behind(std::size_t tag_end, std::uint8_t first) noexcept;
 
-    /// `HasMore`: there is something behind the tag.
+    /// `HasMore`: there are octets behind the tag.
     template <plan::IpVersion V, Varying kind, bool HasMore>
     static void find_avx2(const BurstCheck& check, const std::byte* const* frames, unsigned n,
                           FoundBurst& found) noexcept;
@@ -104,7 +104,7 @@ class BurstCheck {
 
     std::array<Part, parts> parts_{};
     std::array<std::size_t, parts> part_at_{};
-    std::uint32_t tag_head_ = 0;  // of IPv6: the octets of the tag that no part has, as they lie in memory
+    std::uint32_t tag_head_ = 0;  // IPv6: the octets of the tag that are in no part, as they lie in memory
     Behind behind_;
     Find find_ = nullptr;
     plan::IpVersion version_;
@@ -116,9 +116,9 @@ class BurstCheck {
     std::uint64_t streams_;
 };
 
-/// The checks of one trial, one or two: of frames to the receiving side's own MAC, as a DUT sends them, and of frames
-/// to the other side's, as a cable brings them. A burst is found by the one that last knew a frame; where it knows none
-/// of a whole burst, the next burst is the other's.
+/// The checks of one trial: one for frames to the receiving side's own MAC, as a DUT sends them, and perhaps one for
+/// frames to the other side's, as a cable passes them on. The check that last knew a frame is tried first; when it
+/// knows none of a whole burst, the next burst is given to the other one.
 class BurstChecks {
    public:
     BurstChecks() = default;
@@ -127,11 +127,11 @@ class BurstChecks {
 
     /// Whether there are any; the rest may be called only then.
     explicit operator bool() const noexcept { return first_.has_value(); }
-    /// Of the frames, without FCS.
+    /// The length of the frames, without FCS.
     [[nodiscard]] std::size_t octets() const noexcept { return first_->octets(); }
     [[nodiscard]] plan::IpVersion version() const noexcept { return first_->version(); }
 
-    /// BurstCheck::find().
+    /// As BurstCheck::find().
     void find(const std::byte* const* frames, unsigned n, FoundBurst& found) noexcept {
         (is_second_ ? *second_ : *first_).find(frames, n, found);
         if (found.known == 0 && second_) is_second_ = !is_second_;
@@ -139,7 +139,7 @@ class BurstChecks {
 
    private:
     std::optional<BurstCheck> first_;
-    std::optional<BurstCheck> second_;  // of the same octets() and version()
+    std::optional<BurstCheck> second_;  // with the same octets() and version()
     bool is_second_ = false;
 };
 

@@ -15,11 +15,11 @@ namespace {
     return sum_short(at, octets);
 }
 
-/// Thirty-two octets with three instructions. A multiply-add takes words as signed numbers: with their highest bit
-/// turned they are 0x8000 less, which is added again at the end.
+/// Adds 32 octets with three instructions. The multiply-add instruction takes words as signed numbers: with its highest
+/// bit flipped, a word is 0x8000 too small, which is added again at the end.
 [[nodiscard]] __attribute__((target("avx2"))) std::uint64_t sum_avx2(const std::byte* at, std::size_t octets) noexcept {
     constexpr std::size_t step = 64;
-    constexpr std::size_t words_of_lane = 4;  // of a step: two in each of two vectors
+    constexpr std::size_t words_of_lane = 4;  // in one step: two in each of two vectors
     // A lane holds 32 bits, and grows by less than 2^17 with each step.
     constexpr std::size_t most_steps = 8192;
     std::uint64_t sum = 0;

@@ -12,9 +12,9 @@
 namespace evenhand::frame {
 
 /// Sum of the 16-bit words of `octets` octets, not folded. 2^16 = 1 modulo 65535, so wider words may be added as they
-/// are. `octets` may be odd: a zero octet follows then. For those that are few.
+/// are. An odd number of octets is summed as if a zero octet followed. Fast for few octets.
 [[nodiscard]] inline std::uint64_t sum_short(const std::byte* at, std::size_t octets) noexcept {
-    // Two sums side by side: one alone would wait for itself.
+    // Two sums side by side, so that one addition need not wait for the other.
     std::uint64_t low = 0;
     std::uint64_t high = 0;
     for (; octets >= 8; at += 8, octets -= 8) {
@@ -34,7 +34,7 @@ namespace evenhand::frame {
     return low + high;
 }
 
-/// The same of many octets, up to a whole frame.
+/// The same for many octets, up to a whole frame.
 using LongSum = std::uint64_t (*)(const std::byte* at, std::size_t octets) noexcept;
 
 /// "plain" and "avx2", whose sums are equal once they are folded; null if this CPU cannot.
@@ -43,14 +43,14 @@ using LongSum = std::uint64_t (*)(const std::byte* at, std::size_t octets) noexc
 /// Chosen before the program's main function.
 extern const LongSum fastest_long_sum;
 
-/// The same of any number.
+/// The same for any number of octets.
 [[nodiscard, gnu::always_inline]] inline std::uint64_t sum_octets(const std::byte* at, std::size_t octets) noexcept {
     constexpr std::size_t many = 192;  // a call and the sum of eight lanes at the end cost as much as some 100 octets
     return octets < many ? sum_short(at, octets) : fastest_long_sum(at, octets);
 }
 
-/// Fold to 16 bits; 0 only if every word was 0. Added to itself with its halves exchanged, a number has the sum of the
-/// halves with the carry brought round in its upper half.
+/// Folds to 16 bits; 0 only if every word was 0. A number that is added to itself with its halves exchanged has, in its
+/// upper half, the sum of the halves with the carry added.
 [[nodiscard]] constexpr std::uint16_t fold(std::uint64_t sum) noexcept {
     const auto half = static_cast<std::uint32_t>((sum + std::rotl(sum, 32)) >> 32U);
     return static_cast<std::uint16_t>((half + std::rotl(half, 16)) >> 16U);
@@ -68,7 +68,7 @@ extern const LongSum fastest_long_sum;
     return complement == 0 ? std::uint16_t{0xFFFF} : complement;
 }
 
-/// Pseudo-header words that are no addresses: protocol and length.
+/// The sum of the pseudo-header's words other than the addresses: protocol and length.
 [[nodiscard]] constexpr std::uint64_t pseudo_header_sum(std::uint8_t protocol, std::size_t length) noexcept {
     return std::uint64_t{big(std::uint16_t{protocol})} + big(static_cast<std::uint16_t>(length));
 }

@@ -7,7 +7,7 @@ namespace evenhand::frame {
 
 void ConnectionFlows::draw_places(std::uint64_t first, std::uint64_t stride) noexcept {
     const TesterShare& own = table_->own();
-    // Frame k opened connection k, so the places of frames are those of their connections.
+    // Frame k opened connection k, so the place of a frame is that of its connection.
     if (draw_.use() == plan::ConnectionUse::each_once && !own.is_whole())
         draw_.numbers(own.place(first), own.streams(), places_);
     else
@@ -35,7 +35,8 @@ void ConnectionFlows::draw_block(std::uint64_t first, std::uint64_t stride, plan
             port[j] = translated.port;
         }
     }
-    // Now, and not when they are wanted: wide loads would wait for the narrow stores that have just written them.
+    // Prefetched now and not when the entries are needed: wide loads would wait for the narrow stores that have just
+    // written the places.
     fetched_ = first + plan::FlowBlock::size * stride;
     draw_places(fetched_, stride);
     if (!needs_table()) return;
@@ -43,7 +44,7 @@ void ConnectionFlows::draw_block(std::uint64_t first, std::uint64_t stride, plan
 }
 
 bool ConnectionExpectation::has_its_flow(const std::byte* frame) const noexcept {
-    const auto flow = flows_.of(numbers_at(frame + at().tag));
+    const auto flow = flows_->of(numbers_at(frame + at().tag));
     if (!flow) return false;
     const plan::FlowBlock& flows = *flow->block;
     const std::size_t i = flow->at;

@@ -2,12 +2,13 @@
 // Stations 2 and 5: frames of connections through a DUT that keeps state (RFC 9693): what the initiator and the
 // responder send, and what arrives of it.
 //
-// The forward direction is the initiator's: its frames open connections, or are of such as are open. The reverse one is
-// the responder's: it answers to the addresses that it has learnt, and never opens one (R9693-01).
+// The forward direction is the initiator's: its frames open connections, or belong to open ones. The reverse direction
+// is the responder's: it answers to the addresses that it has learnt, and never opens a connection (R9693-01).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "frame/source.hpp"
@@ -19,23 +20,23 @@ namespace evenhand::frame {
 
 enum class LinkEnd : std::uint8_t { sent, arriving };
 
-/// The flow of each frame of a direction, as it is sent or as it must arrive. `table` outlives it; `draw` is of the
-/// connections that it has.
+/// The flow of each frame of a direction, as it is sent or as it must arrive. `table` outlives it; `draw` says which of
+/// the table's connections each frame belongs to.
 class ConnectionFlows {
    public:
     ConnectionFlows(const StateTable& table, const plan::ConnectionDraw& draw, plan::Direction direction,
                     LinkEnd end) noexcept
         : table_{&table}, draw_{draw}, direction_{direction}, end_{end} {}
 
-    /// Of the frames first, first + stride, ..., which are one stream's; the addresses of a connection that is not
-    /// known are 0. What the next block of the stream needs of the table is fetched meanwhile.
+    /// Draws the flows of frames first, first + stride, ..., which all belong to one stream. The addresses of a
+    /// connection that is not known yet are 0. Prefetches the table entries of the stream's next block.
     void draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) noexcept;
 
    private:
     [[nodiscard]] bool needs_table() const noexcept {
         return (direction_ == plan::Direction::reverse) == (end_ == LinkEnd::sent);
     }
-    /// Which connections the frames first, first + stride, ... are of.
+    /// Determines the connections of frames first, first + stride, ...
     void draw_places(std::uint64_t first, std::uint64_t stride) noexcept;
 
     const StateTable* table_;
@@ -46,27 +47,29 @@ class ConnectionFlows {
     plan::FourTuples::Numbers places_{};  // in the table
 };
 
-/// What arrives of connections: the twin of ConnectionSource. Not for several receivers at once.
+/// What arrives of connections: the twin of ConnectionSource. Copies share what they have drawn: not for several
+/// receivers at once.
 class ConnectionExpectation : public TranslatedFrames {
    public:
     static constexpr bool has_classes = false;
 
-    /// `learns`: the frames open connections, and the table gets what they are translated to. Else each must arrive as
-    /// its connection was translated then. `streams`: of the direction.
+    /// `learns`: the frames open connections, and the table is filled with what they were translated to. Otherwise each
+    /// must arrive with the translation that was recorded. `streams`: how many the direction has.
     ConnectionExpectation(const TestFrameExpectation& frames, const LinkFrames& arrives, StateTable& table,
                           const plan::ConnectionDraw& draw, plan::Direction direction, bool learns,
                           std::uint64_t streams)
         : TranslatedFrames{frames, arrives},
           table_{&table},
           learns_{learns},
-          flows_{ConnectionFlows{table, draw, direction, LinkEnd::arriving}, streams} {}
+          flows_{std::make_shared<KeptFlows<ConnectionFlows>>(
+              ConnectionFlows{table, draw, direction, LinkEnd::arriving}, streams)} {}
 
-    /// As TestFrameExpectation::holds(), and each address and port that of its connection.
+    /// As TestFrameExpectation::holds(), and each address and port must be that of the frame's connection.
     [[nodiscard]] bool holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
         return is_sound(frame_class, frame, version) && has_its_flow(frame);
     }
 
-    /// For the first frame of its number.
+    /// Called for the first frame that arrives with its number.
     void learn(const std::byte* frame, std::uint64_t sequence) const noexcept {
         if (!learns_) return;
         table_->record(table_->own().place(sequence),
@@ -78,7 +81,7 @@ class ConnectionExpectation : public TranslatedFrames {
 
     StateTable* table_;
     bool learns_;
-    mutable KeptFlows<ConnectionFlows> flows_;
+    std::shared_ptr<KeptFlows<ConnectionFlows>> flows_;
 };
 
 using ConnectionSource = DrawnFrameSource<ConnectionFlows, ConnectionExpectation>;

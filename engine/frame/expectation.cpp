@@ -24,7 +24,8 @@ std::optional<FrameFault> TestFrameExpectation::fault_for(const std::byte* frame
     if (!has_hop_limit(frame, V)) return FrameFault::hop_limit;
     if (!has_addresses<V>(frame)) return FrameFault::address;
     if (flows_) {
-        // A stream that is none: so the check of the time says, or the stream is another than that of the number.
+        // No flow: the stream does not exist or does not send this number, so the tag's stream was altered, or its
+        // time, whose check is in the stream's octet.
         const auto flow = flows_->of(numbers_at(frame + L::tag));
         if (!flow) return FrameFault::payload;
         const plan::FlowBlock& flows = *flow->block;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 5, seen from the frame: whether a frame with our tag is one that was sent, and came as a router passes it on.
+// Station 5, seen from the frame: whether a frame with our tag is one that was sent, and arrived as a router forwards
+// it.
 #pragma once
 
 #include <array>
@@ -18,8 +19,8 @@
 
 namespace evenhand::frame {
 
-/// Whether an address that stands in a frame is one of a side's hosts. The same as plan::HostSet::find(), which is
-/// looked up for some thousand neighbours a second and takes 13 ns; this is asked twice for each frame.
+/// Whether an address in a frame is one of a side's hosts. It gives the same answer as plan::HostSet::find(), which
+/// serves some thousand neighbours a second and takes 13 ns; this check runs twice for each frame.
 template <IpVersion V>
 class HostCheck {
    public:
@@ -45,13 +46,14 @@ class HostCheck {
         }
     }
 
-    /// `at`: the address in a frame. Inlined whatever the compiler thinks, which differs with what else is in its file.
+    /// `at`: where the address begins. Always inlined: the compiler's own choice depends on what else is in the same
+    /// file.
     [[nodiscard, gnu::always_inline]] bool holds(const std::byte* at) const noexcept {
         const Words address = read(at);
         std::uint64_t difference = (address[0] & mask_[0]) ^ fixed_[0];
         if constexpr (words == 2) difference |= (address[1] & mask_[1]) ^ fixed_[1];
         const std::uint32_t word = host_number(address);
-        // Numbers below the first wrap around and are too large.
+        // Numbers below the first one wrap around and are too large.
         const std::uint32_t host = (shares_octets_ ? word & octet_mask : word) - first_host_;
         std::uint32_t network = 0;
         if (shares_octets_) network = (word >> 8U) - first_network_;
@@ -65,7 +67,7 @@ class HostCheck {
     static constexpr std::uint32_t octet_mask = 0xFF;
     using Words = std::array<std::uint64_t, words>;  // the address in host order; IPv4 in the lower half
 
-    /// Of an octet in the address, or of a 16-bit number by its lower octet: which of the words, and how far up.
+    /// Where an octet of the address is, or a 16-bit number by its lower octet: in which of the words, and how far up.
     struct Place {
         std::size_t word;
         unsigned shift;
@@ -107,14 +109,15 @@ class HostCheck {
     bool is_apart_;  // the octets of the host number do not stand side by side in one of the words
 };
 
-/// What test frames that are all alike have in common when they arrive: the twin of TestFrameSource. A tag alone says
-/// too little: what a switch floods, a capture that somebody plays back, or a frame of another plan has it too.
+/// What test frames that are all alike have in common when they arrive: the twin of TestFrameSource. The tag alone
+/// proves too little: frames that a switch floods, that somebody replays from a capture, or that belong to another plan
+/// have it too.
 class TestFrameExpectation {
    public:
     static constexpr bool has_classes = false;
 
-    /// `own_mac` is that of the receiving side; nothing if each of its hosts has its own (R4814-06). `cable_mac` is
-    /// where the other side sends to: with a cable instead of a DUT, frames still have it.
+    /// `own_mac`: the MAC of the receiving side; nothing if each of its hosts has its own (R4814-06). `cable_mac`: the
+    /// MAC that the other side sends to, which frames still have if there is a cable in place of a DUT.
     TestFrameExpectation(const LinkFrames& arrives, const std::optional<plan::MacAddress>& own_mac,
                          const plan::MacAddress& cable_mac)
         : version_{arrives.version},
@@ -136,32 +139,32 @@ class TestFrameExpectation {
           mac_{own_mac},
           cable_{cable_mac} {}
 
-    /// From now on each frame must be the one that has its number: a router changes nothing but MACs, hop limit and
-    /// header checksum. Before, any that the plan could have is taken. `streams`: of the direction. Copies share what
-    /// they have drawn: not for several receivers at once.
+    /// From now on each frame must be the one with its number: a router changes nothing but MACs, hop limit and header
+    /// checksum. Before this call, any frame that the plan allows is accepted. `streams`: how many the direction has.
+    /// Copies share what they have drawn: not for several receivers at once.
     void know(const plan::FlowDraw& draw, std::uint64_t streams) {
         flows_ = std::make_shared<KeptFlows<plan::FlowDraw>>(draw, streams);
         draw_.emplace(draw);
         streams_ = streams;
     }
 
-    /// The same for whole bursts of a trial, where this CPU allows it and the frames are known.
+    /// The same checks for whole bursts of a trial; nothing if this CPU cannot do them, or before know().
     [[nodiscard]] BurstChecks burst_checks(StreamIdentity of) const;
 
     [[nodiscard]] std::size_t class_of(std::uint64_t /*sequence*/) const noexcept { return 0; }
-    /// Without FCS.
+    /// The length of a frame, without FCS.
     [[nodiscard]] std::size_t frame_octets(std::size_t /*frame_class*/) const noexcept { return octets_; }
 
-    /// Of a frame of frame_octets() whose tag was read: the checksums, lengths, protocol and hop limit; no fragment;
-    /// from a host of the one side to one of the other, and to the MAC where the DUT should send it; UDP ports of the
-    /// plan; payload (R2544-06, R2544-40). If it is known, addresses and ports those of this very frame. Traffic class
-    /// and flow label are not asked for: see is_remarked().
+    /// Whether a frame of frame_octets() octets, whose tag was read, is as it must be: checksums, lengths, protocol and
+    /// hop limit; not a fragment; from a host of one side to a host of the other, and to the MAC that the DUT should
+    /// send it to; UDP ports of the plan; payload (R2544-06, R2544-40). After know(), the addresses and ports must be
+    /// those of the frame with this number. Traffic class and flow label are not checked here: see is_remarked().
     [[nodiscard]] bool holds(std::size_t /*frame_class*/, const std::byte* frame, IpVersion version) const noexcept {
         if (version != version_ || !is_intact(frame, octets_, version)) return false;
         return version == IpVersion::v4 ? holds_for<IpVersion::v4>(frame) : holds_for<IpVersion::v6>(frame);
     }
 
-    /// What is wrong with a frame of frame_octets() whose tag was read; nothing if holds().
+    /// What is wrong with a frame of frame_octets() octets whose tag was read; nothing if holds().
     [[nodiscard]] std::optional<FrameFault> frame_fault(std::size_t frame_class, const std::byte* frame,
                                                         IpVersion version) const noexcept;
 
@@ -179,7 +182,7 @@ class TestFrameExpectation {
         return value - range.first < range.count;
     }
 
-    /// Where the numbers of an address stand in a frame.
+    /// Where the varying numbers of an address are in a frame.
     struct AddressPlace {
         HostPlace host;
         bool has_network_octets = false;
@@ -195,7 +198,7 @@ class TestFrameExpectation {
     [[nodiscard]] static std::uint32_t word(const std::byte* frame, std::size_t high, std::size_t low) noexcept {
         return static_cast<std::uint32_t>(frame[high]) << 8U | static_cast<std::uint32_t>(frame[low]);
     }
-    /// plan::HostRange::value() of the address that stands there.
+    /// plan::HostRange::value() of the address at this place.
     [[nodiscard]] static std::uint32_t value(const std::byte* frame, const AddressPlace& at) noexcept {
         const std::uint32_t host = word(frame, at.host.high, at.host.low);
         return at.has_network_octets ? word(frame, at.network_at, at.network_at + 1) << 16U | host : host;
@@ -227,8 +230,8 @@ class TestFrameExpectation {
         const auto hops = hop_limit_of(frame, version);
         return hops != 0 && hops <= sent_ttl;
     }
-    /// What no checksum of a known frame tells: a router gives no other identification or flags, and a UDP checksum of
-    /// 0 is none.
+    /// Checks what the checksums of a known frame cannot: a router changes neither identification nor flags, and a UDP
+    /// checksum of 0 means that there is none.
     template <IpVersion V>
     [[nodiscard]] static bool has_flags(const std::byte* frame) noexcept {
         return V == IpVersion::v6 || load<std::uint32_t>(frame + Layout<V>::ip + 4) == 0;
@@ -260,7 +263,7 @@ class TestFrameExpectation {
 
     IpVersion version_;
     std::size_t octets_;
-    HostCheck<IpVersion::v4> sources_v4_;  // of what arrives; those of the other IP version are never asked
+    HostCheck<IpVersion::v4> sources_v4_;  // of arriving frames; the pair of the other IP version is never used
     HostCheck<IpVersion::v4> destinations_v4_;
     HostCheck<IpVersion::v6> sources_v6_;
     HostCheck<IpVersion::v6> destinations_v6_;
@@ -274,8 +277,8 @@ class TestFrameExpectation {
     LinkFrames arrives_;
     std::optional<plan::MacAddress> mac_;
     plan::MacAddress cable_;
-    std::shared_ptr<KeptFlows<plan::FlowDraw>> flows_;  // none: frames are not known
-    std::optional<plan::FlowDraw> draw_;                // the same
+    std::shared_ptr<KeptFlows<plan::FlowDraw>> flows_;  // null: any frame of the plan is accepted
+    std::optional<plan::FlowDraw> draw_;                // set together with flows_
     std::uint64_t streams_ = 1;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2 and 5: what varies in front of a frame's tag, as words in registers: for the writer, which puts them into
-// frames, and for the receiver, which compares them.
+// Stations 2 and 5: the varying octets in front of a frame's tag as 16-bit words in registers, for the writer, which
+// puts them into frames, and for the receiver, which compares them.
 #pragma once
 
 #include <array>
@@ -14,11 +14,11 @@
 
 namespace evenhand::frame {
 
-/// What varies in addresses. Each has code of its own, so that what is usual pays for nothing else.
+/// What varies in addresses. Each case has code of its own, so that the usual case does not pay for the others.
 enum class Varying : std::uint8_t {
-    hosts,               // whose numbers are words
-    hosts_and_networks,  // the same, and words with the numbers of the networks
-    host_octets          // hosts whose numbers are no words
+    hosts,               // their numbers are words
+    hosts_and_networks,  // the same, and the numbers of the networks are words, too
+    host_octets          // their numbers are not words
 };
 
 [[nodiscard]] inline Varying varying_of(const FrameTemplate& t) noexcept {
@@ -28,7 +28,7 @@ enum class Varying : std::uint8_t {
     return t.has_words() ? Varying::hosts : Varying::host_octets;
 }
 
-// What varies in front of the tag, for each frame: eight 16-bit words in host order.
+// The words that vary in front of the tag, for each frame: eight 16-bit words in host order.
 enum Word : std::uint8_t {
     source_host,
     destination_host,
@@ -43,12 +43,12 @@ enum Word : std::uint8_t {
 
 constexpr std::uint8_t of_template = 0x80;
 
-/// For each octet in front of the end of the tag, which octet of the words stands there, or `of_template`.
+/// For each octet up to the end of the tag: which octet of the words it is, or `of_template`.
 using WordPlaces = std::array<std::uint8_t, FrameTemplate::room>;
 [[nodiscard]] WordPlaces word_places(const FrameTemplate& t) noexcept;
 
-/// Of host numbers that are no words: where the octets of source and destination count in the checksum. Orders of four
-/// numbers of 32 bits, each of which becomes two words with an octet each.
+/// For host numbers that are not words: where the octets of source and destination count in the checksum. Shuffle masks
+/// for four 32-bit numbers, each of which becomes two words with one octet each.
 using CountedOctets = std::array<std::array<std::uint8_t, 16>, 2>;
 [[nodiscard]] CountedOctets counted_octets(const FrameTemplate& t) noexcept;
 
@@ -62,14 +62,14 @@ __attribute__((target("avx2"), always_inline)) inline __m256i load_lanes(const p
     return _mm256_load_si256(reinterpret_cast<const __m256i*>(values.data() + begin));
 }
 
-/// Sums below 2^22 to 16 bits; 0 only if they are 0.
+/// Folds sums below 2^22 to 16 bits; 0 only if the sum is 0.
 __attribute__((target("avx2"), always_inline)) inline __m256i fold_lanes(__m256i sum) noexcept {
     const __m256i low = _mm256_set1_epi32(0xFFFF);
     sum = _mm256_add_epi32(_mm256_and_si256(sum, low), _mm256_srli_epi32(sum, 16));
     return _mm256_add_epi32(_mm256_and_si256(sum, low), _mm256_srli_epi32(sum, 16));
 }
 
-/// What host numbers add to a sum, if their octets count there.
+/// What host numbers add to a sum, where their octets count in it.
 __attribute__((target("avx2"), always_inline)) inline __m256i sum_octets_lanes(
     __m256i numbers, const std::array<std::uint8_t, 16>& counted) noexcept {
     const __m128i order = _mm_loadu_si128(reinterpret_cast<const __m128i*>(counted.data()));
@@ -77,7 +77,7 @@ __attribute__((target("avx2"), always_inline)) inline __m256i sum_octets_lanes(
     return _mm256_add_epi32(_mm256_and_si256(words, _mm256_set1_epi32(0xFFFF)), _mm256_srli_epi32(words, 16));
 }
 
-/// The flows of eight frames of a block, and what their addresses add to a sum.
+/// The flows of eight frames of a block, and what their addresses add to a checksum.
 struct FlowLanes {
     __m256i from;
     __m256i to;
@@ -86,7 +86,7 @@ struct FlowLanes {
     __m256i addresses;
 };
 
-/// Of the frames begin .. begin + 7; `begin` is a multiple of 8.
+/// Reads the flows of frames begin .. begin + 7; `begin` is a multiple of 8.
 template <Varying kind>
 __attribute__((target("avx2"), always_inline)) inline FlowLanes flow_lanes(const plan::FlowBlock& block,
                                                                            std::size_t begin,
@@ -108,7 +108,7 @@ __attribute__((target("avx2"), always_inline)) inline FlowLanes flow_lanes(const
     return flow;
 }
 
-/// The words of eight frames. `ip`, `udp`: their checksums.
+/// Makes the words of eight frames. `ip`, `udp`: their checksums.
 template <Varying kind>
 __attribute__((target("avx2"), always_inline)) inline void put_words(const FlowLanes& flow, __m256i ip, __m256i udp,
                                                                      Words* words) noexcept {
@@ -119,8 +119,8 @@ __attribute__((target("avx2"), always_inline)) inline void put_words(const FlowL
         _mm256_or_si256(_mm256_and_si256(flow.from, _mm256_set1_epi32(0xFFFF)), _mm256_slli_epi32(flow.to, 16));
     const __m256i ports = _mm256_or_si256(flow.from_port, _mm256_slli_epi32(flow.to_port, 16));
     const __m256i checksums = _mm256_or_si256(ip, _mm256_slli_epi32(udp, 16));
-    // From four vectors with a pair of words of eight frames each to the words of each frame; a vector's halves are
-    // transposed alone.
+    // Transposes four vectors, which hold a pair of words of each of eight frames, into the words of each frame. The
+    // two halves of a vector are transposed separately.
     const __m256i low_pairs = _mm256_unpacklo_epi32(hosts, ports);
     const __m256i high_pairs = _mm256_unpackhi_epi32(hosts, ports);
     const __m256i low_others = _mm256_unpacklo_epi32(checksums, networks);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2, frame: gives each frame of a source the MAC of the host that it comes from.
+// Station 2, frame: gives each frame of a source the MAC of the host that it is sent by.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 
 namespace evenhand::frame {
 
-/// A source around another one, chosen before the start: frames whose hosts share the port's MAC do not pay for it. The
-/// MAC follows from the source address in the frame, so it is that of the answers for this address, and no checksum
-/// covers it.
+/// A source around another one, chosen before the start, so that trials whose hosts share the port's MAC do not pay for
+/// it. The MAC follows from the source address in the frame and is thus the one that neighbour answers give for this
+/// address. No checksum covers it.
 template <class Source, IpVersion V>
 class HostMacSource {
    public:
@@ -29,7 +29,7 @@ class HostMacSource {
 
     void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
         source_.write_next(frames, now_ticks);
-        // Local copies: a store through std::byte* may change any object.
+        // Local copies: the compiler must assume that a store through std::byte* changes any object.
         const plan::HostSet hosts = hosts_;
         const plan::HostMacs macs = macs_;
         constexpr std::size_t source_mac = 6;

@@ -46,13 +46,13 @@ std::optional<Quote> read_ipv6(const std::byte* packet, std::size_t octets, Icmp
     return Quote{.begin = icmp + icmp_octets, .octets = octets - head - icmp_octets};
 }
 
-/// Addresses and tag of the quoted packet, which a translator may have changed to the other IP version. False if it
-/// is none of UDP.
+/// Reads addresses and tag of the quoted packet, which a translator may have changed to the other IP version. False if
+/// the packet is not UDP.
 bool read_quote(const Quote& quote, IcmpError& error) noexcept {
     if (quote.octets == 0) return false;
     error.quoted_version = octet(quote.begin) >> 4U == 4 ? IpVersion::v4 : IpVersion::v6;
     const bool is_v4 = error.quoted_version == IpVersion::v4;
-    const std::size_t head = is_v4 ? 20 : 40;  // a test frame has no options, nor extensions
+    const std::size_t head = is_v4 ? 20 : 40;  // a test frame has neither options nor extension headers
     if (quote.octets < head + udp_octets || octet(quote.begin + (is_v4 ? 9 : 6)) != protocol_udp) return false;
     error.source = quote.begin + (is_v4 ? 12 : 8);
     error.destination = error.source + plan::address_octets(error.quoted_version);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 5, seen from the frame: the flows that frames must have, for a receiver that looks at one after the other.
+// Station 5, seen from the frame: keeps the flows that frames must have, for a receiver that checks frames one by one.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace evenhand::frame {
 
-/// The flows of frames that are looked at again: those of the blocks that came last. Frames of a block mostly come one
-/// after the other. `Draw` is a plan::FlowDraw or what draws like it.
+/// The flows of the blocks that were drawn last: the frames of a block mostly arrive one after the other. `Draw` is a
+/// plan::FlowDraw or a type with the same interface.
 template <class Draw>
 class KeptFlows {
    public:
@@ -23,10 +23,10 @@ class KeptFlows {
         std::size_t at;
     };
 
-    /// `streams`: of the direction.
+    /// `streams`: how many the direction has.
     KeptFlows(Draw draw, std::uint64_t streams) noexcept : draw_{std::move(draw)}, streams_{streams} {}
 
-    /// Where the flow of this frame is; nothing if no stream sends such a number.
+    /// The place of this frame's flow; nothing if no stream sends a frame with this number.
     [[nodiscard]] std::optional<Place> of(const TagNumbers& tag) noexcept {
         // Frame i of stream s is frame s + i * streams of the direction, and blocks begin at multiples of their size.
         if (tag.stream >= streams_) return std::nullopt;
@@ -34,7 +34,7 @@ class KeptFlows {
         if (i * streams_ + tag.stream != tag.sequence) return std::nullopt;
         const std::size_t at = i % plan::FlowBlock::size;
         const std::uint64_t first = tag.sequence - at * streams_;
-        // Streams side by side have blocks of their own.
+        // Streams that are sent at the same time use different entries.
         Kept& kept = kept_[(i / plan::FlowBlock::size + std::size_t{5} * tag.stream) % kept_.size()];
         if (kept.first != first) {
             draw_.draw_block(first, streams_, kept.flows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2, frame: where everything stands in a test frame. The only place that knows offsets.
+// Station 2, frame: where each field of a test frame is. The only place that knows offsets.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,7 @@ constexpr std::size_t ethernet_octets = 14;
 constexpr std::size_t udp_octets = 8;
 constexpr std::size_t tag_octets = 18;            // what a 64-byte IPv4 and an 84-byte IPv6 frame leave (R2544-33)
 constexpr std::size_t largest_frame_size = 9216;  // jumbo frames (R8219-01, R5180-09)
-constexpr std::size_t largest_usual_frame_size = 1518;  // what every port takes without being asked
+constexpr std::size_t largest_usual_frame_size = 1518;  // what every port accepts without being configured
 
 constexpr std::uint16_t ethertype_ipv4 = 0x0800;
 constexpr std::uint16_t ethertype_arp = 0x0806;
@@ -28,7 +28,7 @@ constexpr std::uint8_t protocol_icmpv6 = 58;
 constexpr std::uint16_t dont_fragment = 0x4000;  // flag of IPv4
 constexpr std::uint8_t sent_ttl = 10;            // RFC 2544 C.2.6.4; also IPv6's hop limit
 
-/// Offsets from the first octet of the frame.
+/// Offsets from the first octet of the frame, without VLAN tags.
 template <IpVersion V>
 struct Layout {
     static constexpr std::size_t ip = ethernet_octets;
@@ -46,7 +46,7 @@ struct Layout {
 static_assert(Layout<IpVersion::v4>::smallest_frame_size == 64);
 static_assert(Layout<IpVersion::v6>::smallest_frame_size == 84);
 
-/// Where the two octets of a host number stand in a frame. Addresses begin at even places of it.
+/// Where the two octets of a host number are in a frame. Addresses begin at even offsets.
 struct HostPlace {
     std::size_t high = 0;
     std::size_t low = 0;
@@ -77,8 +77,9 @@ constexpr std::uint64_t time_mask = sequence_mask;
 constexpr std::uint8_t direction_bit = 0x80;
 constexpr std::size_t most_streams = 128;
 
-/// Seven bits that go into the stream of a tag. All of a frame but its time is known before; so that a time that was
-/// altered, with checksums made anew, is noticed as well. Different wherever one bit is, or all of an octet are.
+/// Seven bits that are combined with the stream in a tag. Everything else in a frame is known to the receiver but its
+/// time; this check finds a time that was altered even if the checksums were recomputed. It differs whenever one bit,
+/// or any bits of one octet, differ.
 [[nodiscard]] constexpr std::uint8_t time_check(std::uint64_t time) noexcept {
     constexpr std::uint64_t word = 0xFFFF;
     constexpr unsigned bits = 7;

@@ -60,7 +60,8 @@ void LearningSource::write(std::byte* frame, std::uint32_t host, std::uint64_t t
     frame[L::tag + tag_stream] ^= std::byte{time_check(time)};
     store(frame + L::tag + tag_sequence, big(std::uint64_t{host} << 16U | time >> 32U));
     store(frame + L::tag + tag_time + 2, big(static_cast<std::uint32_t>(time)));
-    // Summed anew: where the plan's varying octets stand is no business of these few frames.
+    // The checksum is computed from all octets: to know where the plan's varying octets are is not worth it for so few
+    // frames.
     if constexpr (V == IpVersion::v4) {
         store(frame + L::ipv4_checksum, std::uint16_t{0});
         store(frame + L::ipv4_checksum, ip_checksum(sum_octets(frame + L::ip, L::ip_octets)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2, frame: the frames of learning, one to each host that has not been reached. Not fast: it makes some
-// thousand frames a second.
+// Station 2, frame: the learning frames, one to each host that has not been reached yet. Not optimized: some thousand
+// frames a second suffice.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,19 @@
 
 namespace evenhand::frame {
 
-/// Smallest test frames of trial 0 from one host of the sending side to hosts of the receiving side, with the number of
-/// the host as sequence number: a receiver that marks sequence numbers marks the hosts that were reached.
+/// Smallest test frames of trial 0, from one host of the sending side to hosts of the receiving side. The sequence
+/// number is the number of the host, so that a receiver that marks sequence numbers marks the hosts that were reached.
 class LearningSource {
    public:
     using Expectation = TestFrameExpectation;
 
-    /// Frame i goes to host `pending[share.sequence(i)]`; `pending` outlives this. The UDP ports are the first of the
-    /// plan's ranges. `source_mac` is that of the sending side's host 0.
+    /// Frame i is sent to host `pending[share.sequence(i)]`; `pending` outlives this. The UDP ports are the first of
+    /// the plan's ranges. `source_mac` is that of the sending side's host 0.
     LearningSource(const plan::AddressPlan& plan, StreamIdentity identity, const plan::HostSet& from,
                    const plan::HostSet& to, std::span<const std::uint32_t> pending, StreamShare share,
                    const plan::MacAddress& source_mac, const plan::MacAddress& destination_mac);
 
-    /// Of a learning frame of this IP version, without FCS.
+    /// The length of a learning frame of this IP version, without FCS.
     [[nodiscard]] static std::size_t octets_of(IpVersion version) noexcept;
 
     [[nodiscard]] std::size_t frame_octets(std::size_t /*ahead*/) const noexcept { return octets_of(version_); }

@@ -100,15 +100,15 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
 }
 
 bool MixExpectation::holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
-    const auto* const translated = translation_of(frame_class);
-    return translated != nullptr ? translated->holds(0, frame, version)
-                                 : of_class_[frame_class].holds(0, frame, version);
+    const Class& expected = (*classes_)[frame_class];
+    return expected.translated ? expected.translated->holds(0, frame, version)
+                               : expected.frames.holds(0, frame, version);
 }
 
 std::optional<TranslationFault> MixExpectation::fault_of(std::size_t frame_class, const std::byte* frame,
                                                          IpVersion version) const noexcept {
-    const auto* const translated = translation_of(frame_class);
-    return translated != nullptr ? translated->fault_of(0, frame, version) : std::nullopt;
+    const auto& translated = (*classes_)[frame_class].translated;
+    return translated ? translated->fault_of(0, frame, version) : std::nullopt;
 }
 
 std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, const MixedPlans& mixed,

@@ -19,25 +19,25 @@ struct FrameClass {
     std::size_t frame_size = 0;  // with FCS, as sent
 };
 
-/// Which class each frame of a direction has: frame k has that of k modulo the length of the cycle. So a receiver knows
-/// what frame k must be, and what was sent and received of each class is exact.
+/// Which class each frame of a direction has: frame k has the class at k modulo the length of the cycle. So a receiver
+/// knows what frame k must be, and the counts of each class are exact.
 class FrameMix {
    public:
     static constexpr std::size_t most_classes = 64;  // tally::most_frame_classes
     static constexpr std::size_t longest_cycle = 65536;
 
-    /// `cycle`: numbers of classes, one for each frame. Throws Fault{bad_request} for none or too many, for a number
-    /// that no class has, and for a class that does not occur.
+    /// `cycle`: the class numbers, one for each frame. Throws Fault{bad_request} for no classes or too many, for a
+    /// number that no class has, and for a class that does not occur.
     FrameMix(std::vector<FrameClass> classes, std::vector<std::uint8_t> cycle);
 
     [[nodiscard]] const std::vector<FrameClass>& classes() const noexcept { return classes_; }
     [[nodiscard]] std::size_t period() const noexcept { return cycle_.size(); }
     [[nodiscard]] std::size_t class_of(std::uint64_t k) const noexcept { return cycle_[k % cycle_.size()]; }
 
-    /// Of the first `frames` frames of a stream: how many are of each class.
+    /// How many of the first `frames` frames of a stream are of each class.
     [[nodiscard]] std::vector<std::uint64_t> count(const StreamShare& share, std::uint64_t frames) const;
 
-    /// Of the frames of a period together, with FCS.
+    /// The octets of one period's frames together, with FCS.
     [[nodiscard]] std::size_t period_octets() const noexcept;
     [[nodiscard]] double mean_frame_size() const noexcept {
         return static_cast<double>(period_octets()) / static_cast<double>(period());
@@ -45,8 +45,8 @@ class FrameMix {
     [[nodiscard]] std::size_t largest_frame_size() const noexcept;
     [[nodiscard]] bool has_two_plans() const noexcept;
 
-    /// The same frames without so many octets of VLAN tags. A class that is smaller than its tags has a size that no
-    /// frame can have.
+    /// The same mix without that many octets of VLAN tags in each frame. A class that is smaller than its tags gets a
+    /// size that no frame can have.
     [[nodiscard]] FrameMix without_tags(std::size_t octets) const;
 
    private:
@@ -54,10 +54,10 @@ class FrameMix {
     std::vector<std::uint8_t> cycle_;
 };
 
-/// What a request's mix needs besides its own plan.
+/// A mix, with the second plan where it needs one.
 struct MixedPlans {
     FrameMix mix;
-    std::optional<plan::AddressPlan> other_plan;  // of the other IP version, where classes are of it
+    std::optional<plan::AddressPlan> other_plan;  // the plan of the other IP version, where a class uses it
 
     /// Plan 0 is that of the request.
     [[nodiscard]] const plan::AddressPlan& plan(const plan::AddressPlan& first, std::size_t number) const {

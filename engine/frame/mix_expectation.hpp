@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "frame/expectation.hpp"
@@ -13,23 +15,29 @@
 
 namespace evenhand::frame {
 
-/// By a frame's number its class, by the class what it must be: the twin of MixSource.
+/// A frame's number gives its class, and the class says what the frame must be: the twin of MixSource. Copies share
+/// what they have drawn: not for several receivers at once.
 class MixExpectation {
    public:
     static constexpr bool has_classes = true;
 
-    /// `of_class`: by class; `translated`: the same where the DUT translates the class. `mix` outlives this.
-    MixExpectation(const FrameMix& mix, std::vector<TestFrameExpectation> of_class,
-                   std::vector<std::optional<TranslationExpectation>> translated = {})
-        : mix_{&mix}, of_class_{std::move(of_class)}, translated_{std::move(translated)} {}
+    /// Frames of one class.
+    struct Class {
+        TestFrameExpectation frames;
+        std::optional<TranslationExpectation> translated = std::nullopt;  // where the DUT translates this class
+    };
+
+    /// `classes`: in the order of the mix, which outlives this.
+    MixExpectation(const FrameMix& mix, std::vector<Class> classes)
+        : mix_{&mix}, classes_{std::make_shared<const std::vector<Class>>(std::move(classes))} {}
 
     [[nodiscard]] std::size_t class_of(std::uint64_t sequence) const noexcept { return mix_->class_of(sequence); }
-    /// Without FCS, of a frame of this class.
+    /// The length of each frame of this class, without FCS.
     [[nodiscard]] std::size_t frame_octets(std::size_t frame_class) const noexcept {
-        return of_class_[frame_class].frame_octets(0);
+        return (*classes_)[frame_class].frames.frame_octets(0);
     }
-    /// As TestFrameExpectation::holds. Called, not inlined: the receiver of frames that are all alike shall have those
-    /// checks for itself.
+    /// As TestFrameExpectation::holds(). A call, not inlined, so that the receiver of frames that are all alike keeps
+    /// those checks to itself.
     [[nodiscard]] bool holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept;
     /// As TranslationExpectation::fault_of; nothing for a class that is routed.
     [[nodiscard]] std::optional<TranslationFault> fault_of(std::size_t frame_class, const std::byte* frame,
@@ -38,18 +46,12 @@ class MixExpectation {
     /// As TestFrameExpectation::frame_fault.
     [[nodiscard]] std::optional<FrameFault> frame_fault(std::size_t frame_class, const std::byte* frame,
                                                         IpVersion version) const noexcept {
-        return of_class_[frame_class].frame_fault(0, frame, version);
+        return (*classes_)[frame_class].frames.frame_fault(0, frame, version);
     }
 
    private:
-    [[nodiscard]] const TranslationExpectation* translation_of(std::size_t frame_class) const noexcept {
-        const bool is_translated = frame_class < translated_.size() && translated_[frame_class];
-        return is_translated ? &*translated_[frame_class] : nullptr;
-    }
-
     const FrameMix* mix_;
-    std::vector<TestFrameExpectation> of_class_;
-    std::vector<std::optional<TranslationExpectation>> translated_;
+    std::shared_ptr<const std::vector<Class>> classes_;
 };
 
 }  // namespace evenhand::frame

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2, frame: the frames of a stream of a mix. Hot, but not as fast as a source whose frames are all alike: about
-// the time of both plans' draws.
+// Station 2, frame: the frames of one stream of a mix. A hot path, but slower than a source whose frames are all alike:
+// it takes about the time of drawing from both plans.
 #pragma once
 
 #include <array>
@@ -21,9 +21,9 @@ namespace evenhand::frame {
 
 class MixExpectation;
 
-/// What the frames of one stream of a mix are made of. Made before the start, then only read.
+/// What the frames of one stream of a mix are made from. Made before the start and only read from then on.
 struct MixParts {
-    /// Of one plan.
+    /// For one of the plans.
     struct Stack {
         IpVersion version;
         plan::FlowDraw draw;
@@ -34,11 +34,11 @@ struct MixParts {
     std::vector<std::size_t> plan_of;    // by class
     std::vector<FrameShape> shapes;      // by class
     std::vector<FrameWriter> writers;    // by class
-    std::vector<std::uint8_t> cycle;     // class of this stream's frame i: that of i modulo the length
-    std::optional<plan::HostMacs> macs;  // of the hosts in `stacks`
+    std::vector<std::uint8_t> cycle;     // the class of this stream's frame i is that at i modulo the length
+    std::optional<plan::HostMacs> macs;  // MACs of the hosts in `stacks`
     StreamShare share;
     bool restores_pattern =
-        false;  // IPv6 frames use the same buffers: what stands where their headers end is written anew for IPv4
+        false;  // IPv6 frames use the same buffers: the octets where their headers end are written again for IPv4
 
     /// `templates`: by class, made with the pattern of pattern_of(). `macs`: of the sending side's hosts, if each has
     /// its own.
@@ -51,18 +51,18 @@ struct MixParts {
             writers.push_back(fastest_frame_writer(templates[c]));
         }
         restores_pattern = mix.has_two_plans();
-        // As often as a burst may look ahead without going round twice.
+        // The cycle is repeated until a burst can look ahead without wrapping around twice.
         const std::size_t own_period = mix.period() / std::gcd(mix.period(), share.stride);
         const std::size_t length = (longest_look + own_period - 1) / own_period * own_period;
         for (std::size_t i = 0; i < length; ++i)
             cycle.push_back(static_cast<std::uint8_t>(mix.class_of(share.sequence(i))));
     }
 
-    static constexpr std::size_t longest_look = 64;  // frames of a burst, and more
+    static constexpr std::size_t longest_look = 64;  // at least the frames of a burst
 };
 
-/// The version whose pattern the transmit buffers of a mix hold. IPv6 headers cover the first octets of IPv4's, never
-/// the other way round.
+/// The IP version whose pattern the transmit buffers of a mix hold. IPv6 headers overwrite the first octets of IPv4's
+/// pattern, but not the other way round.
 [[nodiscard]] constexpr IpVersion pattern_of(IpVersion first, bool has_two_plans) noexcept {
     return has_two_plans ? IpVersion::v4 : first;
 }
@@ -79,7 +79,7 @@ struct MixMacs {
                                                              std::uint64_t seed, const StreamIdentity& identity,
                                                              const StreamShare& share, const MixMacs& macs);
 
-/// Frame k of a mix is frame k of its class's plan, as TestFrameSource would write it with that class's size; in a mix
+/// Frame k of a mix is frame k of its class's plan, as TestFrameSource would write it with that class's size. In a mix
 /// of both IP versions the octets behind the tag are those of pattern_of().
 class MixSource {
    public:
@@ -87,7 +87,7 @@ class MixSource {
 
     explicit MixSource(std::shared_ptr<const MixParts> parts) noexcept : parts_{std::move(parts)} {}
 
-    /// Of the `ahead`th of the next frames, below MixParts::longest_look.
+    /// The length of the `ahead`th of the next frames, for `ahead` below MixParts::longest_look.
     [[nodiscard]] std::size_t frame_octets(std::size_t ahead) const noexcept {
         std::size_t at = position_ + ahead;
         if (at >= parts_->cycle.size()) at -= parts_->cycle.size();
@@ -123,7 +123,7 @@ class MixSource {
    private:
     static constexpr std::size_t covered_octets = Layout<IpVersion::v6>::tag_end - Layout<IpVersion::v4>::tag_end;
 
-    /// Buffers of a mix hold IPv6's smallest frame at least.
+    /// Each buffer of a mix holds at least IPv6's smallest frame.
     static void restore_pattern(std::span<std::byte* const> frames) noexcept {
         constexpr auto pattern = [] {
             std::array<std::byte, covered_octets> octets{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 5, seen from the frame: what is this frame that came in? Recognised by the tag alone (R2544-40).
+// Station 5, seen from the frame: what a received frame is. Test frames are recognised by the tag alone (R2544-40).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace evenhand::frame {
 
-/// What a tag says of the frame alone.
+/// The fields of a tag that identify a frame.
 struct TagNumbers {
     std::uint8_t stream;
     std::uint64_t sequence;
@@ -41,7 +41,7 @@ struct FirstLook {
     Tag tag{};
 };
 
-/// What stands in a tag that begins at `tag`.
+/// Reads the numbers of a tag that begins at `tag`.
 [[nodiscard, gnu::always_inline]] inline TagNumbers numbers_at(const std::byte* tag) noexcept {
     constexpr unsigned unused_bits = 16;
     const std::uint64_t time = big(load<std::uint64_t>(tag + tag_time - 2)) & time_mask;
@@ -95,8 +95,8 @@ template <IpVersion V>
     return look;
 }
 
-/// Whether the traffic class (DSCP and ECN) or the flow label are not those that frames are sent with, which is 0. A
-/// router may set both (RFC 2474, RFC 6437).
+/// Whether the traffic class (DSCP and ECN) or the flow label differ from what is sent, which is 0. A router may set
+/// both (RFC 2474, RFC 6437).
 [[nodiscard]] inline bool is_remarked(const std::byte* frame, IpVersion version) noexcept {
     constexpr std::uint32_t class_and_label = 0x0FFFFFFF;
     return version == IpVersion::v4
@@ -104,9 +104,9 @@ template <IpVersion V>
                : (big(load<std::uint32_t>(frame + Layout<IpVersion::v6>::ip)) & class_and_label) != 0;
 }
 
-/// Whether all that the frame says of itself holds: the checksums (UDP over addresses, ports and payload, and the IPv4
-/// header's), version, lengths and protocol; and it is a whole packet, no fragment. The tag must have been read.
-/// Inlined whatever the compiler thinks: once for each frame, and the call costs some 13 instructions.
+/// Whether the frame is consistent: checksums (UDP over addresses, ports and payload, and the IPv4 header's), version,
+/// lengths and protocol; and whether it is a whole packet, not a fragment. The tag must have been read. Always inlined:
+/// it runs once for each frame, and a call costs some 13 instructions.
 [[nodiscard, gnu::always_inline]] inline bool is_intact(const std::byte* frame, std::size_t octets,
                                                         IpVersion version) noexcept {
     constexpr std::uint16_t good = 0xFFFF;
@@ -126,7 +126,7 @@ template <IpVersion V>
         return fold(udp) == good && fold(sum_octets(frame + L::ip, L::ip_octets)) == good;
     }
     using L = Layout<IpVersion::v6>;
-    // No checksum covers the fields of an IPv6 header but the addresses.
+    // In an IPv6 header, no checksum covers anything but the addresses.
     const std::uint32_t length_and_next = big(load<std::uint32_t>(frame + L::ip + 4)) >> 8U;
     constexpr unsigned version_6 = 6;
     if (length_and_next != ((octets - L::udp) << 8U | protocol_udp) ||
@@ -138,7 +138,7 @@ template <IpVersion V>
            good;
 }
 
-/// Which part of that does not hold, if one does not.
+/// Which part of that is wrong; nothing if none is.
 [[nodiscard]] std::optional<FrameFault> damage_of(const std::byte* frame, std::size_t octets,
                                                   IpVersion version) noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 5, seen from the frame: how many of very many numbers came before, in little memory.
+// Station 5, seen from the frame: counts repeated numbers among very many, in little memory.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace evenhand::frame {
 
-/// How many of a series of numbers an earlier one equals. `for_each(take)` calls take(number) for each of them; it is
-/// called `shares` times, and each time one share of the numbers, chosen by the number itself, is kept and sorted. So
-/// memory is taken for one share at a time, and numbers that are equal meet, wherever in the series they are.
+/// How many numbers of a series are equal to an earlier one. `for_each(take)` calls take(number) for each number. It is
+/// called `shares` times; each time only the numbers of one share, which is chosen by the number itself, are kept and
+/// sorted. So memory is needed for one share at a time, and equal numbers always meet in the same share.
 template <class ForEach>
 [[nodiscard]] std::uint64_t count_repeats(std::uint64_t shares, ForEach for_each) {
     std::vector<std::uint64_t> of_share;

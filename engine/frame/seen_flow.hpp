@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 5, seen from the frame: the addresses and ports of one frame as it came, for people who ask what the DUT made
+// Station 5, seen from the frame: the addresses and ports of one frame as it arrived, to show people what the DUT made
 // of them.
 #pragma once
 
@@ -22,7 +22,7 @@ struct SeenFlow {
     friend bool operator==(const SeenFlow&, const SeenFlow&) = default;
 };
 
-/// Of a sound frame without VLAN tags.
+/// Reads a sound frame without VLAN tags.
 [[nodiscard]] inline SeenFlow flow_of(const std::byte* frame, IpVersion version, std::uint64_t sequence) noexcept {
     const bool is_v4 = version == IpVersion::v4;
     const auto read = [&](std::size_t offset) {

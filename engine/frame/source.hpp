@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2, frame: the frames of a stream, drawn and written in their order. Hot: no allocation, and nothing is
-// decided for each frame.
+// Station 2, frame: the frames of a stream, drawn and written in their order. A hot path: it allocates nothing, and
+// decides nothing for each frame.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace evenhand::frame {
 class TestFrameExpectation;
 
 /// Frames of one stream, written in order i = 0, 1, 2, ... into buffers that hold the pattern of write_pattern().
-/// `Draw` says which flow each has: a plan::FlowDraw, or what draws like it.
+/// `Draw` says which flow each has: a plan::FlowDraw, or a type with the same interface.
 template <class Draw, class Expected>
 class DrawnFrameSource {
    public:
@@ -28,12 +28,12 @@ class DrawnFrameSource {
     DrawnFrameSource(const FrameTemplate& frame_template, const Draw& draw, StreamShare share) noexcept
         : shape_{frame_template}, write_{fastest_frame_writer(frame_template)}, draw_{draw}, share_{share} {}
 
-    /// Of any frame; see the concept FrameSource.
+    /// All frames have the same length; see the concept FrameSource.
     [[nodiscard]] std::size_t frame_octets(std::size_t /*ahead*/) const noexcept {
         return shape_.frame_template.octets;
     }
 
-    /// Write the next frame at each of `frames`; `now_ticks` goes into their tags.
+    /// Writes the next frames, one into each of `frames`; `now_ticks` goes into their tags.
     void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
         while (!frames.empty()) {
             const std::size_t at = next_ % plan::FlowBlock::size;
@@ -56,7 +56,7 @@ class DrawnFrameSource {
     plan::FlowBlock block_{};
 };
 
-/// Frames of the plan, each with a flow of its own draw.
+/// Frames of the plan, with one draw for each frame's flow.
 using TestFrameSource = DrawnFrameSource<plan::FlowDraw, TestFrameExpectation>;
 
 }  // namespace evenhand::frame

@@ -21,7 +21,8 @@ StateTable::StateTable(const plan::FourTuples& tuples, const TesterShare& own)
     if (memory == MAP_FAILED) throw std::bad_alloc{};
     entries_ = {static_cast<std::uint32_t*>(memory), Unmap{octets}};
     (void)::madvise(memory, octets, MADV_HUGEPAGE);
-    // Now, so that a host without so much memory says so here, and no receiver waits for a page later.
+    // Touches all memory now, so that a host without enough memory is noticed here, and no receiver waits for a page
+    // later.
     if (::madvise(memory, octets, MADV_POPULATE_WRITE) == 0) return;
     if (errno != EINVAL) throw std::bad_alloc{};
     std::memset(memory, 0, octets);  // kernels before 5.14
@@ -34,8 +35,8 @@ void StateTable::count_recorded() noexcept {
 }
 
 std::uint64_t StateTable::shared_tuples() const {
-    // The whole translated tuple is one number of 64 bits. A share of the connections at a time, chosen by the tuple
-    // itself: memory for all of them would be twice the table.
+    // The whole translated tuple is one 64-bit number. One share of the connections at a time, chosen by the tuple
+    // itself, since all of them at once would take twice the memory of the table.
     constexpr std::uint64_t at_a_time = std::uint64_t{1} << 23U;
     return count_repeats(connections() / at_a_time + 1, [&](auto take) {
         for (std::uint64_t first = 0; first < connections(); first += plan::FlowBlock::size) {

@@ -11,17 +11,17 @@
 
 namespace evenhand::frame {
 
-/// The state table of the responder. A frame's number says which connection it is of, so the table is an array; and the
-/// destination is that of the connection's four tuple, so that only source address and port are kept: 4 octets, in both
-/// IP versions, as the DUT's pool has 2^16 addresses at most.
+/// The state table of the responder. A frame's number says which connection it belongs to, so the table is an array.
+/// The destination is that of the connection's four tuple, so that only the translated source address and port are
+/// kept: 4 octets in both IP versions, since the DUT's pool has at most 2^16 addresses.
 ///
-/// Of several testers each has the connections that its own frames open, and no others: they came through its own
-/// ports. They are known by their places among these (TesterShare).
+/// Each of several testers has only the connections that its own frames open, since these arrive at its own ports. A
+/// connection is known by the place of its frame among these (TesterShare).
 ///
 /// The receivers of the responder write each entry once; other threads read it after that without a lock.
 class StateTable {
    public:
-    /// What an initiator's host and port became: its number in the pool and the port there.
+    /// What an initiator's host and port were translated to: a number in the pool, and a port.
     struct Entry {
         std::uint16_t host = 0;
         std::uint16_t port = 0;  // 0: not known
@@ -29,13 +29,13 @@ class StateTable {
         friend bool operator==(const Entry&, const Entry&) = default;
     };
 
-    /// `tuples`: of all testers' connections. Takes and touches all memory, in huge pages if the kernel has any. Throws
-    /// std::bad_alloc.
+    /// `tuples`: the connections of all testers. Allocates and touches all memory, in huge pages if the kernel has any.
+    /// Throws std::bad_alloc.
     explicit StateTable(const plan::FourTuples& tuples, const TesterShare& own = {});
 
     [[nodiscard]] const plan::FourTuples& tuples() const noexcept { return tuples_; }
     [[nodiscard]] const TesterShare& own() const noexcept { return own_; }
-    /// Of this tester.
+    /// How many connections this tester has.
     [[nodiscard]] std::uint64_t connections() const noexcept { return connections_; }
 
     void record(std::uint64_t place, Entry entry) noexcept {
@@ -48,15 +48,15 @@ class StateTable {
     }
     void prefetch(std::uint64_t place) const noexcept { __builtin_prefetch(&entries_[place]); }
 
-    /// Counts the connections that are known, by looking at all: for after the trial that established them, when no
-    /// entry is written any more.
+    /// Counts the connections that are known, by reading all entries. To be called when the trial that established them
+    /// is over, so that no entry is written any more.
     void count_recorded() noexcept;
-    /// As they were counted last.
+    /// The result of the last count_recorded().
     [[nodiscard]] std::uint64_t recorded() const noexcept { return recorded_; }
 
-    /// Connections whose translated four tuple an earlier one has too: the DUT cannot tell their answers apart. Of this
-    /// tester's own: another one's came to another port, where the same tuple is told apart by where it came. Sorts the
-    /// tuples, some millions at a time: about 0.2 us each.
+    /// How many connections have the same translated four tuple as an earlier one, so that the DUT cannot tell their
+    /// answers apart. Compares this tester's own connections only: those of another tester arrive at another port, by
+    /// which the DUT can tell them apart. Sorts the tuples, some millions at a time: about 0.2 us each.
     [[nodiscard]] std::uint64_t shared_tuples() const;
 
    private:

@@ -18,7 +18,8 @@ void write_ip(FrameTemplate& t, const plan::IpAddress& source, const plan::IpAdd
     if constexpr (V == IpVersion::v4) {
         ip[0] = std::byte{0x45};
         store(ip + 2, big(static_cast<std::uint16_t>(t.octets - ethernet_octets)));
-        // A translator gives a packet that may be fragmented a fragment header, or cuts it (RFC 7915, 4).
+        // A packet that may be fragmented would get a fragment header from a translator, or would be fragmented (RFC
+        // 7915, 4).
         if (is_translated) store(ip + 6, big(dont_fragment));
         ip[8] = std::byte{sent_ttl};
         ip[9] = std::byte{protocol_udp};
@@ -32,7 +33,7 @@ void write_ip(FrameTemplate& t, const plan::IpAddress& source, const plan::IpAdd
     std::memcpy(t.head.data() + L::destination, destination.octets.data(), plan::address_octets(V));
 }
 
-/// Frames of what hosts, who sends them to whom, and what follows the tag.
+/// The hosts that frames are sent between, the MACs that they have, and what follows the tag.
 struct Kind {
     plan::HostPair hosts;
     plan::MacAddress source_mac{};
@@ -50,7 +51,7 @@ FrameTemplate make(const Kind& kind, std::size_t frame_size, StreamIdentity id) 
     const auto& [from, to] = kind.hosts;
     t.source = host_place(from, L::source);
     t.destination = host_place(to, L::destination);
-    t.has_network_octets = from.has_network_octets();  // and so has the other side: check_plan
+    t.has_network_octets = from.has_network_octets();  // and so has the other side, as check_plan ensures
     if (t.has_network_octets) {
         t.source_network_at = L::source + from.network->offset;
         t.destination_network_at = L::destination + to.network->offset;

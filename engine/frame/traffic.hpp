@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2, frame: what a direction sends, and what arrives of it.
+// Station 2, frame: the frames that a direction sends, and what they are when they arrive.
 //
-// Everything on the sending side is made from what is sent, everything on the receiving side from what arrives. A
-// router changes neither addresses nor size, so the two are the same but for the VLAN tags of their links, which are
-// not counted here. A device that translates (SIIT) changes addresses, IP version and size.
+// Senders are made from what is sent, receivers from what arrives. A router changes neither addresses nor size, so that
+// both are the same but for the VLAN tags of their links, which are not counted here. A device that translates (SIIT)
+// changes addresses, IP version and size.
 #pragma once
 
 #include <algorithm>
@@ -22,17 +22,17 @@ struct LinkFrames {
     plan::FieldRange source_ports;
     plan::FieldRange destination_ports;
     std::size_t frame_size = 0;         // with FCS, without the VLAN tags of the link
-    std::uint8_t first_of_pattern = 0;  // what stands right behind the tag
+    std::uint8_t first_of_pattern = 0;  // the octet right behind the tag
 };
 
 /// Test frames of one kind in one direction.
 struct Traffic {
     LinkFrames sent;
     LinkFrames arrives;
-    std::size_t frames = 1;  // of this kind, of the frames after which the kinds of a direction repeat
+    std::size_t frames = 1;  // how many of a period's frames are of this kind; see DirectionTraffic::period_octets()
 };
 
-/// Through the device that the plan is for. `frame_size`: that of the request, with FCS, without tags.
+/// Frames through the device that the plan is for. `frame_size`: that of the request, with FCS, without tags.
 [[nodiscard]] inline Traffic traffic_of(const plan::AddressPlan& plan, plan::Direction direction,
                                         std::size_t frame_size) {
     const auto on_link = [&](const plan::PlanSide& side, const plan::HostPair& hosts, const plan::PortPair& ports) {
@@ -48,7 +48,7 @@ struct Traffic {
                                plan.arriving_ports(direction))};
 }
 
-/// Octets of frames together, with FCS and with the tags of each link.
+/// The octets of some frames together, with FCS and with the tags of each link.
 struct OctetsOnLinks {
     std::size_t sent = 0;
     std::size_t arriving = 0;
@@ -57,7 +57,7 @@ struct OctetsOnLinks {
 
 /// All test frames of a direction: one kind, or one for each class of a mix.
 struct DirectionTraffic {
-    std::vector<Traffic> kinds;  // one at least
+    std::vector<Traffic> kinds;  // at least one
 
     [[nodiscard]] std::size_t largest_sent() const {
         return std::ranges::max(kinds, {}, [](const Traffic& t) { return t.sent.frame_size; }).sent.frame_size;
@@ -65,7 +65,7 @@ struct DirectionTraffic {
     [[nodiscard]] std::size_t largest_arriving() const {
         return std::ranges::max(kinds, {}, [](const Traffic& t) { return t.arrives.frame_size; }).arrives.frame_size;
     }
-    /// Of the frames after which the kinds repeat.
+    /// The octets of one period: the frames after which the kinds repeat.
     [[nodiscard]] OctetsOnLinks period_octets(std::size_t sent_tags, std::size_t arriving_tags) const {
         OctetsOnLinks octets;
         for (const auto& kind : kinds) {

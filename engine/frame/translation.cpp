@@ -16,7 +16,7 @@ TranslatedFrames::TranslatedFrames(TestFrameExpectation frames, const LinkFrames
 }
 
 bool TranslationExpectation::has_its_flow(const std::byte* frame) const noexcept {
-    const auto flow = flows_.of(numbers_at(frame + at().tag));
+    const auto flow = flows_->of(numbers_at(frame + at().tag));
     if (!flow) return false;
     const plan::FlowBlock& flows = *flow->block;
     const std::size_t i = flow->at;

@@ -7,7 +7,7 @@
 
 namespace evenhand::frame {
 
-/// What a translator can do wrong with a frame that is sound in itself. In the order in which it is looked for.
+/// What a translator can do wrong with a frame that is otherwise sound, in the order in which it is looked for.
 enum class TranslationFault : std::uint8_t {
     no_checksum,     // UDP over IPv6 without a checksum (RFC 8200, 8.1)
     traffic_class,   // the DSCP or ECN bits are not those that were sent (RFC 7915, 4.1 and 5.1)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2, frame: VLAN tags around everything that a side sends and receives. No other part knows of them.
+// Station 2, frame: the VLAN tags of everything that a side sends and receives. No other part knows of them.
 //
-// A frame is written without tags, as many octets behind the beginning of its buffer as the tags have; then the MACs
-// and the tags go in front. The same the other way round: what came with the tags that this side has is looked at as if
-// they were not there.
+// A frame is first written without tags, as many octets behind the beginning of its buffer as the tags take; then the
+// MACs and the tags are put in front. Likewise a received frame that has the tags of this side is looked at as if it
+// had none.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +25,11 @@ constexpr std::uint16_t largest_vlan = 4094;
 constexpr std::size_t vlan_tag_octets = 4;
 constexpr std::size_t most_vlan_tags = 2;
 
-/// The tags of one side: none, one of 802.1Q, or an outer one of 802.1ad and an inner one of 802.1Q. Priority 0.
+/// The tags of one side: none, one 802.1Q tag, or an outer 802.1ad and an inner 802.1Q tag. Priority 0.
 class VlanTags {
    public:
     VlanTags() = default;
-    /// `vlans`: two at most, 1 .. 4094, the outer one first.
+    /// `vlans`: at most two, 1 .. 4094, the outer one first.
     explicit VlanTags(std::span<const std::uint16_t> vlans) noexcept : count_{std::min(vlans.size(), most_vlan_tags)} {
         for (std::size_t i = 0; i < count_; ++i) {
             const std::uint32_t type = i + 1 < count_ ? ethertype_service_vlan : ethertype_vlan;
@@ -37,7 +37,7 @@ class VlanTags {
         }
     }
 
-    /// Of all tags.
+    /// How many octets all tags take together.
     [[nodiscard]] std::size_t octets() const noexcept { return count_ * vlan_tag_octets; }
 
     /// EtherType << 16 | VLAN of each, outermost first.
@@ -48,14 +48,15 @@ class VlanTags {
         return all;
     }
 
-    /// `frame` is where the tagged frame begins; octets() behind it stands the frame without tags.
+    /// Puts the tags into a frame. `frame` is where the tagged frame begins; the frame without tags begins octets()
+    /// behind it.
     void put(std::byte* frame) const noexcept {
         move_macs(frame, frame + octets());
         for (std::size_t i = 0; i < count_; ++i) store(frame + macs_octets + i * vlan_tag_octets, tags_[i]);
     }
 
-    /// Whether a received frame has these tags, of whatever priority; octets() behind `frame` stands then the frame
-    /// without them. Else it stays as it is.
+    /// Whether a received frame has these tags, of whatever priority; if so, the frame without tags begins octets()
+    /// behind `frame`. Otherwise it is left unchanged.
     [[nodiscard]] bool take(std::byte* frame, std::size_t length) const noexcept {
         if (length < ethernet_octets + octets()) return false;
         for (std::size_t i = 0; i < count_; ++i) {
@@ -68,7 +69,7 @@ class VlanTags {
 
    private:
     static constexpr std::size_t macs_octets = 12;
-    /// In memory order: what a tag has besides its priority and its drop-eligible bit.
+    /// In memory order: all bits of a tag but its priority and its drop-eligible bit.
     static constexpr std::uint32_t type_and_vlan = std::uint32_t{0xFF0F} << 16U | 0xFFFFU;
 
     static void move_macs(std::byte* to, const std::byte* from) noexcept {
@@ -82,7 +83,7 @@ class VlanTags {
     std::array<std::uint32_t, most_vlan_tags> tags_{};  // memory order
 };
 
-/// A source around another one, chosen before the start: its frames with the tags of their side in front.
+/// A source around another one, chosen before the start: puts the tags of the sending side in front of its frames.
 template <class Source>
 class TaggedSource {
    public:
@@ -96,7 +97,8 @@ class TaggedSource {
 
     void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
         constexpr std::size_t most = 32;
-        const VlanTags tags = tags_;  // a local copy: a store through std::byte* may change any object
+        const VlanTags tags =
+            tags_;  // a local copy: the compiler must assume that a store through std::byte* changes any object
         std::array<std::byte*, most> inner;
         while (!frames.empty()) {
             const std::size_t n = std::min(frames.size(), most);

@@ -9,7 +9,7 @@
 namespace evenhand::frame {
 namespace {
 
-/// The number's octets at their places; returns what they add to a sum, which is in memory order.
+/// Writes the number's octets at their places; returns what they add to a sum, which is in memory order.
 inline std::uint64_t store_octets(std::byte* frame, HostPlace place, std::uint32_t number) noexcept {
     const auto high = static_cast<std::uint8_t>(number >> 8U);
     const auto low = static_cast<std::uint8_t>(number);
@@ -19,22 +19,23 @@ inline std::uint64_t store_octets(std::byte* frame, HostPlace place, std::uint32
     return counted(high, place.high) + counted(low, place.low);
 }
 
-/// The octet `at` of the tag with the check of the time.
+/// The octet `at` of the tag: the stream combined with the check of the time.
 inline std::uint8_t stream_of(const FrameTemplate& t, std::size_t at, const Stamp& stamp) noexcept {
     return static_cast<std::uint8_t>(static_cast<std::uint8_t>(t.head[at]) ^ time_check(stamp.time));
 }
-/// What `stream` in its place adds to a sum in host order, modulo 65535.
+/// What `stream`, at its place, adds to a sum in host order, modulo 65535.
 inline std::uint16_t checked_stream(const FrameTemplate& t, std::size_t at, std::uint8_t stream) noexcept {
     return fold(0xFFFFU + stream - static_cast<std::uint8_t>(t.head[at]));
 }
 
-/// For any CPU, and the measure of what another writer writes: field after field, 3.1 ns a frame of 64 octets on a Xeon
-/// of 2023.
+/// For any CPU, and the reference for the other writers' output: writes field after field, 3.1 ns a frame of 64 octets
+/// on a Xeon of 2023.
 template <IpVersion V, Varying kind>
 void write_plain(const FrameShape& shape, const plan::FlowBlock& block, std::size_t at,
                  std::span<std::byte* const> frames, const Stamp& stamp) noexcept {
     using L = Layout<V>;
-    // A local copy: a store through std::byte* may change any object, so members would be read again for each frame.
+    // A local copy: the compiler must assume that a store through std::byte* changes any object, so that it would read
+    // members again for each frame.
     const FrameTemplate t = shape.frame_template;
     const std::uint64_t stride = stamp.stride;
     const std::uint64_t time = stamp.time;
@@ -77,15 +78,15 @@ void write_plain(const FrameShape& shape, const plan::FlowBlock& block, std::siz
     }
 }
 
-constexpr std::size_t tail_octets = 16;  // of the tag; all that varies in it is there
+constexpr std::size_t tail_octets = 16;  // of the tag; they include everything that varies in it
 template <IpVersion V>
 constexpr std::size_t tail_at = Layout<V>::tag_end - tail_octets;
 
 #if defined(__x86_64__)
-// 1.3 ns a frame where the plain writer takes 3.1: three stores, wherever the fields stand. AVX-512 gains nothing here:
-// most of the time goes into these stores.
+// Takes 1.3 ns a frame where the plain writer takes 3.1: three stores, wherever the fields are. AVX-512 gains nothing
+// here, since most of the time goes into these stores.
 
-/// What the checksums have besides addresses and ports, in host order.
+/// What the checksums contain besides addresses and ports, in host order.
 struct Sums {
     std::uint32_t ip;    // of the template
     std::uint32_t udp;   // what the template and the tag leave of a multiple of 65535, as if the tag were that of the
@@ -93,10 +94,12 @@ struct Sums {
     std::uint32_t step;  // by which the tag's sum grows from frame to frame
 };
 
-/// Checksums are sums modulo 65535, and 2^16 = 1 modulo 65535. So a sequence number counts as it is, without being cut
-/// into words, and to subtract a sum from a multiple of 65535 gives the UDP checksum at once: 1 .. 65535, never 0.
+/// Checksums are sums modulo 65535, and 2^16 = 1 modulo 65535. So a sequence number can be added as it is, without
+/// being cut into words; and subtracting a sum from a multiple of 65535 gives the UDP checksum at once: 1 .. 65535,
+/// never 0.
 inline Sums sums_of(const FrameTemplate& t, std::size_t at, const Stamp& stamp, std::uint16_t stream) noexcept {
-    // Subtracted are template, tag, four words of addresses, two ports and up to 31 steps, each at most 65535.
+    // The subtracted numbers are template, tag, four words of addresses, two ports and up to 31 steps, each at most
+    // 65535.
     constexpr std::uint32_t most_subtracted = 8 + plan::FlowBlock::size;
     const std::uint32_t step = fold(stamp.stride);
     const std::uint32_t tag = fold(std::uint64_t{fold(stamp.sequence)} + fold(stamp.time) + stream);
@@ -222,7 +225,7 @@ WordPlaces word_places(const FrameTemplate& t) noexcept {
     return t.version == IpVersion::v4 ? places_of<IpVersion::v4>(t) : places_of<IpVersion::v6>(t);
 }
 
-/// In host order the octet at an even place of the frame is the upper one of its word.
+/// In host order, an octet at an even offset of the frame is the upper one of its word.
 CountedOctets counted_octets(const FrameTemplate& t) noexcept {
     CountedOctets counted;
     for (std::size_t end = 0; end < counted.size(); ++end) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2, frame: puts what varies into the frames of a burst. Hot: no allocation, and nothing is decided for each
-// frame.
+// Station 2, frame: puts the varying fields into the frames of a burst. A hot path: it allocates nothing, and decides
+// nothing for each frame.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 
 namespace evenhand::frame {
 
-/// What the tags of a burst say: the first frame's sequence number (48 bits), the step to the next one's, and the time
-/// (48 bits).
+/// What the tags of a burst contain: the first frame's sequence number (48 bits), the step to the next one's, and the
+/// time (48 bits).
 struct Stamp {
     std::uint64_t sequence = 0;
     std::uint64_t stride = 1;
@@ -29,8 +29,8 @@ struct FrameShape {
     static constexpr std::size_t part_octets = 32;
 
     FrameTemplate frame_template;
-    /// What stands in front of the last 16 octets of the tag is put together in two parts, which may overlap. For each
-    /// octet of them, which octet of the frame's words (frame_words.hpp) stands there, or `of_template`.
+    /// The octets in front of the last 16 octets of the tag are put together in two parts, which may overlap. For each
+    /// octet of the parts: which octet of the frame's words (frame_words.hpp) it is, or `of_template`.
     alignas(part_octets) std::array<std::array<std::uint8_t, part_octets>, 2> from;
     CountedOctets counted;
 };
@@ -40,7 +40,7 @@ struct FrameShape {
 using FrameWriter = void (*)(const FrameShape&, const plan::FlowBlock& block, std::size_t at,
                              std::span<std::byte* const> frames, const Stamp&) noexcept;
 
-/// The writers "plain" and "avx2" of frames of this template, which write the same octets; null if this CPU cannot.
+/// The writers "plain" and "avx2" for frames of this template. They write the same octets; null if this CPU cannot.
 [[nodiscard]] FrameWriter frame_writer(const char* name, const FrameTemplate& t) noexcept;
 
 /// The faster one.

@@ -60,7 +60,7 @@ bool is_arp(std::span<const std::byte> f) {
            (big(load<std::uint64_t>(f.data() + eth)) & ~std::uint64_t{0xFFFF}) == arp_head;
 }
 
-/// Options of length 0 or beyond the packet make all of it invalid (RFC 4861, 4.6).
+/// Options of length 0 or beyond the packet's end make the whole packet invalid (RFC 4861, 4.6).
 bool are_options_whole(std::span<const std::byte> options) {
     while (!options.empty()) {
         const std::size_t octets = options.size() < 2 ? 0 : 8 * static_cast<std::size_t>(options[1]);
@@ -70,7 +70,7 @@ bool are_options_whole(std::span<const std::byte> options) {
     return true;
 }
 
-/// A neighbour message of this type that RFC 4861, 7.1 calls valid.
+/// Whether this is a neighbour message of this type that is valid by RFC 4861, 7.1.
 bool is_nd(std::span<const std::byte> f, std::uint8_t type) {
     if (!is_ethertype(f, frame::ethertype_ipv6) || f.size() < nd_options) return false;
     const std::size_t icmp_octets = big(load<std::uint16_t>(f.data() + eth + 4));
@@ -83,7 +83,7 @@ bool is_nd(std::span<const std::byte> f, std::uint8_t type) {
     return frame::fold(sum) == 0xFFFF && are_options_whole(f.subspan(nd_options, icmp6 + icmp_octets - nd_options));
 }
 
-/// The link-layer address option of this type, of a valid message.
+/// The link-layer address option of this type in a valid message.
 std::optional<MacAddress> find_option(std::span<const std::byte> f, std::uint8_t type) {
     const std::size_t end = icmp6 + big(load<std::uint16_t>(f.data() + eth + 4));
     for (std::size_t at = nd_options; at < end; at += 8 * static_cast<std::size_t>(f[at + 1])) {
@@ -132,7 +132,7 @@ std::size_t write_neighbor_solicitation(std::span<std::byte> f, const Party& sen
 
 std::size_t write_announcement(std::span<std::byte> f, const Party& owner) {
     if (owner.ip.version == IpVersion::v4) return write_arp_request(f, owner, owner.ip);
-    // An advertisement that nobody asked for is what answers a duplicate address detection.
+    // An unsolicited advertisement is the same as the answer to a duplicate address detection.
     const Question detection{.asker = {.ip = {.version = IpVersion::v6}}, .target = owner.ip};
     return write_answer(f, 0, detection, owner.mac, false);
 }
@@ -145,7 +145,7 @@ std::optional<Question> read_question(std::span<const std::byte> f) noexcept {
             .target = get_ip(f.data() + arp_target_ip, IpVersion::v4)};
     }
     if (!is_nd(f, nd_solicitation)) return std::nullopt;
-    // Without the option (a unicast probe may leave it out) the asker is whoever sent the frame.
+    // Without the option, which a unicast probe may leave out, the asker is the frame's sender.
     return Question{.asker = {.mac = find_option(f, option_source_link).value_or(get_mac(f.data() + 6)),
                               .ip = get_ip(f.data() + ip6_source, IpVersion::v6)},
                     .target = get_ip(f.data() + nd_target, IpVersion::v6)};
@@ -161,11 +161,11 @@ std::size_t write_answer(std::span<std::byte> room, std::size_t octets, const Qu
         put(f + arp_sender_ip, question.target.bytes());
         put(f + arp_target_mac, question.asker.mac);
         put(f + arp_target_ip, question.asker.ip.bytes());
-        return std::min(octets, arp_octets);  // what stood behind the question is no part of the answer
+        return std::min(octets, arp_octets);  // padding behind the question does not belong to the answer
     }
     constexpr std::size_t answer_octets = solicitation_octets;
     if (room.size() < answer_octets) return 0;
-    // Duplicate address detection is answered to all nodes, unsolicited (RFC 4861, 7.2.4).
+    // The answer to a duplicate address detection goes to all nodes, unsolicited (RFC 4861, 7.2.4).
     const bool detection = is_zero(question.asker.ip);
     constexpr std::array<std::uint8_t, 16> all_nodes{0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
     write_ethernet(f, detection ? MacAddress{0x33, 0x33, 0, 0, 0, 1} : question.asker.mac, owner,

@@ -28,14 +28,14 @@ std::size_t Responder::answer(std::span<std::byte> frame, std::size_t octets) no
     const auto version = question ? question->target.version : party ? party->ip.version : dut_.version;
     if (other_ != nullptr && version != dut_.version) return other_->answer(frame, octets);
     if (party) hear(*party);
-    // Beside a plan that is translated the other one may be of the same IP version on this side.
+    // If one plan of a mix is translated, the other one may have the same IP version on this side.
     if (party && other_ != nullptr) other_->hear(*party);
     if (!question) return 0;
     questions_.fetch_add(1, std::memory_order_relaxed);
     const auto owner = find_owner(question->target);
     if (!owner) return 0;
     answers_.fetch_add(1, std::memory_order_relaxed);
-    // A gateway is a router and says so; a host on the link is none.
+    // A gateway is a router and says so; a host on the link is not a router.
     return write_answer(frame, octets, *question, *owner, gateway_.has_value());
 }
 

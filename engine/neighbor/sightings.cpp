@@ -16,7 +16,7 @@ constexpr std::size_t macs_octets = 12;
 constexpr std::size_t most_noted = 16;  // addresses
 
 bool is_tag(std::uint16_t type) {
-    constexpr std::uint16_t older_service_vlan = 0x9100;  // of switches before 802.1ad
+    constexpr std::uint16_t older_service_vlan = 0x9100;  // used by switches before 802.1ad
     return type == frame::ethertype_vlan || type == frame::ethertype_service_vlan || type == older_service_vlan;
 }
 
@@ -83,7 +83,7 @@ void Sightings::note(std::span<const std::byte> frame) {
         seen_.other_tags = std::move(tags);
         return;
     }
-    std::array<std::byte, frame::largest_frame_size> untagged;  // without its tags
+    std::array<std::byte, frame::largest_frame_size> untagged;  // the frame without its tags
     const std::size_t octets = std::min(frame.size() - around, untagged.size());
     std::copy_n(frame.data(), macs_octets, untagged.data());
     std::copy_n(frame.data() + macs_octets + around, octets - macs_octets, untagged.data() + macs_octets);
@@ -93,7 +93,7 @@ void Sightings::note(std::span<const std::byte> frame) {
 void Sightings::note_untagged(std::span<const std::byte> frame) {
     const frame::FirstLook look = frame::look_at(frame.data(), frame.size());
     if (look.kind == frame::FrameKind::test) {
-        if (look.tag.trial == 0) ++seen_.test_frames[static_cast<std::size_t>(look.tag.direction)];
+        if (look.tag.trial == 0) ++seen_.test_frames[look.tag.direction];
     } else if (look.kind == frame::FrameKind::neighbor) {
         if (const auto question = read_question(frame)) add(seen_.asked, question->target);
         if (const auto party = read_announcement(frame)) add(seen_.told, party->ip);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbours: what comes to one side while the tester looks for its DUT. A DUT that is cabled or set up otherwise than
-// the tester thinks shows it here.
+// Neighbours: what arrives on one side while the tester looks for its DUT. It shows if a DUT is cabled or configured in
+// another way than the tester assumes.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -13,10 +12,11 @@
 #include <vector>
 
 #include "plan/address.hpp"
+#include "plan/per_direction.hpp"
 
 namespace evenhand::neighbor {
 
-/// Of one frame, outermost first: EtherType << 16 | VLAN.
+/// The tags of one frame, outermost first: EtherType << 16 | VLAN.
 using Tags = std::vector<std::uint32_t>;
 
 struct IcmpError {
@@ -26,24 +26,24 @@ struct IcmpError {
 };
 
 struct Seen {
-    std::vector<plan::IpAddress> asked;          // whose MAC others wanted, each once, in order
-    std::vector<plan::IpAddress> told;           // who told his MAC
-    std::array<std::uint64_t, 2> test_frames{};  // of trial 0, by direction
-    std::optional<Tags> other_tags;              // of the last frame that had others than those of this side
-    std::optional<IcmpError> icmp;               // the last one
+    std::vector<plan::IpAddress> asked;               // addresses whose MAC others wanted, each once, in order
+    std::vector<plan::IpAddress> told;                // addresses whose owner announced their MAC
+    plan::PerDirection<std::uint64_t> test_frames{};  // of trial 0
+    std::optional<Tags> other_tags;                   // of the last frame whose tags are not those of this side
+    std::optional<IcmpError> icmp;                    // the last one that arrived
 };
 
-/// Notes from begin() to end(); what is noted stays until the next begin().
+/// Notes what arrives between begin() and end(), and keeps it until the next begin().
 class Sightings {
    public:
-    /// `own_mac`: frames from it are the tester's, or of the host that it runs on, and no sighting. `tags`: of all
-    /// frames on the link.
+    /// `own_mac`: frames from it were sent by the tester, or by its host, and are ignored. `tags`: those of all frames
+    /// on the link.
     Sightings(const plan::MacAddress& own_mac, Tags tags) : own_mac_{own_mac}, tags_{std::move(tags)} {}
 
     void begin();
     void end() noexcept { notes_.store(false, std::memory_order_relaxed); }
     [[nodiscard]] bool notes() const noexcept { return notes_.load(std::memory_order_relaxed); }
-    /// A frame as it came, with its tags. Only if notes(); from any receiving worker, never in a trial.
+    /// Notes a frame as it arrived, with its tags. Only if notes(); called by any receiving worker, never in a trial.
     void note(std::span<const std::byte> frame);
     [[nodiscard]] Seen seen() const;
 

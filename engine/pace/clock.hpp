@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 3, pace: the tick counter of the CPU, and how long its ticks really are.
+// Station 3, pace: the tick counter of the CPU, and how long its ticks are.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace evenhand::pace {
 
 using Ticks = std::uint64_t;
 
-/// The CPU's constant-rate counter. One type in the loops, so that a test can drive time by hand.
+/// The CPU's constant-rate counter. The loops take the clock as a type, so that a test can control the time.
 struct TickClock {
     [[nodiscard]] static Ticks now() noexcept {
 #if defined(__x86_64__)
@@ -34,26 +34,27 @@ struct ClockSample {
     std::int64_t time_ns = 0;     // CLOCK_REALTIME, the time of day, by which testers start together
 };
 
-/// Reads all, keeping the closest of several tries, so that an interrupt between the readings does no harm.
+/// Reads all of them several times and keeps the reading that took least time, so that an interrupt in between does no
+/// harm.
 [[nodiscard]] ClockSample sample_clocks() noexcept;
 
-/// Ticks per second between two samples; the later must be later.
+/// Ticks per second between two samples; `later` must have been taken later.
 [[nodiscard]] double ticks_per_second(const ClockSample& earlier, const ClockSample& later) noexcept;
 
-/// The same by CLOCK_MONOTONIC.
+/// The same, measured with CLOCK_MONOTONIC.
 [[nodiscard]] double steered_ticks_per_second(const ClockSample& earlier, const ClockSample& later) noexcept;
 
-/// When the time of day is `time_ns`, as the sample has it; not far from it.
+/// The tick count at which the time of day is `time_ns`, calculated from the sample, which must be close to it.
 [[nodiscard]] Ticks ticks_at(std::int64_t time_ns, const ClockSample& sample, double ticks_per_second) noexcept;
 
-/// The other way round.
+/// The inverse of ticks_at().
 [[nodiscard]] std::int64_t time_at(Ticks ticks, const ClockSample& sample, double ticks_per_second) noexcept;
 
-/// Whether NTP steers CLOCK_MONOTONIC and calls it right. Where the kernel's clock is the tick counter itself,
-/// CLOCK_MONOTONIC_RAW is only that counter, scaled: it cannot tell that the counter is wrong.
+/// Whether NTP steers CLOCK_MONOTONIC and reports that it is right. Where the kernel's clock source is the tick counter
+/// itself, CLOCK_MONOTONIC_RAW is only that counter, scaled, and cannot show that the counter is wrong.
 [[nodiscard]] bool is_steered_clock_right() noexcept;
 
-/// Measure from `earlier` on, for `milliseconds` at least (D6: not taken from rte_get_tsc_hz(), which rounds to 10 MHz
+/// Measures from `earlier` on, for at least `milliseconds` (D6: not taken from rte_get_tsc_hz(), which rounds to 10 MHz
 /// in DPDK 22.11). 200 ms give about 0.3 ppm.
 [[nodiscard]] double calibrate_ticks_per_second(const ClockSample& earlier = sample_clocks(), int milliseconds = 200);
 

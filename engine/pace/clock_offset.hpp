@@ -2,9 +2,9 @@
 // Station 3, pace: how far the tick counters of two CPUs are apart.
 //
 // A frame carries the time of its sender's CPU and is judged by that of its receiver's. Two threads, one on each CPU,
-// pass a number back and forth in a shared cache line. The answer was given between question and reception; so the
-// counter of the other CPU is ahead by its time less the middle of these, give or take half of the way back and forth.
-// The shortest way of many tells best.
+// pass a number back and forth in a shared cache line. The answer was given between question and reception. So the
+// other CPU's counter is ahead by its reading less the middle of these two, with an uncertainty of half the round trip.
+// The shortest of many round trips gives the best estimate.
 #pragma once
 
 #include <pthread.h>
@@ -20,8 +20,8 @@
 namespace evenhand::pace {
 
 struct TickOffset {
-    double ticks = 0;        // the second CPU's counter is ahead by so many
-    double uncertainty = 0;  // give or take
+    double ticks = 0;        // the second CPU's counter is ahead by this much
+    double uncertainty = 0;  // in both directions
 };
 
 namespace offset_detail {
@@ -42,8 +42,8 @@ struct Line {
 
 }  // namespace offset_detail
 
-/// Takes `at_most` and what the host takes for ending two threads. Nothing if the CPUs never ran both within that time.
-/// The clocks are read each on its own CPU only.
+/// Takes `at_most`, and the time that the host takes to end two threads. Nothing if the CPUs never ran both threads
+/// within that time. Each clock is read on its own CPU only.
 template <class FirstClock, class SecondClock>
 [[nodiscard]] std::optional<TickOffset> measure_offset(unsigned first_cpu, FirstClock first, unsigned second_cpu,
                                                        SecondClock second,

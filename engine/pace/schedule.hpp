@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 3, pace: says when frame k is due; knows time, not frames and not ports.
+// Station 3, pace: says when frame k is due. It knows time, but neither frames nor ports.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,14 @@
 
 namespace evenhand::pace {
 
-/// Even spacing. Frame k is due at start + k * period, always computed from k, so rounding cannot add up over a trial:
-/// the period has 64 binary places, which is below one tick over 10^19 frames. Copyable, allocates nothing.
+/// Even spacing. Frame k is due at start + k * period, always computed from k, so that rounding errors do not add up
+/// over a trial: the period has 64 binary places, which is below one tick over 10^19 frames. Copyable; allocates
+/// nothing.
 class EvenSchedule {
    public:
     EvenSchedule() = default;
 
-    /// So many frames may be due in one tick: a sender's burst.
+    /// How many frames may be due in one tick: a sender's burst.
     static constexpr unsigned most_frames_per_tick = 32;
 
     /// `rate_fps` > 0, at most most_frames_per_tick * ticks_per_second.
@@ -40,14 +41,14 @@ class EvenSchedule {
         std::uint64_t count =
             static_cast<std::uint64_t>((static_cast<Fixed>(passed) * static_cast<std::uint64_t>(rate_)) >> 64U) +
             passed * static_cast<std::uint64_t>(rate_ >> 64U) + 1;
-        // The rate is rounded down and the tick that has begun is left out, so this is right or too few: by the frames
-        // of a tick and one more.
+        // The rate is rounded down and the current tick is left out, so the count is right or too small: by at most the
+        // frames of one tick and one more.
         while (static_cast<std::int64_t>(now - due(count)) >= 0) ++count;
         return count;
     }
 
     /// The schedule of the frames first, first + stride, first + 2 * stride, ... of this one: its due(i) is due(first +
-    /// i * stride), to the tick. So the streams of a direction are together as evenly spaced as a single one, whatever
+    /// i * stride), to the tick. So the streams of a direction together are spaced as evenly as a single one, whatever
     /// the rate and their number.
     [[nodiscard]] EvenSchedule stream(std::uint64_t first, std::uint64_t stride) const noexcept {
         EvenSchedule part;
@@ -75,12 +76,12 @@ class EvenSchedule {
 };
 
 /// When the frames of a trial are due: evenly, in bursts, or at one load and then at another. One class for all of
-/// them, so that there is one sender loop; the even case costs a comparison more than EvenSchedule alone. Copyable,
+/// them, so that there is one sender loop; the even case takes one comparison more than EvenSchedule alone. Copyable;
 /// allocates nothing.
 class Schedule {
    public:
     Schedule() = default;
-    /// Every frame at even distance.
+    /// All frames evenly spaced.
     Schedule(const EvenSchedule& even) noexcept
         : first_{even} {}  // NOLINT(google-explicit-constructor): an even schedule is one
 
@@ -96,8 +97,8 @@ class Schedule {
         return schedule;
     }
 
-    /// The first `frames` at `rate_fps`, all others at `then_fps`; the first of these is due when one more of the
-    /// others would have been.
+    /// The first `frames` at `rate_fps`, all others at `then_fps`. The first of the others is due when the next one at
+    /// `rate_fps` would have been.
     [[nodiscard]] static Schedule two_loads(Ticks start, double ticks_per_second, double rate_fps, std::uint64_t frames,
                                             double then_fps) noexcept {
         Schedule schedule{EvenSchedule{start, ticks_per_second, rate_fps}};
@@ -120,7 +121,8 @@ class Schedule {
         return whole > stream_ ? (whole - stream_ - 1) / streams_ + 1 : 0;
     }
 
-    /// As EvenSchedule::stream: its due(i) is due(first + i * stride). Of a whole schedule only, not of another stream.
+    /// As EvenSchedule::stream(): its due(i) is due(first + i * stride). Only for a whole schedule, not for another
+    /// stream.
     [[nodiscard]] Schedule stream(std::uint64_t first, std::uint64_t stride) const noexcept {
         if (is_even()) return first_.stream(first, stride);
         Schedule part = *this;
@@ -147,8 +149,8 @@ class Schedule {
         return (begun - 1) * burst_frames_ + std::min(gap_.due_count(now - later_.due(begun - 1)), burst_frames_);
     }
 
-    EvenSchedule first_;                 // all frames of an even schedule; of others the first burst, or the first load
-    std::uint64_t even_until_ = always;  // frames of the whole that first_ is right for
+    EvenSchedule first_;                 // all frames of an even schedule; otherwise the first burst, or the first load
+    std::uint64_t even_until_ = always;  // up to this frame of the whole schedule, first_ applies
     std::uint64_t burst_frames_ = 0;     // 0: no bursts
     EvenSchedule later_;                 // when bursts begin; or the second load
     EvenSchedule gap_;                   // within a burst, from its begin

@@ -25,7 +25,7 @@ struct IpAddress {
     friend bool operator==(const IpAddress&, const IpAddress&) = default;
 };
 
-/// Any legal text form (RFC 4291 for IPv6); nothing if it is none.
+/// Parses any legal text form (RFC 4291 for IPv6); nothing if the text is not an address.
 [[nodiscard]] std::optional<IpAddress> parse_address(std::string_view text);
 
 /// Text by RFC 5952 (R5180-18).

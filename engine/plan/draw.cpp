@@ -43,7 +43,7 @@ FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t s
       direction_{static_cast<std::uint32_t>(direction)} {
     const FlowRanges ranges = ranges_of(plan, direction);
     const std::array<HostRange, address_fields> hosts{ranges.source, ranges.destination};
-    has_networks_ = hosts[0].network.has_value();  // of both sides or of none: check_plan
+    has_networks_ = hosts[0].network.has_value();  // both sides have networks or neither has, as check_plan ensures
     has_common_network_ = plan.common_network;
     for (std::size_t i = 0; i < hosts.size(); ++i) {
         if (!has_networks_) {
@@ -60,7 +60,7 @@ FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t s
 
 void FlowDraw::set_field(std::size_t field, const FieldRange& range) noexcept {
     modes_[field] = range.mode;
-    // A pseudorandom draw among one is that one.
+    // A fixed value is drawn from a range of one.
     bounds_.set(field, range.first, range.mode == Mode::fixed ? 1 : range.count);
     all_pseudorandom_ = all_pseudorandom_ && !is_stepped(range.mode);
 }
@@ -112,7 +112,7 @@ void FlowDraw::put(FlowBlock& block, std::size_t j, const Flow& flow) noexcept {
 }
 
 void FlowDraw::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept {
-    LaneBits which;  // hardly ever any: a host or port is one of few
+    LaneBits which;  // hardly ever any: there are few hosts and ports, compared with 2^32
     const bool biased = draw_lanes(first, stride, direction_, key_, bounds_, block.lanes, which);
     if (!biased && all_pseudorandom_) [[likely]] {
         if (has_networks_) add_networks(block);

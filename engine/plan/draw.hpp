@@ -21,7 +21,7 @@ struct Flow {
     friend bool operator==(const Flow&, const Flow&) = default;
 };
 
-/// Flows of several frames.
+/// The flows of several frames, by field.
 struct FlowBlock {
     static constexpr std::size_t size = DrawLanes::size;
     DrawLanes lanes;
@@ -32,9 +32,9 @@ struct FlowBlock {
     [[nodiscard]] std::uint32_t destination_port(std::size_t j) const noexcept { return lanes.field[3][j]; }
 };
 
-/// The addresses of one side with networks, by a number that is drawn once: uniform below networks * hosts, it is a
-/// network and a host that are uniform and independent of each other (SEED-33). What a mode other than pseudorandom
-/// chooses has no part in the number.
+/// The addresses of a side that has networks, chosen by one drawn number: it is uniform below networks * hosts, so that
+/// network and host are uniform and independent of each other (SEED-33). What another mode than pseudorandom chooses
+/// has no part in the number.
 class NetworkSplit {
    public:
     NetworkSplit() = default;
@@ -50,12 +50,12 @@ class NetworkSplit {
         return first_ + number + network * network_step_;
     }
 
-    /// What a destination's value gets for being in the network that this source is in (SEED-82).
+    /// What is added to a destination's value to put it into the network of this source (SEED-82).
     [[nodiscard]] std::uint64_t network_part(std::uint64_t value) const noexcept {
         return ((value >> network_shift_) - (first_ >> network_shift_)) << network_shift_;
     }
 
-    /// What increment and decrement add to the value of frame k. Networks step when all hosts have had their turn.
+    /// What increment and decrement add to the value of frame k. The network changes when all its hosts have been used.
     [[nodiscard]] std::uint64_t step(std::uint64_t k) const noexcept;
 
    private:
@@ -77,13 +77,13 @@ class FlowDraw {
    public:
     FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t seed);
 
-    /// Flow of frame k.
+    /// The flow of frame k.
     [[nodiscard]] Flow draw(std::uint64_t k) const noexcept;
 
-    /// Flows of the frames first, first + stride, first + 2 * stride, ... Equal to draw() of each.
+    /// The flows of the frames first, first + stride, first + 2 * stride, ..., the same as draw() returns for each.
     void draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept;
 
-    /// Flows of the frames whose numbers are the lower 48 bits of these FlowBlock::size words, in any order.
+    /// The flows of the frames whose numbers are the lower 48 bits of these FlowBlock::size words, in any order.
     void draw_listed(const std::uint64_t* words, FlowBlock& block) const noexcept;
 
    private:
@@ -92,7 +92,7 @@ class FlowDraw {
     void set_field(std::size_t field, const FieldRange& range) noexcept;
     [[nodiscard]] std::array<std::uint32_t, drawn_fields> draw_words(std::uint64_t k,
                                                                      std::uint32_t attempt) const noexcept;
-    /// From drawn numbers to values of hosts.
+    /// Turns drawn numbers into values of hosts.
     void add_networks(FlowBlock& block) const noexcept;
     static void put(FlowBlock& block, std::size_t j, const Flow& flow) noexcept;
     [[nodiscard]] std::uint32_t settle(std::size_t field, std::uint64_t k, std::uint32_t word) const noexcept;

@@ -7,10 +7,10 @@
 namespace evenhand::plan {
 namespace {
 
-/// Streams of philox4x32, one for each direction; those of addresses are 0 and 1, that of the permutation's keys is 2.
+/// Streams of philox4x32, one for each direction. The draws of addresses use 0 and 1, the permutation's keys use 2.
 constexpr std::uint32_t stream_of_connections = 4;
 
-/// By the fields of a FlowBlock.
+/// In the order of a FlowBlock's fields.
 DrawBounds sides_of(const AddressPlan& plan) noexcept {
     const HostPair hosts = plan.sent(Direction::forward);
     DrawBounds sides;
@@ -36,8 +36,8 @@ void FourTuples::flows(const Numbers& numbers, FlowBlock& block) const noexcept 
         permutation_.apply(numbers, block.lanes);
         return;
     }
-    // For comparison runs, and as slow as division is. Ports vary faster than hosts, source ports fastest: what a host
-    // does that opens one connection after the other.
+    // For comparison runs, and slow because of the divisions. Ports vary faster than hosts, and source ports fastest,
+    // as when a host opens one connection after the other.
     for (std::size_t j = 0; j < FlowBlock::size; ++j) {
         std::uint64_t tuple = order_ == TupleOrder::increasing ? numbers[j] : connections_ - 1 - numbers[j];
         for (const std::size_t field : {std::size_t{2}, std::size_t{3}, std::size_t{0}, std::size_t{1}}) {
@@ -67,7 +67,7 @@ ConnectionDraw::ConnectionDraw(ConnectionUse use, Direction direction, std::uint
         bounds_.set(word, 0, static_cast<std::uint32_t>(connections));
 }
 
-/// As draw_lanes(), with further attempts where that one is biased.
+/// As draw_lanes(), with further attempts where the draw is biased.
 std::uint32_t ConnectionDraw::draw(std::uint64_t k) const noexcept {
     const std::uint64_t counter = k / run * DrawLanes::size + k % DrawLanes::size;
     const std::size_t word = k % run / DrawLanes::size;
@@ -80,8 +80,8 @@ std::uint32_t ConnectionDraw::draw(std::uint64_t k) const noexcept {
     }
 }
 
-/// Of the frames number * run, ... Of as many connections as a NAT has, some in a hundred draws may be biased: only
-/// these are drawn anew.
+/// Draws the connections of 128 consecutive frames, beginning with number * run. With as many connections as a NAT has,
+/// some draws in a hundred may be biased; only these are drawn again.
 void ConnectionDraw::draw_run(std::uint64_t number) noexcept {
     kept_ = number;
     LaneBits biased;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 1, plan: the connections of a stateful test: which four tuple each has, and which one a frame is of.
+// Station 1, plan: the connections of a stateful test: which four tuple each has, and which connection a frame belongs
+// to.
 #pragma once
 
 #include <array>
@@ -13,22 +14,22 @@
 
 namespace evenhand::plan {
 
-/// In which order the four tuples of a plan are given to the connections 0, 1, 2, ... (R9693-05).
+/// The order in which the plan's four tuples are assigned to the connections 0, 1, 2, ... (R9693-05).
 enum class TupleOrder : std::uint8_t { pseudorandom, increasing, decreasing };
 
 constexpr std::uint64_t most_connections = (std::uint64_t{1} << 32U) - 1;
 
-/// The four tuple of each connection as its initiator sends it: hosts and UDP ports of the plan's forward direction.
-/// No two connections have the same (R9693-05). Copyable; allocates nothing.
+/// The four tuple of each connection as its initiator sends it: hosts and UDP ports of the plan's forward direction. No
+/// two connections have the same one (R9693-05). Copyable; allocates nothing.
 class FourTuples {
    public:
     using Numbers = RectanglePermutation::Numbers;
 
-    /// How many there are: source hosts x source ports x destination hosts x destination ports (R9693-04); nothing if
-    /// 64 bits cannot count them.
+    /// How many four tuples the plan has: source hosts x source ports x destination hosts x destination ports
+    /// (R9693-04); nothing if 64 bits cannot count them.
     [[nodiscard]] static std::optional<std::uint64_t> count(const AddressPlan& plan) noexcept;
 
-    /// Of `connections`, which are at most count(plan) and most_connections.
+    /// The tuples of `connections` connections, at most count(plan) and most_connections.
     FourTuples(const AddressPlan& plan, std::uint64_t connections, TupleOrder order, std::uint64_t seed) noexcept;
 
     [[nodiscard]] std::uint64_t connections() const noexcept { return connections_; }
@@ -45,25 +46,25 @@ class FourTuples {
     RectanglePermutation permutation_;
 };
 
-/// Which connection each frame of a direction is of.
+/// Which connection each frame of a direction belongs to.
 enum class ConnectionUse : std::uint8_t {
-    each_once,  // frame k is of connection k
-    drawn       // each frame is of any of them, independently and uniformly
+    each_once,  // frame k belongs to connection k
+    drawn       // each frame belongs to any of them, independently and uniformly drawn
 };
 
-/// The connection of each frame of a direction: a function of the frame's number, whoever asks. Copyable; allocates
-/// nothing.
+/// The connection of each frame of a direction: a pure function of the frame's number. Copyable; allocates nothing.
 ///
-/// A frame needs one word, and philox4x32 gives four: of 128 frames in a row the first 32 have the first words of 32
-/// counters, the next 32 the second ones, and so on. So one call of draw_lanes() is enough for all of them; it is kept.
+/// A frame needs one word and philox4x32 gives four, so of 128 consecutive frames the first 32 use the first words of
+/// 32 counters, the next 32 the second words, and so on. One call of draw_lanes() thus serves all 128, and its result
+/// is kept.
 class ConnectionDraw {
    public:
     ConnectionDraw(ConnectionUse use, Direction direction, std::uint64_t connections, std::uint64_t seed) noexcept;
 
     [[nodiscard]] ConnectionUse use() const noexcept { return use_; }
 
-    /// Of the frames first, first + stride, ... A block that reaches beyond the last frame of a trial has the last
-    /// connection there.
+    /// The connections of the frames first, first + stride, ... Frames of a block that are beyond the trial's last one
+    /// get the last connection.
     void numbers(std::uint64_t first, std::uint64_t stride, FourTuples::Numbers& numbers) noexcept;
 
    private:

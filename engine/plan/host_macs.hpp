@@ -9,15 +9,15 @@
 
 namespace evenhand::plan {
 
-/// MACs of the hosts of one side: (RR & 0xFC):PP:PP:RR:RR:RR, with PP:PP the tester's interface, 1 for the left and 2
-/// for the right (R4814-05). The 30 bits RR are a keyed permutation of the host's number: a function of seed, side and
-/// host alone, so all trials of a test have the same set (R4814-08), no two hosts of a side share a MAC, and no table
-/// is needed.
+/// MACs of the hosts of one side: (RR & 0xFC):PP:PP:RR:RR:RR, where PP:PP is the tester's interface, 1 for the left and
+/// 2 for the right (R4814-05). The 30 bits RR are a keyed permutation of the host's number, a function of seed, side
+/// and host alone. So all trials of a test have the same set (R4814-08), no two hosts of a side share a MAC, and no
+/// table is needed.
 class HostMacs {
    public:
     HostMacs(std::uint64_t seed, Side side) noexcept;
 
-    /// MAC of host i < 2^24. Hot: it stands in the source of every frame of a direct form.
+    /// MAC of host i < 2^24. A hot path: each frame of a direct form has it as its source.
     [[nodiscard]] MacAddress mac(std::uint32_t host) const noexcept {
         const std::uint32_t rr = permute(host);
         return {static_cast<std::uint8_t>(rr >> 24U << 2U),

@@ -25,7 +25,7 @@ std::optional<std::uint32_t> HostSet::find(const std::byte* octets) const noexce
     if (range_.shares_octets()) network = word / octet_values - first_network_;
     if (range_.has_network_octets()) network = read_word(octets + networks->offset) - first_network_;
     if (host >= hosts.count || network >= range_.networks()) return std::nullopt;
-    // All else is as in the base.
+    // All other octets must be as in the base.
     std::array<std::uint8_t, 16> rest{};
     std::memcpy(rest.data(), octets, address_octets(base.version));
     rest[host_at] = base.octets[host_at];

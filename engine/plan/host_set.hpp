@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 1, plan: the hosts of one side as numbers 0, 1, 2, ... and back: whose address is this?
+// Station 1, plan: the hosts of one side as numbers 0, 1, 2, ..., and the host that has a given address.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace evenhand::plan {
 
-/// Every host address of one side. Host i is host `i % hosts per network` of network `i / hosts per network`. Modes do
-/// not matter here: a host that a comparison run never draws is a host all the same. No table: 16 million hosts cost
-/// nothing.
+/// All host addresses of one side. Host i is host `i % hosts per network` of network `i / hosts per network`. Modes do
+/// not matter here: a host that a comparison run never draws is a host as well. There is no table, so that 16 million
+/// hosts take no memory.
 class HostSet {
    public:
     explicit HostSet(const HostRange& range) : range_{range}, first_network_{range.first_network()} {}
@@ -27,10 +27,10 @@ class HostSet {
 
     [[nodiscard]] IpVersion version() const noexcept { return address(0).version; }
 
-    /// The host that has this address; nothing if none has. Hot: answers for neighbours are decided here.
+    /// The host that has this address; nothing if none has. A hot path: neighbour answers depend on it.
     [[nodiscard]] std::optional<std::uint32_t> find(const IpAddress& address) const noexcept;
 
-    /// The same for an address of this set's IP version that stands in a frame, in network order.
+    /// The same for an address of this set's IP version in a frame, in network order.
     [[nodiscard]] std::optional<std::uint32_t> find(const std::byte* octets) const noexcept;
 
    private:

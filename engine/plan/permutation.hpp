@@ -12,25 +12,26 @@
 
 namespace evenhand::plan {
 
-/// From the numbers 0 .. count - 1 to the points of a rectangle with a side for each drawn field, each point once.
+/// Maps the numbers 0 .. count - 1 to the points of a rectangle with one side for each drawn field, each point once.
 ///
-/// A point is a pair of numbers, of which both are moved in turn by a keyed hash of the other, modulo how many values
-/// they have (a generalised Feistel network): no table, and any core can say where any number goes. With many points
-/// the sides of the rectangle are two groups, and each of the pair's numbers stands for one. With few, a group of
-/// almost no values would hardly mix the other. Then the pair is the two digits of one number of the points; a few
-/// pairs are none, and who is led to one of these goes on from there ("cycle walking").
+/// A point is a pair of numbers. In turn, each of the two is moved by a keyed hash of the other one, modulo the count
+/// of its values (a generalised Feistel network). This needs no table, and any core can map any number. If there are
+/// many points, the sides of the rectangle form two groups, and each number of the pair stands for one group. If there
+/// are few, a group with hardly any values would mix the other one too little; then the pair is the two digits of one
+/// number, the point's. A few pairs then stand for no point: whatever is mapped to one of these is mapped again from
+/// there ("cycle walking").
 class RectanglePermutation {
    public:
     using Numbers = DrawLanes::Values;
 
-    /// Points of the rectangle, or nothing if 64 bits cannot count them.
+    /// How many points the rectangle has; nothing if 64 bits cannot count them.
     [[nodiscard]] static std::optional<std::uint64_t> points(const DrawBounds& sides) noexcept;
 
     /// `sides`: first value and count of each field; their points can be counted.
     RectanglePermutation(const DrawBounds& sides, std::uint64_t seed) noexcept;
 
-    /// The points of these numbers, which are below points(). Uses the widest vector unit; the results are the same on
-    /// all.
+    /// The points of these numbers, which are below points(). Uses the widest vector unit of this CPU; all give the
+    /// same results.
     void apply(const Numbers& numbers, DrawLanes& points) const noexcept;
 
     using Variant = bool (*)(const RectanglePermutation&, const Numbers&, DrawLanes&) noexcept;
@@ -41,14 +42,14 @@ class RectanglePermutation {
    private:
     static constexpr std::size_t rounds = 6;
 
-    /// A field, or what divides a pair.
+    /// A field, or the divisor of a pair.
     struct Digit {
         std::size_t field = 0;
         std::uint32_t first = 0;
         std::uint32_t base = 2;
         std::uint32_t reciprocal = 0;  // 2^32 / base, rounded down
     };
-    /// The fields that a number is made of, the fastest first; those with one value are left out.
+    /// The fields that a number consists of, the fastest one first, without those that have one value only.
     struct Group {
         std::array<Digit, drawn_fields> digits{};
         std::size_t size = 0;
@@ -71,8 +72,8 @@ class RectanglePermutation {
     void walk(const Numbers& numbers, DrawLanes& points) const noexcept;
 
     DrawBounds sides_;
-    std::array<Group, 2> groups_;  // left, right; where they are digits of one number, that is right
-    bool is_one_number_ = false;   // of which left and right are the digits
+    std::array<Group, 2> groups_;  // left and right; the right one alone where left and right are digits of one number
+    bool is_one_number_ = false;   // whether left and right are the digits of one number
     std::uint32_t left_size_ = 1;
     Digit right_;  // base: how many values the right number has
     std::uint32_t one_number_size_ = 0;

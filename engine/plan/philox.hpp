@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 1, plan: the counter-based generator behind every draw, one frame at a time and many side by side.
+// Station 1, plan: the counter-based generator of all draws, for one frame at a time and for many side by side.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@ using PhiloxKey = std::array<std::uint32_t, 2>;
 
 /// Philox4x32 with 10 rounds: 128 pseudorandom bits for each (counter, key). Salmon et al., "Parallel random numbers:
 /// as easy as 1, 2, 3", SC 2011; it passes BigCrush, and the authors' known answers are in tests/draw_test.cpp. Chosen
-/// because it needs no state (so any core can draw any frame) and its multiplications fit the vector units of all CPUs
-/// we meet.
+/// because it has no state, so that any core can draw any frame, and because its multiplications fit the vector units
+/// of all usual CPUs.
 [[nodiscard]] std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, PhiloxKey key) noexcept;
 
 constexpr std::size_t drawn_fields = 4;
@@ -31,20 +31,20 @@ struct DrawBounds {
     }
 };
 
-/// Numbers of many counters, by field.
+/// The drawn numbers of many counters, by field.
 struct DrawLanes {
     static constexpr std::size_t size = 32;
     using Values = std::array<std::uint32_t, size>;
     alignas(64) std::array<Values, drawn_fields> field;
 };
 
-/// A bit for each lane, by field.
+/// One bit for each lane, by field.
 using LaneBits = std::array<std::uint32_t, drawn_fields>;
 
 /// Draws for the counters first, first + stride, ...: lanes.field[i][j] is the high half of (word i of philox4x32({k
-/// low, k high, stream, 0}) times count i), plus first i. That is uniform but for draws whose low half is below the
-/// threshold (Lemire's method): `biased` says which, and the result whether there was one; the caller draws it anew.
-/// Uses the widest vector unit; the results are the same on all.
+/// low, k high, stream, 0}) times count i), plus first i. This is uniform except for draws whose low half is below the
+/// threshold (Lemire's method): `biased` says which ones these are, and the result whether there are any; the caller
+/// draws them again. Uses the widest vector unit of this CPU; all give the same results.
 [[nodiscard]] bool draw_lanes(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key,
                               const DrawBounds& bounds, DrawLanes& lanes, LaneBits& biased) noexcept;
 

@@ -70,7 +70,7 @@ void check_numbers(const HostRange& hosts, const std::string& where) {
     }
 }
 
-/// What the other side's hosts are called here is host for host what they are called there.
+/// The addresses by which the other side's hosts are known here must correspond to them host by host.
 void check_peers(const PlanSide& side, const PlanSide& other, const std::string& where, const std::string& where_other,
                  bool is_pool) {
     if (!side.peers) {
@@ -90,7 +90,7 @@ void check_peers(const PlanSide& side, const PlanSide& other, const std::string&
     }
 }
 
-/// Of both sides: a host may be neither side's gateway or DUT.
+/// For the plan of one side: its hosts must not be the gateway or the DUT of either side.
 void check_owners(const AddressPlan& plan, const PlanSide& side, const std::string& where) {
     const auto check = [&](const IpAddress& address, const char* owner) {
         if (side.hosts.contains(address))
@@ -105,8 +105,8 @@ void check_owners(const AddressPlan& plan, const PlanSide& side, const std::stri
         refuse(to_string(side.dut_address) + " is both gateway and DUT", where, "Give each its own address.");
 }
 
-/// Of a plan whose DUT keeps state. Hosts on the link would have to be learnt, but nobody can reach them before they
-/// have opened a connection.
+/// Checks a plan whose DUT keeps state. Hosts on the link would have to be learnt, but nobody can reach them before
+/// they have opened a connection.
 void check_state(const AddressPlan& plan) {
     if (!plan.has_state) return;
     if (!plan.right.peers) {
@@ -130,7 +130,7 @@ struct Interval {
     std::uint32_t last;
 };
 
-/// The values that the 16-bit number at this octet takes in the addresses of the range.
+/// The values that the 16-bit number at this octet has in the addresses of the range.
 std::vector<Interval> values_at(const HostRange& range, std::uint32_t octet) {
     const auto& host = range.host;
     if (octet == range.offset && !range.shares_octets()) return {{host.first, host.first + host.count - 1}};
@@ -146,10 +146,11 @@ std::vector<Interval> values_at(const HostRange& range, std::uint32_t octet) {
     return {{fixed, fixed}};
 }
 
-/// Whether an address is in both: its numbers vary independently, so that is so if it is so for each of them.
+/// Whether any address is in both ranges. The numbers of an address vary independently, so it is if this is true of
+/// each of its numbers.
 bool overlap(const HostRange& a, const HostRange& b) {
     if (!b.is_word() && a.is_word()) return overlap(b, a);
-    if (!a.is_word()) {  // not word for word, but it has no networks: few addresses
+    if (!a.is_word()) {  // its host number is not a word, but it has no networks, so that it has few addresses
         for (std::uint32_t host = 0; host < a.host.count; ++host) {
             if (b.contains(a.address(a.value({.host = host})))) return true;
         }
@@ -193,7 +194,7 @@ void check_plan(const AddressPlan& plan) {
     check_owners(plan, plan.right, "plan.right");
     check_ports(plan.source_ports, "plan.udp_ports.source");
     check_ports(plan.destination_ports, "plan.udp_ports.destination");
-    // On each link, as frames have them there.
+    // On each of the two links, as the frames have them there.
     for (const auto& [l, r] : {plan.sent(Direction::forward), plan.arriving(Direction::forward)}) {
         if (overlap(l, r)) {
             refuse(fmt::format("the hosts {}.. of the left and {}.. of the right overlap",

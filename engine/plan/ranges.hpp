@@ -23,9 +23,9 @@ struct FieldRange {
 
 constexpr std::uint32_t most_networks = 256;
 
-/// Networks 0 .. count - 1 of one side (SEED-30). Their number is added to what `base` has in its place: the octet at
-/// `offset` if that is the offset of the host number too (IPv4: the 16-bit number there is network, then host), else
-/// the 16-bit number at `offset` (IPv6).
+/// Networks 0 .. count - 1 of one side (SEED-30). A network's number is added to the number that `base` has at its
+/// place: the octet at `offset` if that is the offset of the host number, too (IPv4: the 16-bit number there is
+/// network, then host), otherwise the 16-bit number at `offset` (IPv6).
 struct NetworkRange {
     std::uint32_t offset = 0;  // even
     std::uint32_t count = 1;
@@ -42,23 +42,23 @@ struct HostIndex {
     friend bool operator==(const HostIndex&, const HostIndex&) = default;
 };
 
-/// Addresses of one side: `base` with the 16-bit big-endian number at octet `offset` taken from `host`, in each of the
-/// networks.
+/// The addresses of one side: `base` with the 16-bit big-endian number at octet `offset` taken from `host`, in each of
+/// the networks.
 ///
-/// The octets of an IPv4 address behind a prefix (RFC 6052, 2.2) stand at even or odd places, and on both sides of
-/// octet 8, which is zero: so may those of this number, in IPv6 and without networks.
+/// The octets of an IPv4 address behind a prefix (RFC 6052, 2.2) begin at even or odd offsets, and may be on both sides
+/// of octet 8, which is zero. The octets of the host number may so, too, in IPv6 and without networks.
 ///
-/// What varies in an address is one number, its *value*: the 16-bit number at `offset`, and, if the networks have
-/// octets of their own, the 16-bit number there above it.
+/// What varies in an address is one number, its *value*: the 16-bit number at `offset`, and above it the 16-bit number
+/// of the network, if the networks have octets of their own.
 struct HostRange {
     IpAddress base;
     std::uint32_t offset = 0;  // of the upper octet
     FieldRange host;
-    std::optional<NetworkRange> network = std::nullopt;  // none: one network, and nothing but the host number varies
+    std::optional<NetworkRange> network = std::nullopt;  // nothing: one network, so that only the host number varies
     std::uint32_t gap = 0;                               // octets between the two of the number: 0 or 1
 
     [[nodiscard]] std::uint32_t low_offset() const { return offset + 1 + gap; }
-    /// Whether the number is one of the words that checksums are sums of.
+    /// Whether the host number is a whole word of a checksum.
     [[nodiscard]] bool is_word() const { return offset % 2 == 0 && gap == 0; }
 
     [[nodiscard]] std::uint32_t networks() const { return network ? network->count : 1; }
@@ -68,12 +68,12 @@ struct HostRange {
     /// Whether the network has octets of its own, as in IPv6.
     [[nodiscard]] bool has_network_octets() const { return network && network->offset != offset; }
 
-    /// The number of network 0, as it stands in `base`.
+    /// The number of network 0, as it is in `base`.
     [[nodiscard]] std::uint32_t first_network() const;
     [[nodiscard]] std::uint32_t value(HostIndex index) const;
-    /// Which host has this value. The value must be one of the range.
+    /// The host that has this value, which must be in the range.
     [[nodiscard]] HostIndex index(std::uint32_t value) const;
-    /// Address with this value; the value need not be of the range.
+    /// The address that has this value, which need not be in the range.
     [[nodiscard]] IpAddress address(std::uint32_t value) const;
     [[nodiscard]] bool contains(const IpAddress& wanted) const;
 };

@@ -21,7 +21,7 @@ FlowRanges ranges_of(const AddressPlan& plan, Direction direction) {
                       .destination = plan.sent(direction).destinations,
                       .source_port = ports.sources,
                       .destination_port = ports.destinations};
-    // No draw of its own: the source's is added.
+    // The destination's network is not drawn: it is that of the source.
     if (plan.common_network && ranges.destination.network) ranges.destination.network->mode = Mode::fixed;
     return ranges;
 }

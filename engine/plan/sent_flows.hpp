@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 1, plan: what a plan sends, whoever asks: the preview, the proof of the draws, and, through the same parts,
-// the sources and expectations of a trial.
+// Station 1, plan: what a plan sends. The preview and the proof of the draws use it, and the sources and expectations
+// of a trial use the same parts.
 #pragma once
 
 #include <cstdint>
@@ -21,31 +21,31 @@ struct FlowRanges {
     FieldRange destination_port;
 };
 
-/// Of the flows that SentFlows has. With state, where the DUT chooses what an answer is sent to, those of the reverse
-/// direction are the flows of answers as they arrive.
+/// The ranges of the flows that SentFlows draws. With state, where the DUT chooses what an answer is sent to, those of
+/// the reverse direction are the flows of answers as they arrive.
 [[nodiscard]] FlowRanges ranges_of(const AddressPlan& plan, Direction direction);
 
-/// The flow of a direction that answers to one of the other: both ends change places.
+/// Turns a flow into that of an answer to it: both ends are exchanged.
 void turn_around(FlowBlock& block) noexcept;
 
 /// The flow of each frame of a direction. Copyable; draw_block() allocates nothing.
 ///
-/// Without state each is drawn (FlowDraw). With state frame k is of connection k, as it is while connections are opened
-/// and when they are validated (ConnectionUse::each_once): each has a four tuple of its own (FourTuples).
+/// Without state each flow is drawn (FlowDraw). With state frame k belongs to connection k, as it does when connections
+/// are opened and when they are validated (ConnectionUse::each_once), and has the connection's four tuple (FourTuples).
 class SentFlows {
    public:
-    /// How many frames a direction can have: each connection has its own; nothing where there is no end.
+    /// How many frames a direction can have: with state, one for each connection; nothing if there is no limit.
     [[nodiscard]] static std::optional<std::uint64_t> most_frames(const AddressPlan& plan) noexcept;
-    /// How many flows there are to choose from, none of which is chosen twice; nothing where each frame's is drawn from
-    /// all.
+    /// With state: how many flows there are, each of which is chosen once at most; nothing if each frame's flow is
+    /// drawn from all.
     [[nodiscard]] static std::optional<std::uint64_t> chosen_once_of(const AddressPlan& plan) noexcept;
 
     SentFlows(const AddressPlan& plan, Direction direction, std::uint64_t seed);
 
-    /// Flows of the frames first, first + stride, ... A block that reaches beyond the last connection has the last one
-    /// there.
+    /// The flows of the frames first, first + stride, ... Frames of a block that are beyond the last connection get the
+    /// last one.
     void draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) noexcept;
-    /// Flow of frame k.
+    /// The flow of frame k.
     [[nodiscard]] Flow draw(std::uint64_t k) noexcept;
 
    private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 4, port: memory that workers may be reading is not unmapped under their feet.
+// Station 4, port: memory that workers may be reading is not unmapped meanwhile.
 //
-// When the other end of a memif goes away, DPDK clears the port's flag "connected" and unmaps its rings at once, on its
-// interrupt thread. A worker that read the flag before is still in its burst then, and ends the process with SIGSEGV.
-// So `munmap` waits (port/munmap.cpp) until every worker has been between two bursts: what a worker does after that
-// begins with the cleared flag. Left is what no wait from outside can mend: a burst that begins after it, loses its CPU
-// before it reads the flag, and finds the port connected to the next peer.
+// When the other end of a memif disappears, DPDK clears the port's flag "connected" and at once unmaps its rings, on
+// its interrupt thread. A worker that has read the flag before is still in its burst then, and the process ends with
+// SIGSEGV. So `munmap` waits (port/munmap.cpp) until every worker has been between two bursts: whatever a worker does
+// after that reads the cleared flag. One case cannot be prevented from outside: a burst that begins later, loses its
+// CPU before it reads the flag, and then finds the port connected to the next peer.
 #pragma once
 
 #include <array>
@@ -15,13 +15,13 @@
 
 namespace evenhand::port {
 
-/// Who is in a burst, and who has left it. Like quiescent states of RCU: a worker says when it is between bursts, not
-/// when it is in one, so that the hot path pays a fence in some hundred turns.
+/// Which workers are in a burst, and which have left it. Like quiescent states of RCU, a worker reports when it is
+/// between bursts, not when it is in one, so that the hot path needs one fence in some hundred turns.
 class Bursts {
    public:
     static constexpr std::size_t most_workers = 256;  // DPDK has fewer numbers
 
-    /// The calling thread sends or receives from now on, and says when it does not by `is_between()` until it leaves.
+    /// From now on the calling thread sends or receives, and calls `is_between()` when it does not, until it leaves.
     /// `worker` is a number of its own below `most_workers`.
     void enter(std::size_t worker) noexcept {
         own_count = &looks_[worker].count;
@@ -33,18 +33,17 @@ class Bursts {
         own_count = nullptr;
     }
 
-    /// The calling worker uses no memory of a port at this moment. To be said now and then by each, however long it has
-    /// nothing to do.
+    /// The calling worker uses no memory of a port at this moment. Each worker must call this from time to time, even
+    /// while it has nothing to do.
     static void is_between() noexcept {
         if (own_count == nullptr) return;
         own_count->store(own_count->load(std::memory_order_relaxed) + 1, std::memory_order_release);
-        // What this worker reads next must not have been read before others see this.
+        // What this worker reads next must not have been read before the count is visible to others.
         std::atomic_thread_fence(std::memory_order_seq_cst);
     }
 
-    /// Returns when each worker that is there has been between two bursts since the call; at once if a worker calls it.
-    /// What was written before the call is seen by all bursts after it. The caller must not hold a lock that a burst
-    /// takes.
+    /// Returns when each worker has been between two bursts since the call; at once if a worker calls it. All later
+    /// bursts see what was written before the call. The caller must not hold a lock that a burst takes.
     void wait_until_all_were_between() const noexcept;
 
    private:
@@ -55,7 +54,7 @@ class Bursts {
     static constinit thread_local std::atomic<std::uint64_t>* own_count;
 };
 
-/// Of this process.
+/// For the workers of this process.
 extern constinit Bursts bursts;
 
 }  // namespace evenhand::port

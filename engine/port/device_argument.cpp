@@ -24,7 +24,7 @@ std::optional<unsigned> device_argument(const std::string& device, const std::st
     return error == std::errc{} ? std::optional{value} : std::nullopt;
 }
 
-/// Of the ring of a packet socket: what one frame has there.
+/// The size of one frame's slot in the ring of a packet socket.
 unsigned packet_slot_octets(const std::string& device) {
     constexpr unsigned usual = 2048;
     return device_argument(device, "framesz").value_or(usual);
@@ -46,13 +46,13 @@ std::optional<unsigned> software_ring_frames(const std::string& driver, const st
 }
 
 std::optional<std::size_t> largest_octets(const std::string& driver, const std::string& device) {
-    constexpr std::size_t xdp_octets = 3456;  // one page, less what DPDK and the kernel keep of it
+    constexpr std::size_t xdp_octets = 3456;  // one page, less what DPDK and the kernel need of it
     constexpr unsigned head_octets =
         80;  // what the kernel puts before a frame in a packet socket's ring (66 octets), rounded up
     constexpr unsigned memif_default_octets = 2048;
     if (driver == "net_af_xdp") return xdp_octets;
-    // Larger frames take several buffers, and from DPDK 24.11 on come as chains of them, which no receiver here
-    // expects.
+    // Larger frames take several buffers, and DPDK from 24.11 on hands them over as chains of buffers, which no
+    // receiver here expects.
     if (driver == "net_memif") return device_argument(device, "bsize").value_or(memif_default_octets);
     if (driver != "net_af_packet") return std::nullopt;
     const unsigned slot = packet_slot_octets(device);
@@ -63,11 +63,11 @@ std::size_t receive_room(const std::string& driver, const std::string& device, s
     constexpr std::size_t xdp_headroom = 256;  // the kernel's, in front of each frame
     if (driver == "net_af_xdp") return octets + xdp_headroom;
     if (driver == "net_af_packet")
-        return std::max<std::size_t>(octets, packet_slot_octets(device));  // else DPDK does not take the buffers
+        return std::max<std::size_t>(octets, packet_slot_octets(device));  // otherwise DPDK does not accept the buffers
     if (driver_of_device(device) != "pci") return octets;
-    // A NIC fills buffers in units of its own, and spreads a larger frame over several, which no receiver here puts
-    // together again: Intel's up to 10 Gbps know multiples of 1 KB, those of net_e1000_em powers of two.
-    constexpr std::size_t around = 32;  // FCS, two tags and virtio's header, which drivers keep room for
+    // A NIC fills buffers in units of its own, and spreads a larger frame over several buffers, which no receiver here
+    // joins again: Intel's NICs up to 10 Gbps use multiples of 1 KB, those of net_e1000_em powers of two.
+    constexpr std::size_t around = 32;  // FCS, two tags and virtio's header, for which drivers reserve room
     constexpr std::size_t unit = 1024;
     if (driver == "net_e1000_em") return std::bit_ceil(octets + around);
     return (octets + around + unit - 1) / unit * unit;
@@ -94,7 +94,7 @@ std::vector<std::string> interfaces_of(const std::string& device) {
     std::vector<std::string> found;
     for (const auto& [key, value] : device_arguments(device)) {
         const bool is_interface = key == "iface" || key == "rx_iface" || key == "rx_iface_in" || key == "tx_iface";
-        // That of net_vhost is a socket.
+        // The value of net_vhost is a socket.
         if (is_interface && value.find('/') == std::string_view::npos && std::ranges::find(found, value) == found.end())
             found.emplace_back(value);
     }

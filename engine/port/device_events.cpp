@@ -24,8 +24,8 @@ DeviceEvents::DeviceEvents(std::string bus_name) : bus_name_{std::move(bus_name)
 
 DeviceEvents::~DeviceEvents() {
     using namespace std::chrono_literals;
-    // DPDK takes away the callbacks of all other devices as well (up to 24.11 at the least): ports are closed together.
-    // One that is running cannot be taken away; it is over in a moment.
+    // DPDK removes the callbacks of all other devices as well (at least up to 24.11): ports are closed together. A
+    // callback that is running cannot be removed, but will end in a moment.
     while (rte_dev_event_callback_unregister(bus_name_.c_str(), note_removal, &is_wanted_back_) == -EAGAIN)
         std::this_thread::sleep_for(1ms);
 }

@@ -33,7 +33,7 @@ void require_socket(const std::string& path, std::string_view key, const std::st
     struct stat facts{};
     if (path == kernel_vhost) return;
     if (stat(path.c_str(), &facts) != 0) {
-        if (errno != EACCES && errno != EPERM) return;  // nothing is there, or the driver says what is wrong
+        if (errno != EACCES && errno != EPERM) return;  // the file does not exist, or the driver says what is wrong
         throw Fault{FaultCode::no_permission, fmt::format("{}={}: no permission to look for a socket there", key, path),
                     where, "Run as the user who made the socket, or as root."};
     }
@@ -44,7 +44,7 @@ void require_socket(const std::string& path, std::string_view key, const std::st
 
 using Arguments = std::vector<std::pair<std::string_view, std::string_view>>;
 
-/// Type of the socket that a device of these arguments makes to listen at what it names; 0: the other end makes it.
+/// The type of the socket on which a device with these arguments listens; 0: the other end creates it.
 int type_to_listen(std::string_view device, const Arguments& arguments) {
     const auto is = [&](std::string_view key, std::string_view value) {
         return std::ranges::find(arguments, std::pair{key, value}) != arguments.end();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 4, port: files that a device string names. Knows the host, but not DPDK.
+// Station 4, port: the files that a device string names. It knows the host, but not DPDK.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace evenhand::port {
 
-/// The captures that a port of net_pcap writes. They are made here, never in the place of a file and never through a
-/// link; DPDK, which would do both, gets open files instead of names. Lives as long as the port: DPDK may open them by
-/// these numbers again.
+/// The captures that a port of net_pcap writes. They are created here, never in place of an existing file and never
+/// through a link. DPDK, which would do both, gets open files instead of names. Lives as long as the port, since DPDK
+/// may open them again by these numbers.
 class DeviceFiles {
    public:
     DeviceFiles() = default;
-    /// Makes the captures of `device`. Throws Fault{bad_request} if one is there already, or if what it takes for a
-    /// socket is another file; Fault{no_permission, no_device} if one cannot be made. `where`: place in the request.
-    /// Leaves no file behind then.
+    /// Creates the captures of `device`. Throws Fault{bad_request} if one exists already, or if what the device takes
+    /// for a socket is another kind of file; Fault{no_permission, no_device} if one cannot be created. `where`: the
+    /// place in the request. After a fault no new file is left behind.
     DeviceFiles(const std::string& device, const std::string& where);
     ~DeviceFiles();
     DeviceFiles(DeviceFiles&& other) noexcept;
@@ -27,7 +27,7 @@ class DeviceFiles {
     /// The device string for DPDK.
     [[nodiscard]] const std::string& device() const noexcept { return device_; }
 
-    /// Take the captures away again: the port does not open.
+    /// Removes the captures again, because the port does not open.
     void remove() noexcept;
 
    private:

@@ -24,7 +24,7 @@ constexpr std::array dpdk_drivers{std::string_view{"vfio-pci"}, std::string_view
 constexpr std::array sharing_drivers{std::string_view{"mlx4_core"},
                                      std::string_view{"mlx5_core"}};  // the kernel keeps the NIC as well
 
-/// The last part of where a link leads; empty if there is none.
+/// The last component of a link's target; empty if it is not a link.
 std::string link_name(const fs::path& link) {
     std::error_code error;
     const fs::path target = fs::read_symlink(link, error);

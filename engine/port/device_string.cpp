@@ -120,8 +120,8 @@ bool is_mac(std::string_view text) {
     return true;
 }
 
-/// No brackets, quotes or parentheses, to which DPDK gives a meaning; no '-' first, which is stdin and stdout to
-/// libpcap.
+/// Without brackets, quotes or parentheses, which have a meaning to DPDK, and without a leading '-', which means stdin
+/// and stdout to libpcap.
 bool is_path(std::string_view text, std::size_t most) {
     return all(text, most,
                [](char c) {
@@ -174,14 +174,14 @@ std::string_view describe(Form form) {
     return "";
 }
 
-/// `0000:01:00.0`, or without the domain.
+/// `0000:01:00.0`, with or without the domain.
 bool is_pci_address(std::string_view name) {
     if (name.size() == 12 && name[4] == ':' && all(name.substr(0, 4), 4, is_hex)) name.remove_prefix(5);
     return name.size() == 7 && is_hex(name[0]) && is_hex(name[1]) && name[2] == ':' &&
            (name[3] == '0' || name[3] == '1') && is_hex(name[4]) && name[5] == '.' && name[6] >= '0' && name[6] <= '7';
 }
 
-/// By the beginning of the name, as DPDK does it; of several the longest. Empty if there is none.
+/// Found by the beginning of the name, as DPDK does; the longest one of several. Empty if there is none.
 std::string_view driver_of(std::string_view name) {
     constexpr std::size_t longest_name = 63;  // of a device in DPDK
     if (is_pci_address(name)) return pci;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned ring_frames = 4096;  // a receiver takes 64 questions a turn, and answers leave every few turns
 
-/// With their headroom. Buffers of the usual 2 KB have a page each without hugepages, 32 MB for each port, all of which
+/// Including headroom. Without hugepages, buffers of the usual 2 KB have a page each: 32 MB for each port, all of which
 /// DPDK touches when it starts.
 constexpr std::uint16_t buffer_octets = RTE_PKTMBUF_HEADROOM + DpdkAnswers::most_octets;
 
@@ -38,7 +38,8 @@ DpdkAnswers::~DpdkAnswers() {
 
 unsigned DpdkAnswers::send() noexcept {
     unsigned total = 0;
-    // Bounded, so that test frames are not kept waiting: a burst of answers takes about as long as a burst of them.
+    // Limited, so that test frames need not wait long: a burst of answers takes about as long as a burst of test
+    // frames.
     constexpr int most_bursts = 4;
     for (int burst = 0; burst < most_bursts; ++burst) {
         if (held_ == 0)
@@ -46,7 +47,7 @@ unsigned DpdkAnswers::send() noexcept {
         const unsigned sent = rte_eth_tx_burst(id_, queue_, burst_.data(), static_cast<std::uint16_t>(held_));
         total += sent;
         held_ -= sent;
-        // What the device does not take now stays here, and in the ring behind it, until the next flush.
+        // Answers that the device does not accept now stay here, or in the ring, until the next flush.
         std::copy_n(burst_.begin() + sent, held_, burst_.begin());
         if (held_ != 0 || rte_ring_empty(ring_.get()) != 0) break;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 4, port: answers to neighbours, from whichever worker heard the question to the one that sends. For files
-// that include DPDK's headers.
+// Station 4, port: passes answers to neighbours from the worker that received the question to the worker that sends.
+// For files that include DPDK's headers.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -20,20 +20,20 @@
 
 namespace evenhand::port {
 
-/// Of one port: a ring from its receivers to the owner of its transmit queue 0, which sends them there, or by the queue
-/// for control frames that a port may have. It has to go after the device is
-/// closed, which may hold its buffers, and before the pools that received frames come from.
+/// The answers of one port: a ring from its receivers to the owner of its transmit queue 0. That worker sends them on
+/// queue 0, or on the queue for control frames, if the port has one. Must be destroyed after the device is closed,
+/// which may hold its buffers, and before the pools that received frames come from.
 class DpdkAnswers {
    public:
-    /// `id` and `device` of the port; `queue`: where answers leave. Throws Fault{no_memory, no_device}.
+    /// `id` and `device` of the port; `queue`: the transmit queue for answers. Throws Fault{no_memory, no_device}.
     DpdkAnswers(std::uint16_t id, std::uint16_t queue, const std::string& device, int node);
     ~DpdkAnswers();
     DpdkAnswers(const DpdkAnswers&) = delete;
     DpdkAnswers& operator=(const DpdkAnswers&) = delete;
 
-    /// Any receiving worker; full means dropped, as on any wire: the neighbour asks again. The answer leaves in a
-    /// buffer of its own: sent from its own receive buffer, net_af_xdp came to use some of these twice (seen with
-    /// 20,000 a second), and then received nothing more.
+    /// Called by any receiving worker. If the ring is full, the answer is dropped as on any wire: the neighbour asks
+    /// again. The answer is sent in a buffer of its own: when answers were sent in their receive buffers, net_af_xdp
+    /// came to use some of these twice (seen with 20,000 a second), and then received nothing more.
     void post(rte_mbuf* frame) noexcept {
         const auto octets = rte_pktmbuf_data_len(frame);
         rte_mbuf* const answer = octets <= most_octets ? rte_pktmbuf_alloc(pool_.get()) : nullptr;
@@ -49,16 +49,17 @@ class DpdkAnswers {
         rte_pktmbuf_free(frame);
     }
 
-    /// Sends answers that wait, at most some bursts; returns how many. The owner of transmit queue 0 only.
+    /// Sends waiting answers, at most some bursts; returns how many. For the owner of transmit queue 0 only.
     unsigned flush() noexcept { return held_ != 0 || rte_ring_empty(ring_.get()) == 0 ? send() : 0; }
 
-    /// One frame of our own, built by `write` in a buffer that it may fill. The same worker only.
+    /// Sends one frame of our own, which `write` builds in the buffer that it is given. For the owner of transmit queue
+    /// 0 only.
     void send_control(const std::function<std::size_t(std::span<std::byte>)>& write) noexcept;
 
     /// For any thread.
     [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
-    /// Of an answer: more than any message of ARP or Neighbour Discovery behind two VLAN tags.
+    /// The largest answer: more than any message of ARP or Neighbour Discovery with two VLAN tags.
     static constexpr std::uint16_t most_octets = 256;
 
    private:
@@ -74,7 +75,7 @@ class DpdkAnswers {
     Pool pool_;
     std::unique_ptr<rte_ring, FreeRing> ring_;
     std::atomic<std::uint64_t> dropped_{0};  // by all receivers of the port
-    // Of the owner of transmit queue 0: taken from the ring, not yet taken by the device.
+    // Used by the owner of transmit queue 0: answers taken from the ring, but not yet accepted by the device.
     std::array<rte_mbuf*, burst_frames> burst_{};
     unsigned held_ = 0;
 };

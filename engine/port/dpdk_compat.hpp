@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 4, port: what DPDK 22.11, 23.11 and 24.11 say differently. Nothing else asks for DPDK's version.
+// Station 4, port: the differences between DPDK 22.11, 23.11 and 24.11. No other file depends on DPDK's version.
 #pragma once
 
 #include <rte_lpm6.h>
@@ -15,8 +15,7 @@ using Lpm6Address = rte_ipv6_addr;
 using Lpm6Address = std::uint8_t;
 #endif
 
-/// The 16 octets of an IPv6 address, in network order, as the functions rte_lpm6_* want to be shown them. They are not
-/// copied.
+/// The 16 octets of an IPv6 address, in network order, as the functions rte_lpm6_* expect them. They are not copied.
 [[nodiscard]] inline const Lpm6Address* lpm6_address(const void* sixteen_octets) noexcept {
     return static_cast<const Lpm6Address*>(sixteen_octets);
 }

@@ -46,7 +46,7 @@ DpdkCounters::DpdkCounters(std::uint16_t id, const std::vector<std::string>& ker
     }
 }
 
-/// Nothing if there are none, or the driver does not tell.
+/// Nothing if there are none, or if the driver does not report them.
 std::vector<std::uint64_t> DpdkCounters::extended(const std::vector<std::uint64_t>& ids) const {
     std::vector<std::uint64_t> values(ids.size());
     const auto count = static_cast<int>(values.size());
@@ -83,7 +83,7 @@ void DpdkCounters::begin_with_link_up() noexcept {
     link_changes_ = 0;
 }
 
-/// Where the kernel tells it as well, it is the kernel that is believed.
+/// Where the kernel reports the link's state as well, the kernel's report is used.
 void DpdkCounters::note_link() noexcept {
     if (!interfaces_.empty()) return;
     const bool is_up = is_driver_link_up(id_);
@@ -91,8 +91,8 @@ void DpdkCounters::note_link() noexcept {
     link_was_up_ = is_up;
 }
 
-/// An interface that has gone takes its count along. One that is switched off without losing its carrier, as a tap is,
-/// counts nothing: what is seen counts there.
+/// When an interface disappears, so does its count. An interface that is switched off without losing its carrier, such
+/// as a tap, counts nothing: then the changes that were seen count.
 void DpdkCounters::note_kernel_link() noexcept {
     for (auto& interface : interfaces_) {
         const auto link = read_kernel_link(interface.name);

@@ -9,12 +9,12 @@
 
 namespace evenhand::port {
 
-// With it a full ring of ours would stop the DUT, which then drops; and a full DUT would stop us (R2544-39). Ports
-// without it answer ENOTSUP.
+// With flow control, a full ring of ours would stop the DUT, which would then drop frames, and a full DUT would stop us
+// (R2544-39). Ports without it return ENOTSUP.
 const char* switch_flow_control_off(std::uint16_t id, const std::string& device, const std::string& kernel_interface) {
     rte_eth_fc_conf conf{};
     if (rte_eth_dev_flow_ctrl_get(id, &conf) != 0) {
-        // A NIC has flow control, whether its driver tells or not; so has one behind an interface of the kernel.
+        // A NIC has flow control, whether or not its driver reports it, and so has a NIC behind a kernel interface.
         const bool is_nic =
             is_pci_device(device) ||
             (!kernel_interface.empty() && std::filesystem::exists("/sys/class/net/" + kernel_interface + "/device"));

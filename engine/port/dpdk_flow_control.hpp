@@ -7,9 +7,9 @@
 
 namespace evenhand::port {
 
-/// Switches it off on DPDK's port `id`, if it can, and says how it is then: "off", "on" (it cannot be switched off),
-/// "none" (the port is software, and has none), or "unknown" (a NIC stands behind it, and its driver does not say).
-/// `kernel_interface`: behind the device; empty if there is none.
+/// Switches flow control off on DPDK's port `id`, if possible, and returns its state: "off", "on" (it cannot be
+/// switched off), "none" (a software port without it), or "unknown" (there is a NIC behind the port, whose driver does
+/// not report it). `kernel_interface`: the interface behind the device; empty if there is none.
 [[nodiscard]] const char* switch_flow_control_off(std::uint16_t id, const std::string& device,
                                                   const std::string& kernel_interface);
 

@@ -27,8 +27,8 @@ void let_large_frames_in(std::uint16_t id, const std::string& driver, const Port
         refuse_frames(options, octets, *largest - frame::ethernet_octets, next);
     }
     const std::string interface = interface_of(options.device);
-    const bool is_of_kernel = !interface.empty() && driver != "net_tap";  // that makes its interface itself
-    // The kernel lets a frame be longer by one tag of 802.1Q, and no other.
+    const bool is_of_kernel = !interface.empty() && driver != "net_tap";  // net_tap creates its interface itself
+    // The kernel lets a frame be longer by one 802.1Q tag, but by no other tag.
     const std::size_t tags = is_of_kernel && options.tag_octets != frame::vlan_tag_octets ? 0 : options.tag_octets;
     if (octets <= frame::largest_usual_frame_size - frame::fcs_octets + tags) return;
     const auto mtu = static_cast<std::uint16_t>(octets - frame::ethernet_octets - tags);

@@ -9,10 +9,10 @@
 
 namespace evenhand::port {
 
-/// Give a port that has an MTU of its own the one that it needs. An interface of the kernel keeps the MTU that its host
-/// gave it.
+/// Sets the MTU that the frames need on a port that has an MTU of its own. A kernel interface keeps the MTU that its
+/// host has set.
 ///
-/// Throws Fault{bad_frame_size} if the port does not take frames as large as the options say.
+/// Throws Fault{bad_frame_size} if the port does not accept frames as large as the options require.
 void let_large_frames_in(std::uint16_t id, const std::string& driver, const PortOptions& options);
 
 }  // namespace evenhand::port

@@ -28,9 +28,9 @@
 namespace evenhand::port {
 namespace {
 
-// Read and written by the session's thread only.
+// Read and written only by the session's thread.
 bool started = false;
-std::optional<Fault> refusal;  // of the one attempt that DPDK has in a process
+std::optional<Fault> refusal;  // DPDK can be started only once in a process
 
 std::vector<unsigned> read_allowed_cpus() {
     cpu_set_t set;
@@ -48,13 +48,13 @@ std::uint64_t physical_memory_mb() {
            20U;
 }
 
-/// Best effort, where the process has the right to it: the host's other work should not delay the loops. Where it still
-/// does, trials are INVALID.
+/// Best effort, where the process has the right to do so: the host's other work should not delay the loops. Where it
+/// still does, trials are INVALID.
 void become_urgent() noexcept {
     constexpr int most_urgent = -20;
     (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), most_urgent);
-    // With autogroups a nice value counts within its session only, so the session needs one too; if it is ours alone
-    // (lead_session).
+    // With autogroups, a nice value counts only within its session, so the session needs one, too, if this process has
+    // it to itself (lead_session).
     if (getsid(0) != getpid()) return;
     const int file = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
     if (file < 0) return;
@@ -98,7 +98,7 @@ bool is_pci_device(const std::string& device) {
 void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_devices) {
     if (started) return;
     if (refusal) throw Fault{*refusal};
-    // DPDK takes addresses for it all, and crashes where there are not enough. With hugepages it counts them first.
+    // DPDK reserves addresses for all of it, and crashes if there is not enough memory. With hugepages it checks first.
     if (const auto host_mb = physical_memory_mb(); !options.hugepages && options.memory_mb > host_mb) {
         throw Fault{FaultCode::no_memory,
                     fmt::format("this host has {} MB of memory, and memory_mb is {}", host_mb, options.memory_mb),
@@ -130,7 +130,7 @@ void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_
     for (auto& argument : arguments) argv.push_back(argument.data());
     if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) {
         const int error = rte_errno;
-        // Too few hugepages read as EACCES.
+        // DPDK returns EACCES if there are too few hugepages.
         if (const auto reason = options.hugepages ? explain_hugepages(options.memory_mb) : std::nullopt) {
             refusal.emplace(FaultCode::no_memory, reason->what, "host.memory_mb", reason->next);
             throw Fault{*refusal};
@@ -159,10 +159,10 @@ void keep_off(const std::vector<unsigned>& cpus) {
 
 void stop_dpdk() {
     if (!started) return;
-    // No rte_eal_cleanup(): it unmaps DPDK's memory under the feet of DPDK's interrupt thread, which lives as long as
-    // the process and may be reading what closing the last port has changed. On a busy host one end in some hundred was
-    // a SIGSEGV there. All that it would give back is memory without a name (--in-memory, --no-huge), which the end of
-    // the process gives back too.
+    // No rte_eal_cleanup(): it unmaps DPDK's memory while DPDK's interrupt thread, which lives as long as the process,
+    // may be reading what the closing of the last port has changed. On a busy host one exit in some hundred was a
+    // SIGSEGV there. All that it would release is anonymous memory (--in-memory, --no-huge), which the end of the
+    // process releases, too.
     drop_runtime_folder();
     started = false;
 }

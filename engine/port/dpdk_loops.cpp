@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 4, port: THE loops, compiled for DPDK's ports with each source of frames that there is. The one file of this
+// Station 4, port: THE loops, compiled for DPDK's ports with each source of frames that there is. The only file of this
 // folder that knows the loops: run/ is compiled without DPDK's headers, and here its templates and the port's bursts
 // are inlined into each other.
 #include "frame/connections.hpp"

@@ -19,8 +19,8 @@ namespace {
 
 constexpr unsigned pool_cache = 256;
 
-/// DPDK loads the driver of its pools as a plug-in, from a package of its own; without it every pool is "out of
-/// memory".
+/// DPDK loads the driver for its pools as a plug-in from a package of its own. Without it, creating a pool fails with
+/// "out of memory".
 void require_pool_driver() {
     constexpr std::string_view usual = RTE_MBUF_DEFAULT_MEMPOOL_OPS;
     for (unsigned i = 0; i < rte_mempool_ops_table.num_ops; ++i) {
@@ -31,7 +31,7 @@ void require_pool_driver() {
                             package_of("librte_mempool_ring", RTE_EAL_PMD_PATH))};
 }
 
-/// Whether all buffers lie within what they take side by side, from the first one on.
+/// Whether all buffers are within the memory that they would take side by side, beginning with the first.
 bool are_side_by_side(rte_mempool* pool) {
     if (pool->nb_mem_chunks != 1) return false;
     const auto* const begin = static_cast<const std::byte*>(STAILQ_FIRST(&pool->mem_list)->addr);
@@ -51,8 +51,8 @@ bool are_side_by_side(rte_mempool* pool) {
     return span.has_all;
 }
 
-/// As rte_pktmbuf_pool_create makes it, but with buffers that may cross pages; null with rte_errno. It has to be one
-/// piece of memory.
+/// As rte_pktmbuf_pool_create() does it, but with buffers that may cross pages; null with rte_errno set on failure.
+/// Needs one contiguous piece of memory.
 rte_mempool* make_side_by_side(const char* name, unsigned buffers, std::uint16_t buffer_octets, int node) {
     Pool pool{rte_mempool_create_empty(name, buffers, sizeof(rte_mbuf) + buffer_octets, pool_cache,
                                        sizeof(rte_pktmbuf_pool_private), node, RTE_MEMPOOL_F_NO_IOVA_CONTIG)};
@@ -86,7 +86,7 @@ void FreePool::operator()(rte_mempool* pool) const noexcept { rte_mempool_free(p
 Pool make_pool(const std::string& name, unsigned buffers, std::uint16_t buffer_octets, int node,
                const std::string& device, BufferLayout layout) {
     rte_mempool* pool = try_to_make(name, buffers, buffer_octets, node, layout);
-    // Memory may have been reserved on another node only: slower, but it works.
+    // Memory may have been reserved on another node only, which is slower but works.
     if (pool == nullptr && node != SOCKET_ID_ANY)
         pool = try_to_make(name, buffers, buffer_octets, SOCKET_ID_ANY, layout);
     if (pool == nullptr) {

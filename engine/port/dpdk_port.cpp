@@ -34,27 +34,27 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr unsigned least_receive_buffers = 8191;
-constexpr unsigned least_receive_buffers_of_af_xdp = 16383;  // it wants some 8k for its rings alone
+constexpr unsigned least_receive_buffers_of_af_xdp = 16383;  // its rings alone need some 8k
 constexpr unsigned least_transmit_buffers = 8191;
 
-/// The least that a driver has which neither follows the number of descriptors nor reports its own: QEMU's virtio has
-/// 256 entries.
+/// The smallest ring of a driver that neither follows the requested number of descriptors nor reports its own: QEMU's
+/// virtio has 256 entries.
 constexpr unsigned least_plausible_ring_frames = 256;
 
-/// Of a buffer for sending, with its headroom: no larger than its frame needs. Without hugepages DPDK lets no buffer
-/// cross a page, so one of 2 KB has a page to itself, and the 32 frames of a burst begin 4096 octets apart: all in the
-/// same 8 or 12 lines of the first cache. Small buffers lie side by side in other lines: a core drew, wrote and sent a
-/// frame of 64 octets in 15.3 ns, and then in 11.5 (Xeon, net_null).
+/// The size of a buffer for sending, with its headroom: no larger than its frame needs. Without hugepages DPDK lets no
+/// buffer cross a page, so that a buffer of 2 KB has a page to itself, and the 32 frames of a burst begin 4096 octets
+/// apart: all in the same 8 or 12 lines of the first-level cache. Small buffers are side by side, in different lines.
+/// So a core that drew, wrote and sent a frame of 64 octets in 15.3 ns needed 11.5 ns (Xeon, net_null).
 std::uint16_t transmit_buffer_octets(unsigned largest_frame_octets) {
     if (largest_frame_octets == 0) return RTE_MBUF_DEFAULT_BUF_SIZE;
     return static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM +
                                       RTE_ALIGN_CEIL(largest_frame_octets, unsigned{RTE_CACHE_LINE_SIZE}));
 }
 
-/// The same for receiving; none smaller than usual, since a DUT may send anything. `room` is that behind the headroom.
+/// The same for receiving; never smaller than usual, since a DUT may send anything. `room`: the size behind the
+/// headroom.
 std::uint16_t receive_buffer_octets(std::size_t room) {
-    constexpr std::size_t most_room =
-        65'000;  // a buffer's length has 16 bits; what wants more is refused by its driver
+    constexpr std::size_t most_room = 65'000;  // a buffer's length has 16 bits; a driver that needs more refuses
     return static_cast<std::uint16_t>(std::max<std::size_t>(
         RTE_MBUF_DEFAULT_BUF_SIZE,
         RTE_PKTMBUF_HEADROOM + RTE_ALIGN_CEIL(std::min(room, most_room), std::size_t{RTE_CACHE_LINE_SIZE})));
@@ -72,7 +72,7 @@ class Deadline {
     std::chrono::steady_clock::time_point at_;
 };
 
-/// `set_up` for the NUMA node of the device; where that has no memory for it, for another one: slower, but it works.
+/// Calls `set_up` for the NUMA node of the device; if that has no memory, for any node, which is slower but works.
 template <class SetUp>
 int on_any_node(int node, SetUp set_up) {
     int result = set_up(static_cast<unsigned>(std::max(0, node)));
@@ -81,8 +81,8 @@ int on_any_node(int node, SetUp set_up) {
     return result;
 }
 
-/// 0 or an error number below. A software port is made by its bus, which takes arguments of any length: rte_dev_probe
-/// of DPDK 24.11 refuses more than 127 octets, and two paths are longer.
+/// Returns 0 or a negative error number. A software port is created through its bus, which accepts arguments of any
+/// length: rte_dev_probe() of DPDK 24.11 refuses more than 127 octets, and two paths are longer.
 int attach(const std::string& device) {
     if (!device.starts_with("net_")) return rte_dev_probe(device.c_str());
     const auto comma = std::min(device.find(','), device.size());
@@ -90,7 +90,7 @@ int attach(const std::string& device) {
     const std::string arguments = comma == device.size() ? "" : device.substr(comma + 1);
     return std::min(
         0, rte_vdev_init(name.c_str(),
-                         arguments.c_str()));  // above 0: no driver has this name; the caller finds no port then
+                         arguments.c_str()));  // positive: no driver has this name; the caller then finds no port
 }
 
 }  // namespace
@@ -149,23 +149,23 @@ void DpdkPort::probe() {
 void DpdkPort::configure() {
     rte_eth_dev_info info{};
     require(options_, rte_eth_dev_info_get(id_, &info), "the device does not report what it is");
-    // Not asked of the device: a stamp in units of its own clock is none until that clock is held against ours, which
-    // no port here has.
+    // Not requested from the device: a stamp in units of the device's clock is useless until that clock is compared
+    // with ours, which no port here does.
     hardware_stamps_ = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0 ? "unused" : "none";
     rte_eth_conf conf{};
-    // Not intr_conf.lsc: DPDK then asks the device no more, and believes interrupts that do not come with every driver
-    // (net_e1000_em, net_vmxnet3). A link that is down would not be seen at all.
+    // Not intr_conf.lsc: DPDK would then no longer ask the device, and rely on interrupts that do not arrive with every
+    // driver (net_e1000_em, net_vmxnet3), so that a link that is down would not be noticed at all.
     if (options_.receive_queues > 1) {
         conf.rx_adv_conf.rss_conf.rss_hf = (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
-        // A device without such a hash refuses the mode (virtio of QEMU); it has a rule of its own that spreads over
-        // its queues.
+        // A device without such a hash refuses the mode (QEMU's virtio); it spreads frames over its queues by a rule of
+        // its own.
         if (conf.rx_adv_conf.rss_conf.rss_hf != 0) conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     }
     const auto receive_queues = static_cast<std::uint16_t>(options_.receive_queues);
     if (!options_.sends_received_buffers && takes_control_queue(driver_, options_.device) &&
         info.max_tx_queues > options_.transmit_queues) {
-        // Allowed only where all buffers of a queue are of one pool: answers, which are of a pool of their own, in the
-        // queue of a sender would make a wrong free of it.
+        // Allowed only if all buffers of a queue are of one pool. Answers have a pool of their own: sent on a sender's
+        // queue, they would be freed into the wrong pool.
         rte_eth_conf with_control = conf;
         with_control.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
         has_control_queue_ = true;
@@ -188,7 +188,7 @@ std::uint16_t DpdkPort::control_queue() const noexcept {
 }
 
 void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer) {
-    // Near the device, which reads and writes them; wherever there is room if it does not say where it is
+    // On the NUMA node of the device, which reads and writes them; on any node if the device does not report one
     // (SOCKET_ID_ANY).
     const int node = rte_eth_dev_socket_id(id_);
     const bool is_af_xdp = driver_ == "net_af_xdp";
@@ -208,8 +208,7 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
                                             std::max(least_transmit_buffers, 2 * options_.transmit_ring_frames - 1),
                                             transmit_buffer_octets(options_.largest_transmit_octets), node,
                                             options_.device));
-        // The constant octets are written once; what a buffer lacks then is written by the frame source
-        // (frame/source.hpp).
+        // The constant octets are written here, once; the frame source writes all other octets (frame/source.hpp).
         rte_mempool_obj_iter(
             transmit_pools_.back().get(),
             [](rte_mempool*, void* fill, void* object, unsigned) {
@@ -256,22 +255,22 @@ void DpdkPort::start() {
         receive_ring_source_ = "device";
     } else if (rte_eth_rx_queue_info_get(id_, 0, &queue_info) == 0 && queue_info.nb_desc != 0) {
         receive_ring_frames_ = queue_info.nb_desc;
-        // It would spread such a frame over several buffers, which no receiver here puts together again.
+        // The device would spread such a frame over several buffers, which no receiver here joins again.
         if (queue_info.scattered_rx != 0 && queue_info.rx_buf_size != 0 &&
             queue_info.rx_buf_size < options_.largest_receive_octets) {
             refuse_frames(options_, options_.largest_receive_octets, queue_info.rx_buf_size - frame::ethernet_octets,
                           "Use smaller frames, or another port.");
         }
     } else if (driver_ == "net_af_xdp") {
-        receive_ring_frames_ = receive_descriptors;  // it makes the ring as it is told
+        receive_ring_frames_ = receive_descriptors;  // the driver makes the ring as large as requested
     } else {
         receive_ring_frames_ = std::min<unsigned>(receive_descriptors, least_plausible_ring_frames);
         receive_ring_source_ = "assumed";
     }
 }
 
-/// Solicitations come to 256 multicast groups, and the tester's MAC may be another than the port's. Software ports have
-/// no such mode, and hear everything anyway.
+/// Solicitations are sent to 256 multicast groups, and the tester's MAC may differ from the port's. Software ports have
+/// no such mode, and receive everything anyway.
 void DpdkPort::hear_everything() const {
     const int result = rte_eth_promiscuous_enable(id_);
     if (result == 0 || (result == -ENOTSUP && !is_pci_device(options_.device))) return;
@@ -291,7 +290,7 @@ double DpdkPort::link_timeout_s() const {
 void DpdkPort::keep_watch() noexcept { counters_->keep_watch(); }
 
 bool DpdkPort::needs_link_looks() const {
-    // The kernel counts for its own; and mlx5 has to ask it, which is slow.
+    // The kernel counts for its own interfaces, and mlx5 must ask the kernel, which is slow.
     return is_pci_device(options_.device) && !driver_.starts_with("mlx");
 }
 
@@ -324,8 +323,8 @@ void DpdkPort::wait_for_link() {
             refuse_link(options_, counters_->kernel_link_fault(), when);
         }
         std::this_thread::sleep_for(10ms);
-        // A memif client connects when it is started and only then: a server that was not ready yet has sent it away.
-        // One that hangs has not, and would block who connects to it again and again.
+        // A memif client connects only when it is started; a server that was not ready then has rejected it. A server
+        // that hangs has not, and would block a client that connects to it again and again.
         constexpr int tries_a_second = 100;
         if (tries % tries_a_second == 0 && driver_ == "net_memif" &&
             options_.device.find("role=client") != std::string::npos && waits_for().empty()) {
@@ -334,7 +333,8 @@ void DpdkPort::wait_for_link() {
         }
     }
     counters_->begin_with_link_up();
-    if (std::string_view{flow_control_} == "on")  // some drivers agree on it with the other end only when it comes up
+    if (std::string_view{flow_control_} ==
+        "on")  // some drivers negotiate it with the other end only when the link comes up
         flow_control_ = switch_flow_control_off(id_, options_.device, interface_of(options_.device));
 }
 
@@ -378,12 +378,12 @@ void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte>
 }
 
 void DpdkPort::close_device() noexcept {
-    counters_.reset();  // it listens to the device's interrupts
+    counters_.reset();  // it listens to the device's events
     if (id_ != no_id) {
         rte_eth_dev_info info{};
         rte_device* const device = rte_eth_dev_info_get(id_, &info) == 0 ? info.device : nullptr;
-        // memif takes its sockets down in DPDK's interrupt thread, a moment after the call, from memory that the next
-        // step frees: a busy machine was seen to crash there.
+        // memif closes its sockets on DPDK's interrupt thread, a moment after the call, using memory that the next step
+        // frees: on a busy machine this crashed.
         const auto settle = [this] {
             if (driver_ == "net_memif") wait_for_interrupt_thread();
         };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Station 4, port: the hot path of DPDK's ports, for the few files that compile a loop over them (port/dpdk_loops.cpp,
-// the router, the benches). All else does with port/dpdk_port.hpp.
+// the router, the benches). All other files include port/dpdk_port.hpp.
 #pragma once
 
 #include <rte_ethdev.h>

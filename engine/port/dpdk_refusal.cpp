@@ -25,15 +25,16 @@
 namespace evenhand::port {
 namespace {
 
-/// Where DPDK loads its drivers from.
+/// The folder that DPDK loads its drivers from.
 constexpr std::string_view plugins = RTE_EAL_PMD_PATH;
 
-/// What the kernel asks of a process that opens ports on its interfaces; CAP_BPF loads what AF_XDP needs.
+/// The rights that the kernel requires of a process that opens ports on its interfaces; AF_XDP needs CAP_BPF to load
+/// its program.
 constexpr std::uint64_t rights_of_packet = 1ULL << 13;                               // CAP_NET_RAW
 constexpr std::uint64_t rights_of_xdp = rights_of_packet | 1ULL << 12 | 1ULL << 39;  // CAP_NET_ADMIN, CAP_BPF
 constexpr std::uint64_t all_rights = 1ULL << 21;                                     // CAP_SYS_ADMIN stands for CAP_BPF
 
-/// Whether this process lacks a right that the port needs. The kernel's own answer may be "Invalid argument" then.
+/// Whether this process lacks a right that the port needs. The kernel may return just "Invalid argument" in that case.
 bool lacks_rights(std::string_view device) {
     const bool is_xdp = device.starts_with("net_af_xdp");
     if (!is_xdp && !device.starts_with("net_af_packet")) return false;
@@ -51,7 +52,7 @@ bool lacks_rights(std::string_view device) {
 }  // namespace
 
 void refuse(const PortOptions& options, int error, const std::string& what, const std::string& next) {
-    // Drivers return -1 for want of a better number, which reads as EPERM: believe it only where it can be true.
+    // Drivers return -1 if they have no better number, which reads as EPERM: believed only where it can be true.
     const int code = (error < 0 ? -error : error) == EPERM && geteuid() == 0 ? 0 : std::abs(error);
     const bool denied = code == EPERM || code == EACCES || lacks_rights(options.device);
     throw Fault{denied ? FaultCode::no_permission : FaultCode::no_device,
@@ -112,7 +113,7 @@ void require_frames_as_they_came(const PortOptions& options, const std::string& 
 
 void require_other_end_takes(const PortOptions& options, std::size_t octets) {
     const std::string interface = interface_of(options.device);
-    // The kernel lets a frame be longer by one tag, whether it has one or not.
+    // The kernel lets a frame be longer by one tag, whether or not the frame has one.
     constexpr std::size_t around = frame::ethernet_octets + frame::vlan_tag_octets;
     const auto mtu = interface.empty() ? std::nullopt : read_peer_mtu(interface);
     if (!mtu || octets <= *mtu + around) return;

@@ -21,7 +21,7 @@ bool is_pause_counter(std::string_view name) noexcept {
 
 bool is_hidden_drop_counter(std::string_view name) noexcept {
     if (name.starts_with("tx") || has(name, "_tx_")) return false;
-    // Discarded by a filter, and meant for somebody else.
+    // Discarded by a filter: the frame was meant for another host.
     if (has(name, "filter")) return false;
     return has(name, "discard") || has(name, "missed") || has(name, "out_of_buffer");
 }
@@ -33,11 +33,11 @@ std::uint64_t total_of(std::span<const std::uint64_t> counters) noexcept {
 
 bool tells_each_frame(std::string_view driver) noexcept {
     constexpr std::array<std::string_view, 11> drivers{
-        // These add to their count where they hand frames over (their rx_burst): it can neither lag nor count what is
-        // not ours.
+        // These drivers count when they hand frames over (in their rx_burst), so that the count can neither lag nor
+        // include other frames.
         "net_memif", "net_af_packet", "net_af_xdp", "net_ring", "net_null", "net_pcap", "net_tap", "net_virtio",
-        // These read registers when they are asked: ixgbe those of its queues, i40e and ice those of this function,
-        // less what it discarded.
+        // These drivers read registers when asked: ixgbe those of its queues, i40e and ice those of this function, less
+        // what it discarded.
         "net_ixgbe", "net_i40e", "net_ice"};
     return std::ranges::find(drivers, driver) != drivers.end();
 }

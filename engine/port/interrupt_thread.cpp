@@ -12,13 +12,13 @@ namespace evenhand::port {
 
 using namespace std::chrono_literals;
 
-// No call tells when it has nothing left to do, but the thread also runs
-// alarms, and what was ready before an alarm was set is done in the same round as the alarm or before, thus before the
-// next alarm. Several rounds, since one socket that is closed makes the other end's ready.
+// No function tells when the thread has nothing left to do. But it also runs alarms, and whatever was ready before an
+// alarm was set is handled in the same round as the alarm or before, and thus before the next alarm. Several rounds,
+// since closing one socket makes its other end ready.
 void wait_for_interrupt_thread() {
     constexpr int rounds = 5;
     constexpr std::uint64_t round_us = 2000;
-    constexpr auto patience = 2s;  // of a machine that lets the thread wait; longer than any stall that was seen
+    constexpr auto patience = 2s;  // for a machine that keeps the thread waiting; longer than any stall that was seen
     for (int round = 0; round < rounds; ++round) {
         std::atomic<bool> has_run{false};
         const auto run = [](void* flag) {
@@ -31,7 +31,7 @@ void wait_for_interrupt_thread() {
         const auto give_up = std::chrono::steady_clock::now() + patience;
         while (!has_run.load(std::memory_order_acquire) && std::chrono::steady_clock::now() < give_up)
             std::this_thread::sleep_for(200us);
-        (void)rte_eal_alarm_cancel(run, &has_run);  // also waits for one that is running: it must not see the flag go
+        (void)rte_eal_alarm_cancel(run, &has_run);  // also waits for a running alarm, which uses the flag
     }
 }
 

@@ -4,7 +4,7 @@
 
 namespace evenhand::port {
 
-/// Returns when DPDK's interrupt thread has done what it had to do.
+/// Returns when DPDK's interrupt thread has handled everything that was pending.
 void wait_for_interrupt_thread();
 
 }  // namespace evenhand::port

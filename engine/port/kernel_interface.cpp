@@ -49,7 +49,7 @@ struct Request {
     }
 };
 
-/// What is read of the answer; `lower` and `namespace_id`: of a veth, where its other end is.
+/// The parts of an answer that are used; `lower` and `namespace_id`: where the other end of a veth is.
 struct Answer {
     KernelLink link;
     std::optional<unsigned> lower;
@@ -91,7 +91,8 @@ std::optional<Answer> ask(const Socket& socket, Request& request) noexcept {
     request.head.nlmsg_flags = NLM_F_REQUEST;
     if (send(socket.file(), &request, request.head.nlmsg_len, 0) < 0) return std::nullopt;
     alignas(nlmsghdr) static thread_local std::array<std::byte, room> reply;
-    const auto octets = recv(socket.file(), reply.data(), reply.size(), MSG_DONTWAIT);  // send() has made the answer
+    const auto octets =
+        recv(socket.file(), reply.data(), reply.size(), MSG_DONTWAIT);  // send() has already produced the answer
     const auto* const head = reinterpret_cast<const nlmsghdr*>(reply.data());
     // NOLINTNEXTLINE(readability-simplify-boolean-expr): the kernel's macro
     if (octets < 0 || !NLMSG_OK(head, static_cast<std::size_t>(octets))) return std::nullopt;
@@ -126,7 +127,7 @@ std::optional<Answer> ask_for(const Socket& socket, const std::string& interface
     return ask(socket, request);
 }
 
-/// Where the other end is in a namespace that has no number here, or that this process may not ask, nothing is known.
+/// Nothing is known if the other end is in a namespace that has no id here, or that this process may not query.
 std::optional<std::size_t> mtu_of_peer(const Socket& socket, const Answer& answer) noexcept {
     if (!answer.is_veth || !answer.lower) return std::nullopt;
     auto request = new_request(static_cast<int>(*answer.lower));
@@ -138,7 +139,7 @@ std::optional<std::size_t> mtu_of_peer(const Socket& socket, const Answer& answe
     return peer && peer->link.is_there ? std::optional{peer->link.mtu} : std::nullopt;
 }
 
-/// Octets of a struct with an array of unknown length behind it, as the ethtool ioctls have them.
+/// The size of a struct followed by an array of variable length, as the ethtool ioctls use them.
 template <class Head, class Element>
 class WithArray {
    public:
@@ -216,7 +217,7 @@ LinkFault explain_link(const std::string& interface, const KernelLink& link) {
 std::vector<std::string> joining_among(const std::vector<std::string>& on) {
     const auto is_on = [&](std::string_view name) { return std::ranges::find(on, name) != on.end(); };
     std::vector<std::string> found;
-    // GRO alone joins segments of TCP only, of which a tester sends none.
+    // GRO alone joins only TCP segments, and a tester sends none.
     for (const char* const name : {"rx-gro-list", "rx-udp-gro-forwarding"}) {
         if (is_on("rx-gro") && is_on(name)) found.emplace_back(name);
     }

@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Who listens at an address.
+/// The process that listens at an address.
 struct Listener {
     int error = 0;  // of connect()
     pid_t process = 0;
@@ -37,8 +37,8 @@ Listener find_listener(const sockaddr_un& address, int type) {
         socklen_t octets = sizeof credentials;
         if (getsockopt(file, SOL_SOCKET, SO_PEERCRED, &credentials, &octets) == 0) found.process = credentials.pid;
     }
-    // A memif's server greets whoever connects, and DPDK ends the process whose client has gone before that
-    // (port/sendmsg.cpp): it need not be one of ours.
+    // A memif's server greets every client, and DPDK ends the server's process if the client has gone before that
+    // (port/sendmsg.cpp). The server need not be one of ours, so wait for the greeting.
     pollfd greeting{.fd = file, .events = POLLIN, .revents = 0};
     constexpr int patience_ms = 300;
     if (found.error == 0) (void)poll(&greeting, 1, patience_ms);
@@ -55,11 +55,11 @@ void make_room_to_listen(const std::string& path, int type, const std::string& a
     address.sun_family = AF_UNIX;
     path.copy(std::begin(address.sun_path), path.size());
     auto found = find_listener(address, type);
-    if (found.error == ECONNREFUSED) {  // or it is about to listen
+    if (found.error == ECONNREFUSED) {  // nobody listens, or a process is about to
         std::this_thread::sleep_for(100ms);
         found = find_listener(address, type);
     }
-    // A memif's socket may have several ports of one process.
+    // Several ports of one process may share a memif's socket.
     if (found.error == ENOENT || (found.error == 0 && found.process == getpid())) return;
     if (found.error == 0 || found.error == EAGAIN || found.error == EPROTOTYPE) {
         throw Fault{FaultCode::bad_request,

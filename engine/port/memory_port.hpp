@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 4, port: a port inside the process, for tests of the loops. What is sent on one end can be received on the
-// other, unless a test takes it away, doubles it, changes its order or its octets in between.
+// Station 4, port: a port inside the process, for tests of the loops. Frames that are sent at one end are received at
+// the other, unless a test removes, doubles, reorders or changes them in between.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ class MemoryPort {
         std::size_t length = 0;
     };
 
-    /// `buffers` frames at most are under way or held.
+    /// At most `buffers` frames are on their way or held.
     explicit MemoryPort(std::size_t buffers = 4096) : storage_(buffers) {
         for (auto& frame : storage_) free_.push_back(&frame);
     }
@@ -28,9 +28,9 @@ class MemoryPort {
     /// Frames sent here are received at `other`.
     void connect(MemoryPort& other) { peer_ = &other; }
 
-    /// How many frames send() takes before it refuses; default: all.
+    /// How many frames send() accepts before it refuses; default: all.
     std::size_t accept_at_most = static_cast<std::size_t>(-1);
-    /// How many frames receive() hands over at once, however many wait; default: as many as are asked for.
+    /// How many frames receive() hands over at once, however many wait; default: as many as requested.
     unsigned hand_over_at_most = static_cast<unsigned>(-1);
     /// Called for each sent frame; returns how many copies arrive. Default: one.
     std::function<unsigned(Frame&)> on_the_wire;
@@ -79,7 +79,7 @@ class MemoryPort {
         (void)send(0, &frame, 1);
     }
 
-    /// A frame from outside, for tests.
+    /// Delivers a frame from outside, for tests.
     void inject(const Frame& frame) { arrived_.push_back(frame); }
     [[nodiscard]] std::deque<Frame>& arrived() { return arrived_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 4, port: which NUMA node a CPU is of. Reads /sys; does not include DPDK.
+// Station 4, port: which NUMA node a CPU belongs to. Reads /sys; does not include DPDK.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace evenhand::port {
 
-/// As the kernel tells it; nothing if it does not. `root` is where /sys is read.
+/// According to the kernel; nothing if it does not say. `root`: where /sys is read.
 [[nodiscard]] std::optional<unsigned> node_of_cpu(unsigned cpu, const std::filesystem::path& root = "/");
 
 }  // namespace evenhand::port

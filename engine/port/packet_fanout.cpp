@@ -34,9 +34,9 @@ constexpr unsigned id_mask = 0xffff;
 constexpr unsigned mode_shift = 16;
 constexpr unsigned joins_fragments = unsigned{PACKET_FANOUT_FLAG_DEFRAG} << mode_shift;
 
-/// Of one port.
+/// The group of one port.
 struct Group {
-    unsigned asked;  // the driver's number, which is one port's in this process
+    unsigned asked;  // the number that the driver computed, which only one port in this process has
     unsigned given;
 };
 
@@ -51,18 +51,18 @@ int join(int socket, unsigned group_and_mode) {
     return set_option(socket, SOL_PACKET, PACKET_FANOUT, &group_and_mode, sizeof group_and_mode);
 }
 
-/// The group of the port whose sockets the driver puts into `asked`.
+/// Joins the group of the port whose sockets the driver puts into group `asked`.
 int join_own(int socket, unsigned asked) {
     const unsigned mode = asked & ~id_mask;
     const std::scoped_lock lock{mutex};
     const auto known = std::ranges::find(groups, asked & id_mask, &Group::asked);
     if (known != groups.end()) {
-        // A port that is opened again finds its group gone, and its number perhaps another's by now.
+        // When a port is opened again, its previous group no longer exists, and another one may have its number.
         if (join(socket, mode | known->given) == 0) return 0;
         if (errno != EINVAL) return -1;
         groups.erase(known);
     }
-    // Linux before 4.12 does not know of it.
+    // Linux before 4.12 does not know this flag.
     if (join(socket, mode | (PACKET_FANOUT_FLAG_UNIQUEID << mode_shift)) != 0) return join(socket, asked);
     unsigned given = 0;
     socklen_t octets = sizeof given;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned mode_shift = 16;
 
-/// Of another kind of file there is no such option.
+/// Any other kind of file has no such option, so the answer is false.
 bool joins_fragments_of(int file) {
     unsigned group = 0;
     socklen_t octets = sizeof group;

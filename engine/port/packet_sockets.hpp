@@ -4,8 +4,8 @@
 
 namespace evenhand::port {
 
-/// Whether the kernel puts fragments together for one of the packet sockets of this process. Asks the kernel about each
-/// of its open files, so it is true whatever became of what port/packet_fanout.cpp wanted.
+/// Whether the kernel reassembles fragments for one of the packet sockets of this process. Asks the kernel about each
+/// of its open files, so that the answer is right whether or not port/packet_fanout.cpp had its effect.
 [[nodiscard]] bool joins_fragments();
 
 }  // namespace evenhand::port

@@ -5,9 +5,9 @@
 // The bug is DPDK's: memif_listener_handler() (drivers/net/memif/memif_socket.c) accepts a connection, has the
 // interrupt thread watch it, and greets it. If the client has closed it by then, it closes the socket and frees what
 // belongs to it while the thread still watches it, and the thread ends the process ("Error adding fd"). A tester that
-// is killed while it opens its ports, one that tries again because the server hangs, or whoever connects and closes
-// ends a server so. 22.11.11 has it, as the driver has had from its beginning (19.08). With the first that stops
-// watching, and is the oldest that is supported, this file goes.
+// is killed while it opens its ports, one that tries again because the server hangs, or any process that connects and
+// closes ends a server in this way. 22.11.11 has it, as the driver has had from its beginning (19.08). With the first
+// that stops watching, and is the oldest that is supported, this file goes.
 //
 // So what cannot be sent because the other end of a local socket is gone counts as sent there, as it does when the
 // other end goes a moment later: the interrupt thread sees the end of the connection next, and tidies up in order. Only

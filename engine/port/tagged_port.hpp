@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 4, port: a port whose user never sees the VLAN tags of its link. For the router; the tester has its own,
-// faster way (frame/vlan.hpp).
+// Station 4, port: a port whose user never sees the VLAN tags of its link. For the router; the tester has a faster way
+// of its own (frame/vlan.hpp).
 #pragma once
 
 #include <rte_mbuf.h>
@@ -13,7 +13,7 @@
 
 namespace evenhand::port {
 
-/// What does not have the tags never arrives, and what is sent gets them.
+/// Frames without these tags are not received, and frames that are sent get them.
 class TaggedPort {
    public:
     using Frame = DpdkPort::Frame;
@@ -25,7 +25,8 @@ class TaggedPort {
     unsigned reserve(unsigned queue, Frame** frames, unsigned n) noexcept {
         const unsigned got = port_->reserve(queue, frames, n);
         for (unsigned i = 0; i < got; ++i)
-            rte_pktmbuf_reset_headroom(frames[i]);  // a frame sent in it before began further in front
+            rte_pktmbuf_reset_headroom(
+                frames[i]);  // a frame that was sent in this buffer before began further in front
         return got;
     }
     static std::byte* octets(Frame* frame) noexcept { return DpdkPort::octets(frame); }

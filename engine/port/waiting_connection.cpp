@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where a socket of this process is connected to; empty if it is none, or to nothing that has a name.
+/// What a socket of this process is connected to; empty if the file is no connected socket, or if the other end has no
+/// name.
 std::string peer_of(int file) {
     sockaddr_un address{};
     socklen_t octets = sizeof address;

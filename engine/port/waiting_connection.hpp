@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 4, port: whether a port that connects to a socket file waits there for an answer. Does not include DPDK.
+// Station 4, port: whether a port that connects to a socket file is still waiting there for an answer. Does not include
+// DPDK.
 #pragma once
 
 #include <string>
@@ -7,12 +8,12 @@
 
 namespace evenhand::port {
 
-/// Sockets of this process that are connected to the one at `path` (a file, or a name of the abstract kind), and whose
-/// other end has not closed them. An end that has not accepted them yet, because it hangs, has not.
+/// Sockets of this process that are connected to the socket at `path` (a file, or an abstract name), and whose other
+/// end has not closed them. This includes connections that the other end has not accepted, because it hangs.
 [[nodiscard]] std::vector<int> connections_to(const std::string& path);
 
-/// Of `now`, those that are not in `before`: the process that listened where the first of them leads, as
-/// "process 12 (testpmd)". Empty if there is none.
+/// The process that listens where the first connection leads that is in `now` but not in `before`, as "process 12
+/// (testpmd)". Empty if there is no new connection.
 [[nodiscard]] std::string other_end_of_new(const std::vector<int>& now, const std::vector<int>& before);
 
 /// "process 12 (testpmd)", or "another process" if its name cannot be seen from here.

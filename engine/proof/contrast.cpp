@@ -4,7 +4,7 @@
 namespace evenhand::proof {
 namespace {
 
-constexpr std::size_t first_port_lane = 2;  // addresses stand before the ports
+constexpr std::size_t first_port_lane = 2;  // the addresses come first
 
 void put(const Field& field, std::size_t j, std::uint32_t drawn, plan::FlowBlock& block) noexcept {
     const std::uint32_t value = field.range.first + (field.is_drawn() ? drawn % field.range.count : 0);
@@ -38,7 +38,7 @@ void ModuloDraw::draw_block(std::uint64_t first, std::uint64_t stride, plan::Flo
             {static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), direction_, 0}, key_);
         for (const auto& field : fields_) {
             const std::uint32_t word = words[field.lane];
-            // A network has the other half of its host's word.
+            // A network uses the other half of its host's word.
             put(field, j, field.shift == 0 ? word >> bits : word & ((1U << bits) - 1), block);
         }
     }

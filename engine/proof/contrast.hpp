@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proof: generators with known faults, of the kind that testers have had. They draw no frames: they show that the proof
-// can fail.
+// Proof: generators with known faults, as testers have had them. They draw no frames of trials: they show that the
+// proof can fail.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,14 @@
 
 namespace evenhand::proof {
 
-/// The linear congruential generator behind the field engine of TRex: 15 bits a draw, one series for all fields. An
-/// address is made of two draws put together, so its bit 15 is never set; a port is one draw, so it takes at most
-/// 32,768 values.
+/// The linear congruential generator of TRex's field engine: 15 bits a draw, one series for all fields. An address is
+/// made of two draws, so its bit 15 is never set; a port is one draw, so it has at most 32,768 values.
 class FifteenBitDraw {
    public:
     FifteenBitDraw(std::vector<Field> fields, std::uint64_t seed)
         : fields_{std::move(fields)}, state_{static_cast<std::uint32_t>(seed)} {}
 
-    /// The next flows in the order of the calls: such a generator cannot be asked for a frame by its number.
+    /// The next flows in the order of the calls: such a generator cannot draw a frame by its number.
     void draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) noexcept;
 
    private:
@@ -28,7 +27,8 @@ class FifteenBitDraw {
     std::uint32_t state_;
 };
 
-/// Sixteen good bits, taken modulo the number of values: the first 2^16 mod n values come twice as often as the others.
+/// Sixteen good bits, taken modulo the number of values: the first 2^16 mod n values occur twice as often as the
+/// others.
 class ModuloDraw {
    public:
     ModuloDraw(std::vector<Field> fields, plan::Direction direction, std::uint64_t seed)

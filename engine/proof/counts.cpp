@@ -14,20 +14,20 @@
 namespace evenhand::proof {
 namespace {
 
-// One table after the other over a batch keeps batch and table in the cache. All tables side by side, frame by frame,
+// Going through a batch once for each table keeps batch and table in the cache. All tables at once, frame by frame,
 // would not fit.
 constexpr std::size_t batch = 4096;
 
 constexpr std::uint32_t coarse_side = 256;
 constexpr std::uint64_t most_exact_cells = std::uint64_t{1} << 20U;
 
-/// Value v of n becomes cell v * cells / n: the factor has 40 bits behind the point, so the product is exact for all v
-/// < 2^16.
+/// Value v of n is counted in cell v * cells / n. The factor has 40 fractional bits, so that the product is exact for
+/// all v < 2^16.
 constexpr unsigned factor_bits = 40;
 
 double square(double x) { return x * x; }
 
-/// Of `cells` equally likely values, `occurred` did in `draws`. `chosen_once_of`: see FlowCounts.
+/// `occurred` of `cells` equally likely values occurred in `draws` draws. `chosen_once_of`: see FlowCounts.
 Coverage make_coverage(std::uint64_t cells, std::uint64_t occurred, std::uint64_t draws,
                        std::optional<std::uint64_t> chosen_once_of) {
     const auto n = static_cast<double>(cells);
@@ -35,14 +35,14 @@ Coverage make_coverage(std::uint64_t cells, std::uint64_t occurred, std::uint64_
     if (!chosen_once_of) {
         missing = n * std::exp(static_cast<double>(draws) * std::log1p(-1 / n));
     } else {
-        // None of the flows that have a value has been chosen: the mean of the first and the last of these choices is
-        // as good as each of them.
+        // None of the flows that have the value was chosen: the mean of the first and the last choice represents each
+        // of them well enough.
         const double of_value = static_cast<double>(*chosen_once_of) / n;
         const double left = static_cast<double>(*chosen_once_of) - (of_value - 1) / 2;
         if (static_cast<double>(draws) < left)
             missing = n * std::exp(of_value * std::log1p(-static_cast<double>(draws) / left));
     }
-    // The number of missing values spreads at most as a Poisson variable does.
+    // The variance of the number of missing values is at most that of a Poisson variable.
     return {.occurred = occurred, .expected = n - missing, .p = poisson_tail(cells - occurred, missing)};
 }
 
@@ -51,7 +51,7 @@ struct Moments {
     double variance = 0;
 };
 
-/// Of a field's values, doubled and centred: 2 v - (n - 1).
+/// The moments of a field's values, doubled and centred: 2 v - (n - 1).
 Moments moments_of(const std::vector<std::uint32_t>& hits, std::uint64_t draws) {
     double sum = 0;
     double squares = 0;
@@ -65,7 +65,8 @@ Moments moments_of(const std::vector<std::uint32_t>& hits, std::uint64_t draws) 
     return {.mean = sum / n, .variance = squares / n - square(sum / n)};
 }
 
-/// Independence of rows and columns, given how often each of them occurred; those that never did are left out.
+/// Independence of rows and columns, given how often each of them occurred; rows and columns that never occurred are
+/// left out.
 std::optional<ChiSquare> contingency(const std::vector<std::uint32_t>& hits, std::uint32_t rows, std::uint32_t columns,
                                      std::uint64_t draws, double left) {
     std::vector<double> row_sums(rows);
@@ -170,7 +171,7 @@ void FlowCounts::count_batch() {
     for (auto& column : columns_) {
         for (std::size_t i = 1; i <= waiting_; ++i) {
             const std::uint32_t value = column.values[i];
-            // What is drawn and what is counted must be of one plan: else nothing here means anything.
+            // The drawn and the counted flows must be of the same plan, or the counts would mean nothing.
             if (value >= column.hits.size()) [[unlikely]] {
                 throw Fault{
                     FaultCode::internal,
@@ -194,7 +195,7 @@ void FlowCounts::count_batch() {
 void FlowCounts::count_grid(Grid& grid) const {
     const auto& a = columns_[grid.first];
     const auto& b = columns_[grid.second];
-    // The very first frame has none before it.
+    // The very first frame has no predecessor.
     const std::size_t from = counted_ == 0 && grid.lag != 0 ? 2 : 1;
     const std::uint32_t* const row = (grid.is_exact ? a.values : a.cells).data() - grid.lag;
     const std::uint32_t* const column = (grid.is_exact ? b.values : b.cells).data();
@@ -203,7 +204,7 @@ void FlowCounts::count_grid(Grid& grid) const {
     const std::uint32_t* const y = b.values.data();
     const auto centre_x = static_cast<std::int64_t>(a.field.range.count) - 1;
     const auto centre_y = static_cast<std::int64_t>(b.field.range.count) - 1;
-    std::int64_t sum = 0;  // 2^32 times the batch at most
+    std::int64_t sum = 0;  // at most 2^32 times the batch
     for (std::size_t i = from; i <= waiting_; ++i)
         sum += (2 * std::int64_t{x[i]} - centre_x) * (2 * std::int64_t{y[i]} - centre_y);
     grid.product_sum += static_cast<double>(sum);
@@ -249,7 +250,7 @@ FieldProof FlowCounts::prove_field(const Column& column) const {
 
 PairProof FlowCounts::prove_pair(const Grid& grid) const {
     const std::uint64_t draws = counted_ - std::min<std::uint64_t>(counted_, grid.lag);
-    // Two frames in a row are two choices, and are as independent of each other as if each could be anything.
+    // Two consecutive frames are two choices, and as independent of each other as if each could be any flow.
     const bool is_of_choices = grid.lag == 0;
     PairProof proof{
         .first = columns_[grid.first].field.name,

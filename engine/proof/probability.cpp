@@ -10,8 +10,8 @@ namespace {
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
-/// ln(gamma(a + 1)) minus Stirling's formula for it. The formula alone, so that the large terms of gamma and power
-/// cancel on paper.
+/// ln(gamma(a + 1)) minus Stirling's formula for it, as a series, so that the large terms of gamma and power need not
+/// be computed.
 double stirling_error(double a) {
     constexpr double series_from = 16;
     if (a < series_from) return std::lgamma(a + 1) - (a + 0.5) * std::log(a) + a - 0.5 * std::log(2 * std::numbers::pi);
@@ -19,7 +19,7 @@ double stirling_error(double a) {
     return (1.0 / 12 - (1.0 / 360 - (1.0 / 1260 - 1.0 / 1680 / square) / square) / square) / a;
 }
 
-/// x^a e^-x / gamma(a + 1), after Loader, "Fast and accurate computation of binomial probabilities" (2000): with x near
+/// x^a e^-x / gamma(a + 1), after Loader, "Fast and accurate computation of binomial probabilities" (2000): for x near
 /// a = 500,000 the plain formula would lose ten digits.
 double power_term(double a, double x) {
     const double above = (x - a) / a;

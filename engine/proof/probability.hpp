@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proof: how likely a statistic is under the hypothesis that the draws are what they should be. Pure functions of
-// numbers.
+// Proof: how likely a statistic is if the draws are uniform and independent. Pure functions of numbers.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +10,13 @@ namespace evenhand::proof {
 /// 10^6; 0 where the true value is below the range of a double.
 [[nodiscard]] double upper_gamma(double a, double x);
 
-/// Probability that chi-square with so many degrees of freedom (at least 1) is `chi_square` or more.
+/// The probability that chi-square with that many degrees of freedom (at least 1) is `chi_square` or more.
 [[nodiscard]] double chi_square_tail(double chi_square, std::uint64_t degrees_of_freedom);
 
-/// Probability that a Poisson variable of this mean is `count` or more.
+/// The probability that a Poisson variable with this mean is `count` or more.
 [[nodiscard]] double poisson_tail(std::uint64_t count, double mean);
 
-/// Probability that a standard normal variable is as far from 0 as `z`, on either side.
+/// The probability that a standard normal variable is at least as far from 0 as `z`, on either side.
 [[nodiscard]] double normal_tails(double z);
 
 }  // namespace evenhand::proof

@@ -8,7 +8,7 @@ namespace evenhand::proof {
 
 ProofResult prove(const ProofRequest& request, ProofObserver& observer) {
     const auto fields = fields_of(request.plan, request.direction);
-    // The generators with faults know nothing of connections: each draws of all.
+    // The generators with faults know no connections: each draws from all flows.
     const bool is_own = request.generator == Generator::philox;
     FlowCounts counts{fields, request.frames, is_own ? plan::SentFlows::chosen_once_of(request.plan) : std::nullopt};
     switch (request.generator) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proof: draws the flows of a stream as a trial would, counts them, and says how likely the counts are (SEED-33,
+// Proof: draws the flows of a stream as a trial would, counts them, and calculates how likely the counts are (SEED-33,
 // SEED-40, SEED-43, R4814-01).
 #pragma once
 
@@ -23,24 +23,23 @@ struct ProofRequest {
     plan::Direction direction = plan::Direction::forward;
     std::uint64_t frames = 1;  // 1 .. most_frames
     std::uint64_t first = 0;   // number of the first frame of the direction
-    unsigned streams = 1;      // of the direction; stream s has the frames first + s, first + s + streams, ...
+    unsigned streams = 1;  // how many the direction has; stream s has the frames first + s, first + s + streams, ...
     unsigned stream = 0;
     Generator generator = Generator::philox;
 };
 
-/// Looked at every few milliseconds.
+/// Asked every few milliseconds.
 class ProofObserver {
    public:
     virtual ~ProofObserver() = default;
-    /// False ends the drawing; what was drawn until then is the result.
+    /// False ends the drawing; the result is about what was drawn until then.
     virtual bool goes_on(std::uint64_t drawn_frames) = 0;
 };
 
 template <class S>
 concept BlockSource = requires(S& source, std::uint64_t k, plan::FlowBlock& block) { source.draw_block(k, k, block); };
 
-/// Draws and counts at most `frames` flows of a stream. `source`: FlowDraw, or whatever else claims to draw as well as
-/// it.
+/// Draws and counts at most `frames` flows of a stream. `source`: FlowDraw, or another generator to be tested.
 template <BlockSource S>
 [[nodiscard]] ProofResult prove(S&& source, FlowCounts counts, const ProofRequest& request, ProofObserver& observer) {
     constexpr std::uint64_t between_looks = std::uint64_t{1} << 18U;
@@ -54,7 +53,7 @@ template <BlockSource S>
     return counts.result();
 }
 
-/// With the generator that the request names.
+/// Uses the generator that the request names.
 [[nodiscard]] ProofResult prove(const ProofRequest& request, ProofObserver& observer);
 
 }  // namespace evenhand::proof

@@ -7,9 +7,9 @@
 namespace evenhand::run {
 namespace {
 
-/// Until then lapses and delays are told: a watch on a CPU looks once in eight milliseconds, when it has it.
+/// By then lapses and delays are known: the watch of a CPU looks once in eight milliseconds, if it gets the CPU.
 constexpr double told_after_s = 0.1;
-/// Looking takes no larger part of its thread's time, and no more where the sending is about to end.
+/// The least ratio of all time to the time that looking takes: usually, and if the sending is about to end.
 constexpr unsigned looks_share = 200;
 constexpr unsigned last_looks_share = 20;
 constexpr double least_between_s = 0.02;
@@ -50,12 +50,12 @@ CleanWatch::CleanWatch(const TrialRequest& request, const std::vector<std::uniqu
     gathered_.assign(logs_.size(), 0);
 }
 
-/// Of the DUT's absences, those that ended since then.
+/// Adds all lapses of the loops, and the DUT's absences that ended since then.
 void CleanWatch::gather(double since_s) {
     for (std::size_t l = 0; l < logs_.size(); ++l) {
         const auto& [log, kind] = logs_[l];
         const std::size_t count = log->size();
-        // The last one of those that were gathered may have become longer since.
+        // The last gathered lapse may have become longer since.
         for (std::size_t i = gathered_[l] == 0 ? 0 : gathered_[l] - 1; i < count; ++i) {
             const auto entry = log->at(i);
             clean_.note({.kind = kind, .from_s = seconds(entry.from), .until_s = seconds(entry.until)});
@@ -89,7 +89,7 @@ void CleanWatch::look(pace::Ticks now, bool is_ending) {
     looked_at_ = now;
     const double known_until_s = std::max(0.0, now_s - std::max(told_after_s, 2 * greatest_delay_s()));
     find_left_out(known_until_s);
-    double open_s = 0;  // where the DUT has not caught up, until now
+    double open_s = 0;  // for how long the DUT has not caught up, until now
     for (const auto& part : clean_.left_out()) {
         if (part.until_s >= known_until_s) open_s = now_s - std::max(part.until_s, known_until_s);
     }
@@ -135,16 +135,16 @@ tally::DirectionResult::Clean CleanWatch::count(const tally::SequenceMap& map, s
     return found;
 }
 
-std::uint64_t CleanWatch::lost(const std::array<tally::SequenceMap, 2>& maps, double settled_s,
+std::uint64_t CleanWatch::lost(const TrialRecords& records, double settled_s,
                                tally::DirectionResult::Clean Taken::* counts, const FrameRanges& without) const {
     std::uint64_t lost = 0;
     for (const auto direction : request_.directions) {
-        const auto i = static_cast<std::size_t>(direction);
-        const auto& taken = taken_[i];
+        const auto& map = records[direction].map;
+        const auto& taken = taken_[direction];
         lost += (taken.*counts).lost_frames;
-        const auto settled = std::min(frames_before(request_, std::max(0.0, settled_s)), maps[i].end());
-        const auto first = std::max(taken.end, maps[i].settled());
-        if (settled > first) lost += count(maps[i], first, settled, without).lost_frames;
+        const auto settled = std::min(frames_before(request_, std::max(0.0, settled_s)), map.end());
+        const auto first = std::max(taken.end, map.settled());
+        if (settled > first) lost += count(map, first, settled, without).lost_frames;
     }
     return lost;
 }
@@ -154,16 +154,16 @@ double CleanWatch::allowed_frames() const noexcept {
            static_cast<double>(request_.directions.size());
 }
 
-bool CleanWatch::has_failed(const std::array<tally::SequenceMap, 2>& maps, double settled_s) const {
-    return static_cast<double>(lost(maps, settled_s, &Taken::clean, left_out_)) > allowed_frames();
+bool CleanWatch::has_failed(const TrialRecords& records, double settled_s) const {
+    return static_cast<double>(lost(records, settled_s, &Taken::clean, left_out_)) > allowed_frames();
 }
 
-bool CleanWatch::passes_behind_lapses(const std::array<tally::SequenceMap, 2>& maps, double settled_s) const {
-    return static_cast<double>(lost(maps, settled_s, &Taken::behind_lapses, lapsed_)) <= allowed_frames();
+bool CleanWatch::passes_behind_lapses(const TrialRecords& records, double settled_s) const {
+    return static_cast<double>(lost(records, settled_s, &Taken::behind_lapses, lapsed_)) <= allowed_frames();
 }
 
 void CleanWatch::take(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t last) {
-    auto& taken = taken_[static_cast<std::size_t>(direction)];
+    auto& taken = taken_[direction];
     if (taken.end >= last) return;
     const auto add = [&](tally::DirectionResult::Clean& to, const FrameRanges& without) {
         const auto more = count(map, taken.end, last, without);
@@ -191,11 +191,11 @@ CleanWatch::Judged CleanWatch::judged() const {
     std::uint64_t frames = 0;
     std::uint64_t lost = 0;
     for (const auto direction : request_.directions) {
-        const auto i = static_cast<std::size_t>(direction);
-        caught_up.counts[i] = taken_[i].clean;
-        behind_lapses.counts[i] = taken_[i].behind_lapses;
-        frames += taken_[i].behind_lapses.frames;
-        lost += taken_[i].behind_lapses.lost_frames;
+        const auto& taken = taken_[direction];
+        caught_up.counts[direction] = taken.clean;
+        behind_lapses.counts[direction] = taken.behind_lapses;
+        frames += taken.behind_lapses.frames;
+        lost += taken.behind_lapses.lost_frames;
     }
     const bool passes = static_cast<double>(lost) <= request_.limits.loss_ratio * static_cast<double>(frames);
     return !caught_up.time.is_enough() && behind_lapses.time.is_enough() && passes ? behind_lapses : caught_up;

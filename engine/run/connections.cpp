@@ -61,7 +61,8 @@ void Tester::prepare_connections(const TrialRequest& request) {
     if (!asked) return;
     if (mix() != nullptr)
         refuse(FaultCode::bad_request, "connections in a mix", "connections", "Use frames that are all alike.");
-    // One of several testers has the connections that its own frames open: their answers come back to it alone.
+    // One of several testers has only the connections that its own frames open, since only their answers come back to
+    // it.
     const auto own = request.share ? share(request, Direction::forward) : frame::TesterShare{};
     const auto frames = frames_of(request);
     if (asked->use == Use::establish) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trials of connections, through a DUT that keeps state (RFC 9693): what a trial needs before it, and counts after it.
+// Trials of connections through a DUT that keeps state (RFC 9693): what is prepared before such a trial, and counted
+// after it.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,11 +15,12 @@
 
 namespace evenhand::run {
 
-/// What became of the connections of one direction's trial, after it: counted once, by the trial that established them.
+/// Adds the connections' counts to the result of one direction. They are counted once, after the trial that established
+/// the connections.
 void count_connections(tally::DirectionResult& direction, const ConnectionRequest& request, frame::StateTable& table);
 
-/// Throws Fault{no_memory} if the state table of so many connections is larger than the memory that is left: the kernel
-/// would end a program for it, ours or another one, when it is touched. `part`: of all connections that these are.
+/// Throws Fault{no_memory} if the state table of that many connections is larger than the available memory: when it is
+/// touched, the kernel would kill a program, ours or another one. `part`: the part of all connections that these are.
 inline void check_memory(std::uint64_t connections, std::uint64_t available_octets, double part = 1) {
     constexpr std::uint64_t octets_of_one = 4;
     const std::uint64_t most = available_octets / octets_of_one;

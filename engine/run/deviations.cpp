@@ -27,7 +27,7 @@ std::vector<tally::Deviation> deviations_of(const TrialRequest& request, Hosts h
     shorter("R2544-18", request.waits.residual_s, rfc.residual_s, "for residual frames");
     shorter("R2544-18", request.waits.restabilize_s, rfc.restabilize_s, "for the DUT to restabilize");
     constexpr double full_length_s = 60;
-    // These are as long as they are, and those of connections have the one direction that RFC 9693 gives them.
+    // Such trials have a given length, and trials of connections have the one direction that RFC 9693 prescribes.
     const bool is_single_burst = request.burst && bursts_of(request) == 1;
     const bool is_of_each_connection =
         request.connections && request.connections->use != ConnectionRequest::Use::established;
@@ -41,7 +41,7 @@ std::vector<tally::Deviation> deviations_of(const TrialRequest& request, Hosts h
     const auto limit = [&](double value, double standard, const char* what) {
         if (value != standard) found.push_back({"R2544-39", fmt::format(fmt::runtime(what), value, standard)});
     };
-    // Said of the limit, not of the trial: the same sentence stands beside PASS, FAIL and INVALID.
+    // The text is about the limit, not about the trial, since the same sentence is shown with PASS, FAIL and INVALID.
     constexpr tally::Limits usual;
     limit(100 * request.limits.offered_tolerance, 100 * usual.offered_tolerance,
           "a valid trial may have an offered load that is off by up to {:g} % instead of {:g} %");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a trial, as it is asked for, departs from the documents. None is silent.
+// Where a requested trial departs from the standards. Each deviation is reported.
 #pragma once
 
 #include <cstdint>

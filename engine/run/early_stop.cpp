@@ -14,11 +14,10 @@ constexpr double notice_s =
 
 }  // namespace
 
-EarlyStop::EarlyStop(const TrialRequest& request, const std::array<tally::SequenceMap, 2>& maps, pace::Ticks start,
-                     double ticks_per_second, const std::array<frame::TesterShare, 2>& shares) noexcept
+EarlyStop::EarlyStop(const TrialRequest& request, const TrialRecords& records, pace::Ticks start,
+                     double ticks_per_second) noexcept
     : request_{request},
-      maps_{maps},
-      shares_{shares},
+      records_{records},
       start_{start},
       ticks_per_second_{ticks_per_second},
       allowed_{request.limits.loss_ratio * static_cast<double>(frames_of(request)) *
@@ -30,8 +29,9 @@ double EarlyStop::passed_s(pace::Ticks now) const noexcept {
 }
 
 std::uint64_t EarlyStop::lost(pace::Ticks now, const SentUntil& sent) noexcept {
-    std::array<std::uint64_t, 2> had_left{};
-    for (std::size_t i = 0; i < had_left.size(); ++i) had_left[i] = had_left_[i].note(now, sent[i]);
+    SentUntil had_left{};
+    for (const auto direction : plan::both_directions)
+        had_left[direction] = had_left_[direction].note(now, sent[direction]);
     const double settled_s = passed_s(now) - settles_after_s(request_);
     if (settled_s <= 0) return 0;
     const auto settled_of_all = static_cast<std::uint64_t>(settled_s * request_.rate_fps);
@@ -39,16 +39,17 @@ std::uint64_t EarlyStop::lost(pace::Ticks now, const SentUntil& sent) noexcept {
         std::min(frames_of(request_), static_cast<std::uint64_t>(passed_s(now) * request_.rate_fps));
     std::uint64_t lost = 0;
     for (const auto direction : request_.directions) {
-        const auto i = static_cast<std::size_t>(direction);
-        const auto due = shares_[i].count(due_of_all);
-        const auto settled = std::min(shares_[i].count(settled_of_all), had_left[i]);
-        lost_[i].catch_up(maps_[i]);
-        if (settled > lost_[i].looked_at()) {
-            const auto missing = maps_[i].missing(lost_[i].looked_at(), settled);
-            // What was not overtaken is looked at again.
-            if (missing == 0 || has_come_since(maps_[i], settled, due)) lost_[i].add(settled, missing);
+        const auto& record = records_[direction];
+        auto& lost_here = lost_[direction];
+        const auto due = record.share.count(due_of_all);
+        const auto settled = std::min(record.share.count(settled_of_all), had_left[direction]);
+        lost_here.catch_up(record.map);
+        if (settled > lost_here.looked_at()) {
+            const auto missing = record.map.missing(lost_here.looked_at(), settled);
+            // Frames that nothing has overtaken yet are looked at again later.
+            if (missing == 0 || has_come_since(record.map, settled, due)) lost_here.add(settled, missing);
         }
-        lost += lost_[i].missing();
+        lost += lost_here.missing();
     }
     return lost;
 }
@@ -65,7 +66,8 @@ std::optional<std::uint64_t> EarlyStop::end(pace::Ticks now, double seconds) con
 }
 
 bool EarlyStop::has_come_since(const tally::SequenceMap& map, std::uint64_t first, std::uint64_t due) noexcept {
-    // Piece by piece: the first one nearly always has a frame, and the newest words are those in which receivers write.
+    // Piece by piece: the first piece nearly always has a frame, and the newest words are those in which receivers
+    // write.
     constexpr std::uint64_t piece = 65'536;
     for (; first < due; first += std::min(piece, due - first)) {
         const auto end = first + std::min(piece, due - first);

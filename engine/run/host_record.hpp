@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stations 3 to 5: what the host did to tester and DUT between two moments of a trial.
+// Stations 3 to 5: how the host disturbed tester and DUT between two moments of a trial.
 #pragma once
 
 #include <vector>
@@ -10,25 +10,26 @@
 
 namespace evenhand::run {
 
-/// Made before the sending phase, ended after it.
+/// Constructed before the sending phase, ended after it.
 class HostWitness {
    public:
     explicit HostWitness(Tester& tester);
 
-    /// Waits some milliseconds for what was seen last. Then record() and frames_while_away() hold.
+    /// Waits some milliseconds until the last events are known. After that, record() and frames_while_away() are valid.
     void end(double ticks_per_second);
 
-    /// For the trial's result (D5; recorded whatever the verdict).
+    /// The record for the trial's result (D5; recorded whatever the verdict).
     [[nodiscard]] const tally::HostRecord& record() const noexcept { return record_; }
-    /// Absences of the DUT's CPUs, as far as they are known now, that filled a tenth of its ring or more at this load.
+    /// Absences of the DUT's CPUs, as far as they are known now, in which a tenth of its ring or more was filled at
+    /// this load.
     [[nodiscard]] std::vector<witness::Absence> absences(double rate_fps) const;
     /// Frames of one direction between `start` and `end` that came while the DUT's CPU was away for longer than its
-    /// ring lasts, at once or in a series.
+    /// ring lasts, at once or in a series of absences.
     [[nodiscard]] std::uint64_t frames_while_away(double rate_fps, Ticks start, Ticks end,
                                                   double ticks_per_second) const noexcept;
 
    private:
-    /// A tester's CPU runs a busy loop: two readings tell all, and nothing of ours sleeps on it.
+    /// A tester's CPU runs a busy loop: two readings suffice, and no thread of ours sleeps on it.
     struct OfWorker {
         witness::ProcFile schedstat;
         witness::ThreadTimes times;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stations 3 and 5: where a loop notes that it was late or away.
+// Stations 3 and 5: the log in which a loop notes when it was late or away.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace evenhand::run {
 
-/// Lapses of one sender or one receiver, in the order of their ends. Its thread notes them, another may read them
-/// meanwhile. Its memory is taken when it is made; where that is full, the last lapse lasts on.
+/// Lapses of one sender or one receiver, in the order of their ends. Its thread notes them; another thread may read
+/// them meanwhile. Allocates in its constructor only; when it is full, the last lapse is extended.
 class LapseLog {
    public:
     struct Entry {
@@ -21,10 +21,10 @@ class LapseLog {
         pace::Ticks until = 0;
     };
 
-    /// Lapses with no more than `joins` between them are one. Throws std::bad_alloc.
+    /// Lapses with at most `joins` between them are joined. Throws std::bad_alloc.
     LapseLog(std::size_t most, pace::Ticks joins) : entries_(std::max<std::size_t>(most, 1)), joins_{joins} {}
 
-    /// `until`: now.
+    /// Notes a lapse. `until`: the present time.
     void note(pace::Ticks from, pace::Ticks until) noexcept {
         const std::size_t count = count_.load(std::memory_order_relaxed);
         if (count != 0) {
@@ -40,9 +40,9 @@ class LapseLog {
         count_.store(count + 1, std::memory_order_release);
     }
 
-    /// As far as they are known now.
+    /// The number of lapses that are known now.
     [[nodiscard]] std::size_t size() const noexcept { return count_.load(std::memory_order_acquire); }
-    /// The `i`th of them; the last one may still become longer.
+    /// The `i`th lapse; the last one may still become longer.
     [[nodiscard]] Entry at(std::size_t i) const noexcept { return {load(entries_[i].from), load(entries_[i].until)}; }
 
    private:

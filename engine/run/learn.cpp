@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "fault.hpp"
 #include "frame/learning_source.hpp"
@@ -17,18 +18,16 @@ namespace evenhand::run {
 namespace {
 
 using plan::Direction;
-using plan::Side;
 using Steady = std::chrono::steady_clock;
 
-constexpr double lead_s = 0.05;  // for the workers to leave their idle sleep
-/// Learning is not judged by its spacing: a stalled sender, or one whose port pushes back, gets this much more time.
+constexpr double lead_s = 0.05;  // time for the workers to wake from their idle sleep
+/// The spacing of learning frames is not judged: a stalled sender, or one whose port refuses frames, gets this much
+/// more time.
 constexpr double grace_s = 5;
 
 double since(Steady::time_point t) { return std::chrono::duration<double>{Steady::now() - t}.count(); }
 
-std::size_t index(Side side) { return static_cast<std::size_t>(side); }
-
-/// Small test frames of this plan, whatever size those of trials have.
+/// Small test frames of this plan, whatever the frame size of trials is.
 frame::Traffic learning_traffic(const Tester& tester, Direction direction, std::size_t plan) {
     const auto& of = tester.plan(plan);
     const auto& sender = of.side(plan::sending_side(direction));
@@ -36,10 +35,10 @@ frame::Traffic learning_traffic(const Tester& tester, Direction direction, std::
         of, direction, frame::LearningSource::octets_of(sender.version()) + frame::fcs_octets - sender.added_octets);
 }
 
-/// One round in both directions.
+/// One round, in all directions.
 class Round {
    public:
-    /// `plan`: its number; a mix of IP versions has two. `rate_share`: of the rate that was asked for.
+    /// `plan`: its number; a mix of IP versions has two. `rate_share`: the share of the requested rate.
     Round(Tester& tester, const LearnRequest& request, double rate_share, std::size_t plan,
           std::vector<HostsToReach>& directions)
         : plan_{plan}, directions_{directions} {
@@ -71,7 +70,7 @@ class Round {
         using namespace std::chrono_literals;
         std::uint64_t pending = 0;
         for (const auto& d : directions_) pending += d.pending().size();
-        const RunningTrials running{tester.workers(), shares_};
+        const BusyWorkers busy{tester.workers(), shares_};
         const auto begin = Steady::now();
         auto sent_at = Steady::time_point::max();
         bool goes_on = true;
@@ -113,21 +112,25 @@ class Round {
         for (std::size_t i = 0; i < worker.receivers.size(); ++i) {
             if (worker.receivers[i].side != plan::receiving_side(hosts.direction())) continue;
             constexpr Ticks for_ever = Ticks{1} << 62U;
-            share.receptions.push_back(
-                {.receiver = i,
-                 .direction = hosts.direction(),
-                 .expectation = {.trial = 0,
-                                 .direction = hosts.direction(),
-                                 .frames = tester.frame_expectation(
-                                     hosts.direction(), learning_traffic(tester, hosts.direction(), plan_).arrives,
-                                     plan_),
-                                 .start = start,
-                                 .clock_skew = static_cast<Ticks>(tally::clock_skew_us / us_per_second *
-                                                                  tester.ticks_per_second()),
-                                 .residual_end = finish,
-                                 .ring_lasts = for_ever},
-                 .map = &hosts.map(),
-                 .tally = std::make_unique<tally::ReceiverTally>()});
+            const auto direction = hosts.direction();
+            const auto arrives = learning_traffic(tester, direction, plan_).arrives;
+            ExpectedFrames expected{tester.frame_expectation(direction, arrives, plan_)};
+            const double clock_skew = tally::clock_skew_us / us_per_second * tester.ticks_per_second();
+            // What may throw comes first: GCC 12 warns of a half-made reception otherwise, whose variant it takes for
+            // unset.
+            auto own_tally = std::make_unique<tally::ReceiverTally>();
+            WorkerTrial::Reception reception{.receiver = i,
+                                             .direction = direction,
+                                             .expectation = {.trial = 0,
+                                                             .direction = direction,
+                                                             .frames = std::move(expected),
+                                                             .start = start,
+                                                             .clock_skew = static_cast<Ticks>(clock_skew),
+                                                             .residual_end = finish,
+                                                             .ring_lasts = for_ever},
+                                             .map = &hosts.map(),
+                                             .tally = std::move(own_tally)};
+            share.receptions.push_back(std::move(reception));
         }
     }
 
@@ -139,13 +142,12 @@ class Round {
         return sum;
     }
 
-    /// What was reached before this round and what the receivers tell of it.
+    /// Adds what the receivers have reported to what was reached before this round.
     [[nodiscard]] LearningProgress count(LearningProgress progress) const {
         for (const auto& share : shares_) {
             for (const auto& d : directions_) {
-                progress.sides[index(plan::receiving_side(d.direction()))]->reachable +=
-                    share->so_far[static_cast<std::size_t>(d.direction())].received_frames.load(
-                        std::memory_order_relaxed);
+                progress.sides[plan::receiving_side(d.direction())]->reachable +=
+                    share->so_far[d.direction()].received_frames.load(std::memory_order_relaxed);
             }
         }
         return progress;
@@ -162,13 +164,13 @@ class Round {
     double give_up_s_;
 };
 
-/// Before another round: the MACs of the hosts that did not come. A DUT that remembers those of an earlier session
-/// sends their frames to nobody; what does not answer to its probes it forgets after minutes. False if the observer
-/// ended it.
+/// Announces the MACs of the hosts that were not reached, before another round. A DUT that remembers the MACs of an
+/// earlier session sends their frames to nobody, and forgets a MAC that does not answer only after minutes. False if
+/// the observer ended it.
 bool announce_missing(Tester& tester, std::size_t plan, const std::vector<HostsToReach>& directions,
                       const LearningProgress& progress, LearningObserver& observer) {
     using namespace std::chrono_literals;
-    std::deque<Announcements> announced;  // an Announcements does not move
+    std::deque<Announcements> announced;  // an Announcements cannot be moved
     for (const auto& hosts : directions) {
         const auto& responder = tester.responder(plan::receiving_side(hosts.direction()), plan);
         if (!hosts.wants_announcements() || !responder.has_hosts()) continue;
@@ -179,7 +181,7 @@ bool announce_missing(Tester& tester, std::size_t plan, const std::vector<HostsT
             work.is_over = true;
     }
     bool goes_on = true;
-    // To the end, even if nobody wants it any more: the workers read the list.
+    // To be completed even if the observer ends it: the workers read the list.
     while (!std::ranges::all_of(announced,
                                 [](const auto& work) { return work.is_over.load(std::memory_order_acquire); })) {
         goes_on = observer.goes_on(progress) && goes_on;
@@ -188,14 +190,14 @@ bool announce_missing(Tester& tester, std::size_t plan, const std::vector<HostsT
     return goes_on;
 }
 
-/// Tells the hosts of earlier plans too.
+/// Includes the hosts of earlier plans in the progress.
 class AddingObserver : public LearningObserver {
    public:
     AddingObserver(LearningObserver& observer, const LearningResult& before) : observer_{observer}, before_{before} {}
 
     bool goes_on(const LearningProgress& progress) override {
         LearningProgress sum = progress;
-        for (std::size_t side = 0; side < sum.sides.size(); ++side) {
+        for (const auto side : plan::both_sides) {
             if (!sum.sides[side] || !before_.sides[side]) continue;
             sum.sides[side]->hosts += before_.sides[side]->hosts;
             sum.sides[side]->reachable += before_.sides[side]->reachable;
@@ -211,7 +213,7 @@ class AddingObserver : public LearningObserver {
 LearningResult add(LearningResult first, const LearningResult& second) {
     first.stopped = first.stopped || second.stopped;
     first.rate_share = std::min(first.rate_share, second.rate_share);
-    for (std::size_t side = 0; side < first.sides.size(); ++side) {
+    for (const auto side : plan::both_sides) {
         if (!second.sides[side]) continue;
         if (!first.sides[side]) first.sides[side] = LearningResult::OfSide{};
         auto& sum = *first.sides[side];
@@ -238,10 +240,10 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
     }
     check_ports();
     check_resolved("learn");
-    std::array<std::uint64_t, 2> answers_before{};
+    plan::PerSide<std::uint64_t> answers_before{};
     for (const auto direction : request.directions) {
         const auto side = plan::receiving_side(direction);
-        answers_before[index(side)] = answers_sent(side);
+        answers_before[side] = answers_sent(side);
     }
     LearningResult result;
     for (std::size_t p = 0; p < plans() && !result.stopped; ++p) {
@@ -249,7 +251,8 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
         directions.reserve(request.directions.size());
         for (const auto direction : request.directions)
             directions.emplace_back(plan(p), direction, receive_queues(plan::receiving_side(direction)) > 1);
-        // What was reached before counts on: to the client the hosts of both IP versions are one number.
+        // What was reached with the first plan is included: the client sees the hosts of both IP versions as one
+        // number.
         AddingObserver adding{observer, result};
         const auto run_round = [&](const LearningProgress& progress) {
             return announce_missing(*this, p, directions, progress, adding) &&
@@ -257,19 +260,19 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
         };
         result = add(std::move(result), learn_in_rounds(directions, request.rounds, run_round));
     }
-    check_ports();  // it has reached nobody since
+    check_ports();  // a port that was removed has reached nobody since
     for (const auto direction : request.directions) {
         const auto side = plan::receiving_side(direction);
-        result.sides[index(side)]->questions_answered = answers_sent(side) - answers_before[index(side)];
-        has_learnt_[index(side)] = has_learnt_[index(side)] || !result.stopped;
+        result.sides[side]->questions_answered = answers_sent(side) - answers_before[side];
+        has_learnt_[side] = has_learnt_[side] || !result.stopped;
     }
     return result;
 }
 
 Hosts Tester::hosts_before(const std::vector<plan::Direction>& directions) const {
     if (!is_direct()) return Hosts::behind_gateways;
-    const bool are_learnt = std::ranges::all_of(
-        directions, [&](auto direction) { return has_learnt_[index(plan::receiving_side(direction))]; });
+    const bool are_learnt =
+        std::ranges::all_of(directions, [&](auto direction) { return has_learnt_[plan::receiving_side(direction)]; });
     return are_learnt ? Hosts::learnt_before : Hosts::on_the_link;
 }
 

@@ -35,9 +35,7 @@ LearningResult::OfSide HostsToReach::result() const {
 
 LearningResult learn_in_rounds(std::vector<HostsToReach>& directions, unsigned most_rounds,
                                const std::function<bool(const LearningProgress&)>& run_round) {
-    const auto index = [](const HostsToReach& hosts) {
-        return static_cast<std::size_t>(plan::receiving_side(hosts.direction()));
-    };
+    const auto side_of = [](const HostsToReach& hosts) { return plan::receiving_side(hosts.direction()); };
     LearningResult result;
     std::uint64_t reached_before = 0;
     for (unsigned round = 1; round <= most_rounds && !result.stopped; ++round) {
@@ -46,7 +44,7 @@ LearningResult learn_in_rounds(std::vector<HostsToReach>& directions, unsigned m
         std::uint64_t reached = 0;
         for (auto& hosts : directions) {
             is_any_pending = hosts.begin_round() || is_any_pending;
-            progress.sides[index(hosts)] = {.hosts = hosts.hosts(), .reachable = hosts.reachable()};
+            progress.sides[side_of(hosts)] = {.hosts = hosts.hosts(), .reachable = hosts.reachable()};
             reached += hosts.reachable();
         }
         if (!is_any_pending) break;
@@ -55,7 +53,7 @@ LearningResult learn_in_rounds(std::vector<HostsToReach>& directions, unsigned m
         progress.rate_share = result.rate_share;
         result.stopped = !run_round(progress);
     }
-    for (const auto& hosts : directions) result.sides[index(hosts)] = hosts.result();
+    for (const auto& hosts : directions) result.sides[side_of(hosts)] = hosts.result();
     return result;
 }
 

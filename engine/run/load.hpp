@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 3: what load a trial asks for: how many frames, when each is due, what the most is. Even, in bursts, or one
-// load after another.
+// Station 3: the load that a trial asks for: how many frames, when each is due, the highest rate. The load is even, in
+// bursts, or changes once.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,9 @@ namespace evenhand::run {
 namespace load_detail {
 
 inline std::uint64_t rounded(double frames) { return static_cast<std::uint64_t>(std::llround(frames)); }
-/// Rounded up, but not for what multiplying has added: 16.1 s at 1000 fps are 16100.000000000002 frames. That is less
-/// than 1 in 10^12; and of a day at 148.8 Mfps, 10^13 frames, a hundredth of a frame and not thirteen.
+/// Rounds up, but ignores what multiplying has added: 16.1 s at 1000 fps are 16100.000000000002 frames. The error is
+/// less than 1 in 10^12, but for a day at 148.8 Mfps, 10^13 frames, at most a hundredth of a frame and not thirteen
+/// frames is ignored.
 inline std::uint64_t up(double frames) {
     constexpr double noise = 1e-12;
     constexpr double most_noise = 0.05;  // frames
@@ -26,42 +27,42 @@ inline std::uint64_t up(double frames) {
 
 }  // namespace load_detail
 
-/// Of the sending phase, in seconds.
+/// The length of the sending phase, in seconds.
 [[nodiscard]] inline double sending_s(const TrialRequest& request) {
     return request.duration_s + (request.then ? request.then->duration_s : 0);
 }
 
-/// The most frames per second of one direction at any time.
+/// The highest rate of one direction at any time.
 [[nodiscard]] inline double peak_fps(const TrialRequest& request) {
     return request.then ? std::max(request.rate_fps, request.then->rate_fps) : request.rate_fps;
 }
 
-/// Bursts that begin and end within the duration: one at least.
+/// The number of bursts that begin and end within the duration, at least one.
 [[nodiscard]] inline std::uint64_t bursts_of(const TrialRequest& request) {
-    constexpr double rounding = 1e-9;  // a duration of three intervals may be a little less as a number
+    constexpr double rounding = 1e-9;  // three intervals may be a little more than the duration, because of rounding
     const double bursts = request.duration_s / request.burst->interval_s;
     return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(bursts * (1 + rounding)));
 }
 
-/// Of the load before it changes, if it does.
+/// The number of frames of the load before it changes; 0 if it does not change.
 [[nodiscard]] inline std::uint64_t first_frames_of(const TrialRequest& request) {
     return request.burst ? bursts_of(request) * request.burst->frames
                          : load_detail::rounded(request.rate_fps * request.duration_s);
 }
 
-/// Of one direction.
+/// The number of frames of one direction.
 [[nodiscard]] inline std::uint64_t frames_of(const TrialRequest& request) {
     return first_frames_of(request) +
            (request.then ? load_detail::rounded(request.then->rate_fps * request.then->duration_s) : 0);
 }
 
-/// The load over the whole sending phase: what is offered is held against it.
+/// The mean load over the whole sending phase, which the offered load is compared with.
 [[nodiscard]] inline double mean_fps(const TrialRequest& request) {
     return request.burst || request.then ? static_cast<double>(frames_of(request)) / sending_s(request)
                                          : request.rate_fps;
 }
 
-/// When frame k is due, in seconds of the sending phase.
+/// When frame k is due, in seconds since the beginning of the sending phase.
 [[nodiscard]] inline double due_s(const TrialRequest& request, std::uint64_t k) {
     if (const auto& burst = request.burst) {
         const std::uint64_t number = k / burst->frames;
@@ -73,7 +74,7 @@ inline std::uint64_t up(double frames) {
     return static_cast<double>(first) / request.rate_fps + static_cast<double>(k - first) / request.then->rate_fps;
 }
 
-/// How many frames are due before that time of the sending phase; not more than there are.
+/// How many frames are due before that time of the sending phase, at most all frames.
 [[nodiscard]] inline std::uint64_t frames_before(const TrialRequest& request, double seconds) {
     using load_detail::up;
     const auto all = frames_of(request);
@@ -89,8 +90,8 @@ inline std::uint64_t up(double frames) {
                     first + up((seconds - static_cast<double>(first) / request.rate_fps) * request.then->rate_fps));
 }
 
-/// Where a trial is judged by its clean time: into how many finer ones each slice of its delays is cut. These are a
-/// millisecond long, or longer where there would be too many of them, or hardly a frame in each.
+/// Into how many finer slices each slice of the delays is divided in a trial that is judged by its clean time. A finer
+/// slice is a millisecond long, or longer if there would be too many of them or hardly a frame in each.
 [[nodiscard]] inline std::size_t finer_slices(const TrialRequest& request) {
     constexpr double finest_s = 1e-3;
     constexpr double fewest_frames = 8;
@@ -100,7 +101,7 @@ inline std::uint64_t up(double frames) {
     return static_cast<std::size_t>(std::clamp(std::floor(wanted), 1.0, most));
 }
 
-/// The first frame whose delay counts: the first that is due at `delays.from_s` or later.
+/// The first frame whose delay counts: the first one that is due at `delays.from_s` or later.
 [[nodiscard]] inline std::uint64_t first_delay_frame(const TrialRequest& request) {
     return request.delays ? frames_before(request, request.delays->from_s) : 0;
 }
@@ -111,9 +112,10 @@ inline std::uint64_t up(double frames) {
     return frames_before(request, static_cast<double>(tenths) * tenth_s);
 }
 
-/// When a frame has settled: it was due so many seconds ago that it has come, or is lost.
+/// How long ago a settled frame was due: by then it has arrived, or is lost.
 [[nodiscard]] inline double settles_after_s(const TrialRequest& request) {
-    constexpr double margin_s = 0.01;  // of the clocks of several CPUs, and of the frame that is on its way to the map
+    constexpr double margin_s =
+        0.01;  // for the difference between CPUs' clocks, and for the time from the port to the map
     return request.waits.residual_s + request.limits.longest_overdue_us / us_per_second + margin_s;
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stations 3 to 5: the `for` around the loops of a worker's senders and receivers. For the files that compile it for a
-// kind of port: it is inlined there, down to the port's bursts.
+// Stations 3 to 5: the `for` around the loops of a worker's senders and receivers. To be included by the files that
+// compile it for a kind of port: everything is inlined there, down to the port's bursts.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -18,7 +17,7 @@
 
 namespace evenhand::run {
 
-/// A port whose owner of transmit queue 0 also sends what is no test frame.
+/// A port whose owner of transmit queue 0 also sends frames that are not test frames.
 template <class P>
 concept AnsweringPort = TxPort<P> && RxPort<P> && requires(P port) {
     { port.flush_answers() } noexcept -> std::same_as<unsigned>;  // how many it sent
@@ -80,7 +79,7 @@ void WorkerQueues<Port>::announce_next(Outlet& outlet) {
     hosts->is_over.store(true, std::memory_order_release);
 }
 
-/// THE loop for one kind of port and of frames.
+/// THE loop, for one kind of port and one kind of frames.
 template <AnsweringPort Port, FrameSource Source>
 class PortLoop final : public TrialLoop {
    public:
@@ -106,9 +105,9 @@ class PortLoop final : public TrialLoop {
 
    private:
     void run_until_finish(WorkerTrial& trial) noexcept {
-        // What is not sending or receiving is looked at once in so many turns. Answers: a burst of them costs the port
-        // little more than one, but 64 questions in each turn must fit into the ring until then. The rest: ten times
-        // rarer.
+        // Everything but sending and receiving happens once in this many turns. Answers: a burst of them costs the port
+        // little more than one, but 64 questions in each turn must fit into the ring until then. All other tasks: ten
+        // times less often.
         constexpr int turns_between_answers = 32;
         constexpr int answers_between_looks = 16;
         pace::TickClock clock;
@@ -117,7 +116,7 @@ class PortLoop final : public TrialLoop {
         do {
             for (int i = 0; i < answers_between_looks; ++i) {
                 for (int j = 0; j < turns_between_answers; ++j) {
-                    // What another sender takes for its burst must not be in this one's stamps.
+                    // The time that another sender takes for its burst must not be in the stamps of this one.
                     Ticks now = clock.now();
                     for (std::size_t s = 0; s < senders_.size(); ++s) {
                         if (s != 0) now = clock.now();
@@ -145,7 +144,7 @@ class PortLoop final : public TrialLoop {
         queues_->shorten(trial);
     }
 
-    /// A few sums and plain stores, once in some hundred turns. Nothing that a turn counts with is shared.
+    /// A few sums and plain stores, once in some hundred turns. Nothing that the turns themselves count with is shared.
     void tell_so_far(WorkerTrial& trial) noexcept {
         struct Sums {
             std::uint64_t sent = 0;
@@ -155,24 +154,24 @@ class PortLoop final : public TrialLoop {
             double latency = 0;
             std::uint64_t max_latency = 0;
         };
-        std::array<Sums, 2> sums{};
+        plan::PerDirection<Sums> sums{};
         for (std::size_t s = 0; s < senders_.size(); ++s) {
-            auto& of = sums[static_cast<std::size_t>(streams_[s].direction)];
+            auto& of = sums[streams_[s].direction];
             const std::uint64_t offered = senders_[s].tally().offered_frames;
             of.sent += offered;
             of.sent_until = std::min(of.sent_until, streams_[s].own.sequence(offered));
         }
         for (const auto& reception : trial.receptions) {
-            auto& of = sums[static_cast<std::size_t>(reception.direction)];
+            auto& of = sums[reception.direction];
             const auto& latency = reception.tally->latency;
             of.received += reception.tally->received_frames;
             of.timed += latency.count();
             of.latency += latency.sum();
             of.max_latency = std::max(of.max_latency, latency.max());
         }
-        for (std::size_t d = 0; d < sums.size(); ++d) {
-            const auto& of = sums[d];
-            auto& so_far = trial.so_far[d];
+        for (const auto direction : plan::both_directions) {
+            const auto& of = sums[direction];
+            auto& so_far = trial.so_far[direction];
             so_far.sent_frames.store(of.sent, std::memory_order_relaxed);
             so_far.sent_until.store(of.sent_until, std::memory_order_relaxed);
             so_far.received_frames.store(of.received, std::memory_order_relaxed);
@@ -185,7 +184,7 @@ class PortLoop final : public TrialLoop {
 
     WorkerQueues<Port>* queues_;
     std::vector<Sender<Port, Source>> senders_;
-    std::vector<Stream> streams_;  // by sender
+    std::vector<Stream> streams_;  // one for each sender
 };
 
 template <class Port, FrameSource Source>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory is left: what is larger is refused before it is touched, as the kernel would end a program for it,
-// ours or another one.
+// How much memory is available. A request for more is refused before the memory is touched, since the kernel would kill
+// a program, ours or another one.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 
 namespace evenhand::run {
 
-/// What the kernel can give without swapping; everything if it does not say.
+/// What the kernel can provide without swapping; the maximum if it does not say.
 [[nodiscard]] inline std::uint64_t available_octets() {
     std::ifstream lines{"/proc/meminfo"};
     std::string key;
@@ -28,7 +28,7 @@ namespace evenhand::run {
     return std::numeric_limits<std::uint64_t>::max();
 }
 
-/// Throws Fault{no_memory} if `what` takes more than what is left; `where` and `next` as in a Fault.
+/// Throws Fault{no_memory} if `what` needs more than the available memory; `where` and `next` as in a Fault.
 inline void check_fits(const std::string& what, std::uint64_t octets, std::uint64_t available, std::string where,
                        std::string next) {
     if (octets <= available) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 5: frames whose delay is the tester's doing, since they or those before them left late.
+// Station 5: frames whose delay was affected by the tester, since they or frames before them left late.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 
 namespace evenhand::run {
 
-/// What one receiver has seen of them in one trial. All times are of the whole counter.
+/// What one receiver has seen of such frames in one trial. All times are full counters.
 class OverdueFrames {
    public:
-    /// Whether frame `sequence`, which left at `sent`, was overdue, or left soon after one that was: what was late came
-    /// to the DUT as a burst, and the DUT is given as long again as the lateness was to work it off. Its stamp is right
-    /// all the same, but its delay is the tester's doing.
+    /// Whether frame `sequence`, which left at `sent`, was overdue, or left soon after an overdue frame. Late frames
+    /// come to the DUT as a burst, and the DUT is given as much time as they were late to work it off. The frame's
+    /// stamp is right, but its delay was affected by the tester.
     [[nodiscard]] bool is_touched(std::uint64_t sequence, Ticks sent, const Expectation& expected) noexcept {
         const auto behind = static_cast<std::int64_t>(sent - expected.schedule.due(sequence));
         const std::int64_t lateness = behind - slip(behind, sent, expected);
@@ -30,10 +30,10 @@ class OverdueFrames {
     }
 
    private:
-    /// How far the port has made frames late that left at `sent`: it may be slower than the schedule by `port_lag`, as
-    /// the sender has it (Punctuality), and after hours that are seconds. So it is what frames are behind at the least,
-    /// which may rise by so much and no faster: a stall of the tester's is no part of it, and neither, where frames are
-    /// rare, is what would be overdue.
+    /// How late the port has made the frames that left at `sent`. It may be slower than the schedule by `port_lag`, as
+    /// for the sender (Punctuality), which is seconds after some hours. The estimate is the least lateness that was
+    /// seen, which may rise no faster than that. A stall of the tester is thus not included, nor, if frames are rare, a
+    /// lateness that counts as overdue.
     [[nodiscard]] std::int64_t slip(std::int64_t behind, Ticks sent, const Expectation& expected) noexcept {
         if (!has_seen_) slipped_at_ = expected.start;
         has_seen_ = true;
@@ -46,8 +46,8 @@ class OverdueFrames {
         return slip_;
     }
 
-    bool has_touched_ = false;  // a frame of this trial came that had left overdue
-    Ticks touched_until_ = 0;   // what left before this came to the DUT behind such frames
+    bool has_touched_ = false;  // a frame of this trial arrived that had left overdue
+    Ticks touched_until_ = 0;   // frames that left before this time came to the DUT behind such frames
     bool has_seen_ = false;     // a frame of this trial
     std::int64_t slip_ = 0;     // at slipped_at_
     Ticks slipped_at_ = 0;

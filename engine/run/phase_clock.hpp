@@ -12,7 +12,7 @@
 
 namespace evenhand::run {
 
-/// Keeps the time of the phases; while waiting it asks the observer and has an eye on the ports.
+/// Keeps the time of the phases. While it waits, it asks the observer whether to go on, and watches the ports.
 class PhaseClock {
    public:
     PhaseClock(Tester& tester, tally::TrialResult& result, TrialObserver& observer, double total_s)
@@ -20,7 +20,7 @@ class PhaseClock {
         progress_.trial = result.trial, progress_.total_s = total_s;
     }
 
-    /// Wait until `done` or for `seconds`; false if the observer ended it, or a port has gone. `count` puts frame
+    /// Waits until `done` or for `seconds`; false if the observer ended it or a port was removed. `count` puts frame
     /// counts into the progress.
     template <class Done, class Count>
     bool wait(const char* phase, double seconds, Done done, Count count) {
@@ -51,8 +51,8 @@ class PhaseClock {
 
     static double since(Clock::time_point t) { return std::chrono::duration<double>{Clock::now() - t}.count(); }
 
-    /// With an eye on links that may be down for a moment; without such a one the worker keeps the CPU, if it is the
-    /// same.
+    /// Wakes often if a port's link may be down for a moment only; otherwise rarely, since this thread may share its
+    /// CPU with a worker.
     void sleep(double seconds) {
         using namespace std::chrono_literals;
         constexpr auto until_next_look = 1ms;

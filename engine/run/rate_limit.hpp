@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 3: the highest rate that may be asked for.
+// Station 3: the highest rate that a request may ask for.
 #pragma once
 
 #include <cmath>
@@ -13,12 +13,12 @@ namespace evenhand::run {
 
 struct RateLimit {
     double fps = 0;           // of one direction
-    bool is_of_line = false;  // else of the clock
+    bool is_of_line = false;  // false: the limit is that of the clock
 };
 
-/// What the line carries, if its rate is known, and what the schedule can tell apart by this clock: a counter of 25 MHz
-/// (Arm) counts slower than 100 Gbit/s bring frames of 64 octets. `octets` with FCS, of `frames` frames together: the
-/// mean of a mix of sizes may be no whole number.
+/// What the line can carry, if its rate is known, and what the schedule can resolve with this clock: a counter of 25
+/// MHz (Arm) counts more slowly than 100 Gbit/s transport frames of 64 octets. `octets`: with FCS, of `frames` frames
+/// together, since the mean of a mix of sizes may not be an integer.
 [[nodiscard]] inline RateLimit rate_limit(std::optional<double> line_rate_bps, std::size_t octets,
                                           double ticks_per_second, std::size_t frames = 1) noexcept {
     constexpr std::size_t overhead_octets = 20;  // preamble and least gap (R2544-16)
@@ -32,13 +32,13 @@ struct RateLimit {
                                : RateLimit{.fps = of_clock, .is_of_line = false};
 }
 
-/// Of both lines of a direction, nothing where the rate is not known.
+/// The rates of both lines of a direction; nothing where a rate is not known.
 struct LineRates {
     std::optional<double> sending_bps;
     std::optional<double> receiving_bps;
 };
 
-/// The lower of the limits of both lines: each carries the frames as they are on it.
+/// The lower of the limits of both lines: each carries the frames as they are on that line.
 [[nodiscard]] inline RateLimit rate_limit(const LineRates& lines, const frame::OctetsOnLinks& octets,
                                           double ticks_per_second) noexcept {
     const auto sending = rate_limit(lines.sending_bps, octets.sent, ticks_per_second, octets.frames);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 5: THE receiver loop. Take what has come, say what it is, count it; hand neighbours' questions to the
-// responder.
+// Station 5: THE receiver loop. Takes received frames, determines what they are, and counts them; passes neighbours'
+// questions to the responder.
 #pragma once
 
 #include <algorithm>
@@ -41,20 +41,20 @@ namespace evenhand::run {
 template <RxPort Port, NeighborAnswerer Responder>
 class Receiver {
    public:
-    /// `tags`: those that frames of this side have; all others are foreign.
+    /// `tags`: the tags that frames of this side must have; all other frames are foreign.
     Receiver(Port& port, unsigned queue, Responder& responder, const frame::VlanTags& tags = {},
              tally::IcmpErrors* icmp_errors = nullptr) noexcept
         : port_{&port}, queue_{queue}, responder_{&responder}, tags_{tags}, icmp_errors_{icmp_errors} {}
 
-    /// Begin a trial at `now`, which map and tally outlive. `part`: of the map, that of the thread which calls turn().
+    /// Begins a trial at `now`; map and tally outlive the trial. `part`: the map's part for the thread that calls
+    /// turn().
     void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now,
              unsigned part = 0) noexcept {
         expectation_.emplace(expectation);
         slice_ = {};
         burst_checks_ = {};
-        if (expectation.translation == nullptr && expectation.connections == nullptr)
-            burst_checks_ =
-                expectation.frames.burst_checks({.direction = expectation.direction, .trial = expectation.trial});
+        if (const auto* const alike = std::get_if<frame::TestFrameExpectation>(&expectation.frames))
+            burst_checks_ = alike->burst_checks({.direction = expectation.direction, .trial = expectation.trial});
         map_ = &map;
         marks_ = map.part(part);
         tally_ = &tally;
@@ -66,21 +66,21 @@ class Receiver {
         is_armed_ = true;
     }
 
-    /// The residual wait ends earlier than it was said. For the thread that calls turn(), while armed.
+    /// Ends the residual wait earlier than arm() said. For the thread that calls turn(), while armed.
     void end_by(Ticks residual_end) noexcept { expectation_->residual_end = residual_end; }
 
-    /// Of whatever kind, since the beginning, armed or not. For any thread.
+    /// All frames taken from the port since the beginning, armed or not. For any thread.
     [[nodiscard]] std::uint64_t taken_frames() const noexcept {
         return std::atomic_ref{taken_frames_}.load(std::memory_order_relaxed);
     }
 
-    /// Test frames count nowhere from now on; neighbours are answered all the same.
+    /// From now on test frames do not count; neighbours still get answers.
     void disarm() noexcept { is_armed_ = false; }
 
-    /// `now` is of this turn of the worker's loop; frames that have come are given a time read after receive(), since a
-    /// time read before could lie before the sending of a frame that came in between. Returns how many frames had come.
-    /// `Frames`: which part of the expectation is meant, said where the loop is compiled: what a mix costs, no other
-    /// trial pays.
+    /// `now`: the time of this turn of the worker's loop. Received frames are given a time read after receive(), since
+    /// one read before could be earlier than the sending of a frame that arrived in between. Returns how many frames
+    /// had arrived. `Frames`: the type of the expectation, which is known where the loop is compiled, so that no other
+    /// trial pays for what a mix needs.
     template <FrameExpectation Frames = frame::TestFrameExpectation, class Clock>
     unsigned turn(Ticks now, Clock& clock) noexcept {
         const Ticks before = now;
@@ -97,8 +97,8 @@ class Receiver {
     }
 
    private:
-    // A function of its own: left alone, the compiler puts it into every loop, and the checks of a frame elsewhere,
-    // also where there are two of it for frames that are all alike: so each frame is asked for tags, nearly for free.
+    // A function of its own. Otherwise the compiler inlines it into every loop but not the checks of a frame, not even
+    // in the two copies for frames that are all alike. So tags are checked for each frame, at hardly any cost.
     template <FrameExpectation Frames>
     [[gnu::noinline]] void take(unsigned n, Ticks now) noexcept {
         const std::size_t around = tags_.octets();
@@ -154,9 +154,10 @@ class Receiver {
         if (kept != 0) port_->release(frames_.data(), kept);
     }
 
-    /// Which frames of this burst are of the trial, as they were sent.
+    /// Determines which frames of this burst belong to the trial and are as they were sent.
     void find_known(unsigned n, frame::FoundBurst& found) noexcept {
-        static constexpr std::array<std::byte, frame::largest_frame_size> none{};  // in place of one of another length
+        static constexpr std::array<std::byte, frame::largest_frame_size>
+            none{};  // stands for a frame of another length
         const std::size_t octets = burst_checks_.octets();
         std::array<const std::byte*, receive_burst> at{};
         for (unsigned i = 0; i < n; ++i)
@@ -164,9 +165,9 @@ class Receiver {
         burst_checks_.find(at.data(), n, found);
     }
 
-    /// Frames first .. end-1 of the burst, all of the trial and as they were sent: what is left to be asked is their
-    /// time and their number. Counted as count_known_frame() does it one after the other, but what they have in common
-    /// is asked once.
+    /// Counts the frames first .. end-1 of the burst, all of which belong to the trial and are as they were sent: what
+    /// remains to be checked is their time and their number. Counts like count_known_frame() for one after the other,
+    /// but checks what they have in common only once.
     template <FrameExpectation Frames>
     [[gnu::always_inline]] void count_known(const frame::FoundBurst& found, unsigned first, unsigned end,
                                             Ticks now) noexcept {
@@ -182,7 +183,7 @@ class Receiver {
             for (unsigned i = first; i < end; ++i) count_known_frame<Frames>(found, i, now, delays);
             return;
         }
-        std::uint64_t taken = 0;  // bit i: counts as received, and its delay is not yet noted
+        std::uint64_t taken = 0;  // bit i: frame i counts as received, and its delay is not yet noted
         std::uint64_t lowest_taken = frame::sequence_mask;
         std::uint64_t highest_taken = 0;
         tally::BurstRuns{found.new_rise, first, end}.for_each([&](unsigned from, unsigned until) {
@@ -212,8 +213,8 @@ class Receiver {
         }
     }
 
-    /// Of `count` frames of one stream whose numbers rise, from frame `from` of the burst on, those whose bit is set
-    /// in `fresh` are the first of their number.
+    /// Counts `count` frames of one stream with rising numbers, from frame `from` of the burst on. The frames whose bit
+    /// is set in `fresh` are the first of their number.
     void count_fresh(const frame::FoundBurst& found, unsigned from, std::uint64_t fresh, unsigned received,
                      unsigned count) noexcept {
         tally::ReceiverTally& t = *tally_;
@@ -233,12 +234,12 @@ class Receiver {
         next = std::max(next, found.sequence(last) + 1);
     }
 
-    /// One of count_known().
+    /// Counts one frame of count_known().
     template <FrameExpectation Frames>
     void count_known_frame(const frame::FoundBurst& found, unsigned i, Ticks now, tally::DelayBurst& delays) noexcept {
         const frame::TagNumbers tag{
             .stream = found.stream(i), .sequence = found.sequence(i), .time_ticks = found.times[i]};
-        // Another tester's clock says nothing here.
+        // The time of another tester's clock means nothing here.
         if (!expectation_->share.has(tag.sequence)) [[unlikely]] {
             ++tally_->strayed_frames;
         } else if (const Ticks sent = sent_at(now, tag.time_ticks); ages_at(now).is_of_another_time(sent))
@@ -258,8 +259,8 @@ class Receiver {
         }
     }
 
-    /// After a poll that began at `before` or later and brought `n` frames; if they are few, it left nothing in the
-    /// queue.
+    /// Called after a poll that began at `before` or later and brought `n` frames; a poll that brings few frames has
+    /// emptied the queue.
     template <class Clock>
     void share_order(Ticks before, unsigned n, Clock& clock) noexcept {
         tally::StreamOrder& order = *expectation_->order;
@@ -276,12 +277,12 @@ class Receiver {
         return FrameAges::at(now, expectation_->start, expectation_->clock_skew);
     }
 
-    /// The map has given the frame up, or is not yet there.
+    /// Counts a frame that the map has given up, or does not hold yet.
     void note_not_held(std::uint64_t sequence, std::uint64_t place, Ticks now) noexcept {
         if (place < map_->begin()) {
             ++tally_->late_frames;
         } else if (is_after(expectation_->schedule.due(sequence), now + expectation_->clock_skew)) {
-            tally_->note(frame::FrameFault::number);  // nobody has sent it: damaged or made up
+            tally_->note(frame::FrameFault::number);  // not sent yet: damaged or forged
         } else {
             ++tally_->unrecorded_frames;
         }
@@ -329,8 +330,8 @@ class Receiver {
         tally_->note(expected.frame_fault(frame_class, octets, look.version).value_or(frame::FrameFault::number));
     }
 
-    /// A frame of this trial and time that is as it was sent; `place`: in the map. `note` gets its delay, if it is the
-    /// first of its number.
+    /// Counts a frame of this trial and time that is as it was sent; `place`: its place in the map. `note` is called
+    /// with its delay, if it is the first of its number.
     template <FrameExpectation Frames, class Note>
     [[gnu::always_inline]] void count_intact_frame(const std::byte* octets, [[maybe_unused]] std::size_t frame_class,
                                                    frame::IpVersion version, frame::TagNumbers tag, std::uint64_t place,
@@ -382,15 +383,16 @@ class Receiver {
     tally::IcmpErrors* icmp_errors_;
     bool is_armed_ = false;
     std::optional<Expectation> expectation_;  // while armed
-    frame::BurstChecks burst_checks_;         // of it, where there can be any
-    tally::SliceDelays::Place slice_{};       // of the delays of the last known frame
+    frame::BurstChecks burst_checks_;         // made from the expectation; empty where there are none
+    tally::SliceDelays::Place slice_{};       // the slice of the last known frame's delay
     tally::SequenceMap* map_ = nullptr;
-    tally::SequenceMap::Part marks_;  // of it: where this receiver marks
+    tally::SequenceMap::Part marks_;  // the part of the map where this receiver marks
     tally::ReceiverTally* tally_ = nullptr;
     RingBacklog backlog_;
     OverdueFrames overdue_;
-    mutable std::uint64_t taken_frames_ = 0;                  // written by the worker, read by others
-    std::array<std::uint64_t, frame::most_streams> heard_{};  // of each stream: what other queues had seen at heard_at_
+    mutable std::uint64_t taken_frames_ = 0;  // written by the worker, read by others
+    std::array<std::uint64_t, frame::most_streams>
+        heard_{};  // for each stream: what other queues had seen at heard_at_
     Ticks heard_at_ = 0;
     std::array<typename Port::Frame*, receive_burst> frames_{};
 };

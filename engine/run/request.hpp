@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client asks for, checked for form by contract/ and for sense by the stations. No JSON here.
+// Client requests. contract/ checks their form, the stations their contents. No JSON here.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "frame/mix.hpp"
 #include "plan/four_tuples.hpp"
+#include "plan/per_direction.hpp"
 #include "plan/plan.hpp"
 #include "port/dpdk_host.hpp"
 #include "tally/result.hpp"
@@ -24,11 +24,11 @@ struct PortRequest {
     unsigned transmit_ring_frames = 2048;
     std::optional<double> line_rate_bps;
     std::optional<double> link_timeout_s;  // how long to wait for the link when the port is opened
-    std::vector<std::uint16_t> vlans;      // of all frames on this link: none, one, or two (the outer one first)
+    std::vector<std::uint16_t> vlans;  // VLAN tags of all frames on this link: none, one, or two (the outer one first)
 };
 
-/// What a worker's CPU runs: any set of senders and receivers, so one CPU can be a whole tester and many can share a
-/// direction.
+/// What a worker's CPU runs: any set of senders and receivers, so that one CPU can be a whole tester, and several can
+/// share a direction.
 struct WorkerRequest {
     struct Queue {
         plan::Side side = plan::Side::left;
@@ -39,15 +39,15 @@ struct WorkerRequest {
     std::vector<Queue> receivers;  // number = receive queue
 };
 
-/// A DUT that lives on this host, so that the host's doings can be told from its own. A fact about the host: nothing
-/// here says how the DUT works (SEED-07).
+/// A DUT that runs on this host, so that effects of the host can be told from those of the DUT. This is a fact about
+/// the host: it says nothing about how the DUT works (SEED-07).
 struct DutOnHost {
     struct Cpu {
         unsigned cpu = 0;
         std::vector<int> threads;  // of the DUT on this CPU
     };
     std::vector<Cpu> cpus;
-    unsigned ring_frames = 0;  // of one direction, that wait without loss while the DUT does not run
+    unsigned ring_frames = 0;  // frames of one direction that wait without loss while the DUT does not run
 };
 
 /// Whose MAC the hosts of direct forms have (R4814-06).
@@ -55,7 +55,7 @@ enum class HostMacMode : std::uint8_t { port, pseudorandom };
 
 struct OpenRequest {
     port::HostOptions host;
-    std::array<PortRequest, 2> ports;  // by plan::Side
+    plan::PerSide<PortRequest> ports;
     std::vector<WorkerRequest> workers;
     plan::AddressPlan plan;
     std::size_t frame_size = 64;           // of all frames, unless there is a mix
@@ -63,7 +63,7 @@ struct OpenRequest {
     std::uint64_t seed = 0;
     HostMacMode host_macs = HostMacMode::port;
     std::optional<std::uint16_t> session;  // 0..65534; drawn if not given. See Tester::wire_trial()
-    std::optional<DutOnHost> dut;          // absent: the DUT is a device of its own, or nobody said where it runs
+    std::optional<DutOnHost> dut;  // nothing: the DUT is a device of its own, or the client did not say where it runs
 };
 
 /// RFC 2544 section 23, phases (a), (b), (d), (e).
@@ -74,28 +74,28 @@ struct Waits {
     double restabilize_s = 5;
 };
 
-/// Delays beyond the histogram over all frames. Of the frames that are due from `from_s` on `tagged_frames`, evenly
-/// spread, are listed.
+/// Delays of single frames, in addition to the histogram over all frames: of the frames that are due from `from_s` on,
+/// `tagged_frames` are listed, evenly spread.
 struct DelayRequest {
     double from_s = 0;
     std::uint64_t tagged_frames = 0;
     bool has_variation = false;
 };
 
-/// Which connections the frames of a trial are of, where the DUT keeps state (RFC 9693).
+/// Which connections the frames of a trial belong to, where the DUT keeps state (RFC 9693).
 struct ConnectionRequest {
     enum class Use : std::uint8_t {
         establish,    // frame k of the initiator opens connection k: test phase 1
-        each_once,    // frame k of a direction is of connection k: the validation of all of them
-        established,  // each frame is of any connection: test phase 2
+        each_once,    // frame k of a direction belongs to connection k: validates all of them
+        established,  // each frame belongs to any connection: test phase 2
     };
     Use use = Use::established;
     std::uint64_t count = 0;  // to establish
     plan::TupleOrder order = plan::TupleOrder::pseudorandom;
 };
 
-/// Which streams of a trial are this tester's, where several testers make it together: `first` and those that follow,
-/// as many as it has of a side, of `stride` in all. See frame::TesterShare.
+/// Which streams of a trial belong to this tester, where several testers make the trial together: `first` and the
+/// following ones, as many as it has on a side, of `stride` in all. See frame::TesterShare.
 struct ShareRequest {
     std::uint64_t first = 0;
     std::uint64_t stride = 1;
@@ -111,21 +111,21 @@ struct TrialRequest {
     Waits waits;
     tally::Limits limits;
     std::optional<DelayRequest> delays;
-    std::optional<ConnectionRequest> connections;  // with a plan that has state; else none
-    std::optional<ShareRequest> share;             // absent: the tester is alone, and all frames are its own
-    std::optional<std::int64_t> start_at_unix_ns;  // time of day (CLOCK_REALTIME) when frame 0 is due; absent: soon
-    std::optional<double> client_timeout_s;        // a client of which nothing is heard for so long has gone
-    /// The trial is judged by its clean time (tally/clean_time.hpp), and is sent for `duration_s` at the most, until
-    /// `wanted_s` of it are together.
+    std::optional<ConnectionRequest> connections;  // with a plan that has state, otherwise nothing
+    std::optional<ShareRequest> share;             // nothing: the tester is alone, and all frames are its own
+    std::optional<std::int64_t> start_at_unix_ns;  // time of day (CLOCK_REALTIME) when frame 0 is due; nothing: soon
+    std::optional<double> client_timeout_s;        // a client that is silent for so long is taken to be gone
+    /// The trial is judged by its clean time (tally/clean_time.hpp). Frames are sent until there are `wanted_s` of it,
+    /// for at most `duration_s`.
     struct Clean {
         double wanted_s = 0;
     };
     std::optional<Clean> clean;
     bool stops_when_failed = false;  // sending ends as soon as the trial can no longer pass
-    bool has_overdue_after = false;  // else it follows from the rate: tally::usual_overdue_after_us()
+    bool has_overdue_after = false;  // false: the limit follows from the rate, see tally::usual_overdue_after_us()
 };
 
-/// Reach every host of the receiving sides once, so that the DUT has resolved it.
+/// Reach every host of the receiving sides once, so that the DUT has resolved each of them.
 struct LearnRequest {
     double rate_fps = 20'000;  // per direction
     unsigned rounds = 5;
@@ -133,32 +133,32 @@ struct LearnRequest {
     std::vector<plan::Direction> directions{plan::Direction::forward, plan::Direction::reverse};
 };
 
-/// Look at CPUs of this host for a while; nothing is opened or sent.
+/// Watch CPUs of this host for a while, without opening or sending anything.
 struct WatchRequest {
     double seconds = 5;
     std::vector<unsigned> cpus;
 };
 
-/// How far learning is. Two values by the side where the hosts are; nothing where none is to be reached.
+/// How far learning has come, by the side where the hosts are; nothing for a side without hosts to reach.
 struct LearningProgress {
     struct OfSide {
         std::uint64_t hosts = 0;
         std::uint64_t reachable = 0;
     };
     unsigned round = 0;
-    double rate_share = 1;  // of the rate that was asked for: rounds after lost answers are slower
-    std::array<std::optional<OfSide>, 2> sides;
+    double rate_share = 1;  // share of the requested rate: rounds after lost answers are slower
+    plan::PerSide<std::optional<OfSide>> sides;
 };
 
 struct LearningResult {
     struct OfSide {
         std::uint64_t hosts = 0;
         std::uint64_t reachable = 0;
-        unsigned rounds = 0;                       // in which frames were sent to this side
-        std::vector<plan::IpAddress> unreachable;  // the first of them, most_unreachable_listed at most
+        unsigned rounds = 0;                       // rounds in which frames were sent to this side
+        std::vector<plan::IpAddress> unreachable;  // the first of them, at most most_unreachable_listed
         std::uint64_t questions_answered = 0;      // on this side, meanwhile
     };
-    std::array<std::optional<OfSide>, 2> sides;  // as in LearningProgress
+    plan::PerSide<std::optional<OfSide>> sides;  // as in LearningProgress
     double rate_share = 1;                       // of the last round
     bool stopped = false;
 };
@@ -172,32 +172,33 @@ struct Progress {
     double total_s = 0;
     std::uint64_t sent_frames = 0;
     std::uint64_t received_frames = 0;
-    /// One direction. What is under way is neither received nor lost, so losses are counted among settled frames only.
+    /// One direction. Frames on their way are neither received nor lost, so losses are counted among settled frames
+    /// only.
     struct OfDirection {
         std::uint64_t sent_frames = 0;
         std::uint64_t received_frames = 0;
-        std::uint64_t settled_frames = 0;      // were due so long ago that they would have come
-        std::uint64_t lost_frames = 0;         // of these: have not come
-        std::optional<double> mean_latency_s;  // of what has come
+        std::uint64_t settled_frames = 0;      // due so long ago that they would have arrived
+        std::uint64_t lost_frames = 0;         // settled frames that have not arrived
+        std::optional<double> mean_latency_s;  // of the frames that have arrived
         std::optional<double> max_latency_s;
     };
-    std::array<std::optional<OfDirection>, 2> directions;  // by plan::Direction; nothing before frames are sent
-    /// Of one tester among several, where the trial may stop early: see EarlyStop.
+    plan::PerDirection<std::optional<OfDirection>> directions;  // nothing before frames are sent
+    /// For one tester among several whose trial may stop early: see EarlyStop.
     struct Failing {
-        std::uint64_t lost_frames = 0;  // of this tester's, for good
-        double allowed_frames = 0;      // that all testers together may lose
+        std::uint64_t lost_frames = 0;  // this tester's lost frames, which cannot arrive any more
+        double allowed_frames = 0;      // how many all testers together may lose
     };
     std::optional<Failing> failing;
 };
 
-/// Looked at about fifty times a second while a trial runs.
+/// Asked about fifty times a second while a trial runs.
 class TrialObserver {
    public:
     virtual ~TrialObserver() = default;
     /// False ends the trial early: INVALID, "stopped".
     virtual bool goes_on(const Progress& progress) = 0;
-    /// When the sending shall end, in seconds from its begin, if the client has said so: of one tester among several,
-    /// that the trial can no longer pass only the client knows.
+    /// When the sending shall end, in seconds from its beginning, if the client has set an end: with several testers,
+    /// only the client knows that the trial can no longer pass.
     [[nodiscard]] virtual std::optional<double> wanted_end_s() const { return std::nullopt; }
 };
 
@@ -205,7 +206,7 @@ class TrialObserver {
 class LearningObserver {
    public:
     virtual ~LearningObserver() = default;
-    /// False ends it early, with what is known by then.
+    /// False ends learning early, with the result so far.
     virtual bool goes_on(const LearningProgress& progress) = 0;
 };
 

@@ -22,15 +22,14 @@ using Steady = std::chrono::steady_clock;
 using plan::Direction;
 using plan::Side;
 
-constexpr std::array both_sides{Side::left, Side::right};
+using plan::both_sides;
+
 constexpr auto ask_again_after = 500ms;
 constexpr auto look_every = 5ms;
 
-const char* name_of(Side side) { return side == Side::left ? "left" : "right"; }
-
-/// A memif's client says how many rings there are, one for each of its receive queues. A server with more transmit
-/// queues than that sends into nothing on the others, and neither end is told (seen with Open vSwitch, which sends on
-/// its queue 1).
+/// A memif's client determines how many rings there are, one for each of its receive queues. What a server with more
+/// transmit queues than that sends on the others is lost, and neither end notices (seen with Open vSwitch, which sends
+/// on its queue 1).
 std::string silent_memif_hint(const port::DpdkPort& port, unsigned receive_queues) {
     if (port.driver() != "net_memif") return "";
     return fmt::format(
@@ -43,7 +42,7 @@ std::string silent_memif_hint(const port::DpdkPort& port, unsigned receive_queue
 
 Way Tester::resolve(double timeout_s, const std::vector<Direction>& tried, const std::function<bool()>& goes_on) {
     struct Noting {
-        explicit Noting(std::array<std::unique_ptr<neighbor::Sightings>, 2>& of) : sightings{of} {
+        explicit Noting(plan::PerSide<std::unique_ptr<neighbor::Sightings>>& of) : sightings{of} {
             for (const auto& s : sightings) s->begin();
         }
         ~Noting() {
@@ -51,7 +50,7 @@ Way Tester::resolve(double timeout_s, const std::vector<Direction>& tried, const
         }
         Noting(const Noting&) = delete;
         Noting& operator=(const Noting&) = delete;
-        std::array<std::unique_ptr<neighbor::Sightings>, 2>& sightings;
+        plan::PerSide<std::unique_ptr<neighbor::Sightings>>& sightings;
     } const noting{sightings_};
     ask_until_resolved(timeout_s, goes_on);
     if (tried.empty() || request_.plan.has_state) return {};
@@ -64,7 +63,7 @@ void Tester::ask_until_resolved(double timeout_s, const std::function<bool()>& g
     check_ports();
     for (const auto side : both_sides) {
         if (has_static_mac(side)) continue;
-        for (std::size_t p = 0; p < plans(); ++p) responders_[p][index(side)]->forget_dut_mac();
+        for (std::size_t p = 0; p < plans(); ++p) responders_[p][side]->forget_dut_mac();
     }
     const auto begin = Steady::now();
     const std::chrono::duration<double> timeout{timeout_s};
@@ -118,7 +117,7 @@ void Tester::ask_across() {
             const auto& own_mac = responder(side, p).own_mac();
             std::vector<std::byte> frame(around + neighbor::solicitation_octets);
             const auto inner = std::span{frame}.subspan(around);
-            // As a probe does (RFC 5227), and from the link-local address: no neighbour table changes by it.
+            // Like a probe (RFC 5227), or from the link-local address, so that no neighbour table changes.
             const std::size_t octets =
                 target.version == plan::IpVersion::v4
                     ? neighbor::write_arp_request(inner, {.mac = own_mac, .ip = {.version = target.version}}, target)
@@ -173,11 +172,11 @@ WayFacts Tester::way_facts() const {
     WayFacts facts;
     for (std::size_t p = 0; p < plans(); ++p) facts.plans.push_back(&plan(p));
     for (const auto side : both_sides) {
-        facts.tags[index(side)] = tags(side).list();
-        facts.seen[index(side)] = sightings_[index(side)]->seen();
-        facts.is_resolved[index(side)] = true;
+        facts.tags[side] = tags(side).list();
+        facts.seen[side] = sightings_[side]->seen();
+        facts.is_resolved[side] = true;
         for (std::size_t p = 0; p < plans(); ++p)
-            facts.is_resolved[index(side)] = facts.is_resolved[index(side)] && responder(side, p).dut_mac().has_value();
+            facts.is_resolved[side] = facts.is_resolved[side] && responder(side, p).dut_mac().has_value();
     }
     return facts;
 }
@@ -186,11 +185,11 @@ void Tester::try_way(WayFacts& facts, const std::vector<Direction>& tried, const
     constexpr auto give_up_after = 1200ms;  // a DUT that has to ask for a next hop first asks again after a second
     constexpr auto send_again_after = 400ms;
     constexpr auto stragglers = 20ms;
-    std::array<std::optional<Tried>, 2> directions;
+    plan::PerDirection<std::optional<Tried>> directions;
     const auto send = [&] {
         for (const auto direction : tried) {
             auto frames = way_frames(direction);
-            auto& of = directions[static_cast<std::size_t>(direction)];
+            auto& of = directions[direction];
             if (!of) of.emplace();
             if (of->came != 0) continue;
             of->sent += frames.size();
@@ -200,9 +199,9 @@ void Tester::try_way(WayFacts& facts, const std::vector<Direction>& tried, const
     const auto count = [&] {
         bool all_came = true;
         for (const auto direction : tried) {
-            auto& of = *directions[static_cast<std::size_t>(direction)];
-            const auto seen = sightings_[index(plan::receiving_side(direction))]->seen();
-            of.came = std::min(of.sent, seen.test_frames[static_cast<std::size_t>(direction)]);
+            auto& of = *directions[direction];
+            const auto seen = sightings_[plan::receiving_side(direction)]->seen();
+            of.came = std::min(of.sent, seen.test_frames[direction]);
             all_came = all_came && of.came != 0;
         }
         return all_came;

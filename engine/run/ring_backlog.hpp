@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 5: how much may wait in a receive ring that nobody polled for a while, and how much of it the ring cannot
-// have held.
+// Station 5: how many frames may be waiting in a receive ring that was not polled for a while, and for how many of them
+// the ring had no room.
 #pragma once
 
 #include <algorithm>
@@ -16,29 +16,32 @@
 namespace evenhand::run {
 
 constexpr unsigned receive_burst = 64;
-constexpr unsigned more_may_wait = 32;  // some drivers hand over so many at the most, however many are asked for
-constexpr unsigned most_trimmed = 3;    // virtio hands over so many fewer, to end with a cache line of descriptors
+constexpr unsigned more_may_wait = 32;  // some drivers hand over at most this many, however many are asked for
+constexpr unsigned most_trimmed =
+    3;  // virtio hands over this many fewer, so that it ends with a cache line of descriptors
 
-/// Of one queue during one trial.
+/// The backlog of one queue during one trial.
 class RingBacklog {
    public:
     RingBacklog() = default;
     explicit RingBacklog(Ticks now) noexcept : last_poll_{now} {}
 
-    /// Keeps an upper bound of what waits in the ring: what may have come since the last poll, less what this one took;
-    /// nothing after polls that emptied it. What the ring cannot have held may have been lost in it. Counted as time at
-    /// the intended load; where there are other queues, for several shares of it at once.
+    /// Keeps an upper bound of what is waiting in the ring: what may have arrived since the last poll, less what this
+    /// poll took; nothing after polls that emptied the ring. Frames for which the ring had no room may have been lost
+    /// in it. They are counted as time at the intended load and, if there are other queues, for several shares of the
+    /// load at once.
     ///
-    /// A poll that brought fewer than a group need not have emptied the ring: virtio holds back some, and mlx5 ends a
-    /// burst where its ring does, once in a round. But one of two in a row did, so what waits then has come since the
-    /// first. Where no more than half a burst can have waited, there is nothing worth remembering.
+    /// A poll that brought less than a group need not have emptied the ring: virtio holds back some frames, and mlx5
+    /// ends a burst at the end of its ring, once in a round. But of two such polls in a row one did empty it, so that
+    /// whatever is waiting then has arrived since the first. If no more than half a burst can be waiting, it is
+    /// ignored.
     void note_poll(Ticks now, unsigned n, const Expectation& expected, tally::ReceiverTally& tally) noexcept {
         const Ticks last = last_poll_;
         last_poll_ = now;
         Ticks gap = now - last;
         if (is_after(now, expected.residual_end)) {
-            // Nothing that counts can come any more. What had come before and was not taken in time is late by our
-            // fault, not by the device's.
+            // Frames that arrive from now on do not count. Frames that had arrived before and were not taken in time
+            // are late through the tester's fault, not the device's.
             if (!is_after(last, expected.residual_end)) {
                 gap = expected.residual_end - last;
                 is_catching_up_ = true;
@@ -54,7 +57,7 @@ class RingBacklog {
         was_short_ = is_short && left_some_;
         if (gap > tally.max_poll_gap) tally.max_poll_gap = gap;
         const Ticks ring_lasts = expected.ring_lasts;
-        if (!left_some_ && backlog_[0] + gap <= ring_lasts) {  // then it is no more for any smaller share
+        if (!left_some_ && backlog_[0] + gap <= ring_lasts) {  // then it does not for a smaller share either
             if (backlog_[0] != 0) backlog_.fill(0);
             return;
         }
@@ -74,17 +77,17 @@ class RingBacklog {
         }
     }
 
-    /// Whether what comes now had come before the end of the residual wait, and was not taken in time.
+    /// Whether the frames taken now had arrived before the end of the residual wait, and were not taken in time.
     [[nodiscard]] bool is_catching_up() const noexcept { return is_catching_up_; }
 
    private:
-    /// Whether a poll that brought `n` frames, but for some at the end, brought a whole group: drivers hand over
-    /// receive_burst or more_may_wait at the most.
+    /// Whether a poll that brought `n` frames brought a whole group, but for some frames at the end: drivers hand over
+    /// at most receive_burst or more_may_wait.
     [[nodiscard]] static bool is_whole_group(unsigned n) noexcept {
         return n > receive_burst - most_trimmed - 1 || (n <= more_may_wait && n >= more_may_wait - most_trimmed);
     }
 
-    /// No product of a long gap overflows.
+    /// Written so that no product overflows, even for a long gap.
     [[nodiscard]] static Ticks share_of(Ticks gap, std::uint32_t share) noexcept {
         constexpr Ticks long_gap = Ticks{1} << 47U;
         return gap < long_gap ? gap * share >> tally::gap_share_bits : (gap >> tally::gap_share_bits) * share;
@@ -92,10 +95,10 @@ class RingBacklog {
 
     Ticks last_poll_ = 0;
     std::array<Ticks, tally::gap_shares.size()>
-        backlog_{};                // upper bound of what waits in the ring, by the share that comes to it
-    bool was_short_ = false;       // the last poll brought no whole group, though more may have waited
-    bool left_some_ = false;       // the last poll may have
-    bool is_catching_up_ = false;  // with what came before the end of the residual wait
+        backlog_{};           // upper bound of what is waiting in the ring, by the share of frames that this queue gets
+    bool was_short_ = false;  // the last poll did not bring a whole group, though more may have been waiting
+    bool left_some_ = false;  // the last poll may have left some frames in the ring
+    bool is_catching_up_ = false;  // taking frames that arrived before the end of the residual wait
 };
 
 }  // namespace evenhand::run

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stations 3 and 4: THE sender loop. Wait until due, write the frames, send the burst, count.
+// Stations 3 and 4: THE sender loop. Waits until frames are due, writes them, sends the burst, counts.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace evenhand::run {
 
 using pace::Ticks;
 
-/// Where frames leave. A frame belongs to the sender from reserve() until send() accepts it; then to the port, which
-/// gives the buffer back to reserve() when nobody reads it any more.
+/// A port that sends. A frame belongs to the sender from reserve() until send() accepts it, then to the port, which
+/// makes its buffer available to reserve() again when nobody reads it any more.
 template <class P>
 concept TxPort = requires(P port, unsigned queue, typename P::Frame** frames, typename P::Frame* frame, unsigned n,
                           std::size_t octets) {
@@ -43,17 +43,17 @@ concept FrameSource = requires(S source, std::span<std::byte* const> frames, Tic
 /// When a frame counts as overdue.
 struct Punctuality {
     Ticks overdue_after = 0;
-    /// Parts in 2^32 by which the port may be slower than the schedule: at the line rate, a NIC whose crystal is some
-    /// ppm slow takes frames evenly, only not as fast. That is no burst, and the offered load tells it.
+    /// Parts in 2^32 by which the port may be slower than the schedule. At the line rate, a NIC whose crystal is slow
+    /// by some ppm accepts frames evenly, but a little more slowly. That is not a burst, and the offered load shows it.
     std::uint64_t port_lag = 0;
 };
 
 constexpr unsigned burst_size = 32;  // smaller costs rate (bench/sender), larger costs pacing
 
-/// One stream of one direction during one trial. turn() never waits: it sends what is due now, at most a burst.
+/// One stream of one direction during one trial. turn() never waits: it sends what is due now, at most one burst.
 ///
-/// Open loop (D7): frames that are late are sent all the same and counted as overdue, not skipped; skipping would hide
-/// the gap between intended and offered load (RFC 2285, 3.5).
+/// Open loop (D7): late frames are sent and counted as overdue, not skipped, since skipping would hide the gap between
+/// intended and offered load (RFC 2285, 3.5).
 template <TxPort Port, FrameSource Source>
 class Sender {
    public:
@@ -67,7 +67,8 @@ class Sender {
           punctuality_{punctuality},
           deadline_{deadline} {}
 
-    /// Returns whether anything was due. After the deadline nothing leaves, not even what the port refused before it.
+    /// Returns whether any frame was due. After the deadline nothing is sent, not even frames that the port refused
+    /// before it.
     bool turn(Ticks now) noexcept {
         if (is_over(now)) return false;
         if (pending_ == 0) {
@@ -99,20 +100,21 @@ class Sender {
     /// Everything was offered, or the deadline has passed.
     [[nodiscard]] bool is_done(Ticks now) const noexcept { return tally_.offered_frames == frames_ || is_over(now); }
 
-    /// Notes there when frames left overdue, or not at all. Before the first turn.
+    /// From now on notes in `lapses` when frames left overdue or not at all. To be called before the first turn.
     void log_to(LapseLog& lapses) noexcept { lapses_ = &lapses; }
 
-    /// Sends no more than `frames` of its stream, unless more are written, and nothing after `deadline`. For the thread
-    /// that calls turn().
+    /// Limits the stream to `frames` frames, or those that are already written, and ends sending at `deadline`. For the
+    /// thread that calls turn().
     void end_after(std::uint64_t frames, Ticks deadline) noexcept {
         frames_ = std::max(written_, std::min(frames_, frames));
         deadline_ = deadline;
     }
 
-    /// How many frames of its stream it is to send.
+    /// How many frames of its stream are to be sent.
     [[nodiscard]] std::uint64_t frames() const noexcept { return frames_; }
 
-    /// After the last turn: buffers that the port would not take. What was not sent at all was late, too.
+    /// To be called after the last turn: gives back the buffers that the port did not accept. Frames that were not sent
+    /// at all count as late, too.
     void give_back() noexcept {
         if (lapses_ != nullptr && tally_.offered_frames < frames_)
             lapses_->note(schedule_.due(tally_.offered_frames), deadline_);
@@ -125,8 +127,9 @@ class Sender {
    private:
     [[nodiscard]] bool is_over(Ticks now) const noexcept { return static_cast<std::int64_t>(now - deadline_) > 0; }
 
-    /// The port is full although we are here: it sets the pace, a little below ours. The schedule may slip by that
-    /// little, and by no more in the time since our last turn: what a stall of ours left undone is overdue.
+    /// The port is full although this loop runs: the port sets the pace, a little more slowly than the schedule. The
+    /// schedule may slip by that little, but by no more than that in the time since the last turn: frames that are late
+    /// because of a stall of the tester are overdue.
     void refused(Ticks now) noexcept {
         ++tally_.refusals;
         const auto behind = static_cast<std::int64_t>(now - schedule_.due(tally_.offered_frames) - slip_);
@@ -134,7 +137,7 @@ class Sender {
         last_turn_ = now;
     }
 
-    /// How far the port may fall behind in so many ticks. What is less than a tick is kept for the next time.
+    /// How far the port may fall behind in that many ticks. The remainder below one tick is kept for the next call.
     [[nodiscard]] Ticks lag_in(Ticks ticks) noexcept {
         const Wide lag = Wide{ticks} * punctuality_.port_lag + lag_rest_;
         lag_rest_ = static_cast<std::uint64_t>(lag) & 0xFFFFFFFFU;
@@ -164,7 +167,7 @@ class Sender {
     std::uint64_t frames_;
     Punctuality punctuality_;
     Ticks deadline_;
-    Ticks slip_ = 0;              // by which the port has made us late
+    Ticks slip_ = 0;              // how late the port has made this sender
     std::uint64_t lag_rest_ = 0;  // parts of a tick in 2^32
     Ticks last_turn_ = 0;         // in which there was something to send
     std::uint64_t written_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 5, looked at while frames are sent: how far a direction has really been sent. The port may be slower than the
-// schedule by some ppm, which after hours are seconds: what has not left can be neither settled nor lost.
+// Station 5, used while frames are sent: how far a direction has really been sent. The port may be slower than the
+// schedule by some ppm, which is seconds after some hours. Frames that have not left can be neither settled nor lost.
 #pragma once
 
 #include <algorithm>
@@ -17,28 +17,28 @@
 
 namespace evenhand::run {
 
-/// Of the tester's own frames of a direction all below it have left, as the workers have told so far.
+/// All of the tester's own frames of a direction below the result have left, as far as the workers have reported.
 [[nodiscard]] inline std::uint64_t sent_until(const std::vector<std::unique_ptr<WorkerTrial>>& trials,
                                               plan::Direction direction) noexcept {
     std::uint64_t until = std::numeric_limits<std::uint64_t>::max();
     for (const auto& trial : trials) {
-        const auto& so_far = trial->so_far[static_cast<std::size_t>(direction)];
+        const auto& so_far = trial->so_far[direction];
         until = std::min(until, so_far.sent_until.load(std::memory_order_relaxed));
     }
     return until;
 }
 
-/// Which own frames of a direction had left some time ago: what they are not yet, they cannot be missed. Looked at some
-/// times a second; what it returns is right, or some per cent of that time too few.
+/// Which of its own frames of a direction had left some time ago: only these can be missed. note() is to be called some
+/// times a second; its result is exact, or too small by a few per cent of that time.
 class HadLeft {
    public:
-    /// Of a direction of which nothing is known: all that is due has left.
+    /// For a direction about which nothing is known: all frames that are due have left.
     static constexpr std::uint64_t all_due = std::numeric_limits<std::uint64_t>::max();
 
     explicit HadLeft(pace::Ticks ago) noexcept : ago_{ago} {}
 
-    /// All below `sent_until` have left at `now`, which is no earlier than that of the last call. Below what it returns
-    /// all had left `ago` before.
+    /// All frames below `sent_until` have left at `now`, which is no earlier than in the last call. All frames below
+    /// the result had left `ago` before `now`.
     [[nodiscard]] std::uint64_t note(pace::Ticks now, std::uint64_t sent_until) noexcept {
         if (sent_until == all_due) return all_due;
         if (notes_ == 0 || now - at(notes_ - 1).when >= ago_ / (kept - 2)) at(notes_++) = {now, sent_until};
@@ -58,7 +58,7 @@ class HadLeft {
     pace::Ticks ago_;
     std::array<Note, kept> last_{};
     std::uint64_t notes_ = 0;
-    std::uint64_t oldest_ = 0;  // of those that are not older than that
+    std::uint64_t oldest_ = 0;  // the oldest note that is not older than ago_
     std::uint64_t left_ = 0;
 };
 

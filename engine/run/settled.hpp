@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port's count and that of its receivers, taken so that they can be held against each other.
+// A port's count and that of its receivers, read in an order in which they can be compared.
 #pragma once
 
 #include <chrono>
@@ -11,17 +11,17 @@
 
 namespace evenhand::run {
 
-/// A port that counts.
+/// A port that counts frames.
 template <class P>
 concept CountingPort = requires(const P& port) {
     { port.counters() } -> std::same_as<tally::PortCounters>;
     { port.counts_exactly() } -> std::same_as<bool>;
 };
 
-/// `taken` says how many frames the receivers have taken from the port so far. It is asked first: a frame that comes
-/// between the two readings is then one that the receivers seem to have seen beyond the port's count, which charges
-/// nobody. The other way round it would be one that the port had and the receivers did not see: a loss of the tester's,
-/// which could make a loss of the DUT's INVALID.
+/// `taken` returns how many frames the receivers have taken from the port so far. It is called first, so that a frame
+/// that arrives between the two readings seems to have been seen by the receivers but not counted by the port, which
+/// does no harm. In the other order it would seem to have been counted but not seen: a loss of the tester's, which
+/// could make a loss of the DUT's INVALID.
 template <CountingPort Port, class Taken>
 [[nodiscard]] tally::PortCounters count_before(const Port& port, Taken taken) {
     const std::uint64_t seen = taken();
@@ -30,8 +30,8 @@ template <CountingPort Port, class Taken>
     return counters;
 }
 
-/// The same after a trial. What the port has counted may still wait in its ring: the receivers have up to `patience` to
-/// take it.
+/// The same after a trial. Frames that the port has counted may still be in its ring: the receivers get up to
+/// `patience` to take them.
 template <CountingPort Port, class Taken>
 [[nodiscard]] tally::PortCounters count_after(const Port& port, const tally::PortCounters& before, Taken taken,
                                               std::chrono::milliseconds patience = std::chrono::milliseconds{100}) {

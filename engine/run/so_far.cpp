@@ -16,15 +16,15 @@ std::uint64_t SoFar::settled(pace::Ticks now, double sending_s) const noexcept {
 void SoFar::count(Progress& progress, pace::Ticks now, double sending_s) noexcept {
     progress.sent_frames = progress.received_frames = 0;
     for (const auto direction : request_.directions) {
-        const auto i = static_cast<std::size_t>(direction);
-        const std::uint64_t settled = std::min(shares_[i].count(this->settled(now, sending_s)),
-                                               had_left_[i].note(now, sent_until(trials_, direction)));
+        const auto& record = records_[direction];
+        const std::uint64_t settled = std::min(record.share.count(this->settled(now, sending_s)),
+                                               had_left_[direction].note(now, sent_until(trials_, direction)));
         Progress::OfDirection of;
         double latency = 0;
         std::uint64_t timed = 0;
         std::uint64_t max_latency = 0;
         for (const auto& trial : trials_) {
-            const auto& so_far = trial->so_far[i];
+            const auto& so_far = trial->so_far[direction];
             of.sent_frames += so_far.sent_frames.load(std::memory_order_relaxed);
             of.received_frames += so_far.received_frames.load(std::memory_order_relaxed);
             const auto frames = so_far.timed_frames.load(std::memory_order_relaxed);
@@ -36,14 +36,14 @@ void SoFar::count(Progress& progress, pace::Ticks now, double sending_s) noexcep
             of.mean_latency_s = latency / static_cast<double>(timed) / ticks_per_second_;
             of.max_latency_s = static_cast<double>(max_latency) / ticks_per_second_;
         }
-        auto& lost = lost_[i];
-        lost.catch_up(maps_[i]);
-        if (settled > lost.looked_at()) lost.add(settled, maps_[i].missing(lost.looked_at(), settled));
-        // A sender that is behind has not sent all that is due.
+        auto& lost = lost_[direction];
+        lost.catch_up(record.map);
+        if (settled > lost.looked_at()) lost.add(settled, record.map.missing(lost.looked_at(), settled));
+        // A sender that is behind has not sent all frames that are due.
         of.settled_frames = std::min(lost.looked_at(), of.sent_frames),
         of.lost_frames = std::min(lost.missing(), of.settled_frames);
         progress.sent_frames += of.sent_frames, progress.received_frames += of.received_frames;
-        progress.directions[i] = of;
+        progress.directions[direction] = of;
     }
 }
 

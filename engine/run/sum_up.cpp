@@ -14,7 +14,7 @@ namespace {
 
 using plan::Direction;
 
-/// What is known of the delays of this tester's own frames but for the lost ones.
+/// The delays of this tester's own frames, without what is known from the losses.
 std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& tracks, const frame::TesterShare& own,
                                                   const tally::Losses& losses,
                                                   const tally::VariationHistogram* variation) {
@@ -39,7 +39,7 @@ std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& trac
     return result;
 }
 
-/// Offered is known from what each stream offered, since it sends its frames in their order.
+/// The offered counts follow from what each stream offered, since it sends its frames in order.
 std::vector<tally::ClassCount> count_classes(const Tester& tester, Direction direction,
                                              const std::vector<TrialLoop::Sent>& streams,
                                              const tally::ReceiverTally& received) {
@@ -58,7 +58,7 @@ std::vector<tally::ClassCount> count_classes(const Tester& tester, Direction dir
     return counts;
 }
 
-/// What the senders of a direction did.
+/// The results of a direction's senders.
 std::vector<TrialLoop::Sent> sent_of(const std::vector<std::unique_ptr<WorkerTrial>>& trials, Direction direction) {
     std::vector<TrialLoop::Sent> found;
     for (const auto& trial : trials) {
@@ -72,12 +72,14 @@ std::vector<TrialLoop::Sent> sent_of(const std::vector<std::unique_ptr<WorkerTri
 }  // namespace
 
 tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request, Direction direction,
-                              const std::vector<std::unique_ptr<WorkerTrial>>& trials, tally::SequenceMap& map,
-                              tally::Losses& losses, const tally::DelayTracks* tracks, Ticks start,
-                              double ticks_per_second, double sending_s) {
+                              const std::vector<std::unique_ptr<WorkerTrial>>& trials, DirectionRecord& record,
+                              Ticks start, double ticks_per_second, double sending_s) {
+    const auto& own = record.share;
+    auto& map = record.map;
+    auto& losses = record.losses;
+    const tally::DelayTracks* const tracks = record.delays ? &*record.delays : nullptr;
     tally::DirectionResult d{.direction = direction,
                              .ring_frames = tester.port(plan::receiving_side(direction)).receive_ring_frames()};
-    const auto own = tester.share(request, direction);  // by its places the map and the losses count
     const auto frames_in = [&](std::uint64_t tenths) { return own.count(frames_in_tenths(request, tenths)); };
     Ticks last_send = start;
     Ticks max_overdue = 0;
@@ -113,8 +115,8 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
         }
         delays->delays.sort();
     }
-    std::uint64_t end = 0;       // beyond the last frame that was to be sent
-    std::uint64_t sent_end = 0;  // beyond the last one that was
+    std::uint64_t end = 0;       // one more than the last frame that was to be sent
+    std::uint64_t sent_end = 0;  // one more than the last frame that was sent
     const auto streams = sent_of(trials, direction);
     for (const auto& sent : streams) {
         const auto share = own.own_stream(sent.stream.share);
@@ -132,8 +134,8 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
         d.largest_burst = std::max(d.largest_burst, t.largest_burst);
         max_overdue = std::max(max_overdue, t.max_overdue);
         if (t.offered_frames != 0 && static_cast<std::int64_t>(t.last_send - last_send) > 0) last_send = t.last_send;
-        // What never left is not lost, and must not show as if it were. Where a stream is so far behind another one
-        // that the map has settled what it did not send, the trial is INVALID for its offered load.
+        // Frames that never left are not lost and must not look so. If a stream is so far behind another one that the
+        // map has settled frames it did not send, the trial is INVALID because of its offered load.
         for (std::uint64_t unsent = std::max(t.offered_frames, share.count(map.settled()));
              unsent < share.count(sent_end); ++unsent) {
             if (map.holds(share.sequence(unsent))) map.mark(share.sequence(unsent));
@@ -160,8 +162,8 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     d.ahead_us = static_cast<double>(sum.max_ahead) * us_per_second / ticks_per_second;
     d.before_start_us = static_cast<double>(sum.max_before_start) * us_per_second / ticks_per_second;
     d.max_poll_gap_us = static_cast<double>(sum.max_poll_gap) * us_per_second / ticks_per_second;
-    // No more than what the ring cannot hold of all that was sent: a burst that fits into it cannot overrun it, however
-    // long nobody looks.
+    // At most the frames that exceed the ring's size: a burst that fits into the ring cannot overrun it, however long
+    // it is not polled.
     d.gap_frames = std::min(tally::frames_lost_in_gaps(gaps, d.offered_frames, d.lost_frames()),
                             d.offered_frames > d.ring_frames ? d.offered_frames - d.ring_frames : 0);
     d.latency = sum.latency;

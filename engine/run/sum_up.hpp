@@ -5,21 +5,19 @@
 #include <memory>
 #include <vector>
 
+#include "run/direction_record.hpp"
 #include "run/tester.hpp"
-#include "tally/losses.hpp"
 
 namespace evenhand::run {
 
-/// Of one direction, after its trial.
+/// The result of one direction, when its trial is over.
 ///
-/// `map`: of the frames that came; of what it holds, frames that never left are marked here. `losses`: of what the map
-/// has settled. `tracks`: nothing where delays were not asked for. `start`: when frame 0 was due. `sending_s`: how long
-/// frames were to be sent at last.
+/// Completes `record`: frames of the map that were never sent are marked in it, and the losses are taken to the end.
+/// `start`: when frame 0 was due. `sending_s`: for how long frames were to be sent in the end.
 [[nodiscard]] tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
                                             plan::Direction direction,
                                             const std::vector<std::unique_ptr<WorkerTrial>>& trials,
-                                            tally::SequenceMap& map, tally::Losses& losses,
-                                            const tally::DelayTracks* tracks, Ticks start, double ticks_per_second,
+                                            DirectionRecord& record, Ticks start, double ticks_per_second,
                                             double sending_s);
 
 }  // namespace evenhand::run

@@ -23,14 +23,11 @@
 namespace evenhand::run {
 namespace {
 
-constexpr std::array both_sides{plan::Side::left, plan::Side::right};
-constexpr std::array both_directions{plan::Direction::forward, plan::Direction::reverse};
-
-const char* name_of(plan::Side side) { return side == plan::Side::left ? "left" : "right"; }
+using plan::both_sides;
 
 using QueueList = decltype(&WorkerRequest::senders);
 
-/// Queues of a side must be 0 .. n-1, each once.
+/// The queue numbers of a side must be 0 .. n-1, each once.
 unsigned count_side(const std::vector<WorkerRequest>& workers, plan::Side side, QueueList list, const char* what) {
     std::set<unsigned> numbers;
     for (const auto& worker : workers) {
@@ -59,19 +56,18 @@ Tester::Tester(OpenRequest request)
     : request_{std::move(request)},
       session_{request_.session.value_or(static_cast<std::uint16_t>(std::random_device{}() % 65535U))} {
     const auto name_of_device = [&](plan::Side side) {
-        return request_.ports[index(side)].device.substr(0, request_.ports[index(side)].device.find(','));
+        return request_.ports[side].device.substr(0, request_.ports[side].device.find(','));
     };
     if (name_of_device(plan::Side::left) == name_of_device(plan::Side::right)) {
         throw Fault{FaultCode::bad_request, fmt::format("both sides are {}", name_of_device(plan::Side::left)), "ports",
                     "Give each side a device of its own."};
     }
     plan::check_plan(request_.plan);
-    for (const auto side : both_sides) tags_[index(side)] = frame::VlanTags{request_.ports[index(side)].vlans};
+    for (const auto side : both_sides) tags_[side] = frame::VlanTags{request_.ports[side].vlans};
     if (request_.mix) {
         for (const auto side : both_sides) frame::check_mix(request_.plan, untagged_mix(side));
     }
-    for (const auto direction : both_directions)
-        traffic_[static_cast<std::size_t>(direction)] = make_traffic(direction);
+    for (const auto direction : plan::both_directions) traffic_[direction] = make_traffic(direction);
     if (!request_.mix) check_frame_sizes();
     count_queues();
 
@@ -86,14 +82,13 @@ Tester::Tester(OpenRequest request)
     for (const auto& w : request_.workers) {
         auto worker = std::make_unique<Worker>(w.cpu);
         for (const auto& r : w.receivers) {
-            auto& errors = icmp_errors_[index(r.side)].emplace_back(std::make_unique<tally::IcmpErrors>(all_hosts()));
-            worker->queues().add_receiver(*ports_[index(r.side)], r.number, *responders_[0][index(r.side)],
-                                          tags(r.side), *errors);
+            auto& errors = icmp_errors_[r.side].emplace_back(std::make_unique<tally::IcmpErrors>(all_hosts()));
+            worker->queues().add_receiver(*ports_[r.side], r.number, *responders_[0][r.side], tags(r.side), *errors);
         }
         for (const auto& s : w.senders) {
             if (s.number != 0) continue;
             for (std::size_t p = 0; p < plans(); ++p)
-                worker->queues().add_outlet(*ports_[index(s.side)], *responders_[p][index(s.side)], tags(s.side));
+                worker->queues().add_outlet(*ports_[s.side], *responders_[p][s.side], tags(s.side));
         }
         workers_.push_back(std::move(worker));
     }
@@ -148,12 +143,12 @@ void Tester::count_queues() {
                         "Give what both do to one worker."};
     }
     for (const auto side : both_sides) {
-        streams_[index(side)] = count_side(request_.workers, side, &WorkerRequest::senders, "stream");
-        receive_queues_[index(side)] = count_side(request_.workers, side, &WorkerRequest::receivers, "receive queue");
+        streams_[side] = count_side(request_.workers, side, &WorkerRequest::senders, "stream");
+        receive_queues_[side] = count_side(request_.workers, side, &WorkerRequest::receivers, "receive queue");
     }
 }
 
-/// What arrives of what is sent says frame::traffic_of().
+/// frame::traffic_of() determines what arrives.
 frame::DirectionTraffic Tester::make_traffic(plan::Direction direction) const {
     const auto from = plan::sending_side(direction);
     const auto without_tags = [&](std::size_t size) { return size - std::min(size, tags(from).octets()); };
@@ -175,8 +170,8 @@ frame::DirectionTraffic Tester::make_traffic(plan::Direction direction) const {
     return traffic;
 }
 
-/// A frame size counts the tags of the side that sends; the other side's may make the frame longer, and so may a device
-/// that changes it.
+/// A frame size includes the tags of the side that sends. The tags of the other side may make the frame longer, and so
+/// may a device that changes it.
 void Tester::check_frame_sizes() const {
     for (const auto side : both_sides) {
         const auto& [sent, arrives, frames] = traffic(plan::direction_sent_by(side)).kinds.front();
@@ -201,18 +196,18 @@ void Tester::check_frame_sizes() const {
 }
 
 void Tester::open_port(plan::Side side) {
-    const auto& p = request_.ports[index(side)];
+    const auto& p = request_.ports[side];
     const std::size_t around = tags(side).octets();
     const auto& leaving = traffic(plan::direction_sent_by(side));
     const auto& coming = traffic(plan::direction_sent_by(plan::other_side(side)));
     const std::size_t octets = leaving.largest_sent() + around - frame::fcs_octets;
     const std::size_t coming_octets = coming.largest_arriving() + around - frame::fcs_octets;
     const auto version = frame::pattern_of(leaving.kinds.front().sent.version, plans() > 1);
-    ports_[index(side)] = std::make_unique<port::DpdkPort>(
+    ports_[side] = std::make_unique<port::DpdkPort>(
         port::PortOptions{.device = p.device,
                           .where = fmt::format("ports.{}.device", name_of(side)),
-                          .receive_queues = receive_queues_[index(side)],
-                          .transmit_queues = streams_[index(side)],
+                          .receive_queues = receive_queues_[side],
+                          .transmit_queues = streams_[side],
                           .receive_ring_frames = p.receive_ring_frames,
                           .transmit_ring_frames = p.transmit_ring_frames,
                           .largest_transmit_octets = static_cast<unsigned>(octets),
@@ -223,24 +218,24 @@ void Tester::open_port(plan::Side side) {
     make_responders(side);
 }
 
-/// From the addresses of this side alone, of whatever IP version they are: the other side may have another.
+/// Needs the addresses of this side only, whatever their IP version: the other side may have another one.
 void Tester::make_responders(plan::Side side) {
-    const auto& p = request_.ports[index(side)];
-    const auto own_mac = p.mac.value_or(ports_[index(side)]->mac());
+    const auto& p = request_.ports[side];
+    const auto own_mac = p.mac.value_or(ports_[side]->mac());
     const auto host_macs = request_.host_macs == HostMacMode::pseudorandom
                                ? std::optional{plan::HostMacs{request_.seed, side}}
                                : std::nullopt;
     for (std::size_t number = 0; number < plans(); ++number) {
         const auto& s = plan(number).side(side);
-        auto& responder = responders_[number][index(side)];
+        auto& responder = responders_[number][side];
         responder = s.gateway ? std::make_unique<neighbor::Responder>(own_mac, *s.gateway, s.dut_address)
                               : std::make_unique<neighbor::Responder>(own_mac, plan::HostSet{s.hosts}, host_macs,
                                                                       s.dut_address);
         if (p.dut_mac) responder->fix_dut_mac(*p.dut_mac);
     }
-    if (plans() > 1) responders_[0][index(side)]->set_other(*responders_[1][index(side)]);
-    sightings_[index(side)] = std::make_unique<neighbor::Sightings>(own_mac, tags(side).list());
-    responders_[0][index(side)]->set_sightings(*sightings_[index(side)]);
+    if (plans() > 1) responders_[0][side]->set_other(*responders_[1][side]);
+    sightings_[side] = std::make_unique<neighbor::Sightings>(own_mac, tags(side).list());
+    responders_[0][side]->set_sightings(*sightings_[side]);
 }
 
 std::uint64_t Tester::answers_sent(plan::Side side) const {
@@ -256,8 +251,8 @@ std::uint64_t Tester::questions(plan::Side side) const {
 }
 
 std::optional<double> Tester::line_rate_bps(plan::Side side) const {
-    const auto& given = request_.ports[index(side)].line_rate_bps;
-    return given ? given : ports_[index(side)]->line_rate_bps();
+    const auto& given = request_.ports[side].line_rate_bps;
+    return given ? given : ports_[side]->line_rate_bps();
 }
 
 std::vector<unsigned> Tester::far_cpus(plan::Side side) const {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One opened tester: whether its ports are still there, and their links up; and what a DUT says of the frames that it
-// does not forward.
+// One opened tester: whether its ports still exist and their links are up, and the ICMP errors that a DUT sends about
+// frames that it does not forward.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <thread>
 
@@ -14,11 +13,9 @@
 namespace evenhand::run {
 namespace {
 
-constexpr std::array both_sides{plan::Side::left, plan::Side::right};
+using plan::both_sides;
 
-std::string place_of(plan::Side side) {
-    return fmt::format("ports.{}.device", side == plan::Side::left ? "left" : "right");
-}
+std::string place_of(plan::Side side) { return fmt::format("ports.{}.device", name_of(side)); }
 
 }  // namespace
 
@@ -50,9 +47,8 @@ void Tester::wait_for_links(const std::function<bool()>& goes_on) const {
             if (waited.count() > port(side).link_timeout_s()) port(side).check_link();
             if (!goes_on()) {
                 throw Fault{FaultCode::stopped,
-                            fmt::format("stopped before the link of the {} side was up",
-                                        side == plan::Side::left ? "left" : "right"),
-                            place_of(side), "Send it again."};
+                            fmt::format("stopped before the link of the {} side was up", name_of(side)), place_of(side),
+                            "Send it again."};
             }
             std::this_thread::sleep_for(20ms);
         }
@@ -75,7 +71,7 @@ void Tester::begin_icmp_errors(std::uint16_t wire_trial) noexcept {
 
 std::vector<tally::IcmpErrorCount> Tester::icmp_errors(plan::Side side) const {
     std::vector<tally::IcmpErrorCount> counts;
-    for (const auto& errors : icmp_errors_[index(side)]) errors->add_to(counts);
+    for (const auto& errors : icmp_errors_[side]) errors->add_to(counts);
     return counts;
 }
 

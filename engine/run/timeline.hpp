@@ -14,11 +14,11 @@ using pace::Ticks;
 /// When the parts of phases (c) to (e) begin and end.
 struct Timeline {
     Ticks start;          // frame 0 is due
-    Ticks send_deadline;  // what could not be sent by then is not offered
-    Ticks residual_end;   // what comes later is late
+    Ticks send_deadline;  // frames that could not be sent by then are not offered
+    Ticks residual_end;   // later frames are late
     Ticks finish;
 
-    static constexpr double lead_s = 0.05;  // for the workers to leave their idle sleep
+    static constexpr double lead_s = 0.05;  // time for the workers to wake from their idle sleep
 
     Timeline(const TrialRequest& request, double ticks_per_second) {
         start = request.start_at_unix_ns
@@ -28,7 +28,7 @@ struct Timeline {
     }
 
     void end_sending_after(double duration_s, const Waits& waits, double ticks_per_second) {
-        constexpr double grace_s = 0.01;  // a stalled sender may catch up so long; the offered load tells
+        constexpr double grace_s = 0.01;  // how long a stalled sender may take to catch up; the offered load shows it
         constexpr double grace_share = 1e-3;
         const auto ticks = [=](double seconds) { return static_cast<Ticks>(seconds * ticks_per_second); };
         send_deadline = start + ticks(duration_s * (1 + grace_share) + grace_s);

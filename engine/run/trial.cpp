@@ -36,9 +36,9 @@ TrialRequest with_usual_limits(TrialRequest request) {
     return request;
 }
 
-/// Tagged frames are spread evenly over those whose delay counts; and, where several testers send these, over the
-/// streams of all: the first of them is of another stream in each trial, and a step that has no divisor in common with
-/// their number comes to one stream as often as to another.
+/// Tagged frames are spread evenly over the frames whose delay counts. Where several testers send them, they are spread
+/// over the streams of all testers as well: the first tagged frame belongs to another stream in each trial, and the
+/// step has no divisor in common with the number of streams, so that it reaches each stream equally often.
 tally::DelayWish wish_of(const TrialRequest& request) {
     const auto first = first_delay_frame(request);
     const auto counted = frames_of(request) - first;
@@ -54,16 +54,18 @@ tally::DelayWish wish_of(const TrialRequest& request) {
     return wish;
 }
 
-/// Of each direction, what its receivers write; the orders of streams need a clock, and are made later.
+/// Everything but the orders of streams, which need the clock's rate: prepare() makes them.
 TrialRecords make_records(const Tester& tester, const TrialRequest& request) {
     check_map_memory(map_memory(tester, request), available_octets());
     TrialRecords records;
     try {
         for (const auto direction : request.directions) {
-            const auto i = static_cast<std::size_t>(direction);
+            auto& record = records[direction];
             const bool is_shared = tester.receive_queues(plan::receiving_side(direction)) > 1;
-            records.maps[i] = make_map(tester, request, direction);
-            if (request.delays) records.delays[i].emplace(wish_of(request), is_shared);
+            record.share = tester.share(request, direction);
+            record.map = make_map(tester, request, direction);
+            record.losses = tally::Losses{record.share.count(first_delay_frame(request))};
+            if (request.delays) record.delays.emplace(wish_of(request), is_shared);
         }
     } catch (const std::bad_alloc&) {
         throw Fault{FaultCode::no_memory, fmt::format("no memory to record {} frames a direction", frames_of(request)),
@@ -72,7 +74,7 @@ TrialRecords make_records(const Tester& tester, const TrialRequest& request) {
     return records;
 }
 
-/// All of a result that the request says already.
+/// The parts of a result that are known before the trial.
 tally::TrialResult begin_result(const Tester& tester, const TrialRequest& request) {
     tally::TrialResult result;
     result.trial = request.trial;
@@ -102,32 +104,26 @@ double total_s(const TrialRequest& request) {
 
 }  // namespace
 
-Trial::Trial(Tester& tester, const TrialRequest& asked, TrialObserver& observer)
+RunningTrial::RunningTrial(Tester& tester, const TrialRequest& asked, TrialObserver& observer)
     : tester_{tester},
       observer_{observer},
       request_{with_usual_limits(asked)},
       records_{make_records(tester, request_)},
       result_{begin_result(tester, request_)},
-      phases_{tester, result_, observer, total_s(request_)} {
-    for (const auto direction : request_.directions) {
-        const auto share = tester.share(request_, direction);
-        shares_[index(direction)] = share;
-        losses_[index(direction)] = tally::Losses{share.count(first_delay_frame(request_))};
-    }
-}
+      phases_{tester, result_, observer, total_s(request_)} {}
 
-void Trial::prepare() {
+void RunningTrial::prepare() {
     wait_before_sending();
-    for (const auto side : {Side::left, Side::right})
-        result_.ports[index(side)].before =
-            count_before(tester_.port(side), [&] { return tester_.taken_frames(side); });
+    for (const auto side : plan::both_sides)
+        result_.ports[side].before = count_before(tester_.port(side), [&] { return tester_.taken_frames(side); });
     tester_.begin_icmp_errors(tester_.wire_trial(request_.trial));
     ticks_per_second_ = tester_.ticks_per_second();
     clock_before_ = pace::sample_clocks();
     for (const auto direction : request_.directions) {
-        records_.orders[index(direction)] = {tester_.receive_queues(plan::receiving_side(direction)),
-                                             static_cast<unsigned>(shares_[index(direction)].stride()),
-                                             static_cast<Ticks>(order_settles_us * ticks_per_second_ / us_per_second)};
+        auto& record = records_[direction];
+        record.order = {tester_.receive_queues(plan::receiving_side(direction)),
+                        static_cast<unsigned>(record.share.stride()),
+                        static_cast<Ticks>(order_settles_us * ticks_per_second_ / us_per_second)};
     }
     host_.emplace(tester_);
     time_.emplace(request_, ticks_per_second_);
@@ -139,15 +135,15 @@ void Trial::prepare() {
     if (goes_on_) check_is_ready(request_);
 }
 
-void Trial::wait_before_sending() {
+void RunningTrial::wait_before_sending() {
     const auto& w = request_.waits;
     goes_on_ = phases_.wait("routing", w.after_routing_s);
     if (!goes_on_) return;
-    // Learning frames: the DUT learns the gateways from them (R2544-34). 65,533 hosts on the link would take some
-    // seconds before each trial, and a DUT that heard of a host has not proved that it kept it: learn() does that,
-    // once.
+    // Learning frames: the DUT learns the gateways from them (R2544-34). Hosts on the link are left to learn(), which
+    // runs once: up to 65,533 of them would take some seconds before each trial, and a DUT that has received a host's
+    // frame has not thereby proved that it remembers the host.
     if (!tester_.is_direct()) tester_.send_questions();
-    // The others may need longer to be ready.
+    // With a given time of start, wait longer if the other testers need longer to be ready.
     const double wait_s =
         request_.start_at_unix_ns
             ? std::max(w.after_learning_s, until_start_s(*request_.start_at_unix_ns) - 2 * Timeline::lead_s)
@@ -155,14 +151,12 @@ void Trial::wait_before_sending() {
     goes_on_ = phases_.wait("learning", wait_s);
 }
 
-void Trial::run() {
+void RunningTrial::run() {
     if (!goes_on_) return;
-    const RunningTrials running{tester_.workers(), workers_};
+    const BusyWorkers busy{tester_.workers(), workers_};
     TrialWatch watch{{.request = request_,
                       .workers = workers_,
-                      .maps = records_.maps,
-                      .losses = losses_,
-                      .shares = shares_,
+                      .records = records_,
                       .time = *time_,
                       .result = result_,
                       .ticks_per_second = ticks_per_second_,
@@ -177,14 +171,14 @@ void Trial::run() {
     goes_on_ = phases_.wait("sending", at_most_s, is_sent, count);
     goes_on_ = goes_on_ && phases_.wait("residual", at_most_s, until(time_->residual_end), count);
     goes_on_ = goes_on_ && phases_.wait("restabilize", at_most_s, until(time_->finish), count);
-    // A host that is busy may not have let this thread look before.
+    // On a busy host this thread may not have run between the start and now.
     if (goes_on_) watch.note_start();
 }
 
-tally::TrialResult Trial::collect() {
+tally::TrialResult RunningTrial::collect() {
     host_->end(ticks_per_second_);
     result_.host = host_->record();
-    result_.stopped = !goes_on_ && !tester_.has_lost_a_port();  // that ended it, and nobody else
+    result_.stopped = !goes_on_ && !tester_.has_lost_a_port();  // a removed port ended it, not the observer
     read_ports_after();
     read_clocks_after();
     if (clean_) end_clean();
@@ -192,13 +186,13 @@ tally::TrialResult Trial::collect() {
     if (clean_) {
         const auto judged = clean_->judged();
         result_.clean = judged.time;
-        for (auto& d : result_.directions) d.clean = judged.counts[index(d.direction)];
+        for (auto& d : result_.directions) d.clean = judged.counts[d.direction];
     }
     tally::judge(result_);
     return std::move(result_);
 }
 
-void Trial::end_clean() {
+void RunningTrial::end_clean() {
     double sent_s = 0;
     for (const auto& worker : workers_) {
         for (const auto& sent : worker->loop->sent()) {
@@ -207,18 +201,18 @@ void Trial::end_clean() {
         }
     }
     clean_->end(sent_s + 1 / request_.rate_fps);
-    result_.clean = clean_->judged().time;  // of which only how long it sent is known for good
+    result_.clean = clean_->judged().time;  // of this, only sent_s is final yet
 }
 
-void Trial::read_ports_after() {
-    for (const auto side : {Side::left, Side::right}) {
-        auto& counters = result_.ports[index(side)];
+void RunningTrial::read_ports_after() {
+    for (const auto side : plan::both_sides) {
+        auto& counters = result_.ports[side];
         counters.after = count_after(tester_.port(side), counters.before, [&] { return tester_.taken_frames(side); });
         counters.icmp_errors = tester_.icmp_errors(side);
     }
 }
 
-void Trial::read_clocks_after() {
+void RunningTrial::read_clocks_after() {
     result_.ticks_per_second = ticks_per_second_;
     result_.clock_offsets = tester_.clock_offsets();
     const auto now = pace::sample_clocks();
@@ -229,13 +223,13 @@ void Trial::read_clocks_after() {
     }
 }
 
-tally::DirectionResult Trial::result_of(plan::Direction direction) {
-    auto& map = records_.maps[index(direction)];
-    const auto& tracks = records_.delays[index(direction)];
-    take_back_copies(workers_, direction, map);
-    auto d = sum_up(tester_, request_, direction, workers_, map, losses_[index(direction)], tracks ? &*tracks : nullptr,
-                    time_->start, ticks_per_second_, result_.sending_s());
-    if (clean_) clean_->take(direction, map, std::min(map.end(), frames_before(request_, result_.clean->sent_s)));
+tally::DirectionResult RunningTrial::result_of(plan::Direction direction) {
+    auto& record = records_[direction];
+    take_back_copies(workers_, direction, record.map);
+    auto d =
+        sum_up(tester_, request_, direction, workers_, record, time_->start, ticks_per_second_, result_.sending_s());
+    if (clean_)
+        clean_->take(direction, record.map, std::min(record.map.end(), frames_before(request_, result_.clean->sent_s)));
     if (request_.connections) count_connections(d, *request_.connections, *tester_.state_table());
     d.away_frames = host_->frames_while_away(peak_fps(request_), time_->start, time_->send_deadline, ticks_per_second_);
     return d;
@@ -247,7 +241,7 @@ tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& o
     waiting.trial = asked.trial, waiting.phase = "routing";
     wait_for_links([&] { return observer.goes_on(waiting); });
     prepare_connections(asked);
-    Trial trial{*this, asked, observer};
+    RunningTrial trial{*this, asked, observer};
     trial.prepare();
     trial.run();
     return trial.collect();

@@ -20,7 +20,7 @@ using plan::Side;
 
 constexpr std::uint64_t most_frames = std::uint64_t{1} << 44U;  // over 24 h at 148.8 Mfps
 
-/// Nothing was sent, and nothing will be.
+/// Nothing was sent, and nothing will be sent.
 [[noreturn]] void refuse_start(std::int64_t start_at_unix_ns, double ahead_s, const char* what) {
     throw Fault{FaultCode::too_late,
                 fmt::format("frame 0 is due at {} ns of this host's clock, {:.3f} s {}: {}", start_at_unix_ns,
@@ -29,7 +29,7 @@ constexpr std::uint64_t most_frames = std::uint64_t{1} << 44U;  // over 24 h at 
                 "Start later, after the waits of phases (a) and (b); and see that the clocks agree."};
 }
 
-/// One of several testers: what it cannot do, and what is not its own.
+/// Checks a request to one of several testers: whether it can send its share, and whether there is any.
 void check_share(const Tester& tester, const TrialRequest& request) {
     const auto refuse = [](std::string what, const char* where, std::string next) {
         throw Fault{FaultCode::bad_request, std::move(what), where, std::move(next)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6: the sequence map of a direction, between the workers that receive it.
+// Station 6: the sequence map of a direction, and how the workers that receive it share it.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,8 +21,8 @@ namespace evenhand::run {
 
 class Tester;
 
-/// How many of the first `workers` workers receive on this side. For the next one this is its place among those that
-/// do, and its part of the map.
+/// How many of the first `workers` workers receive on this side. For the next worker this is its place among the
+/// receiving workers, and the number of its part of the map.
 [[nodiscard]] inline unsigned receiving_workers_before(const OpenRequest& request, plan::Side side,
                                                        std::size_t workers) {
     const auto receives = [&](const WorkerRequest& worker) {
@@ -31,12 +31,12 @@ class Tester;
     return static_cast<unsigned>(std::ranges::count_if(std::span{request.workers}.first(workers), receives));
 }
 
-/// Workers that count bursts have parts of their own, so that cores do not wait for each other. Where more is made of
-/// each frame than a count and a delay among all, a receiver has to know at once that another one had it before.
-/// Throws std::bad_alloc.
+/// Workers that count bursts have parts of their own, so that cores do not wait for each other. If frames are recorded
+/// in more detail than a count and a delay in the histogram, receivers share the map, since each must know at once that
+/// another one had the frame before. Throws std::bad_alloc.
 [[nodiscard]] tally::SequenceMap make_map(const Tester& tester, const TrialRequest& request, plan::Direction direction);
 
-/// What the maps of a trial take.
+/// How much memory the maps of a trial need.
 struct MapMemory {
     std::uint64_t frames = 0;  // of a direction
     std::uint64_t octets = 0;
@@ -44,7 +44,7 @@ struct MapMemory {
 };
 [[nodiscard]] MapMemory map_memory(const Tester& tester, const TrialRequest& request);
 
-/// Throws Fault{no_memory} if that is more than what is left.
+/// Throws Fault{no_memory} if that is more than what is available.
 inline void check_map_memory(const MapMemory& needed, std::uint64_t available_octets) {
     check_fits(fmt::format("the record of {} frames a direction", needed.frames), needed.octets, available_octets,
                "trial",
@@ -53,7 +53,7 @@ inline void check_map_memory(const MapMemory& needed, std::uint64_t available_oc
 }
 
 /// Brings the parts of a map together, after the trial. A frame that came to several workers is a duplicate in all but
-/// the first of them. Which of a worker's queues it came to is not known: the first ones bear it.
+/// the first of them. It is not known which of a worker's queues it came to: it is taken from the first of them.
 inline void take_back_copies(const std::vector<std::unique_ptr<WorkerTrial>>& trials, plan::Direction direction,
                              tally::SequenceMap& map) noexcept {
     map.bring_together();

@@ -11,18 +11,18 @@
 namespace evenhand::run {
 namespace {
 
-/// All frames until now are looked at to count what is missing, and this thread may have its CPU from a worker: it
-/// counts for no larger part of its time.
+/// Counting losses reads the map of all frames up to now, and this thread may take its CPU from a worker: the least
+/// ratio of all time to the time that counting takes.
 constexpr unsigned counts_share = 200;
 
 }  // namespace
 
-TrialWatch::TrialWatch(const Trial& trial, TrialObserver& observer) noexcept
+TrialWatch::TrialWatch(const Parts& trial, TrialObserver& observer) noexcept
     : trial_{trial},
       observer_{observer},
-      so_far_{trial.request, trial.workers, trial.maps, trial.shares, trial.time.start, trial.ticks_per_second},
-      room_{trial.request, trial.workers, trial.maps, trial.losses, trial.shares, trial.clean},
-      early_{trial.request, trial.maps, trial.time.start, trial.ticks_per_second, trial.shares} {}
+      so_far_{trial.request, trial.workers, trial.records, trial.time.start, trial.ticks_per_second},
+      room_{trial.request, trial.workers, trial.records, trial.clean},
+      early_{trial.request, trial.records, trial.time.start, trial.ticks_per_second} {}
 
 void TrialWatch::count(Progress& progress) {
     const Ticks now = pace::TickClock::now();
@@ -57,17 +57,17 @@ std::optional<std::uint64_t> TrialWatch::early_end(Ticks now) {
                                     sent_until(trial_.workers, plan::Direction::reverse)};
     if (trial_.clean != nullptr) return early_end_of_clean(now, sent);
     if (!trial_.request.share) return early_.look(now, sent);
-    // Among several testers the client adds up, and tells all of them one end.
+    // With several testers, the client adds up, and sets one end for all of them.
     failing_ = {.lost_frames = early_.lost(now, sent), .allowed_frames = early_.allowed()};
     const auto wanted_s = observer_.wanted_end_s();
     return wanted_s ? early_.end(now, *wanted_s) : std::nullopt;
 }
 
 std::optional<std::uint64_t> TrialWatch::early_end_of_clean(Ticks now, const EarlyStop::SentUntil& sent) {
-    // Cheap, and most trials end here: where nothing is lost, nothing is lost of what is judged.
+    // A cheap test that ends most calls: if nothing is lost, no judged frame is lost.
     if (early_.lost(now, sent) == 0 || static_cast<std::int64_t>(now - next_count_) < 0) return std::nullopt;
     const double settled_s = passed_s(now) - settles_after_s(trial_.request);
-    const bool has_failed = trial_.clean->has_failed(trial_.maps, settled_s);
+    const bool has_failed = trial_.clean->has_failed(trial_.records, settled_s);
     next_count_ = now + counts_share * (pace::TickClock::now() - now);
     return has_failed ? early_.end(now, 0) : std::nullopt;
 }
@@ -77,7 +77,8 @@ double TrialWatch::passed_s(Ticks now) const noexcept {
 }
 
 void TrialWatch::end_when_clean(Ticks now) {
-    // A worker looks for news every few hundred turns; this thread, on a busy host, less often than it would.
+    // A worker looks for a new end every few hundred turns; this thread, on a busy host, runs less often than it
+    // should.
     constexpr double notice_s = 0.1;
     constexpr double least_notice_s = 0.01;
     if (passed_s(now) + notice_s >= std::min(trial_.clean->ends_at_s(), trial_.clean->ends_if_passed_s()))
@@ -91,13 +92,13 @@ void TrialWatch::end_when_clean(Ticks now) {
     end_after(std::min(frames, frames_of(trial_.request)));
 }
 
-/// Looked at only where the trial could end by that, and no more often than early_end_of_clean looks.
+/// Counts only if the trial could end by the result, and no more often than early_end_of_clean() does.
 bool TrialWatch::passes_behind_lapses(Ticks now, double notice_s) {
     const double ends_at_s = trial_.clean->ends_if_passed_s();
     if (ends_at_s >= trial_.clean->ends_at_s() || passed_s(now) + notice_s < ends_at_s) return false;
     if (static_cast<std::int64_t>(now - next_count_) < 0) return false;
     const bool passes =
-        trial_.clean->passes_behind_lapses(trial_.maps, passed_s(now) - settles_after_s(trial_.request));
+        trial_.clean->passes_behind_lapses(trial_.records, passed_s(now) - settles_after_s(trial_.request));
     next_count_ = now + counts_share * (pace::TickClock::now() - now);
     return passes;
 }

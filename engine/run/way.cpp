@@ -15,10 +15,7 @@ namespace {
 using plan::IpAddress;
 using plan::Side;
 
-constexpr std::array both_sides{Side::left, Side::right};
-
-std::size_t index(Side side) { return static_cast<std::size_t>(side); }
-const char* name_of(Side side) { return side == Side::left ? "left" : "right"; }
+using plan::both_sides;
 
 std::uint32_t vlan_of(std::uint32_t tag) { return tag & 0xFFFU; }
 
@@ -39,21 +36,22 @@ class Reader {
             if (is_silent(side)) add_vlan(side, found);
         }
         if (found.empty()) add_sides(found);
-        if (found.empty() && facts_.is_resolved[0] && facts_.is_resolved[1]) add_not_forwarded(found);
+        if (found.empty() && facts_.is_resolved[Side::left] && facts_.is_resolved[Side::right])
+            add_not_forwarded(found);
         return found;
     }
 
    private:
-    [[nodiscard]] const neighbor::Seen& seen(Side side) const { return facts_.seen[index(side)]; }
+    [[nodiscard]] const neighbor::Seen& seen(Side side) const { return facts_.seen[side]; }
 
     [[nodiscard]] static bool fails(const std::optional<Tried>& direction) { return direction && direction->came == 0; }
     [[nodiscard]] const std::optional<Tried>& sent_by(Side side) const {
-        return facts_.directions[static_cast<std::size_t>(plan::direction_sent_by(side))];
+        return facts_.directions[plan::direction_sent_by(side)];
     }
 
-    /// The DUT has not answered there, or nothing that was sent on the other side has come out.
+    /// Whether the DUT has not answered on this side, or nothing that was sent on the other side has come out here.
     [[nodiscard]] bool is_silent(Side side) const {
-        return !facts_.is_resolved[index(side)] || fails(sent_by(plan::other_side(side)));
+        return !facts_.is_resolved[side] || fails(sent_by(plan::other_side(side)));
     }
 
     [[nodiscard]] bool is_testers(Side side, const IpAddress& address) const {
@@ -70,7 +68,7 @@ class Reader {
     void add_vlan(Side side, std::vector<Hint>& found) const {
         const auto& came = seen(side).other_tags;
         if (!came) return;
-        const auto& own = facts_.tags[index(side)];
+        const auto& own = facts_.tags[side];
         const auto same_vlan = [](auto a, auto b) { return vlan_of(a) == vlan_of(b); };
         if (came->size() == own.size() && std::ranges::equal(*came, own, same_vlan)) {
             found.push_back(
@@ -91,7 +89,7 @@ class Reader {
                          name_of(side))});
     }
 
-    /// What shows on this side that belongs to the other; nothing if there is nothing.
+    /// Something seen on this side that belongs to the other side; empty if nothing was.
     [[nodiscard]] std::string sign_of_other(Side side) const {
         const auto other = plan::other_side(side);
         for (const auto& address : seen(side).asked) {
@@ -106,7 +104,7 @@ class Reader {
                 return fmt::format("{}, the DUT's address on the {} side, answers on the {} side",
                                    plan::to_string(address), name_of(other), name_of(side));
         }
-        if (seen(side).test_frames[static_cast<std::size_t>(plan::direction_sent_by(side))] != 0)
+        if (seen(side).test_frames[plan::direction_sent_by(side)] != 0)
             return fmt::format("frames that were sent on the {} side come back there", name_of(side));
         return "";
     }

@@ -39,8 +39,8 @@ void Worker::finish() noexcept {
 }
 
 void Worker::live() {
-    // Short against the rings (2048 frames come in 137 us at 14.88 Mfps, but nobody sends test frames now), long enough
-    // to leave the CPU to others. A DUT that asks for thousands of hosts at once is answered without a pause.
+    // Short compared with the rings (2048 frames take 137 us at 14.88 Mfps, but no test frames are sent now), and long
+    // enough to leave the CPU to others. A DUT that asks for thousands of hosts at once is answered without a pause.
     constexpr auto pause = std::chrono::microseconds{50};
     while (!quit_.load(std::memory_order_relaxed)) {
         port::Bursts::is_between();

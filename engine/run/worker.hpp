@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stations 3 to 5: one CPU of the tester. Between trials it answers neighbours at leisure; during a trial it runs the
-// loops.
+// Stations 3 to 5: one CPU of the tester. Between trials it answers neighbours; during a trial it runs the loops.
 #pragma once
 
 #include <atomic>
@@ -25,7 +24,7 @@ class Worker {
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
 
-    /// Before start() they are filled; loops are made for them.
+    /// To be filled before start(); loops are made for them.
     [[nodiscard]] WorkerQueues<port::DpdkPort>& queues() noexcept { return queues_; }
 
     /// Starts the thread on its CPU. Throws Fault{no_cpu}.
@@ -33,25 +32,25 @@ class Worker {
     /// Ends the thread; waits for it.
     void finish() noexcept;
 
-    /// Ask for the DUT's MAC on every port whose outlet is here.
+    /// Asks for the DUT's MAC on every port whose outlet is here.
     void send_questions() noexcept { queues_.send_questions(); }
 
-    /// Have the MACs of hosts told on the port of their responder; false if its outlet is not here. They go one by one,
-    /// some 10,000 a second.
+    /// Announces the hosts' MACs on the port of their responder, one by one, some 10,000 a second; false if the port's
+    /// outlet is not here.
     [[nodiscard]] bool announce(Announcements& hosts) noexcept { return queues_.announce(hosts); }
 
-    /// Have these frames sent on the port of their responder; false if its outlet is not here.
+    /// Sends these frames on the port of their responder; false if the port's outlet is not here.
     [[nodiscard]] bool send(OwnFrames& frames) noexcept { return queues_.send(frames); }
 
-    /// Begin a trial; it is over when trial.is_over is set. The trial must outlive that.
+    /// Begins a trial, which is over when trial.is_over is set. The trial must outlive that.
     void begin(WorkerTrial& trial) noexcept { trial_.store(&trial, std::memory_order_release); }
 
     [[nodiscard]] unsigned cpu() const noexcept { return cpu_; }
-    /// Frames of whatever kind that its receivers took from this port since it was opened.
+    /// All frames that its receivers took from this port since it was opened.
     [[nodiscard]] std::uint64_t taken_frames(const port::DpdkPort& port) const noexcept {
         return queues_.taken_frames(port);
     }
-    /// Of its thread, once start() has returned.
+    /// The id of its thread, once start() has returned.
     [[nodiscard]] int thread_id() const noexcept { return thread_id_; }
 
    private:
@@ -65,24 +64,23 @@ class Worker {
     std::thread thread_;
 };
 
-/// Lets the workers run a trial, or a round of learning, from the constructor to the destructor. What they use outlives
-/// it, whatever is thrown meanwhile.
-class RunningTrials {
+/// Has the workers run a trial, or a round of learning, from constructor to destructor. So whatever they use outlives
+/// them, even if something throws meanwhile.
+class BusyWorkers {
    public:
-    RunningTrials(std::vector<std::unique_ptr<Worker>>& workers,
-                  const std::vector<std::unique_ptr<WorkerTrial>>& trials)
+    BusyWorkers(std::vector<std::unique_ptr<Worker>>& workers, const std::vector<std::unique_ptr<WorkerTrial>>& trials)
         : trials_{trials} {
         for (std::size_t i = 0; i < workers.size(); ++i) workers[i]->begin(*trials[i]);
     }
-    ~RunningTrials() {
+    ~BusyWorkers() {
         for (const auto& trial : trials_) trial->stop.store(true, std::memory_order_relaxed);
         for (const auto& trial : trials_) {
             while (!trial->is_over.load(std::memory_order_acquire))
                 std::this_thread::sleep_for(std::chrono::milliseconds{1});
         }
     }
-    RunningTrials(const RunningTrials&) = delete;
-    RunningTrials& operator=(const RunningTrials&) = delete;
+    BusyWorkers(const BusyWorkers&) = delete;
+    BusyWorkers& operator=(const BusyWorkers&) = delete;
 
    private:
     const std::vector<std::unique_ptr<WorkerTrial>>& trials_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stations 4 and 5: the queues of one worker: those that it receives from, and where its answers leave.
+// Stations 4 and 5: the queues that one worker receives from, and the ports that its answers leave by.
 #pragma once
 
 #include <atomic>
@@ -14,17 +14,18 @@
 
 namespace evenhand::run {
 
-/// Used by its worker alone but for what says otherwise. What touches a port is in run/loops.hpp.
+/// Used by its worker only, unless stated otherwise. Functions that use a port are in run/loops.hpp.
 template <class Port>
 class WorkerQueues {
    public:
-    /// Before the worker starts: receive queue `queue` of `port` is read here.
+    /// To be called before the worker starts: receive queue `queue` of `port` is read here.
     void add_receiver(Port& port, unsigned queue, neighbor::Responder& responder, const frame::VlanTags& tags,
                       tally::IcmpErrors& icmp_errors) {
         receivers_.emplace_back(port, queue, responder, tags, &icmp_errors);
         receiver_ports_.push_back(&port);
     }
-    /// The same: answers and questions of `port` leave here; the worker owns its transmit queue 0.
+    /// To be called before the worker starts: answers and questions of `port` leave here; the worker owns its transmit
+    /// queue 0.
     void add_outlet(Port& port, neighbor::Responder& responder, const frame::VlanTags& tags) {
         outlets_.push_back(std::make_unique<Outlet>(port, responder, tags));
     }
@@ -56,10 +57,10 @@ class WorkerQueues {
         return frames;
     }
 
-    /// Between trials: receive, answer, ask, announce. False if nothing had come and nothing was to be sent.
+    /// Between trials: receives, answers, asks, announces. False if nothing had arrived and nothing was to be sent.
     [[nodiscard]] bool idle_turn();
 
-    /// From begin() to end() test frames are counted, each in the reception of its receiver.
+    /// Between begin() and end(), test frames are counted, each in the reception of its receiver.
     void begin(WorkerTrial& trial, Ticks now) noexcept {
         for (auto& reception : trial.receptions)
             receivers_[reception.receiver].arm(reception.expectation, *reception.map, *reception.tally, now,
@@ -68,11 +69,11 @@ class WorkerQueues {
     void end() noexcept {
         for (auto& receiver : receivers_) receiver.disarm();
     }
-    /// The residual wait ends earlier than it was said.
+    /// Ends the residual wait earlier than begin() said.
     void shorten(const WorkerTrial& trial) noexcept {
         for (const auto& reception : trial.receptions) receivers_[reception.receiver].end_by(trial.ending.residual_end);
     }
-    /// One turn of every receiver.
+    /// Runs one turn of every receiver.
     template <FrameExpectation Frames, class Clock>
     void receive(Ticks now, Clock& clock) noexcept;
     void flush_answers() noexcept;
@@ -91,7 +92,7 @@ class WorkerQueues {
     void announce_next(Outlet& outlet);
 
     std::vector<Receiver<Port, neighbor::Responder>> receivers_;
-    std::vector<const Port*> receiver_ports_;  // of each of these
+    std::vector<const Port*> receiver_ports_;  // the port of each receiver
     std::vector<std::unique_ptr<Outlet>> outlets_;
 };
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "frame/connections.hpp"
 #include "frame/host_mac_source.hpp"
@@ -23,14 +25,50 @@ using plan::Direction;
 using plan::IpVersion;
 using plan::Side;
 
-/// The shares of the workers, made one after the other.
+using Plain = frame::TestFrameSource;
+template <IpVersion V>
+using WithHostMacs = frame::HostMacSource<Plain, V>;
+using Translated = frame::TranslatedSource;
+using Connections = frame::ConnectionSource;
+using Mixed = frame::MixSource;
+
+/// A kind of traffic: the source that writes its frames, and the type of the expectation for what arrives of them.
+template <FrameSource S>
+struct Kind {
+    using Source = S;
+    using Expected = typename S::Expectation;
+};
+
+/// All kinds of traffic. The loop is compiled for the source of the kind, and receivers expect what goes with it (one
+/// of ExpectedFrames), so that the two cannot differ.
+using TrafficKind = std::variant<Kind<Plain>, Kind<WithHostMacs<IpVersion::v4>>, Kind<WithHostMacs<IpVersion::v6>>,
+                                 Kind<Translated>, Kind<Connections>, Kind<Mixed>>;
+
+/// Something is a kind of its own if the others would otherwise pay for it with each frame: a trial whose hosts all
+/// have the port's MAC runs a loop that knows no other MACs.
+TrafficKind kind_of(const Tester& tester) {
+    const auto& open = tester.request();
+    if (tester.mix() != nullptr) return Kind<Mixed>{};
+    if (open.plan.has_state) return Kind<Connections>{};
+    if (open.plan.is_translated()) return Kind<Translated>{};
+    if (open.host_macs == HostMacMode::port) return Kind<Plain>{};
+    if (open.plan.version() == IpVersion::v4) return Kind<WithHostMacs<IpVersion::v4>>{};
+    return Kind<WithHostMacs<IpVersion::v6>>{};
+}
+
+/// Makes the workers' parts of a trial, one after the other.
 class TrialMaker {
    public:
     TrialMaker(Tester& tester, const TrialRequest& request, const Timeline& time, double ticks_per_second,
                TrialRecords& records)
-        : tester_{tester}, request_{request}, time_{time}, ticks_per_second_{ticks_per_second}, records_{records} {}
+        : tester_{tester},
+          request_{request},
+          time_{time},
+          ticks_per_second_{ticks_per_second},
+          records_{records},
+          kind_{kind_of(tester)} {}
 
-    /// Of the worker with this number in the request.
+    /// The part of the worker that has this number in the request.
     [[nodiscard]] std::unique_ptr<WorkerTrial> make(std::size_t number) const {
         const auto& worker = tester_.request().workers[number];
         auto trial = std::make_unique<WorkerTrial>();
@@ -55,7 +93,8 @@ class TrialMaker {
     }
     [[nodiscard]] Ticks ticks(double us) const { return static_cast<Ticks>(us * ticks_per_second_ / us_per_second); }
 
-    /// Room for as many lapses as a busy host brings about; they are told apart to a millisecond.
+    /// Has room for as many lapses as a busy host causes. Lapses are separate if they are more than a millisecond
+    /// apart.
     [[nodiscard]] std::unique_ptr<WorkerTrial::Lapses> make_lapses() const {
         constexpr double most_a_second = 10;
         constexpr double least = 4096;
@@ -64,13 +103,10 @@ class TrialMaker {
         return std::make_unique<WorkerTrial::Lapses>(most, ticks(joined_us));
     }
 
-    /// By which a port may be slower than the schedule: see Punctuality.
+    /// By how much a port may be slower than the schedule: see Punctuality.
     [[nodiscard]] std::uint64_t port_lag() const {
         return static_cast<std::uint64_t>(std::ldexp(request_.limits.offered_tolerance, 32));
     }
-
-    using Plain = frame::TestFrameSource;
-    using Translated = frame::TranslatedSource;
 
     [[nodiscard]] frame::FrameTemplate template_of(Side side, const frame::StreamIdentity& identity) const {
         const auto& responder = tester_.responder(side);
@@ -79,15 +115,7 @@ class TrialMaker {
                                     responder.dut_mac().value());
     }
 
-    template <class Source>
-    [[nodiscard]] auto source_of() const {
-        return [this](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
-            const auto& open = tester_.request();
-            return Source{template_of(side, identity), plan::FlowDraw{open.plan, identity.direction, open.seed}, share};
-        };
-    }
-
-    /// Which of this tester's connections each frame of a direction is of.
+    /// Which of this tester's connections each frame of a direction belongs to.
     [[nodiscard]] plan::ConnectionDraw connection_draw(Direction direction) const {
         const auto use = request_.connections->use == ConnectionRequest::Use::established
                              ? plan::ConnectionUse::drawn
@@ -95,60 +123,61 @@ class TrialMaker {
         return {use, direction, tester_.state_table()->connections(), tester_.request().seed};
     }
 
-    [[nodiscard]] std::unique_ptr<TrialLoop> make_connection_loop(const WorkerRequest& worker, Queues& queues) const {
-        return make_tagged_or_not<frame::ConnectionSource>(
-            worker, queues, [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
-                const auto direction = identity.direction;
-                return frame::ConnectionSource{
-                    template_of(side, identity),
-                    frame::ConnectionFlows{*tester_.state_table(), connection_draw(direction), direction,
-                                           frame::LinkEnd::sent},
-                    share};
-            });
-    }
+    // source_of(): what one sender sends, for each kind of traffic. Arguments: the side that sends, the identity of the
+    // stream, and its share of the direction's frames.
 
-    /// The kind of frame is chosen here: a trial whose hosts have the port's MAC runs the loop without theirs.
-    [[nodiscard]] std::unique_ptr<TrialLoop> make_loop_of(const WorkerRequest& worker, Queues& queues) const {
+    template <class Source>
+        requires(std::is_same_v<Source, Plain> || std::is_same_v<Source, Translated>)
+    [[nodiscard]] Source source_of(Kind<Source> /*kind*/, Side side, const frame::StreamIdentity& identity,
+                                   const frame::StreamShare& share) const {
         const auto& open = tester_.request();
-        if (tester_.mix() != nullptr) return make_mix_loop(worker, queues);
-        if (open.plan.has_state) return make_connection_loop(worker, queues);
-        if (open.plan.is_translated()) return make_tagged_or_not<Translated>(worker, queues, source_of<Translated>());
-        if (open.host_macs == HostMacMode::port) return make_tagged_or_not<Plain>(worker, queues, source_of<Plain>());
-        return open.plan.version() == IpVersion::v4 ? make_loop_with_macs<IpVersion::v4>(worker, queues)
-                                                    : make_loop_with_macs<IpVersion::v6>(worker, queues);
+        return {template_of(side, identity), plan::FlowDraw{open.plan, identity.direction, open.seed}, share};
     }
 
     template <IpVersion V>
-    [[nodiscard]] std::unique_ptr<TrialLoop> make_loop_with_macs(const WorkerRequest& worker, Queues& queues) const {
-        using WithMacs = frame::HostMacSource<Plain, V>;
-        return make_tagged_or_not<WithMacs>(
-            worker, queues, [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
-                return WithMacs{source_of<Plain>()(side, identity, share),
-                                plan::HostSet{tester_.traffic(identity.direction).kinds.front().sent.sources},
-                                plan::HostMacs{tester_.request().seed, side}};
-            });
+    [[nodiscard]] WithHostMacs<V> source_of(Kind<WithHostMacs<V>> /*kind*/, Side side,
+                                            const frame::StreamIdentity& identity,
+                                            const frame::StreamShare& share) const {
+        return {source_of(Kind<Plain>{}, side, identity, share),
+                plan::HostSet{tester_.traffic(identity.direction).kinds.front().sent.sources},
+                plan::HostMacs{tester_.request().seed, side}};
     }
 
-    /// The same where frames are of several classes.
-    [[nodiscard]] std::unique_ptr<TrialLoop> make_mix_loop(const WorkerRequest& worker, Queues& queues) const {
+    [[nodiscard]] Connections source_of(Kind<Connections> /*kind*/, Side side, const frame::StreamIdentity& identity,
+                                        const frame::StreamShare& share) const {
+        return {template_of(side, identity),
+                frame::ConnectionFlows{*tester_.state_table(), connection_draw(identity.direction), identity.direction,
+                                       frame::LinkEnd::sent},
+                share};
+    }
+
+    [[nodiscard]] Mixed source_of(Kind<Mixed> /*kind*/, Side side, const frame::StreamIdentity& identity,
+                                  const frame::StreamShare& share) const {
         const auto& open = tester_.request();
-        const auto source = [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
-            std::vector<plan::MacAddress> dut_macs;
-            dut_macs.reserve(tester_.plans());
-            for (std::size_t p = 0; p < tester_.plans(); ++p)
-                dut_macs.push_back(tester_.responder(side, p).dut_mac().value());
-            const auto host_macs = open.host_macs == HostMacMode::pseudorandom
-                                       ? std::optional{plan::HostMacs{open.seed, side}}
-                                       : std::nullopt;
-            return frame::MixSource{frame::make_mix_parts(
-                open.plan, tester_.untagged_mix(side), open.seed, identity, share,
-                {.source_mac = tester_.responder(side).own_mac(), .dut_macs = dut_macs, .hosts = host_macs})};
-        };
-        return make_tagged_or_not<frame::MixSource>(worker, queues, source);
+        std::vector<plan::MacAddress> dut_macs;
+        dut_macs.reserve(tester_.plans());
+        for (std::size_t p = 0; p < tester_.plans(); ++p)
+            dut_macs.push_back(tester_.responder(side, p).dut_mac().value());
+        const auto host_macs =
+            open.host_macs == HostMacMode::pseudorandom ? std::optional{plan::HostMacs{open.seed, side}} : std::nullopt;
+        return Mixed{frame::make_mix_parts(
+            open.plan, tester_.untagged_mix(side), open.seed, identity, share,
+            {.source_mac = tester_.responder(side).own_mac(), .dut_macs = dut_macs, .hosts = host_macs})};
     }
 
-    /// A trial without VLAN tags runs the loop without those. `make_source`: from the side that sends, the identity of
-    /// the stream, and its share.
+    [[nodiscard]] std::unique_ptr<TrialLoop> make_loop_of(const WorkerRequest& worker, Queues& queues) const {
+        return std::visit(
+            [&]<class Source>(Kind<Source> kind) {
+                return make_tagged_or_not<Source>(
+                    worker, queues,
+                    [this, kind](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
+                        return source_of(kind, side, identity, share);
+                    });
+            },
+            kind_);
+    }
+
+    /// A trial without VLAN tags runs a loop that knows none. `make_source`: as source_of().
     template <class Source, class MakeSource>
     [[nodiscard]] std::unique_ptr<TrialLoop> make_tagged_or_not(const WorkerRequest& worker, Queues& queues,
                                                                 MakeSource make_source) const {
@@ -168,7 +197,7 @@ class TrialMaker {
         for (const auto& s : worker.senders) {
             const auto direction = plan::direction_sent_by(s.side);
             if (!is_asked_for(direction)) continue;
-            const frame::StreamShare share = tester_.share(request_, direction).stream(s.number);
+            const frame::StreamShare share = records_[direction].share.stream(s.number);
             const frame::StreamIdentity identity{.direction = direction,
                                                  .stream = static_cast<std::uint8_t>(share.first),
                                                  .trial = tester_.wire_trial(request_.trial)};
@@ -180,31 +209,32 @@ class TrialMaker {
                 Punctuality{.overdue_after = ticks(request_.limits.overdue_after_us), .port_lag = port_lag()},
                 time_.send_deadline);
             streams.push_back(
-                {.direction = direction, .share = share, .own = tester_.share(request_, direction).own_stream(share)});
+                {.direction = direction, .share = share, .own = records_[direction].share.own_stream(share)});
         }
         return make_loop(queues, std::move(senders), std::move(streams));
     }
 
-    /// Of a ring, in a trial that is judged by its clean time: what comes may come faster than the load for a while.
+    /// The part of a ring that counts as its size in a trial that is judged by its clean time, in which frames may
+    /// arrive faster than the load for a while.
     static constexpr double nearly_full = 0.8;
 
     [[nodiscard]] WorkerTrial::Reception make_reception(std::size_t worker, std::size_t receiver,
                                                         Direction direction) const {
         const auto side = plan::receiving_side(direction);
-        const auto index = static_cast<std::size_t>(direction);
-        const auto share = tester_.share(request_, direction);
+        auto& record = records_[direction];
+        const auto share = record.share;
         const auto ticks_of = [&](double frames) {
             return static_cast<Ticks>(frames / (share.part() * peak_fps(request_)) * ticks_per_second_);
         };
-        // The port's hash may give all frames to one queue; with a single address pair it does.
+        // The port's hash may send all frames to one queue; with a single address pair it does.
         const bool is_one_of_many = tester_.receive_queues(side) > 1;
-        auto& tracks = records_.delays[index];
+        auto& tracks = record.delays;
         WorkerTrial::Reception reception{
             .receiver = receiver,
             .direction = direction,
             .expectation = {.trial = tester_.wire_trial(request_.trial),
                             .direction = direction,
-                            .frames = known_frames(direction, tester_.traffic(direction).kinds.front().arrives, 0),
+                            .frames = expected_frames(direction),
                             .share = share,
                             .start = time_.start,
                             .clock_skew = ticks(tally::clock_skew_us),
@@ -213,30 +243,15 @@ class TrialMaker {
                                 ticks_of((request_.clean ? nearly_full : 1) * tester_.port(side).receive_ring_frames()),
                             .burst_lasts = ticks_of(receive_burst),
                             .is_one_of_many = is_one_of_many,
-                            .order = is_one_of_many ? &records_.orders[index] : nullptr,
+                            .order = is_one_of_many ? &record.order : nullptr,
                             .delays = tracks ? &*tracks : nullptr,
                             .schedule = schedule_of(request_, time_.start, ticks_per_second_),
                             .overdue_after = ticks(request_.limits.overdue_after_us),
                             .port_lag = port_lag()},
-            .map = &records_.maps[index],
+            .map = &record.map,
             .part = receiving_workers_before(tester_.request(), side, worker),
             .tally = std::make_unique<tally::ReceiverTally>()};
         if (request_.clean) reception.tally->delay_by_slice = tally::SliceDelays{finer_slices(request_)};
-        if (tester_.mix() != nullptr) {
-            reception.mix = make_mix_expectation(direction);
-            reception.expectation.mix = reception.mix.get();
-        } else if (tester_.plan(0).has_state) {
-            const auto& arrives = tester_.traffic(direction).kinds.front().arrives;
-            reception.connections = std::make_unique<frame::ConnectionExpectation>(
-                tester_.frame_expectation(direction, arrives), arrives, *tester_.state_table(),
-                connection_draw(direction), direction, request_.connections->use == ConnectionRequest::Use::establish,
-                share.stride());
-            reception.expectation.connections = reception.connections.get();
-        } else if (tester_.plan(0).is_translated()) {
-            reception.translation = std::make_unique<frame::TranslationExpectation>(
-                translation_expectation(direction, tester_.traffic(direction).kinds.front().arrives, 0));
-            reception.expectation.translation = reception.translation.get();
-        }
         if (tracks) {
             reception.spread = std::make_unique<tally::DelaySpread>();
             reception.expectation.spread = reception.spread.get();
@@ -248,40 +263,68 @@ class TrialMaker {
         return reception;
     }
 
-    /// What arrives of a mix in one direction.
-    [[nodiscard]] std::unique_ptr<frame::MixExpectation> make_mix_expectation(Direction direction) const {
-        std::vector<frame::TestFrameExpectation> of_class;
-        std::vector<std::optional<frame::TranslationExpectation>> translated;
-        const auto& kinds = tester_.traffic(direction).kinds;
-        of_class.reserve(kinds.size());
-        for (std::size_t c = 0; c < kinds.size(); ++c) {
-            const auto plan = tester_.mix()->classes()[c].plan;
-            of_class.push_back(known_frames(direction, kinds[c].arrives, plan));
-            translated.push_back(tester_.plan(plan).is_translated()
-                                     ? std::optional{translation_expectation(direction, kinds[c].arrives, plan)}
-                                     : std::nullopt);
-        }
-        return std::make_unique<frame::MixExpectation>(*tester_.mix(), std::move(of_class), std::move(translated));
+    /// What one receiver of this direction expects.
+    [[nodiscard]] ExpectedFrames expected_frames(Direction direction) const {
+        const auto& arrives = tester_.traffic(direction).kinds.front().arrives;
+        return std::visit(
+            [&]<class Source>(Kind<Source> /*kind*/) -> ExpectedFrames {
+                using Expected = typename Kind<Source>::Expected;
+                if constexpr (std::is_same_v<Expected, frame::MixExpectation>) {
+                    return mix_expectation(direction);
+                } else if constexpr (std::is_same_v<Expected, frame::ConnectionExpectation>) {
+                    return connection_expectation(direction, arrives);
+                } else if constexpr (std::is_same_v<Expected, frame::TranslationExpectation>) {
+                    return translation_expectation(direction, arrives, 0);
+                } else {
+                    static_assert(std::is_same_v<Expected, frame::TestFrameExpectation>);
+                    return known_frames(direction, arrives, 0);
+                }
+            },
+            kind_);
     }
 
-    /// What arrives of frames of this plan: the very ones that are sent, where the DUT does not translate.
+    [[nodiscard]] frame::MixExpectation mix_expectation(Direction direction) const {
+        std::vector<frame::MixExpectation::Class> classes;
+        const auto& kinds = tester_.traffic(direction).kinds;
+        classes.reserve(kinds.size());
+        for (std::size_t c = 0; c < kinds.size(); ++c) {
+            const auto plan = tester_.mix()->classes()[c].plan;
+            const auto& arrives = kinds[c].arrives;
+            classes.push_back({.frames = known_frames(direction, arrives, plan)});
+            if (tester_.plan(plan).is_translated())
+                classes.back().translated.emplace(translation_expectation(direction, arrives, plan));
+        }
+        return {*tester_.mix(), std::move(classes)};
+    }
+
+    [[nodiscard]] frame::ConnectionExpectation connection_expectation(Direction direction,
+                                                                      const frame::LinkFrames& arrives) const {
+        return {tester_.frame_expectation(direction, arrives),
+                arrives,
+                *tester_.state_table(),
+                connection_draw(direction),
+                direction,
+                request_.connections->use == ConnectionRequest::Use::establish,
+                records_[direction].share.stride()};
+    }
+
+    /// Frames of this plan as they arrive. Each must be the very frame that was sent, where the DUT does not translate.
     [[nodiscard]] frame::TestFrameExpectation known_frames(Direction direction, const frame::LinkFrames& arrives,
                                                            std::size_t plan) const {
         auto frames = tester_.frame_expectation(direction, arrives, plan);
         const auto& of = tester_.plan(plan);
         if (!of.has_state && !of.is_translated())
-            frames.know(plan::FlowDraw{of, direction, tester_.request().seed},
-                        tester_.share(request_, direction).stride());
+            frames.know(plan::FlowDraw{of, direction, tester_.request().seed}, records_[direction].share.stride());
         return frames;
     }
 
-    /// What arrives of frames of this plan, which the DUT translates.
+    /// Frames of this plan, which the DUT translates, as they arrive.
     [[nodiscard]] frame::TranslationExpectation translation_expectation(Direction direction,
                                                                         const frame::LinkFrames& arrives,
                                                                         std::size_t plan) const {
         return {tester_.frame_expectation(direction, arrives, plan), arrives,
                 plan::FlowDraw{tester_.plan(plan), direction, tester_.request().seed},
-                tester_.share(request_, direction).stride()};
+                records_[direction].share.stride()};
     }
 
     Tester& tester_;
@@ -289,6 +332,7 @@ class TrialMaker {
     const Timeline& time_;
     double ticks_per_second_;
     TrialRecords& records_;
+    TrafficKind kind_;
 };
 
 }  // namespace

@@ -21,11 +21,11 @@ namespace {
 using Steady = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto patience = 500ms;  // with a client that is gone, or that does not read when a signal has come
+constexpr auto patience = 500ms;  // with a client that is gone, or that does not read after a signal
 
 volatile std::sig_atomic_t end_wanted = 0;
-/// Readable from the first signal on. A flag alone is not enough: the signal may come just before poll(), or to another
-/// thread.
+/// Becomes readable with the first signal. A flag alone would not suffice: the signal may come just before poll(), or
+/// to another thread.
 int wake = -1;
 
 void on_signal(int /*number*/) {
@@ -51,7 +51,7 @@ int take_stdout() {
 
 void end_by_signals() {
     if (wake < 0) {
-        // Above stderr: where stdin is closed, this must not become stdin.
+        // Duplicated to a number above stderr: if stdin is closed, this descriptor must not become stdin.
         const int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         wake = fcntl(event, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
         close(event);
@@ -81,7 +81,7 @@ short LineChannel::wanted_of_input() const noexcept {
     return static_cast<short>(is_full() ? POLLRDHUP : POLLIN | POLLRDHUP);
 }
 
-/// False if nothing came, or nothing can be taken.
+/// False if nothing arrived, or nothing can be read.
 bool LineChannel::take_in(int timeout_ms) {
     if (end_of_input_) return false;
     std::array<pollfd, 2> wanted{
@@ -95,7 +95,7 @@ bool LineChannel::take_in(int timeout_ms) {
     if (n <= 0) {
         end_of_input_ = true;
         if (partial_.empty()) return false;
-        end_line();  // a last line without its end
+        end_line();  // a last line that has no end
         return true;
     }
     heard_at_ = Steady::now();
@@ -115,7 +115,7 @@ void LineChannel::split(std::string_view octets) {
 }
 
 void LineChannel::end_line() {
-    if (partial_.empty()) return;  // a sign of life; thousands of them may come while a request runs
+    if (partial_.empty()) return;  // a sign of life; thousands of them may arrive while a request runs
     waiting_octets_ += partial_.size();
     waiting_.push_back({.text = std::move(partial_)});
     partial_ = {};
@@ -148,7 +148,7 @@ bool LineChannel::goes_on() {
     return !is_stopped();
 }
 
-/// False if nobody will.
+/// False if nobody will read.
 bool LineChannel::wait_for_reader() {
     std::optional<Steady::time_point> gone_seen;
     for (;;) {
@@ -182,8 +182,8 @@ void LineChannel::write_line(std::string_view line) {
             is_given_up_ = true;
             return;
         }
-        // So many a pipe takes at once if it takes any: the descriptor may be shared with others, and cannot be made
-        // non-blocking for us alone.
+        // As much as a pipe accepts at once if it accepts anything: the descriptor may be shared with others, so it
+        // cannot be made non-blocking for us alone.
         const ssize_t n = write(out_, text.data() + done, std::min<std::size_t>(text.size() - done, PIPE_BUF));
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (n < 0) return;

@@ -12,15 +12,15 @@
 namespace evenhand::session {
 namespace {
 
-using contract::BothSides;
+using plan::Direction;
 using plan::Side;
 
 template <class T, class Make>
-BothSides<T> for_both(Make make) {
+plan::PerSide<T> for_both(Make make) {
     return {make(Side::left), make(Side::right)};
 }
 
-/// More than a moment: it opens, sends, waits, counts or writes much.
+/// Whether the request takes longer than a moment: it opens, sends, waits, counts or writes much.
 bool takes_time(const contract::AnyRequest& request) {
     return std::visit(
         [](const auto& body) {
@@ -33,15 +33,16 @@ bool takes_time(const contract::AnyRequest& request) {
         request);
 }
 
-/// What a long request has in common: events twice a second, and an early end when the client asks for it or is gone. A
-/// client that must not fall silent (one of several testers) hears five times a second that this one has not.
+/// The common parts of long requests: events twice a second, and an early end when the client asks for it or is gone. A
+/// client with a timeout (one of several testers) gets five events a second, since it must hear from this tester as
+/// well.
 class LongRequest {
    public:
-    /// `client_timeout_s`: a client of which nothing is heard for so long counts as gone.
+    /// `client_timeout_s`: if nothing arrives from the client for so long, it is taken to be gone.
     explicit LongRequest(LineChannel& channel, std::optional<double> client_timeout_s = std::nullopt)
         : channel_{channel}, client_timeout_s_{client_timeout_s} {}
 
-    /// `write_event`: makes the line of an event, when one is due. False to end early.
+    /// `write_event`: writes the line of an event when one is due. Returns false if the request must end.
     template <class WriteEvent>
     bool goes_on(WriteEvent write_event) {
         using namespace std::chrono_literals;
@@ -53,7 +54,7 @@ class LongRequest {
         return goes_on();
     }
 
-    /// What the client has told the request that runs since this was asked last.
+    /// The last notice to the running request since the last call.
     std::optional<std::string> take_notice() { return channel_.take_notice(); }
 
     /// The same without events.
@@ -75,8 +76,9 @@ class SessionObserver : public run::TrialObserver {
 
     bool goes_on(const run::Progress& progress) override {
         const bool goes_on = request_.goes_on([&] { return contract::write_progress(id_, progress); });
-        // One from before the trial's first frame is not this trial's.
-        if (const auto line = request_.take_notice(); line && (progress.directions[0] || progress.directions[1]))
+        // A notice that arrived before the trial's first frame is for another trial.
+        if (const auto line = request_.take_notice();
+            line && (progress.directions[Direction::forward] || progress.directions[Direction::reverse]))
             wanted_end_s_ = std::get<contract::EndSendingRequest>(contract::read_request(*line).body).after_s;
         return goes_on;
     }
@@ -124,7 +126,7 @@ LineKind kind_of(const std::string& line) {
         if (std::holds_alternative<contract::StopRequest>(body)) return LineKind::stop;
         return std::holds_alternative<contract::EndSendingRequest>(body) ? LineKind::notice : LineKind::other;
     } catch (const Fault&) {
-        return LineKind::other;  // it gets its fault when its turn comes
+        return LineKind::other;  // it gets its fault when it is served
     }
 }
 

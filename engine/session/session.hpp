@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session: one request after the other, from the first line to the end of stdin (D2).
+// Session: serves one request after the other, from the first line to the end of stdin (D2).
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace evenhand::session {
 
-/// A stop request ends the request that runs and what waits before it, wherever it stands itself; an end_sending
-/// request is for the trial that runs.
+/// A stop request ends the running request and all requests that wait before the stop. An end_sending request is for
+/// the running trial.
 [[nodiscard]] LineKind kind_of(const std::string& line);
 
 class Session {

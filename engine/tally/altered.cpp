@@ -11,14 +11,14 @@
 namespace evenhand::tally {
 namespace {
 
-/// Of this direction's frames: on the port that had sent them.
+/// Frames of this direction that came back to the port that had sent them.
 std::uint64_t returned_of(const TrialResult& result, const DirectionResult& d) {
     const auto other =
         std::ranges::find_if(result.directions, [&](const auto& o) { return o.direction != d.direction; });
     return other == result.directions.end() ? 0 : other->returned_frames;
 }
 
-/// By which check: "12 with a wrong UDP checksum, 3 with ...".
+/// By check: "12 with a wrong UDP checksum, 3 with ...".
 std::string damage_of(const DirectionResult& d) {
     static constexpr std::array<const char*, frame::damages> ways{
         "with another IP header (version, options, protocol, identification or flags)",
@@ -91,7 +91,7 @@ void judge_copies(const TrialResult& result, const DirectionResult& d, std::vect
              "mirrored port or a capture that is played back",
              name_of(result, d.direction), d.duplicated_frames, d.offered_frames,
              100 * result.limits.duplicate_tolerance);
-    // What was received and what came back are together more than was sent: so many at the least came twice.
+    // Received and returned frames together are more than were sent: at least the difference came twice.
     const std::uint64_t returned = returned_of(result, d);
     if (returned != 0 && d.received_frames + returned > d.offered_frames + most)
         note(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: frames of a burst that stand side by side and have something in common.
+// Station 6, tally: consecutive frames of a burst that have something in common.
 #pragma once
 
 #include <bit>
@@ -7,15 +7,15 @@
 
 namespace evenhand::tally {
 
-/// Places first .. end-1 of a burst, cut where a bit says that another run begins. How often it loops depends on how
-/// many runs there are, not on how long they are.
+/// Places first .. end-1 of a burst, divided into runs. The number of iterations depends on how many runs there are,
+/// not on how long they are.
 class BurstRuns {
    public:
-    /// `beginnings`: bit i: a run begins at place i; that one begins at `first` is known. first < end <= 64.
+    /// `beginnings`: bit i is set if a run begins at place i; a run begins at `first` in any case. first < end <= 64.
     BurstRuns(std::uint64_t beginnings, unsigned first, unsigned end) noexcept
         : rest_{(beginnings & ~std::uint64_t{0} >> (64 - end)) >> first >> 1U}, first_{first}, end_{end} {}
 
-    /// Calls run(from, until) for each run, in order: of the places from .. until-1.
+    /// Calls run(from, until) for each run, in order; the run has the places from .. until-1.
     template <class Run>
     [[gnu::always_inline]] void for_each(Run run) const noexcept {
         unsigned from = first_;
@@ -28,7 +28,7 @@ class BurstRuns {
     }
 
    private:
-    std::uint64_t rest_;  // beginnings behind the first one
+    std::uint64_t rest_;  // beginnings after `first`
     unsigned first_;
     unsigned end_;
 };

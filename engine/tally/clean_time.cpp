@@ -8,21 +8,21 @@
 namespace evenhand::tally {
 namespace {
 
-/// Slices with frames before a lapse whose greatest delay is what it has to come back to; with fewer than `fewest` of
-/// them nobody can tell.
+/// How many slices before a lapse determine the greatest delay that the DUT has to come back to; with fewer than
+/// `fewest` of them it is unknown.
 constexpr std::size_t usual_slices = 32;
 constexpr std::size_t fewest_usual = 4;
-/// Further back nobody looks for them.
+/// How far back such slices are searched.
 constexpr std::size_t farthest_slices = 4096;
-/// So many slices in a row as before: the DUT has caught up.
+/// After as many consecutive slices with the usual delays, the DUT has caught up.
 constexpr std::size_t slices_in_a_row = 3;
-/// The greatest of a few hundred delays is never the same twice.
+/// Allows for differences: the greatest of a few hundred delays is never the same twice.
 constexpr double same_ratio = 1.05;
 constexpr double same_s = 50e-6;
-/// Delays that come down do so from one of these parts to the next; one is as long as the lapses were.
+/// Delays that decrease do so from one of these parts to the next; a part is as long as the lapses were.
 constexpr std::size_t fewest_of_part = 16;
 
-/// Adds a part behind the others, as one with those that reach into it.
+/// Appends a part, joined with the previous parts that overlap it.
 void add_joined(std::vector<LeftOut>& parts, LeftOut part) {
     while (!parts.empty() && parts.back().until_s >= part.from_s) {
         const LeftOut& before = parts.back();
@@ -75,7 +75,7 @@ std::span<const LeftOut> CleanTime::look(double known_until_s) {
     lapsed_.clear();
     std::optional<Series> series;
     const auto end = [&] {
-        // A later lapse of the series may have met frames that are longer on their way, and were sent before it began.
+        // A later lapse of the series may have affected frames that take longer and were sent before the series began.
         add_joined(left_out_, {series->from_s, caught_up_at(*series, known_until_s), series->kinds});
         series->from_s = left_out_.back().from_s;
         series->kinds = left_out_.back().kinds;
@@ -134,8 +134,8 @@ std::size_t CleanTime::slice_at(double seconds) const noexcept {
     return slice <= 0 ? 0 : std::min(static_cast<std::size_t>(slice), count);
 }
 
-/// The frames that were on their way, or in a queue, at `from_s` were due from then on: no longer before it than the
-/// greatest delay of those that were sent last.
+/// When the first of the frames was due that were on their way, or in a queue, at `from_s`: earlier than that by the
+/// greatest delay of the frames that were sent last.
 double CleanTime::in_flight_since(double from_s) const noexcept {
     double greatest_s = 0;
     for (std::size_t d = 0; d < delays_.directions.size(); ++d) {
@@ -151,7 +151,7 @@ double CleanTime::in_flight_since(double from_s) const noexcept {
     return std::max(0.0, from_s - greatest_s - delays_.slice_s);
 }
 
-/// The greatest delay in the last slices before that which are judged.
+/// The greatest delay in the last judged slices before that time.
 std::optional<double> CleanTime::usual_greatest_s(std::size_t direction, double before_s) const noexcept {
     std::optional<double> greatest_s;
     std::size_t seen = 0;
@@ -180,8 +180,8 @@ double CleanTime::caught_up_at(const Series& series, double known_until_s) const
     return at_s;
 }
 
-/// When the delays of a direction are as they were before. Where that cannot be told - nothing comes, delays do not
-/// come down, or nothing is known of before - the DUT is given as much time again as the lapses took.
+/// When the delays of a direction are as they were before. If that is unknown (no frame arrives, delays do not
+/// decrease, or the previous delays are unknown), the DUT is given as much time as the lapses took.
 double CleanTime::caught_up_at(std::size_t direction, const Series& series, double known_until_s) const noexcept {
     const double slice_s = delays_.slice_s;
     const auto usual_s = usual_greatest_s(direction, series.from_s);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: which part of a trial is judged, where its tester or its host was away now and then.
+// Station 6, tally: which part of a trial is judged when its tester or its host was away from time to time.
 //
-// A lapse touches more frames than those that were sent in it. From the first frame that may have been in flight, or
-// waiting, when it began, to the frame before which the DUT has certainly caught up, none is judged. How long frames
-// are on their way, and when a queue is again as it was, is seen from the delays.
+// A lapse affects more frames than those that were sent in it. None is judged from the first frame that may have been
+// in flight, or in a queue, when the lapse began, to the frame before which the DUT has certainly caught up. The delays
+// show how long frames are on their way, and when a queue is again as it was.
 #pragma once
 
 #include <array>
@@ -21,10 +21,10 @@ namespace evenhand::tally {
 struct DelaysByTime {
     double slice_s = 0;
     double ticks_per_second = 1;
-    /// Of each direction that is tested: the slices of each of its receivers, all of as many.
+    /// For each tested direction the slices of each of its receivers; all have the same number of slices.
     std::vector<std::vector<const SliceDelays*>> directions;
 
-    /// The greatest delay of this slice, in seconds; nothing if none of its frames has come.
+    /// The greatest delay of this slice, in seconds; nothing if none of its frames has arrived.
     [[nodiscard]] std::optional<double> greatest_s(std::size_t direction, std::size_t slice) const noexcept;
     [[nodiscard]] std::size_t slices() const noexcept;
 };
@@ -36,31 +36,33 @@ struct LeftOut {
     std::array<bool, lapse_names.size()> kinds{};  // of the lapses in it
 };
 
-/// Finds what is left out, while a trial runs and at its end.
+/// Determines what is left out, while a trial runs and at its end.
 class CleanTime {
    public:
     explicit CleanTime(DelaysByTime delays) : delays_{std::move(delays)} {}
 
-    /// One more; or the same again, which has become longer.
+    /// Adds a lapse. A lapse that has become longer may be added again.
     void note(const Lapse& lapse);
 
-    /// What is left out, as far as lapses and delays tell of frames that were due before `known_until_s`. Where the DUT
-    /// has not caught up by then, all until then. Later calls know more, and no less.
+    /// The parts that are left out, as far as lapses and delays are known for frames that were due before
+    /// `known_until_s`. Where the DUT has not caught up by then, the part lasts until then. Later calls know more,
+    /// never less.
     [[nodiscard]] std::span<const LeftOut> look(double known_until_s);
 
-    /// What is left out, by the last look.
+    /// The parts that the last look() left out.
     [[nodiscard]] const std::vector<LeftOut>& left_out() const noexcept { return left_out_; }
-    /// The lapses alone, each from the first frame that was in flight when it began; by the last look. Behind them the
-    /// load is even again, but the DUT may have more in its queues than an even load would have left there.
+    /// The lapses alone, each from the first frame that was in flight when it began, as of the last look(). After a
+    /// lapse the load is even again, but the DUT may have more frames in its queues than an even load would have left
+    /// there.
     [[nodiscard]] const std::vector<LeftOut>& lapsed() const noexcept { return lapsed_; }
     /// How many lapses there were of each kind.
     [[nodiscard]] std::array<std::size_t, lapse_names.size()> lapses() const noexcept;
 
    private:
-    /// Lapses of which a later one began before the DUT had caught up with the one before.
+    /// Consecutive lapses, each of which began before the DUT had caught up after the one before.
     struct Series {
-        double from_s = 0;   // of the first frame that may have been in flight
-        double until_s = 0;  // of its last lapse
+        double from_s = 0;   // when the first frame was due that may have been in flight
+        double until_s = 0;  // the end of its last lapse
         double lasted_s = 0;
         std::array<bool, lapse_names.size()> kinds{};
     };
@@ -71,14 +73,14 @@ class CleanTime {
     [[nodiscard]] std::optional<double> usual_greatest_s(std::size_t direction, double before_s) const noexcept;
 
     DelaysByTime delays_;
-    std::vector<Lapse> lapses_;  // by their begin
+    std::vector<Lapse> lapses_;  // in the order of their begin
     std::vector<LeftOut> left_out_;
     std::vector<LeftOut> lapsed_;
 };
 
-/// Of the first `until_s` seconds, those that are in none of these parts, which are in order.
+/// How many of the first `until_s` seconds are in none of these parts, which are in order.
 [[nodiscard]] double seconds_without(std::span<const LeftOut> parts, double until_s) noexcept;
-/// Into how many pieces these parts cut them.
+/// How many pieces of the first `until_s` seconds these parts leave.
 [[nodiscard]] std::size_t pieces_without(std::span<const LeftOut> parts, double until_s) noexcept;
 
 }  // namespace evenhand::tally

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: delays, or differences of delays, of several receivers or testers joined, to ask for one of a rank.
+// Station 6, tally: joins the delays, or differences of delays, of several receivers or testers, to find percentiles.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace evenhand::tally {
 
-/// So many values lie between these two, both included; of values at the ends of a histogram no more is said than was
-/// recorded.
+/// The number of values between these two, both included. The outermost buckets of a histogram are narrowed to the
+/// smallest and the greatest value that were recorded.
 struct DelayBucket {
     std::int64_t lowest = 0;
     std::int64_t highest = 0;
@@ -19,8 +19,7 @@ struct DelayBucket {
     bool operator==(const DelayBucket&) const = default;
 };
 
-/// Buckets of histograms that need not have the same bounds. They are joined as they are, so nothing is known less
-/// well than each histogram knew it.
+/// Buckets of histograms that need not have the same bounds. They are joined unchanged, so that no precision is lost.
 class DelayBuckets {
    public:
     void add(const DelayBucket& bucket) {
@@ -32,7 +31,7 @@ class DelayBuckets {
     void add(const DelayBuckets& other) {
         for (const auto& bucket : other.buckets_) add(bucket);
     }
-    /// Of a histogram that calls visit(lowest, highest, count).
+    /// Adds all buckets of a histogram that calls visit(lowest, highest, count).
     template <class Histogram>
     void add_all(const Histogram& histogram) {
         histogram.for_each_bucket([this](auto lowest, auto highest, std::uint64_t count) {
@@ -40,21 +39,21 @@ class DelayBuckets {
         });
     }
 
-    /// After the last one: by their highest value.
+    /// To be called after the last add: sorts by the highest value.
     void sort();
 
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] std::span<const DelayBucket> all() const noexcept { return buckets_; }
-    /// Of at least one value.
+    /// The smallest value; there must be at least one.
     [[nodiscard]] std::int64_t min() const noexcept;
     [[nodiscard]] std::int64_t max() const noexcept;
 
-    /// Of sorted ones: the bucket of the nth smallest value, n from 1; nothing if there are fewer. The value is not
-    /// above the bucket's highest.
+    /// After sort(): the bucket of the nth smallest value, n from 1; nothing if there are fewer. The value is not above
+    /// the bucket's highest.
     [[nodiscard]] std::optional<DelayBucket> nth(std::uint64_t n) const noexcept;
 
-    /// The smallest x with F(x) >= numerator / denominator (R8219-15), where F is of `frames` values, of which those
-    /// that are not here are infinite.
+    /// After sort(): the smallest x with F(x) >= numerator / denominator (R8219-15), where F is the distribution of
+    /// `frames` values, of which those that were not added are infinite.
     [[nodiscard]] std::optional<DelayBucket> percentile(std::uint64_t numerator, std::uint64_t denominator,
                                                         std::uint64_t frames) const noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: the delays of a burst. Its frames are nearly always of one slice, so what they have in common is
-// summed in registers and told once.
+// Station 6, tally: the delays of a burst. Its frames are nearly always in one slice, so that sums over them are kept
+// in registers and added to the slice once.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,17 @@
 
 namespace evenhand::tally {
 
-/// Lives while one burst is counted; what it counts is in both when it has ended.
+/// Lives while one burst is counted; its destructor adds what was counted to slices and histogram.
 class DelayBurst {
    public:
-    /// `place`: of the slice that the burst before ended in; nothing yet, in the first of a trial.
+    /// `place`: the slice that the previous burst ended in; empty for the first burst of a trial.
     DelayBurst(SliceDelays* slices, LatencyHistogram* histogram, SliceDelays::Place& place) noexcept
         : slices_{slices}, histogram_{histogram}, kept_{&place}, place_{place} {}
     DelayBurst(const DelayBurst&) = delete;
     DelayBurst& operator=(const DelayBurst&) = delete;
     [[gnu::always_inline]] ~DelayBurst() { tell(); }
 
-    /// Frame `sequence` has come after `delay`.
+    /// Frame `sequence` has arrived after `delay`.
     [[gnu::always_inline]] void note(std::uint64_t sequence, pace::Ticks delay) noexcept {
         if (sequence - place_.first >= place_.count) [[unlikely]]
             move_to(sequence);
@@ -35,18 +35,19 @@ class DelayBurst {
         histogram_->put(delay);
     }
 
-    /// Whether both are of the slice in hand, and so all between them; moves on to that of the first if it is not.
+    /// Whether both frames, and so all between them, are in the current slice; changes to the slice of the first if
+    /// they are not.
     [[nodiscard, gnu::always_inline]] bool is_one_slice(std::uint64_t first, std::uint64_t last) noexcept {
         if (first - place_.first >= place_.count) [[unlikely]]
             move_to(first);
         return last - place_.first < place_.count;
     }
 
-    /// `count` frames of the slice in hand have come: those of each of the runs after the delay that `delay_of(place)`
-    /// is, of its first.
+    /// `count` frames of the current slice have arrived. All frames of a run have the delay `delay_of(place)` of its
+    /// first frame.
     template <class DelayOf>
     [[gnu::always_inline]] void note_runs(const BurstRuns& runs, unsigned count, DelayOf delay_of) noexcept {
-        // Of its own, as this object may be where others see it.
+        // Local variables, since the compiler must assume that others see this object.
         pace::Ticks min = min_;
         pace::Ticks sum = 0;
         pace::Ticks max = max_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: delays as distances from one of them, so that their variation is known as finely as the variation
-// is small (RFC 8219 section 7.3.1).
+// Station 6, tally: delays as distances from a base delay, so that a small variation is known with small errors (RFC
+// 8219 section 7.3.1).
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace evenhand::tally {
 
-/// Delays of the frames that one receiver got. LatencyHistogram knows a delay to 0.1 percent of itself: of 10 ms that
-/// is 10 us, and a variation of 1 us would be lost in it. Here each is known to 0.1 percent of its distance from the
-/// base, the smallest of the first delays; so the 99.9th percentile less the minimum is known to 0.1 percent of the
-/// larger of it and of the base's distance from it. Recording never allocates.
+/// Delays of the frames that one receiver got. LatencyHistogram knows a delay to 0.1 percent of its value: 10 us of 10
+/// ms, which would hide a variation of 1 us. Here a delay is known to 0.1 percent of its distance from the base, the
+/// smallest of the first delays. So the 99.9th percentile less the minimum is known to 0.1 percent of the larger of
+/// that difference and the distance between minimum and base. Recording never allocates.
 class DelaySpread {
    public:
     void record(std::uint64_t delay) noexcept {
@@ -27,7 +27,7 @@ class DelaySpread {
         }
     }
 
-    /// After the last frame.
+    /// To be called after the last frame.
     void settle() noexcept {
         if (is_settled_ || held_ == 0) return;
         base_ = *std::ranges::min_element(std::span{first_}.first(held_));
@@ -37,7 +37,7 @@ class DelaySpread {
 
     [[nodiscard]] std::uint64_t count() const noexcept { return distances_.count(); }
 
-    /// Of settled ones. Calls visit(lowest, highest, count) for each bucket that is not empty; both are delays, in
+    /// After settle(): calls visit(lowest, highest, count) for each bucket that is not empty; both are delays, in
     /// ticks.
     template <class Visit>
     void for_each_bucket(Visit visit) const {
@@ -47,8 +47,8 @@ class DelaySpread {
     }
 
    private:
-    static constexpr std::size_t held_first =
-        64;  // one of them is no outlier: at most one frame of a thousand lies above the 99.9th percentile
+    static constexpr std::size_t held_first = 64;  // enough that one of them is not an outlier: at most one frame in a
+                                                   // thousand is above the 99.9th percentile
 
     void put(std::uint64_t delay) noexcept { distances_.record(static_cast<std::int64_t>(delay - base_)); }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: what a trial records of the delay of each frame, where it is asked to (RFC 8219 sections 7.2
-// and 7.3).
+// Station 6, tally: the delays of single frames that a trial records on request (RFC 8219 sections 7.2 and 7.3).
 #pragma once
 
 #include <atomic>
@@ -12,16 +11,16 @@
 
 namespace evenhand::tally {
 
-/// What is asked for. Frames are numbered over the whole direction, whoever of several testers sends them.
+/// What is recorded. Frames are numbered over the whole direction, whichever of several testers sends them.
 struct DelayWish {
-    std::uint64_t first = 0;      // frames below it have no part in any delay
-    std::uint64_t tag_first = 0;  // from this one on, which is not below it, ...
-    std::uint64_t tag_every = 1;  // ... these are tagged ...
-    std::uint64_t tagged = 0;     // ... until so many are
+    std::uint64_t first = 0;      // delays of frames below it do not count
+    std::uint64_t tag_first = 0;  // from this one on, which is not below `first`, ...
+    std::uint64_t tag_every = 1;  // ... each of these is tagged ...
+    std::uint64_t tagged = 0;     // ... until this many are
     bool has_variation = false;   // IPDV as well
 };
 
-/// Differences of two delays, in ticks: with a sign, and as finely as LatencyHistogram counts.
+/// Differences of two delays, in ticks: signed, and as precise as LatencyHistogram.
 class VariationHistogram {
    public:
     void record(std::int64_t difference) noexcept {
@@ -50,18 +49,18 @@ class VariationHistogram {
     LatencyHistogram from_zero_;
 };
 
-/// The delays of one direction's latest frames, to find for each its predecessor and its successor, in whichever order
-/// they come. Memory is taken when it is made. Several receivers may note at once if it is made `shared`.
+/// The delays of one direction's latest frames, to find the predecessor and the successor of each, in whichever order
+/// they arrive. Allocates in its constructor only. Several receivers may call note() at once if it was made `shared`.
 class DelayWindow {
    public:
     static constexpr unsigned index_bits = 16;
     static constexpr std::uint64_t frames = std::uint64_t{1}
-                                            << index_bits;  // a frame that is overtaken by more has no pair
+                                            << index_bits;  // a frame that is overtaken by more frames has no pair
 
     explicit DelayWindow(bool shared) : slots_(frames), shared_{shared} {}
 
-    /// Frame k has come, for the first time, after `delay` ticks. Calls visit(D(i) - D(i-1)) for each pair that it
-    /// completes; each pair is visited once, by whoever noted the later one of its frames.
+    /// Frame k has arrived, for the first time, after `delay` ticks. Calls visit(D(i) - D(i-1)) for each pair that it
+    /// completes. Each pair is visited once, by the receiver that noted the later one of its frames.
     template <class Visit>
     void note(std::uint64_t k, std::uint64_t delay, Visit visit) noexcept {
         delay = delay < most_delay ? delay : most_delay;
@@ -75,7 +74,8 @@ class DelayWindow {
     }
 
    private:
-    // An entry: 23 bits of which frame it is, a bit for "paired with its predecessor", 40 bits of delay. 0 is no frame.
+    // An entry: 23 bits of the frame's number, a bit for "paired with its predecessor", 40 bits of delay. 0 is no
+    // frame.
     static constexpr unsigned delay_bits = 40;
     static constexpr std::uint64_t most_delay = (std::uint64_t{1} << delay_bits) - 1;
     static constexpr std::uint64_t claimed = std::uint64_t{1} << delay_bits;
@@ -94,8 +94,8 @@ class DelayWindow {
         return slot(k).load(shared_ ? std::memory_order_seq_cst : std::memory_order_relaxed);
     }
 
-    /// Two receivers may note both frames of a pair at the same time and see each other: only one of them gets it.
-    /// Alone, there is no other.
+    /// Two receivers may note both frames of a pair at the same time and see each other's; only one of them gets the
+    /// pair. Without other receivers there is no such conflict.
     [[nodiscard]] bool claim(std::uint64_t k) noexcept {
         if (!shared_) return true;
         const auto before = slot(k).fetch_or(claimed, std::memory_order_seq_cst);
@@ -106,7 +106,7 @@ class DelayWindow {
     bool shared_;
 };
 
-/// What the receivers of one direction share. Outlives the trial; read after it.
+/// The delays that the receivers of one direction record together. Outlives the trial and is read after it.
 class DelayTracks {
    public:
     /// Throws std::bad_alloc.
@@ -119,20 +119,22 @@ class DelayTracks {
         return wish_.tag_first + n * wish_.tag_every;
     }
 
-    /// Frame k >= wish().first has come, for the first time. Its place is that among the tester's own frames: the one
-    /// before it there was sent before it on the same link. Calls visit(difference) as DelayWindow does.
+    /// Frame k >= wish().first has arrived, for the first time. `place`: its place among the tester's own frames, whose
+    /// predecessor was sent before it on the same link. Calls visit(difference) as DelayWindow does.
     template <class Visit>
     void note(std::uint64_t k, std::uint64_t place, std::uint64_t delay, Visit visit) noexcept {
         if (std::uint64_t* const tag = tag_of(k); tag != nullptr) *tag = delay + 1;
         if (window_) window_->note(place, delay, visit);
     }
 
-    /// Frame k >= wish().first has come, for the first time, and its delay is not to count: the tester was late.
+    /// Frame k >= wish().first has arrived, for the first time, but its delay does not count, because the tester sent
+    /// it late.
     void leave_out(std::uint64_t k) noexcept {
         if (std::uint64_t* const tag = tag_of(k); tag != nullptr) *tag = left_out;
     }
 
-    /// Delay of the nth tagged frame in ticks; nothing if it has not come. Of none that was left out.
+    /// The delay of the nth tagged frame in ticks; nothing if it has not arrived. Only for frames that were not left
+    /// out.
     [[nodiscard]] std::optional<std::uint64_t> tagged(std::size_t n) const noexcept {
         return tagged_[n] == 0 ? std::nullopt : std::optional{tagged_[n] - 1};
     }

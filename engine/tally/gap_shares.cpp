@@ -6,7 +6,7 @@
 namespace evenhand::tally {
 namespace {
 
-/// The smallest share of the row that is no smaller than this one.
+/// The index of the smallest share in the list that is not smaller than this one.
 std::size_t index_of(double share) {
     constexpr double whole = 1U << gap_share_bits;
     std::size_t index = 0;
@@ -15,8 +15,8 @@ std::size_t index_of(double share) {
 }
 
 std::uint64_t lost_in_gaps(const QueueGaps& queue, std::uint64_t offered, std::uint64_t lost) {
-    // Falls from round to round: the more is explained, the larger the share may have been, and the other way round.
-    // What stays is the largest loss that explains itself.
+    // Decreases from round to round: the more frames the gaps explain, the larger the share may have been, and vice
+    // versa. The result is the largest loss that is consistent with its own share.
     std::uint64_t here = lost;
     while (true) {
         const double share = static_cast<double>(queue.received_frames + here) / static_cast<double>(offered);

@@ -14,26 +14,27 @@
 
 namespace evenhand::tally {
 
-/// Counts whether its receiver has a part in the trial or not: a DUT sends its errors back to the side that the frames
-/// came from. note() is the receiver's, the rest the session's.
+/// Counts whether or not its receiver takes part in the trial, since a DUT sends errors back to the side that the
+/// frames came from. The receiver calls note(), the session everything else.
 class IcmpErrors {
    public:
-    /// `hosts`: of both sides, of which at least source and destination of a quoted frame must be, where its tag is not
-    /// quoted. Those a NAT has chosen are not known.
+    /// `hosts`: of both sides. Where the tag is not quoted, source or destination of the quoted frame must be one of
+    /// them: an address that a NAT has chosen is unknown.
     explicit IcmpErrors(std::vector<plan::HostSet> hosts) : hosts_{std::move(hosts)} {}
 
-    /// From now on those of this trial, by the number in its tags.
+    /// From now on errors about frames of this trial count, by the number in their tags.
     void begin(std::uint16_t trial) noexcept;
 
-    /// Whether this frame is an error about a test frame of ours. One about another trial's is, and is not counted.
-    /// Allocates nothing.
+    /// Whether this frame is an error about one of our test frames. An error about another trial's frame is one, but is
+    /// not counted. Allocates nothing.
     bool note(const std::byte* frame, std::size_t octets) noexcept;
 
-    /// Adds what was counted to those of other queues.
+    /// Adds these counts to those of other queues.
     void add_to(std::vector<IcmpErrorCount>& counts) const;
 
    private:
-    /// Of one version, type and code. Written by the receiver, read by the session: each word by itself.
+    /// The errors of one IP version, type and code. Written by the receiver and read by the session, each word
+    /// separately.
     struct Kind {
         std::atomic<std::uint32_t> key{0};  // 0: free
         std::atomic<std::uint32_t> mtu{0};  // the smallest
@@ -46,13 +47,13 @@ class IcmpErrors {
 
     std::vector<plan::HostSet> hosts_;
     std::atomic<std::uint16_t> trial_{0};
-    std::array<Kind, most_kinds> kinds_;  // those beyond are not told apart from the last
+    std::array<Kind, most_kinds> kinds_;  // the last one also counts all kinds beyond it
 };
 
-/// Adds one count to those that there are of the same kind.
+/// Adds a count to that of the same kind, or appends it.
 void add(std::vector<IcmpErrorCount>& counts, const IcmpErrorCount& count);
 
-/// What it says, such as "packet too big, MTU 1280", and what to do about it.
+/// What an error means, such as "packet too big, MTU 1280", and what to do about it.
 struct IcmpMeaning {
     std::string what;
     std::string next;

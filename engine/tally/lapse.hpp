@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: when the tester or its host was not what a trial needs.
+// Station 6, tally: periods in which the tester or its host did not do what a trial needs.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace evenhand::tally {
 
-/// Who was away, or late. Also the index in `lapse_names`.
+/// What was late or away. Also the index in `lapse_names`.
 enum class LapseKind : std::uint8_t {
     sender_late,    // frames left overdue: a pause, and then a burst
     receiver_away,  // nobody took frames from a receive ring for so long that it may have been full
@@ -16,7 +16,7 @@ enum class LapseKind : std::uint8_t {
 };
 inline constexpr std::array<const char*, 3> lapse_names{"sender_late", "receiver_away", "dut_away"};
 
-/// In seconds since frame 0 was due. What was in flight, or waited, at any time in it may have suffered from it.
+/// In seconds since frame 0 was due. All frames that were in flight or in a queue at any time in it may be affected.
 struct Lapse {
     LapseKind kind = LapseKind::sender_late;
     double from_s = 0;

@@ -13,8 +13,8 @@
 namespace evenhand::tally {
 
 /// Counts values of up to 48 bits (ticks). Exact below 1,024, then 1,024 buckets for each power of two: at most 0.1
-/// percent wide (R8219-12). Recording never allocates. Minimum, maximum and sum are exact. One writer; read after it
-/// has stopped.
+/// percent wide (R8219-12). Recording never allocates. Minimum, maximum and sum are exact. One thread writes; others
+/// read after it has stopped.
 class LatencyHistogram {
    public:
     void record(std::uint64_t value) noexcept {
@@ -25,7 +25,7 @@ class LatencyHistogram {
         if (value > max_) max_ = value;
     }
 
-    /// The same in two steps: values into their bucket, then what is known of all of them together.
+    /// record() in two steps: each value into its bucket, then minimum, maximum and sum for several values at once.
     void put(std::uint64_t value, std::uint64_t count = 1) noexcept { counts_[index_of(value)] += count; }
     void add(std::uint64_t count, Wide sum, std::uint64_t min, std::uint64_t max) noexcept {
         count_ += count;
@@ -42,12 +42,12 @@ class LatencyHistogram {
     [[nodiscard]] double sum() const noexcept { return static_cast<double>(sum_); }
     [[nodiscard]] double mean() const noexcept { return static_cast<double>(sum_) / static_cast<double>(count_); }
 
-    /// The smallest recorded x with F(x) >= numerator / denominator (R8219-15), to the width of a bucket: its upper
-    /// end, but not above the maximum. Nothing if nothing was recorded.
+    /// The smallest recorded x with F(x) >= numerator / denominator (R8219-15), to the width of a bucket: the bucket's
+    /// upper bound, but not above the maximum. Nothing if nothing was recorded.
     [[nodiscard]] std::optional<std::uint64_t> percentile(std::uint64_t numerator,
                                                           std::uint64_t denominator) const noexcept;
 
-    /// The nth smallest value, 1 <= n <= count(), to the width of a bucket: not below it, or not above it.
+    /// Bounds of the nth smallest value, 1 <= n <= count(), to the width of a bucket: not below it, and not above it.
     [[nodiscard]] std::uint64_t upper_bound_of(std::uint64_t n) const noexcept;
     [[nodiscard]] std::uint64_t lower_bound_of(std::uint64_t n) const noexcept;
 
@@ -59,8 +59,8 @@ class LatencyHistogram {
         }
     }
 
-    /// The same with the upper bound: visit(lowest, highest, count). Of values at the ends no more is said than was
-    /// recorded.
+    /// The same with the upper bound: visit(lowest, highest, count). The outermost buckets are narrowed to the smallest
+    /// and the greatest value that were recorded.
     template <class Visit>
     void for_each_range(Visit visit) const {
         for (std::size_t i = 0; i < counts_.size(); ++i) {
@@ -70,14 +70,14 @@ class LatencyHistogram {
         }
     }
 
-    /// The same for groups of buckets; a group is at most 0.8 percent wide, or one value, which is enough for a picture
+    /// The same for groups of buckets. A group is one value, or at most 0.8 percent wide: precise enough for a picture,
     /// and an eighth of the text.
     template <class Visit>
     void for_each_group(Visit visit) const {
         for (std::size_t i = 0; i < counts_.size();) {
             const std::size_t first = i;
             std::uint64_t count = 0;
-            // Below per_octave a bucket is one value: eight of 128 would be a group of 6 percent.
+            // Below per_octave a bucket is one value: a group of eight values near 128 would be 6 percent wide.
             for (const std::size_t end = i + (i < per_octave ? 1 : together); i < end && i < counts_.size(); ++i)
                 count += counts_[i];
             if (count != 0) visit(lower_bound(first), count);
@@ -92,7 +92,7 @@ class LatencyHistogram {
     static_assert(per_octave % together == 0);  // no group reaches into the next power of two
     static constexpr std::size_t buckets = (value_bits - precision_bits + 1) * per_octave;
 
-    /// The bucket of the nth smallest value.
+    /// The index of the bucket that has the nth smallest value.
     [[nodiscard]] std::size_t bucket_of(std::uint64_t n) const noexcept;
     [[nodiscard]] static std::size_t index_of(std::uint64_t value) noexcept {
         if (value < per_octave) return value;
@@ -107,7 +107,7 @@ class LatencyHistogram {
 
     std::array<std::uint64_t, buckets> counts_{};
     std::uint64_t count_ = 0;
-    Wide sum_ = 0;  // 10^13 frames of a long trial times milliseconds are more than 64 bits
+    Wide sum_ = 0;  // 10^13 frames of a long trial, times milliseconds, do not fit into 64 bits
     std::uint64_t min_ = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t max_ = 0;
 };

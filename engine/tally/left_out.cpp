@@ -9,10 +9,10 @@
 namespace evenhand::tally {
 namespace {
 
-/// Share of the frames whose delays are wanted; with more of them missing it is another sample.
+/// If a larger share of the frames whose delays are wanted is missing, it is another sample.
 constexpr double most_left_out_share = 0.1;
 
-/// Frames without a part in the delays, and of how many: of the tagged frames, or of all where every frame counts.
+/// Frames whose delays do not count, and among how many: the tagged frames, or all frames if each one counts.
 std::pair<std::uint64_t, std::uint64_t> left_out_of(const DelayResult& delays) {
     if (delays.has_tags) return {delays.left_out_tags, delays.tagged.size() + delays.left_out_tags};
     return {delays.left_out_frames, delays.offered_frames};

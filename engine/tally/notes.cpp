@@ -19,7 +19,8 @@ namespace {
 void note_queue_filling(const TrialResult& result, DirectionResult& d, std::vector<Reason>& notes) {
     const double own_fps = result.own_part() * result.intended_fps;
     const auto frames = static_cast<std::uint64_t>(std::llround(own_fps * result.slices_s()));
-    // Of one tester among several the slices have its own frames, and the number is one of the whole direction's.
+    // For one tester among several the slices count its own frames, but this number counts those of the whole
+    // direction.
     const auto first_lost =
         d.first_lost.empty()
             ? std::nullopt
@@ -34,7 +35,7 @@ void note_queue_filling(const TrialResult& result, DirectionResult& d, std::vect
          d.lost_frames() == 0 ? "a longer trial at this load would lose frames" : "the queue overflowed");
 }
 
-/// What the first frame with a wrong address or port came with.
+/// The address and port of the first frame that had a wrong one.
 std::string example_of(const DirectionResult& d) {
     if (!d.first_mistranslated) return "";
     const auto& seen = *d.first_mistranslated;
@@ -73,7 +74,7 @@ void judge_clean_time(const TrialResult& result, std::vector<Reason>& reasons) {
 }
 
 void note_flow_control(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes) {
-    const auto& port = result.ports[static_cast<std::size_t>(plan::sending_side(d.direction))];
+    const auto& port = result.ports[plan::sending_side(d.direction)];
     const auto pauses = change_of(port.before, port.after).pause_frames;
     if (pauses == 0) return;
     note(notes, "flow_control",
@@ -110,7 +111,7 @@ void note_mistranslated(const TrialResult& result, const DirectionResult& d, std
 
 void note_icmp_errors(const TrialResult& result, std::vector<Reason>& notes) {
     for (const auto side : {plan::Side::left, plan::Side::right}) {
-        for (const auto& error : result.ports[static_cast<std::size_t>(side)].icmp_errors) {
+        for (const auto& error : result.ports[side].icmp_errors) {
             const auto meaning = meaning_of(error);
             note(notes, "icmp_error", "{}: {} ICMP error{} \"{}\" quote{} test frames{}: {}", name_of(result, side),
                  error.frames, error.frames == 1 ? "" : "s", meaning.what, error.frames == 1 ? "s" : "",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: what a reader should know of a trial although the verdict does not depend on it.
+// Station 6, tally: what a reader should know about a trial, although the verdict does not depend on it.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace evenhand::tally {
 
-/// How much of a trial is judged, and what is left out, if anything is.
+/// How much of a trial is judged, and what is left out.
 void note_clean_time(const TrialResult& result, std::vector<Reason>& notes);
-/// A reason if so little is clean that the whole trial was judged, and not well enough.
+/// Adds a reason if so little time is clean that the whole trial was judged, and it did not pass.
 void judge_clean_time(const TrialResult& result, std::vector<Reason>& reasons);
 
 /// PAUSE frames that stopped the sender: a PASS may hide frames that waited in the tester.
@@ -20,17 +20,18 @@ void note_flow_control(const TrialResult& result, const DirectionResult& d, std:
 /// frames arrive.
 void note_hop_limit(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes);
 
-/// Sets `queue_filling` of each direction, with a note, for valid trials of an even load: bursts fill queues anyway,
-/// and a tester that spoiled the trial may have made the delays itself.
+/// Sets `queue_filling` of each direction, with a note, for valid trials of an even load: bursts fill queues in any
+/// case, and in an invalid trial the tester itself may have caused the delays.
 void note_queue_fillings(TrialResult& result);
 
-/// Frames that a translator got wrong, which is another defect than being slow.
+/// Frames that were translated wrongly: a defect of another kind than being slow.
 void note_mistranslated(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes);
 
-/// Why the DUT did not forward frames, as it says itself, and what to do: on each port to which it said so.
+/// Why the DUT did not forward frames, according to its ICMP errors, and what to do about it, for each port that got
+/// any.
 void note_icmp_errors(const TrialResult& result, std::vector<Reason>& notes);
 
-/// Frames of another engine: each of several testers has its own part of the device.
+/// Frames that another engine sent: each of several testers must have a part of the device to itself.
 void note_strayed(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes);
 
 }  // namespace evenhand::tally

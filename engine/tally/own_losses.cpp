@@ -9,7 +9,7 @@
 
 namespace evenhand::tally {
 std::uint64_t untimed_losses(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
-    const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
+    const auto& port = result.ports[plan::receiving_side(d.direction)];
     const auto change = change_of(port.before, port.after);
     const std::uint64_t missed = std::max(change.missed_frames, change.unseen_frames);
     if (change.missed_frames != 0) {
@@ -68,7 +68,7 @@ std::uint64_t late_bursts(const TrialResult& result, const DirectionResult& d, s
 }
 
 std::uint64_t away_losses(const TrialResult& whole, const DirectionResult& d, std::vector<Reason>& reasons) {
-    // Without the record of its CPUs nobody has watched the DUT, and there is nothing to go by.
+    // Without a record of its CPUs the DUT was not watched, and nothing is known.
     if (d.away_frames == 0 || !whole.host.dut) return 0;
     double longest_us = 0;
     std::uint64_t absences = 0;
@@ -85,7 +85,7 @@ std::uint64_t away_losses(const TrialResult& whole, const DirectionResult& d, st
 }
 
 bool is_anybodys_loss(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
-    const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
+    const auto& port = result.ports[plan::receiving_side(d.direction)];
     const auto change = change_of(port.before, port.after);
     const std::uint64_t dropped = change.dropped_answers;
     if (dropped != 0)

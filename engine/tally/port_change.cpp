@@ -35,7 +35,7 @@ PortChange change_of(const PortCounters& before, const PortCounters& after) {
     const auto ring_full = of("missed_frames", &PortCounters::missed_frames);
     const auto no_buffer = of("no_buffer_frames", &PortCounters::no_buffer_frames);
     change.dropped_answers = after.dropped_answers - std::min(before.dropped_answers, after.dropped_answers);
-    // Of the extended ones each stands for itself: one that is not read leaves the others as they are.
+    // Each extended statistic is independent: if one cannot be read, the others are still used.
     if (is_read(before.pause_frames, after.pause_frames))
         change.pause_frames = after.pause_frames - before.pause_frames;
     if (change.problem) return change;
@@ -53,7 +53,7 @@ PortChange change_of(const PortCounters& before, const PortCounters& after) {
     }
     if (before.seen_frames && after.seen_frames) {
         change.seen_frames = *after.seen_frames - std::min(*before.seen_frames, *after.seen_frames);
-        // PAUSE and damaged frames may be in the port's count, and reach no receiver.
+        // PAUSE and damaged frames may be in the port's count, but no receiver sees them.
         const std::uint64_t accounted = change.seen_frames + change.pause_frames + change.receive_errors;
         change.unseen_frames = change.received_frames - std::min(change.received_frames, accounted);
     }

@@ -17,7 +17,7 @@ constexpr double least_t =
 constexpr double odd_spreads =
     5;  // a step further than that from the median is a stall or another route, and is cut to it
 constexpr double mad_to_sigma = 1.4826;
-constexpr double same_slope = 0.01;  // the smallest and the greatest delays tell of the same queue
+constexpr double same_slope = 0.01;  // within this, the smallest and the greatest delays show the same queue
 
 double median_of(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -25,7 +25,7 @@ double median_of(std::vector<double> values) {
     return *middle;
 }
 
-/// By how much delays grow in a slice, if they grow steadily.
+/// By how much delays grow from slice to slice, if they grow steadily.
 std::optional<double> steady_step(std::span<const double> delays_s, double slice_s) {
     std::vector<double> steps;
     steps.reserve(delays_s.size());
@@ -64,8 +64,8 @@ std::optional<QueueFilling> find_queue_filling(const SliceDelays& delays, double
         greatest.push_back(static_cast<double>(slice.max) / ticks_per_second);
     }
     if (least.size() < fewest_slices) return {};
-    // Of several queues behind a hash one may fill while another is empty: then only the greatest delays grow. The
-    // smallest are not touched by stalls.
+    // Behind a hash one queue may fill while another is empty: then only the greatest delays grow. The smallest delays
+    // are not affected by stalls.
     const auto of_all = steady_step(least, slice_s);
     const auto of_one = steady_step(greatest, slice_s);
     if (!of_all && !of_one) return {};

@@ -12,14 +12,14 @@
 
 namespace evenhand::tally {
 
-/// Name of a direction or of a side; where several testers make the trial, with the tester's: "forward of b".
+/// The name of a direction or of a side. If several testers make the trial, it includes the tester's: "forward of b".
 std::string name_of(const TrialResult& result, plan::Direction direction);
 std::string name_of(const TrialResult& result, plan::Side side);
 
-/// Prefix of a reason that is neither of a direction nor of a side: "b: ", or nothing where there is one tester.
+/// The prefix of a reason that concerns neither a direction nor a side: "b: ", or nothing if there is one tester.
 std::string who(const TrialResult& result);
 
-/// Append a reason or a note.
+/// Appends a reason or a note.
 template <class... Args>
 void note(std::vector<Reason>& reasons, const char* code, fmt::format_string<Args...> text, Args&&... args) {
     reasons.push_back({.code = code, .text = fmt::format(text, std::forward<Args>(args)...)});

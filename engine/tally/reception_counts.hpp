@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tally: what receivers count of frames, each count once: by its name in the contract, where a receiver keeps it, and
-// where the result of a direction has it. All that adds up, writes or reads such counts goes through this list.
+// Tally: the frame counts of receivers, each once: its name in the contract, where a receiver keeps it, and where the
+// result of a direction has it. All code that adds up, writes or reads such counts uses this list.
 #pragma once
 
 #include <array>

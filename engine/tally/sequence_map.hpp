@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: which frames of a direction have come. One bit a frame, so duplicates and losses are exact over a
-// whole trial.
+// Station 6, tally: which frames of a direction have arrived. One bit for each frame, so that duplicates and losses are
+// exact over a whole trial.
 #pragma once
 
 #include <algorithm>
@@ -16,42 +16,43 @@
 
 namespace evenhand::tally {
 
-/// Bits for the frames 0 .. frames()-1 of one direction. Memory is taken and touched when it is made, never later.
+/// Bits for the frames 0 .. frames()-1 of one direction. Allocates and touches all memory in its constructor.
 ///
-/// A trial of at most `most_held` frames has them all here from its beginning to its end. A longer one has a ring of
-/// windows: settle() makes room for frames that will soon be due, by giving up those of which none can come any more.
-/// What is held reaches from begin() to end(); frames below settled() are counted and gone, and those between settled()
-/// and begin() are left alone until a receiver that has just looked at begin() has marked.
+/// For a trial of at most `most_held` frames it holds all of them from beginning to end. For a longer one it is a ring
+/// of windows: settle() makes room for frames that will soon be due, by giving up frames of which none can arrive any
+/// more. The map holds the frames from begin() to end(). Frames below settled() were counted and are gone; those
+/// between settled() and begin() are kept until every receiver that may have read an older begin() has marked its
+/// frame.
 ///
-/// Several threads may mark at once. Either all mark the same bits (`shared`): then whoever marks a frame is told
-/// whether any of them had it before, at the price of an instruction that waits for other CPUs. Or each has a part of
-/// its own (apart()): then marking costs what it costs a single thread, and a frame that two of them have had is found
-/// when parts are brought together. One more thread may look and settle meanwhile; it sees the frames of all parts, as
-/// they were marked some time ago.
+/// Several threads may mark at once, in one of two ways. They may mark the same bits (`shared`): then mark() reports
+/// whether any of them has marked the frame before, at the price of an instruction that waits for other CPUs. Or each
+/// thread has a part of its own (apart()): then marking takes no longer than with one thread, and frames that two
+/// threads have marked are found when the parts are brought together. One more thread may read and settle meanwhile; it
+/// sees the frames of all parts, as they were marked some time ago.
 class SequenceMap {
    public:
-    /// 128 MiB for each part: over seven seconds at 148.8 Mfps.
+    /// 128 MiB for each part: more than seven seconds at 148.8 Mfps.
     static constexpr std::uint64_t most_held = std::uint64_t{1} << 30U;
     static constexpr std::uint64_t windows = 64;
 
-    /// Where one thread marks.
+    /// The part of the map in which one thread marks.
     class Part {
        public:
         Part() = default;
 
-        /// Marks frame k, which the map holds. True if it had been marked here before: a duplicate.
+        /// Marks frame k, which the map holds. True if it was marked in this part before: a duplicate.
         bool mark(std::uint64_t k) noexcept {
             const std::uint64_t bit = std::uint64_t{1} << (k % bits);
             return (join(k, bit) & bit) != 0;
         }
 
-        /// Marks `count` frames, 1 .. most_at_once, whose numbers, each `& mask`, rise, all of which the map holds. Bit
-        /// i of the result: frame i had been marked here before. What a number has beyond `mask` is the same in all.
+        /// Marks `count` frames, 1 .. most_at_once, all of which the map holds. Their numbers, after `& mask`, rise;
+        /// the other bits are the same in all numbers. Bit i of the result: frame i was marked in this part before.
         std::uint64_t mark_rising(const std::uint64_t* numbers, unsigned count,
                                   std::uint64_t mask = ~std::uint64_t{0}) noexcept {
             const std::uint64_t first = numbers[0] & mask;
             if ((numbers[count - 1] & mask) - first == count - 1) return mark_all(first, count);
-            // In one queue of several, numbers have gaps.
+            // In one queue of several, the numbers have gaps.
             WordsOfBurst words;
             collect_(numbers, count, mask, words);
             std::uint64_t any = 0;
@@ -72,7 +73,7 @@ class SequenceMap {
         Part(std::uint64_t* words, std::uint64_t mask, bool shared, CollectVariant collect) noexcept
             : words_{words}, mask_{mask}, shared_{shared}, collect_{collect} {}
 
-        /// Adds bits to the word of frame k. Returns what it was before.
+        /// Sets bits in the word of frame k. Returns the word's previous value.
         std::uint64_t join(std::uint64_t k, std::uint64_t word_bits) noexcept {
             std::uint64_t& word = words_[(k & mask_) / bits];
             if (shared_) return std::atomic_ref{word}.fetch_or(word_bits, std::memory_order_relaxed);
@@ -81,7 +82,7 @@ class SequenceMap {
             return before;
         }
 
-        /// mark_rising() of numbers without a gap, which lie in two words at the most.
+        /// mark_rising() for numbers without gaps, which are in at most two words.
         std::uint64_t mark_all(std::uint64_t first, unsigned count) noexcept {
             const std::uint64_t all = ~std::uint64_t{0} >> (bits - count);
             const std::uint64_t place = first % bits;
@@ -97,72 +98,73 @@ class SequenceMap {
         CollectVariant collect_ = nullptr;
     };
 
-    /// The most that Part::mark_rising() takes.
+    /// The largest count for Part::mark_rising().
     static constexpr unsigned most_at_once = WordsOfBurst::most_frames;
 
     SequenceMap() = default;
-    /// `held`: a power of two, of 64 frames a window at least. Throws std::bad_alloc.
+    /// `held`: a power of two, at least 64 frames for each window. Throws std::bad_alloc.
     SequenceMap(std::uint64_t frames, bool shared, std::uint64_t held = most_held)
         : SequenceMap{frames, 1, shared, held} {}
-    /// The same for so many threads, each of which has a part of its own.
+    /// The same for several threads, each of which has a part of its own.
     [[nodiscard]] static SequenceMap apart(std::uint64_t frames, unsigned threads, std::uint64_t held = most_held) {
         return {frames, threads, false, held};
     }
-    /// What a map takes.
+    /// How much memory a map needs.
     [[nodiscard]] static std::uint64_t octets(std::uint64_t frames, unsigned parts, std::uint64_t held = most_held) {
         return parts * words_of_a_part(frames, held) * sizeof(std::uint64_t);
     }
 
     [[nodiscard]] std::uint64_t frames() const noexcept { return frames_; }
-    /// Of the frames that may be marked, the lowest.
+    /// The lowest frame that may be marked.
     [[nodiscard]] std::uint64_t begin() const noexcept { return read(begin_); }
-    /// Beyond the highest one.
+    /// One more than the highest frame that may be marked.
     [[nodiscard]] std::uint64_t end() const noexcept { return std::min(frames_, begin() + room_); }
-    /// Whether frame k may be marked: it is neither given up nor far ahead of those that are due.
+    /// Whether frame k may be marked: it has not been given up, and is not far ahead of those that are due.
     [[nodiscard]] bool holds(std::uint64_t k) const noexcept { return k - begin() < room_; }
-    /// Frames below it are counted by missing_below_settled() alone.
+    /// For frames below it, only missing_below_settled() is known.
     [[nodiscard]] std::uint64_t settled() const noexcept { return settled_; }
     [[nodiscard]] std::uint64_t missing_below_settled() const noexcept { return missing_below_settled_; }
 
-    /// Where this thread marks, 0 .. their number - 1; the same for all where bits are shared. The map outlives it.
+    /// The part for this thread, 0 .. number of threads - 1; the same for all where bits are shared. The map outlives
+    /// it.
     [[nodiscard]] Part part(std::size_t thread) noexcept {
         assert(parts_ == 1 || thread < parts_);
         return {words_.data() + (parts_ == 1 ? 0 : thread * words_of_part_), mask_, shared_, collect_};
     }
 
-    /// When no thread marks any more: from now on the map is the first part, and copies() are known.
+    /// To be called when no thread marks any more: from now on the first part has all frames, and copies() are known.
     void bring_together() noexcept { bring_together(settled_, end()); }
-    /// Frames that this thread has marked in its part, and one before it in its own as well: duplicates that neither
-    /// was told of.
+    /// Frames that this thread has marked in its part and an earlier thread in its own, too: duplicates that neither
+    /// knew of.
     [[nodiscard]] std::uint64_t copies(std::size_t thread) const noexcept { return parts_ == 1 ? 0 : copies_[thread]; }
-    /// In the first part, which others than its thread may mark once all are together.
+    /// Marks in the first part, which any thread may do once all parts are brought together.
     bool mark(std::uint64_t k) noexcept { return part(0).mark(k); }
 
-    /// Frame k, settled() <= k < end(), has come. The same range holds for all that follow; what reaches beyond it is
-    /// cut off.
+    /// Whether frame k, settled() <= k < end(), has arrived. The functions below accept the same range, and ignore
+    /// frames outside it.
     [[nodiscard]] bool has(std::uint64_t k) const noexcept { return (word_of(k) >> (k % bits) & 1U) != 0; }
 
-    /// Frames of first .. last-1 that have not come.
+    /// How many of the frames first .. last-1 have not arrived.
     [[nodiscard]] std::uint64_t missing(std::uint64_t first, std::uint64_t last) const noexcept;
 
-    /// Frames k of first + 1 .. last-1 that have come, as their predecessor k-1 has.
+    /// How many frames k of first + 1 .. last-1 have arrived, as well as their predecessor k-1.
     [[nodiscard]] std::uint64_t pairs(std::uint64_t first, std::uint64_t last) const noexcept;
 
-    /// The lowest missing numbers below `last`, `most` at the most.
+    /// The lowest missing numbers below `last`, at most `most` of them.
     [[nodiscard]] std::vector<std::uint64_t> first_missing(std::uint64_t last, std::size_t most) const;
 
-    /// The highest missing number below `last`.
+    /// The highest missing number below `last`; nothing if there is none.
     [[nodiscard]] std::optional<std::uint64_t> last_missing(std::uint64_t last) const noexcept;
 
-    /// So many frames have left by now: makes room for those that will be next, a quarter of what is held. Calls
-    /// take(last) for each window that ends before `last`, from settled() on, while it can still be looked at. Nothing
-    /// happens where all frames are held. For one thread, some times a second; a call that comes too late makes up for
-    /// it over the next ones.
+    /// Frames below `left` have been sent by now: makes room for the next ones, a quarter of what is held. Calls
+    /// take(last) for each window that ends before `last`, from settled() on, while it can still be read. Does nothing
+    /// if all frames are held. To be called by one thread, some times a second; a call that comes too late is made up
+    /// for by the next ones.
     template <std::invocable<std::uint64_t> Take>
     void settle(std::uint64_t sent, Take take) {
         const std::uint64_t wanted = std::min(frames_, std::min(frames_, sent) + held_ / lead_share);
         for (std::uint64_t n = 0; n < closed_windows && begin_ + room_ < wanted; ++n) {
-            // What is settled here was closed by an earlier call: no receiver is about to mark in it any more.
+            // What is settled here was closed by an earlier call, so no receiver is about to mark in it any more.
             if (begin_ + room_ + window() > settled_ + held_) settle_window(take);
             std::atomic_ref{begin_}.store(begin_ + window(), std::memory_order_release);
         }
@@ -172,7 +174,7 @@ class SequenceMap {
     static constexpr std::uint64_t bits = word_bits;
     static constexpr std::uint64_t closed_windows = windows / 8;
     static constexpr std::uint64_t lead_share = 4;
-    static constexpr std::size_t words_of_line = 8;  // of a cache: parts have none in common
+    static constexpr std::size_t words_of_line = 8;  // of a cache line, which no two parts share
 
     [[nodiscard]] static std::size_t words_of_a_part(std::uint64_t frames, std::uint64_t held) noexcept {
         return (std::min(frames, held) + bits - 1) / bits + words_of_line;
@@ -193,14 +195,14 @@ class SequenceMap {
     }
 
     [[nodiscard]] std::uint64_t window() const noexcept { return held_ / windows; }
-    /// A plain load, of a word that another thread may write.
+    /// A plain load of a word that another thread may write.
     [[nodiscard]] static std::uint64_t read(const std::uint64_t& word) noexcept {
         return __atomic_load_n(&word, __ATOMIC_RELAXED);
     }
     [[nodiscard]] const std::uint64_t& word_of_part(std::size_t part, std::uint64_t k) const noexcept {
         return words_[part * words_of_part_ + (k & mask_) / bits];
     }
-    /// Of frame k: what has come to any of the parts.
+    /// The word of frame k, with the frames of all parts.
     [[nodiscard]] std::uint64_t word_of(std::uint64_t k) const noexcept {
         std::uint64_t word = read(word_of_part(0, k));
         if (k < together_) return word;
@@ -210,7 +212,7 @@ class SequenceMap {
     void put(std::size_t part, std::uint64_t k, std::uint64_t word) noexcept {
         std::atomic_ref{words_[part * words_of_part_ + (k & mask_) / bits]}.store(word, std::memory_order_relaxed);
     }
-    /// Of frames first .. last-1, which begin a word, and which no thread marks any more.
+    /// For the frames first .. last-1, where `first` begins a word, and which no thread marks any more.
     void bring_together(std::uint64_t first, std::uint64_t last) noexcept;
 
     template <class Take>
@@ -226,31 +228,31 @@ class SequenceMap {
     std::size_t words_of_part_ = 0;
     std::vector<std::uint64_t> words_;
     std::size_t parts_ = 1;
-    std::vector<std::uint64_t> copies_;  // of each part, below together_
-    std::uint64_t together_ = 0;         // frames below it are in the first part alone
+    std::vector<std::uint64_t> copies_;  // of each part, for frames below together_
+    std::uint64_t together_ = 0;         // the first part alone has all frames below it
     std::uint64_t frames_ = 0;
     bool shared_ = false;
     CollectVariant collect_ = widest_collect();
-    std::uint64_t mask_ = ~std::uint64_t{0};  // of a frame's place among what is held
-    std::uint64_t held_ = 0;                  // of a ring; 0 where all frames are held
+    std::uint64_t mask_ = ~std::uint64_t{0};  // gives a frame's place among those that are held
+    std::uint64_t held_ = 0;                  // frames of the ring; 0 if all frames are held
     std::uint64_t room_ = 0;
     std::uint64_t begin_ = 0;
     std::uint64_t settled_ = 0;
     std::uint64_t missing_below_settled_ = 0;
 };
 
-/// What of a map is missing up to a frame, counted on and on while receivers mark in it. What has been given up since
-/// counts as it was then.
+/// Counts the missing frames of a map up to some frame, step by step while receivers mark in it. Frames that were given
+/// up since then count as they did when they were given up.
 class MissingSoFar {
    public:
     [[nodiscard]] std::uint64_t looked_at() const noexcept { return looked_at_; }
     [[nodiscard]] std::uint64_t missing() const noexcept { return missing_; }
 
-    /// To be called before the others: a map may have settled more than was looked at.
+    /// To be called before the others: the map may have settled more frames than were looked at.
     void catch_up(const SequenceMap& map) noexcept {
         if (map.settled() > looked_at_) looked_at_ = map.settled(), missing_ = map.missing_below_settled();
     }
-    /// Frames below `last`, of which those that were not looked at miss so many.
+    /// Frames below `last` are now looked at; `missing` of those that were not before are missing.
     void add(std::uint64_t last, std::uint64_t missing) noexcept { looked_at_ = last, missing_ += missing; }
 
    private:

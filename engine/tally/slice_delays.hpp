@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: delays over the course of a trial. A queue that fills makes them grow steadily from slice to slice.
+// Station 6, tally: delays over the course of a trial. If a queue fills, they grow steadily from slice to slice.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,13 @@
 
 namespace evenhand::tally {
 
-/// The frames of a direction in equal parts by their number, which is by the time at which they are due where the load
-/// is even.
+/// The frames of a direction divided into equal slices by their number, which is by the time at which they are due if
+/// the load is even.
 ///
-/// One thread notes delays; another may look at the frames and the greatest delay of a slice meanwhile.
+/// One thread notes delays; another one may meanwhile read the number of frames and the greatest delay of a slice.
 class SliceDelays {
    public:
-    /// What a result has. A trial may take finer ones: several to each of these.
+    /// How many slices a result has. A trial may have finer ones: several for each of these.
     static constexpr std::size_t slices = 50;
 
     struct Slice {
@@ -36,7 +36,7 @@ class SliceDelays {
             sum += other.sum;
             min = std::min(min, other.min);
         }
-        /// For another thread.
+        /// For reading by another thread.
         [[nodiscard]] std::uint64_t frames_so_far() const noexcept {
             return __atomic_load_n(&frames, __ATOMIC_RELAXED);
         }
@@ -44,27 +44,27 @@ class SliceDelays {
     };
 
     SliceDelays() : SliceDelays{1} {}
-    /// Of so many slices for each one of a result.
+    /// `finer`: how many slices there are for each one of a result.
     explicit SliceDelays(std::size_t finer) : slices_(slices * finer) {}
 
-    /// Of a trial that may send so many frames in this direction; at least one.
+    /// For a trial that may send up to `frames` frames in this direction; at least one.
     void begin(std::uint64_t frames) noexcept {
         inverse_ = frames == 0 ? 0 : std::numeric_limits<std::uint64_t>::max() / frames + 1;
         frames_ = frames;
     }
 
-    /// Frame `sequence` has come after `delay`.
+    /// Frame `sequence` has arrived after `delay`.
     void note(std::uint64_t sequence, pace::Ticks delay) noexcept {
         slices_[place_of(sequence)].add({.frames = 1, .sum = delay, .min = delay, .max = delay});
     }
 
-    /// Frames of one slice, which are those of the numbers from `first` on, `count` of them.
+    /// One slice: the frames with the `count` numbers from `first` on.
     struct Place {
         Slice* slice = nullptr;
         std::uint64_t first = 0;
         std::uint64_t count = 0;
     };
-    /// That of this frame.
+    /// The slice of this frame.
     [[nodiscard, gnu::noinline]] Place find(std::uint64_t sequence) noexcept {
         const std::size_t place = place_of(sequence);
         const std::uint64_t first = first_of(place);
@@ -73,10 +73,10 @@ class SliceDelays {
         return {.slice = &slices_[place], .first = first, .count = end - first};
     }
 
-    /// To slice `i`.
+    /// Adds the delays to slice `i`.
     void add(std::size_t i, const Slice& delays) noexcept { slices_[i].add(delays); }
 
-    /// To slices that are as fine, or coarser.
+    /// Adds the delays of `other` to the slices, which are as fine or coarser.
     void add(const SliceDelays& other) noexcept {
         const std::size_t finer = other.slices_.size() / slices_.size();
         assert(finer >= 1);
@@ -90,8 +90,8 @@ class SliceDelays {
         const auto place = static_cast<std::size_t>(static_cast<Wide>(sequence * slices_.size()) * inverse_ >> 64U);
         return std::min(place, slices_.size() - 1);
     }
-    /// The lowest number in this slice, or above it where it has none: as place_of() has it, whose rounding may differ
-    /// by a frame from that of a division.
+    /// The lowest number in this slice, or the next one above it if the slice has no number. Consistent with
+    /// place_of(), whose rounding may differ by one frame from that of a division.
     [[nodiscard]] std::uint64_t first_of(std::size_t place) const noexcept {
         auto first = static_cast<std::uint64_t>(static_cast<Wide>(frames_) * place / slices_.size());
         while (first > 0 && place_of(first - 1) >= place) --first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: what several receive queues tell each other of the streams, so that order is judged over all of
+// Station 6, tally: what several receive queues tell each other about the streams, so that order is judged over all of
 // them.
 #pragma once
 
@@ -17,12 +17,12 @@ namespace evenhand::tally {
 
 using pace::Ticks;
 
-/// Of each receive queue of a direction and each stream: the largest number seen + 1. Every row is written by the
-/// receiver of that queue alone; no locks. Memory is taken when it is made.
+/// For each receive queue of a direction and each stream: the largest number seen + 1. Each row is written only by the
+/// receiver of its queue, without locks. Allocates in its constructor only.
 ///
-/// A port may hand over the frames of one queue a moment later than those of another, so a number heard of says
-/// something about a queue only if it is older than settles_after() and the queue has been seen empty since. Then no
-/// frame below it can come into that queue unless it was overtaken (R2544-06).
+/// A port may hand over the frames of one queue a moment later than those of another. So a number that another queue
+/// has told says something about a queue only if it is older than settles_after(), and the queue was seen empty since.
+/// Then no frame below it can arrive in that queue unless it was overtaken (R2544-06).
 class StreamOrder {
    public:
     StreamOrder() = default;
@@ -36,12 +36,12 @@ class StreamOrder {
 
     [[nodiscard]] Ticks settles_after() const noexcept { return settles_after_; }
 
-    /// For the receiver of `queue`: what it has seen itself or knows to be settled, for each stream.
+    /// Called by the receiver of `queue`: what it has seen itself or knows to be settled, for each stream.
     void tell(unsigned queue, std::span<const std::uint64_t> next) noexcept {
         for (std::size_t s = 0; s < streams_; ++s) at(queue, s).store(next[s], std::memory_order_release);
     }
 
-    /// What the other queues have told so far.
+    /// Collects what the other queues have told so far.
     void hear(unsigned queue, std::span<std::uint64_t> heard) noexcept {
         for (unsigned other = 0; other < queues_; ++other) {
             if (other == queue) continue;
@@ -57,7 +57,7 @@ class StreamOrder {
 
    private:
     static constexpr std::size_t line_numbers = 8;
-    struct alignas(64) Line {  // so that two queues never write one cache line
+    struct alignas(64) Line {  // so that no two queues write the same cache line
         std::array<std::atomic<std::uint64_t>, line_numbers> next{};
     };
 

@@ -23,20 +23,8 @@ namespace {
     throw Fault{FaultCode::bad_request, std::move(what), "results", std::move(next)};
 }
 
-bool is_same_burst(const std::optional<Burst>& a, const std::optional<Burst>& b) {
-    return a.has_value() == b.has_value() &&
-           (!a || (a->frames == b->frames && a->interval_s == b->interval_s && a->rate_fps == b->rate_fps));
-}
-
 bool is_same_change(const std::optional<LoadChange>& a, const std::optional<LoadChange>& b) {
     return a.has_value() == b.has_value() && (!a || (a->rate_fps == b->rate_fps && a->duration_s == b->duration_s));
-}
-
-bool is_same_limits(const Limits& a, const Limits& b) {
-    return a.loss_ratio == b.loss_ratio && a.offered_tolerance == b.offered_tolerance &&
-           a.overdue_after_us == b.overdue_after_us && a.overdue_tolerance == b.overdue_tolerance &&
-           a.longest_overdue_us == b.longest_overdue_us && a.clock_ppm == b.clock_ppm &&
-           a.duplicate_tolerance == b.duplicate_tolerance && a.remarked_tolerance == b.remarked_tolerance;
 }
 
 bool are_same_delays(const DirectionResult& a, const DirectionResult& b) {
@@ -45,14 +33,14 @@ bool are_same_delays(const DirectionResult& a, const DirectionResult& b) {
                           a.delays->variation.has_value() == b.delays->variation.has_value()));
 }
 
-/// What is different in two parts of what must be one trial; null if nothing is.
+/// The first difference between two parts that must be of one trial; null if there is none.
 const char* difference_of(const TrialResult& a, const TrialResult& b) {
     if (a.trial != b.trial) return "number";
     if (a.frame_size != b.frame_size) return "frame size";
-    if (a.intended_fps != b.intended_fps || a.intended_duration_s != b.intended_duration_s ||
-        !is_same_burst(a.burst, b.burst) || !is_same_change(a.then, b.then))
+    if (a.intended_fps != b.intended_fps || a.intended_duration_s != b.intended_duration_s || a.burst != b.burst ||
+        !is_same_change(a.then, b.then))
         return "load";
-    if (!is_same_limits(a.limits, b.limits)) return "limits";
+    if (a.limits != b.limits) return "limits";
     if (!std::ranges::equal(a.directions, b.directions, {}, &DirectionResult::direction, &DirectionResult::direction))
         return "directions";
     for (std::size_t d = 0; d < a.directions.size(); ++d) {
@@ -74,7 +62,7 @@ void check_one_trial(const std::vector<TrialPart>& parts) {
     }
 }
 
-/// In the order of their shares.
+/// Sorted by the shares' first stream.
 void check_shares(const std::vector<TrialPart>& parts, bool is_complete) {
     std::uint64_t next = 0;
     const auto stride = parts.front().result.share->stride;
@@ -97,7 +85,7 @@ void check_shares(const std::vector<TrialPart>& parts, bool is_complete) {
 }
 
 std::uint64_t sum_of_counters(std::uint64_t a, std::uint64_t b) {
-    return is_count(a) && is_count(b) ? a + b : std::max(a, b);  // what is no count stays none
+    return is_count(a) && is_count(b) ? a + b : std::max(a, b);  // what is not a count stays so
 }
 
 PortCounters sum(const PortCounters& a, const PortCounters& b) {
@@ -120,7 +108,8 @@ PortCounters sum(const PortCounters& a, const PortCounters& b) {
     return s;
 }
 
-/// Each delay is of one tester's clock, and so is each difference: of two frames that left it one after the other.
+/// Each delay was measured by one tester's clock. So was each difference, which is of two frames that this tester sent
+/// one after the other.
 std::shared_ptr<const DelayResult> sum_of_delays(const std::vector<TrialPart>& parts, std::size_t d) {
     const auto& first = parts.front().result.directions[d].delays;
     if (!first) return nullptr;
@@ -152,7 +141,7 @@ void add(DirectionResult& sum, const DirectionResult& d) {
          {&DirectionResult::intended_frames, &DirectionResult::offered_frames, &DirectionResult::overdue_frames,
           &DirectionResult::refusals, &DirectionResult::gap_frames, &DirectionResult::ring_frames})
         sum.*count += d.*count;
-    // Whoever watches the DUT counts the frames of all testers that came while it was away.
+    // The tester that watches the DUT counts the frames of all testers that came while it was away.
     sum.away_frames = std::max(sum.away_frames, d.away_frames);
     for (const auto most : {&DirectionResult::ahead_us, &DirectionResult::before_start_us,
                             &DirectionResult::max_overdue_us, &DirectionResult::max_poll_gap_us})
@@ -213,7 +202,7 @@ void add_dut(std::optional<HostRecord::Dut>& sum, const std::optional<HostRecord
 
 double farther(double a, double b) { return std::abs(b) > std::abs(a) ? b : a; }
 
-/// All but verdict and reasons.
+/// Everything but verdict and reasons.
 TrialResult sum_up(const std::vector<TrialPart>& parts) {
     const auto& first = parts.front().result;
     TrialResult whole;
@@ -234,7 +223,7 @@ TrialResult sum_up(const std::vector<TrialPart>& parts) {
     for (std::size_t p = 0; p < parts.size(); ++p) {
         const auto& part = parts[p].result;
         for (std::size_t d = 0; d < whole.directions.size(); ++d) add(whole.directions[d], part.directions[d]);
-        for (std::size_t side = 0; side < whole.ports.size(); ++side) {
+        for (const auto side : plan::both_sides) {
             auto& port = whole.ports[side];
             port.before = p == 0 ? part.ports[side].before : sum(port.before, part.ports[side].before);
             port.after = p == 0 ? part.ports[side].after : sum(port.after, part.ports[side].after);
@@ -252,18 +241,18 @@ TrialResult sum_up(const std::vector<TrialPart>& parts) {
     return whole;
 }
 
-/// By the client's clock.
+/// In microseconds since `since_ns`, by the client's clock.
 double start_us(const TrialPart& part, std::int64_t since_ns) {
     return static_cast<double>(part.result.start->actual_unix_ns - since_ns) / ns_per_us - part.before.offset_us;
 }
 
-/// Fills in how far the starts are apart, and says what is wrong with them.
+/// Fills in how far the starts are apart, and adds reasons if they are too far apart.
 void compare_starts(TogetherResult& result) {
     auto& reasons = result.whole.reasons;
     const TrialPart* earliest = nullptr;
     const TrialPart* latest = nullptr;
     for (const auto& part : result.parts) {
-        if (!part.result.start) continue;  // it was stopped before that, which is another reason
+        if (!part.result.start) continue;  // it was stopped before that, for which there is another reason
         const auto since_ns = part.result.start->intended_unix_ns;
         if (earliest == nullptr || start_us(part, since_ns) < start_us(*earliest, since_ns)) earliest = &part;
         if (latest == nullptr || start_us(part, since_ns) > start_us(*latest, since_ns)) latest = &part;
@@ -292,7 +281,7 @@ void compare_starts(TogetherResult& result) {
     }
 }
 
-/// All end early, at one frame, or none does: else the last seconds had a part of the load.
+/// All testers must end early, at one frame, or none: otherwise only a part of the load was sent in the last seconds.
 void compare_ends(TogetherResult& result) {
     for (const auto& part : result.parts) {
         if (part.result.stopped_early_s == result.whole.stopped_early_s) continue;
@@ -323,7 +312,7 @@ TogetherResult judge_together(TogetherRequest request) {
         result.whole.reasons.push_back({.code = "engine_lost", .text = fmt::format("{}: {}", lost.tester, lost.what)});
     }
     if (!request.lost.empty()) {
-        // The others were stopped for it: what else is wrong says nothing.
+        // The others were stopped because of it, so that their other reasons mean nothing.
         result.whole.verdict = Verdict::invalid;
         return result;
     }

@@ -21,15 +21,15 @@ namespace {
 
 void judge_sender(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     const Limits& limits = result.limits;
-    // Against the whole number of frames that rate and duration make: a short trial cannot offer half a frame.
+    // Compared with the integer number of frames that rate and duration make: a short trial cannot offer half a frame.
     const double error = d.offered_fps * result.sending_s() / static_cast<double>(d.intended_frames) - 1;
-    // A share of a burst of some milliseconds is less than a turn of the sender's loop: there it is enough that the
-    // last frame was not overdue.
+    // One tester's share of a burst of some milliseconds takes less than a turn of the sender's loop: then it is enough
+    // that the last frame was not overdue.
     const double late_us = (static_cast<double>(d.offered_frames) / d.offered_fps - result.sending_s()) * us_per_second;
     const bool is_late =
         std::abs(error) > limits.offered_tolerance && (!result.burst || late_us > limits.overdue_after_us);
     const bool load_missed = is_late || d.offered_frames != d.intended_frames;
-    const bool is_clean = result.is_judged_by_clean_time();  // then what was late is left out
+    const bool is_clean = result.is_judged_by_clean_time();  // then late frames are left out
     if (load_missed && !is_clean) {
         note(reasons, "offered_load",
              "{}: offered {} frames at {:.1f} fps, intended {} at {:.1f} fps ({:+.4f} %, limit {:.4f} %)",
@@ -39,8 +39,8 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
             note(reasons, "port_refused", "{}: the port refused frames {} times: the other side pushes back",
                  name_of(result, d.direction), d.refusals);
     }
-    // A delay is from a frame's own stamp: there only the frames count that a late departure touched, see
-    // judge_left_out(). A port that refuses frames makes others late.
+    // A delay is measured from the frame's own stamp, so that only the frames matter that a late departure affected:
+    // see judge_left_out(). A port that refuses frames delays others.
     if (!is_clean && (!d.delays || d.refusals != 0) &&
         (static_cast<double>(d.overdue_frames) > limits.overdue_tolerance * static_cast<double>(d.intended_frames) ||
          d.max_overdue_us > limits.longest_overdue_us)) {
@@ -50,13 +50,14 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
              name_of(result, d.direction), d.overdue_frames, d.intended_frames, limits.overdue_after_us,
              d.max_overdue_us, 100 * limits.overdue_tolerance, limits.longest_overdue_us);
     }
-    const auto& port = result.ports[static_cast<std::size_t>(plan::sending_side(d.direction))];
+    const auto& port = result.ports[plan::sending_side(d.direction)];
     const auto change = change_of(port.before, port.after);
     if (!change.problem && change.transmitted_frames < d.offered_frames) {
         note(reasons, "transmit_not_drained", "{}: the port took {} frames but has sent {}",
              name_of(result, d.direction), d.offered_frames, change.transmitted_frames);
     }
-    // A DUT that is full stops the tester with PAUSE, and up to a ring of frames waits here: a burst is no burst then.
+    // A DUT that is full stops the tester with PAUSE, and up to a ring of frames waits in the tester, so that a burst
+    // is no longer one.
     if (result.burst && change.pause_frames != 0) {
         note(reasons, "flow_control",
              "{}: {} PAUSE frames on the tester's sending port; with flow control the device stops the tester, so that "
@@ -66,12 +67,12 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
 }
 
 void judge_port(const TrialResult& result, plan::Side side, std::vector<Reason>& reasons) {
-    const auto& port = result.ports[static_cast<std::size_t>(side)];
+    const auto& port = result.ports[side];
     if (port.after.is_removed) {
         note(reasons, "port_removed",
              "{}: the port was removed from the tester's host: unplugged, deleted, or asked back by the kernel",
              name_of(result, side));
-        return;  // its link and its counters went with it
+        return;  // its link and its counters are gone with it
     }
     if (!port.before.link_up || !port.after.link_up) {
         note(reasons, "link", "{}: the link was down", name_of(result, side));
@@ -85,7 +86,7 @@ void judge_port(const TrialResult& result, plan::Side side, std::vector<Reason>&
     }
 }
 
-/// Times of frames mean nothing if the counters of two workers differ by more than a receiver allows for.
+/// The times of frames mean nothing if the counters of two workers differ by more than a receiver allows for.
 void judge_clocks(const TrialResult& result, std::vector<Reason>& reasons) {
     if (result.clock_offsets.empty()) return;
     const auto ahead = std::ranges::max_element(result.clock_offsets, {},
@@ -102,7 +103,7 @@ void judge_clocks(const TrialResult& result, std::vector<Reason>& reasons) {
          who(result), ahead->cpu, ahead->offset_us - behind->offset_us, behind->cpu, at_least_us, clock_skew_us);
 }
 
-/// Which kinds of frames of a mix lost some, and how many; empty if all frames are alike.
+/// Which classes of a mix lost frames, and how many; empty if all frames are alike.
 std::string lost_of_classes(const DirectionResult& d) {
     std::string text;
     for (const auto& c : d.classes) {
@@ -114,7 +115,8 @@ std::string lost_of_classes(const DirectionResult& d) {
     return text;
 }
 
-/// A defect of the device, whoever lost frames as well: it translated each of these so.
+/// A defect of the device, whatever was lost: it translated each of these connections to the same four tuple as
+/// another.
 void judge_connections(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     if (!d.connections || d.connections->shared_tuples == 0) return;
     note(reasons, "shared_tuples",
@@ -123,7 +125,7 @@ void judge_connections(const TrialResult& result, const DirectionResult& d, std:
          name_of(result, d.direction), d.connections->shared_tuples, d.connections->learnt);
 }
 
-/// Ports and clocks, and whether it came to its end.
+/// Checks ports and clocks, and whether the trial was completed.
 void judge_tester(const TrialResult& result, std::vector<Reason>& reasons) {
     if (result.stopped) note(reasons, "stopped", "{}the trial was stopped before its end", who(result));
     for (const auto side : {plan::Side::left, plan::Side::right}) judge_port(result, side, reasons);
@@ -140,7 +142,7 @@ void judge_tester(const TrialResult& result, std::vector<Reason>& reasons) {
     judge_clocks(result, reasons);
 }
 
-/// What a direction that failed lost.
+/// Notes how much a direction that failed has lost.
 void note_losses(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     if (d.lost_frames() == 0) return;
     if (result.is_judged_by_clean_time()) {
@@ -155,7 +157,7 @@ void note_losses(const TrialResult& result, const DirectionResult& d, std::vecto
         note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %){}", name_of(result, d.direction),
              d.lost_frames(), d.offered_frames, 100 * d.loss_ratio(), lost_of_classes(d));
     }
-    const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
+    const auto& port = result.ports[plan::receiving_side(d.direction)];
     const std::uint64_t damaged = change_of(port.before, port.after).receive_errors;
     if (damaged != 0)
         note(reasons, "damaged",
@@ -164,10 +166,10 @@ void note_losses(const TrialResult& result, const DirectionResult& d, std::vecto
              name_of(result, d.direction), damaged);
 }
 
-/// A port that takes none of the frames that reach it does not work, and what it should have sent is as doubtful.
-/// No DUT can cause that at any load; a port of net_af_xdp that had lost its buffers did it.
+/// A port that takes none of the frames that reach it does not work, so that what it sent is doubtful as well. No DUT
+/// can cause this at any load; a port of net_af_xdp that had lost its buffers did.
 void judge_receiving_port(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
-    const auto& port = result.ports[static_cast<std::size_t>(plan::receiving_side(d.direction))];
+    const auto& port = result.ports[plan::receiving_side(d.direction)];
     const auto change = change_of(port.before, port.after);
     if (d.received_frames != 0 || change.received_frames != 0 || change.missed_frames == 0) return;
     note(reasons, "port_stopped",
@@ -176,19 +178,20 @@ void judge_receiving_port(const TrialResult& result, const DirectionResult& d, s
 }
 
 struct ExplainedLosses {
-    std::uint64_t offered = 0;  // of what is judged
+    std::uint64_t offered = 0;  // frames that are judged
     std::uint64_t lost = 0;
-    std::uint64_t explained = 0;  // of these: may not be the DUT's
+    std::uint64_t explained = 0;  // lost ones that may not be the DUT's
 };
 
-/// Of direction `i`, of all testers together. What a tester lost itself explains its own losses only; what the DUT met
-/// with explains those of all, once.
+/// For direction `i` of all testers together. What a tester lost itself explains its own losses only; what happened at
+/// the DUT explains those of all testers, once.
 ExplainedLosses explain_losses(const TrialResult& whole, std::span<const TrialResult> parts, std::size_t i,
                                std::vector<Reason>& lapses) {
     ExplainedLosses all;
     if (whole.is_judged_by_clean_time()) {
-        // Late bursts, gaps and a DUT's absences are lapses, and left out with what they may have touched. When a port
-        // missed a frame nobody knows: first of all among those that are left out.
+        // Late bursts, gaps and a DUT's absences are lapses, and are left out with all that they may have affected. It
+        // is unknown when a port missed a frame: it is assumed to be among the frames that are left out, as far as
+        // possible.
         const auto& d = whole.directions[i];
         const auto clean = whole.judged(d);
         all.offered = clean.frames;
@@ -233,7 +236,7 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
     };
     each([&](const auto& part, const auto& d) { note_mistranslated(part, d, whole.notes); });
     each([&](const auto& part, const auto& d) {
-        if (!part.burst) note_flow_control(part, d, whole.notes);  // of bursts it is a reason
+        if (!part.burst) note_flow_control(part, d, whole.notes);  // with bursts it is a reason
     });
     each([&](const auto& part, const auto& d) { note_hop_limit(part, d, whole.notes); });
     for (const auto& d : whole.directions) note_left_out(whole, d, whole.notes);
@@ -265,7 +268,7 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
         lost += of.lost;
         explained += of.explained;
     }
-    // Of the whole trial: one that was stopped early has lost more than that.
+    // The allowance is that of the whole trial: a trial that was stopped early has already lost more than that.
     const double judged_s = whole.is_judged_by_clean_time() ? whole.clean->clean_s : whole.sending_s();
     const double allowed = whole.limits.loss_ratio * static_cast<double>(offered) *
                            (whole.stopped_early_s ? whole.intended_duration_s / judged_s : 1);
@@ -300,7 +303,7 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
     note_queue_fillings(whole);
     each([&](const auto& part, const auto& d) { note_losses(part, d, reasons); });
     std::erase_if(whole.notes, [](const Reason& note) { return note.code == "icmp_error"; });
-    for (const auto& part : parts) note_icmp_errors(part, reasons);  // which say why
+    for (const auto& part : parts) note_icmp_errors(part, reasons);  // these say why
     each([&](const auto& part, const auto& d) { note_altered(part, d, reasons); });
     if (whole.stopped_early_s) {
         note(reasons, "stopped_early",
@@ -312,7 +315,7 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
 
 void judge(TrialResult& result) {
     result.reasons.clear();
-    // Counts are read, and what is found is written: never the same fields.
+    // The judgement reads the counts and writes verdict, reasons and notes: never the same fields.
     judge(result, std::span<const TrialResult>{&result, 1});
 }
 

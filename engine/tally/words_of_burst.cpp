@@ -10,7 +10,7 @@ namespace evenhand::tally {
 namespace {
 
 void collect_plain(const std::uint64_t* numbers, unsigned count, std::uint64_t mask, WordsOfBurst& words) noexcept {
-    // Each frame's bit goes into the word that is being collected; a number in another word begins the next one. No
+    // Each frame's bit is put into the word that is being collected; a number in another word begins the next one. No
     // branch depends on the numbers.
     unsigned last = 0;
     std::uint64_t word = 0;
@@ -30,14 +30,14 @@ void collect_plain(const std::uint64_t* numbers, unsigned count, std::uint64_t m
     words.count = last + 1;
 }
 
-/// Beyond it a burst has about as many words as frames.
+/// A burst whose numbers span more words than this has about as many words as frames.
 constexpr std::uint64_t most_words_at_once = 12;
 constexpr unsigned words_at_once = 4;
-constexpr unsigned together = 4;  // numbers of a register
+constexpr unsigned together = 4;  // numbers in a register
 
 /// Words are collected four at a time, whether a burst has that many or not, so that no branch depends on its numbers.
-/// In each word, a number's bit is as far up as the number is above the word's first: a shift by 64 or more, or by less
-/// than nothing, leaves no bit.
+/// In each word, a number's bit is shifted by the distance of the number from the word's first one: a shift by 64 or
+/// more, or by a negative distance, leaves no bit.
 __attribute__((target("avx2"))) void collect_avx2(const std::uint64_t* numbers, unsigned count, std::uint64_t mask,
                                                   WordsOfBurst& words) noexcept {
     const std::uint64_t first = numbers[0] / word_bits * word_bits;
@@ -54,7 +54,7 @@ __attribute__((target("avx2"))) void collect_avx2(const std::uint64_t* numbers, 
         __m256i of_word[words_at_once];  // NOLINT(modernize-avoid-c-arrays): std::array forgets a register's alignment
         for (auto& bits : of_word) bits = _mm256_setzero_si256();
         for (unsigned i = 0; i < count; i += together) {
-            // The last four reach back: a frame that is read twice counts once all the same.
+            // The last step reaches back, so that it has four numbers: it does no harm to count a frame twice.
             const unsigned at = std::min(i, count - together);
             __m256i place = _mm256_sub_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(numbers + at)), begin);
             for (auto& bits : of_word) {

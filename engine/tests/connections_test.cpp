@@ -240,6 +240,22 @@ TEST_CASE("connections are learnt, answered and used in both directions (R9693-0
     }
 }
 
+TEST_CASE("which connections the frames of one direction use says nothing of the other's") {
+    constexpr std::uint32_t connections = 3000;
+    constexpr std::size_t blocks = 200;
+    plan::ConnectionDraw forward{ConnectionUse::drawn, Direction::forward, connections, seed};
+    plan::ConnectionDraw reverse{ConnectionUse::drawn, Direction::reverse, connections, seed};
+    plan::FourTuples::Numbers there;
+    plan::FourTuples::Numbers back;
+    std::size_t alike = 0;
+    for (std::size_t block = 0; block < blocks; ++block) {
+        forward.numbers(block * there.size(), 1, there);
+        reverse.numbers(block * back.size(), 1, back);
+        for (std::size_t j = 0; j < there.size(); ++j) alike += there[j] == back[j];
+    }
+    CHECK(alike < 15);  // of 6,400 about 2 by chance
+}
+
 TEST_CASE("a frame that is translated otherwise than its connection was does not count (R9693-02)") {
     for (const auto& of : {nat44(), nat66()}) {
         World world{of, 200};
@@ -259,7 +275,7 @@ TEST_CASE("a frame that is translated otherwise than its connection was does not
         const auto other = its_address == world.plan.right.peers->address(1) ? 2U : 1U;
         world.rewrite(frame, true, world.plan.right.peers->address(other), its_port);
         CHECK_FALSE(used.holds(0, frame.data(), world.version));
-        // Of no address of the pool: not even learnt.
+        // Not from an address of the pool: not even learnt.
         auto opening = world.sent(Direction::forward, ConnectionUse::each_once, 9);
         world.rewrite(opening, true, world.plan.right.peers->address(51), 3000);
         CHECK_FALSE(learning.holds(0, opening.data(), world.version));
@@ -299,7 +315,7 @@ TEST_CASE("connections that are given one translated tuple are counted, however 
 }
 
 TEST_CASE("the same address and port serves connections to different servers") {
-    // Of a tester that is alone, and of two: to the servers of its own connections.
+    // For a tester that is alone, and for two testers: to the servers of its own connections.
     for (const auto& own : {TesterShare{}, TesterShare{0, 1, 2}, TesterShare{1, 1, 2}}) {
         World world{nat44(100), 5000, own};
         for (std::uint64_t place = 0; place < world.table.connections(); ++place)
@@ -329,7 +345,7 @@ TEST_CASE("a state table that does not fit the memory is refused with both numbe
 
 namespace {
 
-/// Of three testers, which have four streams.
+/// The share of one of three testers, which have four streams.
 constexpr std::array testers{TesterShare{0, 1, 4}, TesterShare{1, 2, 4}, TesterShare{3, 1, 4}};
 
 /// The number of each connection, by its four tuple as the initiator sends it.
@@ -342,7 +358,7 @@ std::map<std::vector<std::uint32_t>, std::uint64_t> numbers_of(const plan::FourT
     return found;
 }
 
-/// Of which connections so many blocks of frames of a tester's first stream are.
+/// The connections of that many blocks of frames of a tester's first stream.
 std::vector<std::uint64_t> drawn_connections(const World& world, std::uint64_t blocks) {
     const auto numbers = numbers_of(world.table.tuples());
     const auto share = world.table.own().stream(0);

@@ -21,6 +21,7 @@ namespace contract_test {
 using namespace evenhand;
 using contract::Json;
 using plan::Direction;
+using plan::Side;
 
 namespace {
 
@@ -133,7 +134,8 @@ tally::TrialResult lossy_trial() {
     r.deviations = {{"R2544-20", "short"}};
     r.phases = {{"sending", 4, 0.2}};
     r.ticks_per_second = 2e9;
-    r.ports[1].after = {.received_frames = 199, .transmitted_frames = 200, .missed_frames = 1, .link_up = true};
+    r.ports[Side::right].after = {
+        .received_frames = 199, .transmitted_frames = 200, .missed_frames = 1, .link_up = true};
     for (const auto direction : {Direction::forward, Direction::reverse}) {
         r.directions.push_back({.direction = direction,
                                 .intended_frames = 200,
@@ -222,10 +224,10 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(r.host.memory_mb == 512);
         CHECK_FALSE(r.host.hugepages);
         CHECK(r.host.extra_eal_arguments == std::vector<std::string>{"--no-pci"});
-        CHECK(r.ports[0].device == "net_ring0");
-        CHECK(r.ports[0].line_rate_bps == 1e10);
-        CHECK(r.ports[1].dut_mac == plan::MacAddress{2, 0, 0, 0, 0, 1});
-        CHECK_FALSE(r.ports[1].line_rate_bps.has_value());
+        CHECK(r.ports[Side::left].device == "net_ring0");
+        CHECK(r.ports[Side::left].line_rate_bps == 1e10);
+        CHECK(r.ports[Side::right].dut_mac == plan::MacAddress{2, 0, 0, 0, 0, 1});
+        CHECK_FALSE(r.ports[Side::right].line_rate_bps.has_value());
         REQUIRE(read_as<run::OpenRequest>(lines[5]).workers.size() == 4);
         const auto worker = read_as<run::OpenRequest>(lines[5]).workers[3];
         CHECK(worker.cpu == 5);
@@ -280,11 +282,11 @@ TEST_CASE("golden requests mean what they say") {
     SUBCASE("judge: a trial that ended before its start, since a port was taken away") {
         auto judge = Json::parse(line_with("requests.jsonl", R"("id":702,)"));
         auto& result = judge["results"][0]["result"];
-        CHECK_FALSE(read_as<tally::TogetherRequest>(judge.dump()).parts[0].result.ports[0].after.is_removed);
+        CHECK_FALSE(read_as<tally::TogetherRequest>(judge.dump()).parts[0].result.ports[Side::left].after.is_removed);
         result.erase("start");
         CHECK(fault_of(judge.dump()).has_value());
         result["ports"]["left"]["after"]["is_removed"] = true;
-        CHECK(read_as<tally::TogetherRequest>(judge.dump()).parts[0].result.ports[0].after.is_removed);
+        CHECK(read_as<tally::TogetherRequest>(judge.dump()).parts[0].result.ports[Side::left].after.is_removed);
     }
     SUBCASE("prove") {
         const auto plain = read_as<proof::ProofRequest>(line_with("requests.jsonl", R"("id":15,)"));
@@ -437,21 +439,21 @@ TEST_CASE("small replies fit the schema") {
                       2, {.version = "0.1.0", .dpdk = "22.11.11", .compiler = "gcc 12", .build_type = "release"}),
                   "about")["contract"] == contract::version);
     const auto opened = fitting(contract::write_open(3,
-                                                     {{{.device = "a",
-                                                        .driver = "b",
-                                                        .mac = {1, 2, 3, 4, 5, 6},
-                                                        .line_rate_bps = 1e10,
-                                                        .link_up = true,
-                                                        .receive_ring_frames = 2048},
-                                                       {}}},
+                                                     {{{{.device = "a",
+                                                         .driver = "b",
+                                                         .mac = {1, 2, 3, 4, 5, 6},
+                                                         .line_rate_bps = 1e10,
+                                                         .link_up = true,
+                                                         .receive_ring_frames = 2048},
+                                                        {}}}},
                                                      2.5e9, 7),
                                 "open");
     CHECK(opened["left"]["mac"] == "01:02:03:04:05:06");
     CHECK(opened["left"]["line_rate_bps"] == 1e10);
     CHECK(opened["right"]["line_rate_bps"].is_null());
-    CHECK(fitting(contract::write_resolve(4, {{{.dut_mac = {2}, .is_static = true}, {}}}),
+    CHECK(fitting(contract::write_resolve(4, {{{{.dut_mac = {2}, .is_static = true}, {}}}}),
                   "resolve")["left"]["static"] == true);
-    CHECK(fitting(contract::write_counters(5, {{{.port = {.missed_frames = 3}, .questions = 2, .answers = 1}, {}}}),
+    CHECK(fitting(contract::write_counters(5, {{{{.port = {.missed_frames = 3}, .questions = 2, .answers = 1}, {}}}}),
                   "counters")["left"]["neighbor"]["requests"] == 2);
     CHECK(fitting(contract::write_progress(
                       6, {.trial = 1, .phase = "sending", .elapsed_s = 1.5, .total_s = 9, .sent_frames = 7}),

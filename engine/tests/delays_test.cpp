@@ -242,7 +242,7 @@ TEST_CASE("a variation is known to 0.1 percent of itself, however long the delay
 }
 
 TEST_CASE("among several testers the frame before is the one that left before it on the same link") {
-    // Of two testers this one has the odd numbers.
+    // This one of two testers has the odd numbers.
     const frame::TesterShare own{1, 1, 2};
     DelayTracks tracks{{.first = 4, .tag_first = 4, .tag_every = 3, .tagged = 3, .has_variation = true}, false};
     std::vector<std::int64_t> seen;

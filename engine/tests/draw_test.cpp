@@ -195,7 +195,7 @@ TEST_CASE("each value is drawn on its own: no stride from one frame to the next 
                     }
                 }
             }
-            // Of 2^17 possible strides 1,024 draws repeat four or so.
+            // With 2^17 possible strides, about four of 1,024 draws are repeats.
             for (const auto& of_field : strides) CHECK(of_field.size() > frames - 64);
         }
     }

@@ -22,23 +22,23 @@ run::TrialRequest minute() {
     return request;
 }
 
-/// Maps in which the first `frames` of both directions have come.
-std::array<tally::SequenceMap, 2> maps_with(std::uint64_t frames) {
-    std::array<tally::SequenceMap, 2> maps;
-    for (auto& map : maps) {
-        map = tally::SequenceMap{all, false};
-        for (std::uint64_t k = 0; k < frames; ++k) map.mark(k);
+/// Records in which the first `frames` of both directions have arrived.
+run::TrialRecords records_with(std::uint64_t frames) {
+    run::TrialRecords records;
+    for (auto& record : records) {
+        record.map = tally::SequenceMap{all, false};
+        for (std::uint64_t k = 0; k < frames; ++k) record.map.mark(k);
     }
-    return maps;
+    return records;
 }
 
-/// The same, and everything from `from` to `to` has come, too: what lies between was overtaken.
-std::array<tally::SequenceMap, 2> maps_with_gap(std::uint64_t frames, std::uint64_t from, std::uint64_t to) {
-    auto maps = maps_with(frames);
-    for (auto& map : maps) {
-        for (std::uint64_t k = from; k < to; ++k) map.mark(k);
+/// The same, and everything from `from` to `to` has arrived, too: the frames in between were overtaken.
+run::TrialRecords records_with_gap(std::uint64_t frames, std::uint64_t from, std::uint64_t to) {
+    auto records = records_with(frames);
+    for (auto& record : records) {
+        for (std::uint64_t k = from; k < to; ++k) record.map.mark(k);
     }
-    return maps;
+    return records;
 }
 
 Ticks at(double seconds) { return start + static_cast<Ticks>(seconds * ticks_per_second); }
@@ -47,8 +47,8 @@ Ticks at(double seconds) { return start + static_cast<Ticks>(seconds * ticks_per
 
 TEST_CASE("a frame is lost when the residual wait and the longest lateness are over, and no sooner (R2544-19)") {
     const auto request = minute();
-    const auto maps = maps_with_gap(1'000'000, 3'100'000, 3'101'000);  // frame 1,000,000 is due after a second
-    run::EarlyStop early{request, maps, start, ticks_per_second};
+    const auto records = records_with_gap(1'000'000, 3'100'000, 3'101'000);  // frame 1,000,000 is due after a second
+    run::EarlyStop early{request, records, start, ticks_per_second};
     CHECK_FALSE(early.look(start - 1).has_value());
     CHECK_FALSE(early.look(at(1)).has_value());
     CHECK_FALSE(early.look(at(3.1)).has_value());
@@ -60,15 +60,15 @@ TEST_CASE("a frame is lost when the residual wait and the longest lateness are o
 TEST_CASE("what the whole trial may lose is counted over its whole length and all directions") {
     auto request = minute();
     request.limits.loss_ratio = 0.01;  // 1,200,000 frames, 600,000 of each direction if both lose all
-    const auto maps = maps_with_gap(1'000'000, 3'600'000, 3'601'000);
+    const auto records = records_with_gap(1'000'000, 3'600'000, 3'601'000);
     SUBCASE("both directions") {
-        run::EarlyStop early{request, maps, start, ticks_per_second};
+        run::EarlyStop early{request, records, start, ticks_per_second};
         CHECK_FALSE(early.look(at(3.7)).has_value());
         CHECK(early.look(at(3.8)).has_value());
     }
     SUBCASE("one direction") {
         request.directions = {Direction::reverse};
-        run::EarlyStop early{request, maps, start, ticks_per_second};
+        run::EarlyStop early{request, records, start, ticks_per_second};
         CHECK_FALSE(early.look(at(3.7)).has_value());
         CHECK(early.look(at(3.8)).has_value());
     }
@@ -77,9 +77,9 @@ TEST_CASE("what the whole trial may lose is counted over its whole length and al
 TEST_CASE("looking often counts no frame twice") {
     auto request = minute();
     request.limits.loss_ratio = 0.01;
-    const auto maps = maps_with_gap(1'000'000, 2'000'000, 3'700'000);  // 1,000,000 of each direction are lost
+    const auto records = records_with_gap(1'000'000, 2'000'000, 3'700'000);  // 1,000,000 of each direction are lost
     request.limits.loss_ratio = 0.02;
-    run::EarlyStop early{request, maps, start, ticks_per_second};
+    run::EarlyStop early{request, records, start, ticks_per_second};
     for (double seconds = 0; seconds < 3.7; seconds += 0.02) CHECK_FALSE(early.look(at(seconds)).has_value());
 }
 
@@ -89,15 +89,15 @@ TEST_CASE("a silence is no loss, however long it lasts: nothing has overtaken wh
         auto patient = request;
         patient.waits.residual_s = wait_s;
         for (const double stall_s : {0.7, 2.5, 5.0, 10.0}) {
-            auto maps = maps_with(1'000'000);
-            run::EarlyStop early{patient, maps, start, ticks_per_second};
+            auto records = records_with(1'000'000);
+            run::EarlyStop early{patient, records, start, ticks_per_second};
             for (double now_s = 1; now_s < 1 + stall_s; now_s += 0.02) REQUIRE_FALSE(early.look(at(now_s)).has_value());
             // The queue is sent on in order, at twice the load; looks come in between.
             std::uint64_t next = 1'000'000;
             for (double now_s = 1 + stall_s; now_s < 1 + 2 * stall_s + 0.1; now_s += 0.02) {
                 const auto sent = static_cast<std::uint64_t>(now_s * rate_fps);
                 for (const auto end = std::min(sent, next + 40'000); next < end; ++next) {
-                    for (auto& map : maps) map.mark(next);
+                    for (auto& record : records) record.map.mark(next);
                 }
                 REQUIRE_FALSE(early.look(at(now_s)).has_value());
             }
@@ -107,11 +107,11 @@ TEST_CASE("a silence is no loss, however long it lasts: nothing has overtaken wh
 
 TEST_CASE("a silence of one direction hides no loss of the other, and what was lost in it is counted once it ends") {
     const auto request = minute();
-    for (auto index : {0U, 1U}) {
-        auto maps = maps_with(1'000'000);
-        run::EarlyStop early{request, maps, start, ticks_per_second};
+    for (const auto direction : plan::both_directions) {
+        auto records = records_with(1'000'000);
+        run::EarlyStop early{request, records, start, ticks_per_second};
         CHECK_FALSE(early.look(at(6)).has_value());
-        maps[index].mark(5'900'000);
+        records[direction].map.mark(5'900'000);
         CHECK(early.look(at(6.02)).has_value());
     }
 }
@@ -119,15 +119,16 @@ TEST_CASE("a silence of one direction hides no loss of the other, and what was l
 TEST_CASE("one tester among several counts its own losses by their places, and ends when it is told to") {
     auto request = minute();
     request.limits.loss_ratio = 0.01;
-    // Of two testers this one has the odd frames: its own frames 1,000,000 to 1,549,999 are missing.
+    // This one of two testers has the odd frames: its own frames 1,000,000 to 1,549,999 are missing.
     const frame::TesterShare own{1, 1, 2};
-    std::array<tally::SequenceMap, 2> maps;
-    for (auto& map : maps) {
+    run::TrialRecords records;
+    for (auto& [share, map, losses, delays, order] : records) {
+        share = own;
         map = tally::SequenceMap{own.count(all), false};
         for (std::uint64_t k = 0; k < 1'000'000; ++k) map.mark(k);
         for (std::uint64_t k = 1'550'000; k < 1'551'000; ++k) map.mark(k);
     }
-    run::EarlyStop early{request, maps, start, ticks_per_second, {own, own}};
+    run::EarlyStop early{request, records, start, ticks_per_second};
     CHECK(early.allowed() == 1'200'000);  // of all testers
     CHECK(early.lost(start - 1) == 0);
     CHECK(early.lost(at(4.1)) == 0);
@@ -141,8 +142,8 @@ TEST_CASE("one tester among several counts its own losses by their places, and e
 
 TEST_CASE("nothing is stopped that ends by itself") {
     auto request = minute();
-    const auto maps = maps_with(58'000'000);
-    run::EarlyStop early{request, maps, start, ticks_per_second};
+    const auto records = records_with(58'000'000);
+    run::EarlyStop early{request, records, start, ticks_per_second};
     CHECK_FALSE(early.look(at(60)).has_value());
 }
 

@@ -76,7 +76,7 @@ plan::AddressPlan plan_of(IpVersion version) {
     return version == IpVersion::v4 ? tests::gateway_v4() : tests::gateway_v6();
 }
 
-/// Of both sides of the plans of both IP versions.
+/// The hosts of both sides of the plans of both IP versions.
 std::vector<plan::HostSet> all_hosts() {
     std::vector<plan::HostSet> hosts;
     for (const auto& p : {tests::gateway_v4(), tests::gateway_v6()})

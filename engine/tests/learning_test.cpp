@@ -42,7 +42,7 @@ class ScriptedDut {
     explicit ScriptedDut(plan::AddressPlan plan) : plan_{std::move(plan)} {}
 
     void connect(Side side, MemoryPort& port) {
-        ports_[static_cast<std::size_t>(side)] = &port;
+        ports_[side] = &port;
         port.on_the_wire = [this, side](MemoryPort::Frame& f) {
             take(side, f);
             return 0U;
@@ -101,10 +101,10 @@ class ScriptedDut {
         if (auto held = held_.extract(address)) port(side).inject(held.mapped());
     }
 
-    MemoryPort& port(Side side) { return *ports_[static_cast<std::size_t>(side)]; }
+    MemoryPort& port(Side side) { return *ports_[side]; }
 
     plan::AddressPlan plan_;
-    std::array<MemoryPort*, 2> ports_{};
+    plan::PerSide<MemoryPort*> ports_{};
     std::map<std::string, MemoryPort::Frame> held_;
 };
 
@@ -200,8 +200,12 @@ std::vector<std::string> texts(const std::vector<plan::IpAddress>& addresses) {
     return found;
 }
 
-const run::LearningResult::OfSide& right_of(const run::LearningResult& result) { return result.sides[1].value(); }
-const run::LearningResult::OfSide& left_of(const run::LearningResult& result) { return result.sides[0].value(); }
+const run::LearningResult::OfSide& right_of(const run::LearningResult& result) {
+    return result.sides[Side::right].value();
+}
+const run::LearningResult::OfSide& left_of(const run::LearningResult& result) {
+    return result.sides[Side::left].value();
+}
 
 }  // namespace
 
@@ -213,7 +217,7 @@ TEST_CASE("a device that asks for each host is taught all of them in one round (
             LearningRig rig{plan};
             const auto result = rig.learn(5, {Direction::forward, Direction::reverse}, streams);
             for (const auto side : {Side::left, Side::right}) {
-                const auto& of_side = result.sides[static_cast<std::size_t>(side)].value();
+                const auto& of_side = result.sides[side].value();
                 CHECK(of_side.hosts == plan.side(side).hosts.host.count);
                 CHECK(of_side.reachable == of_side.hosts);
                 CHECK(of_side.rounds == 1);
@@ -252,10 +256,10 @@ TEST_CASE("frames that are lost are sent again in the next rounds, to those host
     CHECK(left_of(result).rounds == 1);
     CHECK(rig.sent_frames == 2000 + 3 + 2 + 1);
     REQUIRE(rig.progress.size() == 4);
-    CHECK(rig.progress[0].sides[1]->reachable == 0);
-    CHECK(rig.progress[1].sides[1]->reachable == 997);
-    CHECK(rig.progress[2].sides[1]->reachable == 998);
-    CHECK(rig.progress[3].sides[1]->reachable == 999);
+    CHECK(rig.progress[0].sides[Side::right]->reachable == 0);
+    CHECK(rig.progress[1].sides[Side::right]->reachable == 997);
+    CHECK(rig.progress[2].sides[Side::right]->reachable == 998);
+    CHECK(rig.progress[3].sides[Side::right]->reachable == 999);
     CHECK(rig.progress[3].round == 4);
     // Each round reached some hosts and missed others: it may have been too fast.
     for (unsigned round = 0; round < 4; ++round) CHECK(rig.progress[round].rate_share == 1.0 / (1U << round));
@@ -279,7 +283,7 @@ TEST_CASE("of many unreachable hosts the first hundred are named") {
     LearningRig rig{direct_v4(250)};
     rig.dut.is_silent = true;
     const auto result = rig.learn(2, {Direction::reverse});
-    CHECK_FALSE(result.sides[1].has_value());
+    CHECK_FALSE(result.sides[Side::right].has_value());
     CHECK(left_of(result).reachable == 0);
     CHECK(left_of(result).rounds == 2);
     REQUIRE(left_of(result).unreachable.size() == 100);

@@ -39,8 +39,8 @@ struct Seen {
     Direction direction;
 
     tally::DirectionResult& frames() const { return trial.directions[static_cast<std::size_t>(direction)]; }
-    auto& sender() const { return trial.ports[static_cast<std::size_t>(plan::sending_side(direction))]; }
-    auto& receiver() const { return trial.ports[static_cast<std::size_t>(plan::receiving_side(direction))]; }
+    auto& sender() const { return trial.ports[plan::sending_side(direction)]; }
+    auto& receiver() const { return trial.ports[plan::receiving_side(direction)]; }
     PortCounters& before() const { return receiver().before; }
     PortCounters& after() const { return receiver().after; }
 

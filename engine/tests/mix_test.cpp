@@ -111,24 +111,23 @@ struct MixRig {
             frame::write_pattern(frame::pattern_of(first.version(), mixed.mix.has_two_plans()),
                                  std::span{f->octets}.first(1514));
         left.give_back(all.data(), n);
-        std::vector<frame::TestFrameExpectation> of_class;
+        std::vector<frame::MixExpectation::Class> classes;
         for (const auto& c : mixed.mix.classes()) {
             const auto& plan = mixed.plan(first, c.plan);
             auto arrives = frame::traffic_of(plan, Direction::forward, c.frame_size).arrives;
             arrives.first_of_pattern =
                 frame::first_of_pattern(arrives.version, frame::pattern_of(first.version(), mixed.mix.has_two_plans()));
-            of_class.emplace_back(arrives, right_mac, dut_mac).know(plan::FlowDraw{plan, Direction::forward, 1}, 1);
+            classes.push_back({.frames = {arrives, right_mac, dut_mac}});
+            classes.back().frames.know(plan::FlowDraw{plan, Direction::forward, 1}, 1);
         }
-        expectation = std::make_unique<frame::MixExpectation>(mixed.mix, of_class);
         receiver.arm({.trial = trial,
                       .direction = Direction::forward,
-                      .frames = of_class.front(),
+                      .frames = frame::MixExpectation{mixed.mix, std::move(classes)},
                       .start = start,
                       .clock_skew = us,
                       .residual_end = start + second,
                       .ring_lasts = second,
-                      .burst_lasts = run::receive_burst * us,
-                      .mix = expectation.get()},
+                      .burst_lasts = run::receive_burst * us},
                      map, *tally, clock.now());
     }
 
@@ -156,7 +155,6 @@ struct MixRig {
     run::Receiver<MemoryPort, neighbor::Responder> receiver{right, 0, responder};
     tally::SequenceMap map{frames, false};
     std::unique_ptr<tally::ReceiverTally> tally = std::make_unique<tally::ReceiverTally>();
-    std::unique_ptr<frame::MixExpectation> expectation;
     HandClock clock{start - 10 * us};
 };
 

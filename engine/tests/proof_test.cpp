@@ -406,6 +406,55 @@ TEST_CASE("a proof that is stopped says what it drew, and claims nothing from to
     CHECK_FALSE(none.pairs[0].correlation.has_value());
 }
 
+TEST_CASE("flows that are chosen once each leave fewer values out, and are less independent, than draws") {
+    // 64 flows: 4 sources, 4 destinations, 2 x 2 ports, of which 12 are chosen. The chance that a source has none of
+    // them is that of the hypergeometric distribution, C(48, 12) / C(64, 12).
+    constexpr double missing = 0.0212131;
+    const auto p = small_plan(4);
+    const ProofRequest request{.plan = p, .frames = 12};
+    Patient patient;
+    const ByHand source{[](std::uint64_t k) {
+        return std::array<std::uint64_t, 4>{1 + k % 4, 1 + k / 4 % 4, 1 + k / 2 % 2, 1 + k % 2};
+    }};
+    const auto fields = proof::fields_of(p, request.direction);
+    const auto chosen = proof::prove(source, proof::FlowCounts{fields, 12, 64}, request, patient);
+    CHECK((4 - chosen.fields[0].coverage.expected) / (4 * missing) == doctest::Approx(1).epsilon(0.019));
+    const auto drawn = proof::prove(source, proof::FlowCounts{fields, 12}, request, patient);
+    CHECK(4 - drawn.fields[0].coverage.expected == doctest::Approx(4 * std::pow(0.75, 12)).epsilon(1e-9));
+    // The correlation of two values of one flow; but frames in a row are two choices.
+    const double left = 1 - 12.0 / 64;
+    CHECK(chosen.pairs[0].correlation.value().spread == doctest::Approx(std::sqrt(left / 12)));
+    CHECK(drawn.pairs[0].correlation.value().spread == doctest::Approx(std::sqrt(1.0 / 12)));
+    CHECK(chosen.fields[0].serial.value().correlation.value().spread == doctest::Approx(std::sqrt(1.0 / 11)));
+}
+
+TEST_CASE("a grid has a cell for each pair of values from ten draws of each on") {
+    const ByHand even{[](std::uint64_t k) {
+        return std::array<std::uint64_t, 4>{1 + k % 4, 1 + k / 4 % 4, 1 + k / 2 % 2, 1 + k % 2};
+    }};
+    const auto enough = prove_by_hand(small_plan(4), 160, even);
+    CHECK(enough.pairs[0].is_exact);
+    CHECK(enough.pairs[0].chi_square.has_value());
+    CHECK_FALSE(prove_by_hand(small_plan(4), 159, even).pairs[0].is_exact);
+}
+
+TEST_CASE("of a field that is drawn and always the same no chi-square of a pair is claimed") {
+    // Without a second value there is no degree of freedom left.
+    const auto result = prove_by_hand(
+        small_plan(4), 10'000,
+        {[](std::uint64_t k) { return std::array<std::uint64_t, 4>{2, 1 + k % 4, 1 + k / 4 % 2, 1 + k / 8 % 2}; }});
+    CHECK(result.fields[0].chi_square.value().p < 1e-9);
+    CHECK_FALSE(result.fields[0].serial.value().chi_square.has_value());
+    CHECK_FALSE(result.fields[0].serial.value().correlation.has_value());
+    std::size_t found = 0;
+    for (const auto& pair : result.pairs) {
+        const bool has_source = pair.first == "source" || pair.second == "source";
+        CHECK(pair.chi_square.has_value() == !has_source);
+        found += has_source;
+    }
+    CHECK(found == 3);
+}
+
 TEST_CASE("of fields that are not drawn nothing is asked") {
     auto p = gateway_v6(1);
     p.source_ports.mode = plan::Mode::increment;

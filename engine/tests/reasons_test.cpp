@@ -14,6 +14,7 @@
 namespace reasons_test {
 
 using namespace evenhand;
+using plan::Side;
 using tally::TrialResult;
 using tally::Verdict;
 
@@ -94,8 +95,8 @@ TEST_CASE("absences of several CPUs of the DUT are added up, and the longest is 
 
 TEST_CASE("changes of a link during the trial are told, and not those before it") {
     auto r = losing(0);
-    r.ports[1].before.link_changes = 5;
-    r.ports[1].after.link_changes = 7;
+    r.ports[Side::right].before.link_changes = 5;
+    r.ports[Side::right].after.link_changes = 7;
     says(text_of(r, "link"), "right: the link went down or up 2 times");
 }
 

@@ -73,7 +73,8 @@ TEST_CASE("a receiver that takes too long for each burst is known by what must w
     // 64 frames a look: 40 come in the meantime, then 64, then 80.
     CHECK(may_have_lost(40 * us, 2048 * us) == 0);
     CHECK(may_have_lost(63 * us, 2048 * us) == 0);
-    // Of 80 that come, 16 stay behind: after 128 looks the ring is full, and from then on a fifth of all is lost.
+    // Each look leaves 16 of the 80 frames that arrive: after 128 looks the ring is full, and from then on a fifth is
+    // lost.
     const auto lost = may_have_lost(80 * us, 2048 * us);
     CHECK(lost > 1500);
     CHECK(lost < 2500);

@@ -95,16 +95,17 @@ class Rig {
                                  whole.stream(share.first, share.stride), share.count(o.frames),
                                  run::Punctuality{.overdue_after = 100 * us}, deadline);
         }
+        auto arriving = expected(plan, size);
+        if (o.is_known) arriving.know(plan::FlowDraw{plan, Direction::forward, 1}, o.streams);
         expectation = {.trial = trial,
                        .direction = Direction::forward,
-                       .frames = expected(plan, size),
+                       .frames = std::move(arriving),
                        .start = o.start,
                        .clock_skew = us,
                        .residual_end = residual_end,
                        .ring_lasts = o.ring_lasts,
                        .burst_lasts = run::receive_burst * us,
                        .schedule = whole};
-        if (o.is_known) expectation->frames.know(plan::FlowDraw{plan, Direction::forward, 1}, o.streams);
         receiver.arm(*expectation, map, *tally, clock.now());
     }
     /// The port of the receiver has other queues, or not.

@@ -252,17 +252,17 @@ TEST_CASE("a port that falls behind by more than the record holds loses nothing 
     run::TrialRequest request{.rate_fps = rate_fps, .duration_s = 4, .directions = {Direction::forward}};
     request.waits.residual_s = 0;
     request.limits.longest_overdue_us = 0;
-    const std::array<frame::TesterShare, 2> shares{};
     for (const std::uint64_t every : {std::uint64_t{0}, std::uint64_t{500}}) {
         CAPTURE(every);
-        std::array<tally::SequenceMap, 2> maps{tally::SequenceMap{frames, false, held}};
-        std::array<tally::Losses, 2> losses;
+        run::TrialRecords records;
+        auto& map = records[Direction::forward].map;
+        map = tally::SequenceMap{frames, false, held};
         std::vector<std::unique_ptr<run::WorkerTrial>> trials;
         trials.push_back(std::make_unique<run::WorkerTrial>());
-        auto& told = trials[0]->so_far[0];
-        run::MapRoom room{request, trials, maps, losses, shares};
-        run::SoFar so_far{request, trials, maps, shares, start, second};
-        run::EarlyStop early{request, maps, start, second, shares};
+        auto& told = trials[0]->so_far[Direction::forward];
+        run::MapRoom room{request, trials, records};
+        run::SoFar so_far{request, trials, records, start, second};
+        run::EarlyStop early{request, records, start, second};
         run::Progress progress;
         std::uint64_t missing = 0;
         std::uint64_t not_held = 0;
@@ -271,8 +271,8 @@ TEST_CASE("a port that falls behind by more than the record holds loses nothing 
             for (; sent < end; ++sent) {
                 if (every != 0 && sent % every == 0) {
                     ++missing;
-                } else if (maps[0].holds(sent)) {
-                    maps[0].mark(sent);
+                } else if (map.holds(sent)) {
+                    map.mark(sent);
                 } else {
                     ++not_held;
                 }
@@ -281,17 +281,17 @@ TEST_CASE("a port that falls behind by more than the record holds loses nothing 
             const Ticks now = start + static_cast<Ticks>(static_cast<double>(sent * us) * (1 + slower));
             room.make();
             so_far.count(progress, now, 4);
-            REQUIRE(progress.directions[0]->lost_frames <= missing);
+            REQUIRE(progress.directions[Direction::forward]->lost_frames <= missing);
             REQUIRE(early.lost(now, {sent, 0}) <= missing);
         }
         CHECK(not_held == 0);
-        CHECK(maps[0].begin() > frames - held);
-        CHECK(losses[0].by_tenth().size() > 39);
-        CHECK(maps[0].missing_below_settled() + maps[0].missing(maps[0].settled(), frames) == missing);
+        CHECK(map.begin() > frames - held);
+        CHECK(records[Direction::forward].losses.by_tenth().size() > 39);
+        CHECK(map.missing_below_settled() + map.missing(map.settled(), frames) == missing);
         // When all has left and settled, all that is lost is told.
         so_far.count(progress, start + 5 * second, 4);
-        CHECK(progress.directions[0]->settled_frames == frames);
-        CHECK(progress.directions[0]->lost_frames == missing);
+        CHECK(progress.directions[Direction::forward]->settled_frames == frames);
+        CHECK(progress.directions[Direction::forward]->lost_frames == missing);
         CHECK(early.lost(start + 5 * second, {frames, 0}) <= missing);
     }
 }
@@ -301,10 +301,10 @@ TEST_CASE("how far a direction was sent is what its slowest worker has told, and
     trials.reserve(3);
     for (int i = 0; i < 3; ++i) trials.push_back(std::make_unique<run::WorkerTrial>());
     CHECK(run::sent_until(trials, Direction::forward) == 0);
-    trials[0]->so_far[0].sent_until = 900;
-    trials[1]->so_far[0].sent_until = 400;
+    trials[0]->so_far[Direction::forward].sent_until = 900;
+    trials[1]->so_far[Direction::forward].sent_until = 400;
     CHECK(run::sent_until(trials, Direction::forward) == 0);
-    trials[2]->so_far[0].sent_until = ~std::uint64_t{0};  // it sends nothing in this direction
+    trials[2]->so_far[Direction::forward].sent_until = ~std::uint64_t{0};  // it sends nothing in this direction
     CHECK(run::sent_until(trials, Direction::forward) == 400);
     CHECK(run::sent_until(trials, Direction::reverse) == 0);
 }

@@ -19,6 +19,7 @@
 namespace together_reasons_test {
 
 using namespace evenhand;
+using plan::Side;
 using tally::TrialResult;
 using tally::Verdict;
 using tests::has;
@@ -60,21 +61,21 @@ struct Lapse {
 };
 
 const std::vector<Lapse> lapses{
-    {"receive_missed", false, [](auto& r, auto n) { r.ports[1].after.missed_frames += n; }},
+    {"receive_missed", false, [](auto& r, auto n) { r.ports[Side::right].after.missed_frames += n; }},
     {"receive_unseen", false,
      [](auto& r, auto n) {
-         r.ports[1].before.seen_frames = 0;
-         r.ports[1].after.seen_frames = r.ports[1].after.received_frames - n;
+         r.ports[Side::right].before.seen_frames = 0;
+         r.ports[Side::right].after.seen_frames = r.ports[Side::right].after.received_frames - n;
      }},
     {"clock_difference", false, [](auto& r, auto n) { r.directions[0].wrong_time_frames += n; }},
     {"record_overrun", false, [](auto& r, auto n) { r.directions[0].unrecorded_frames += n; }},
     {"receiver_gap", false, [](auto& r, auto n) { r.directions[0].gap_frames += n; }},
     {"receiver_gap", false, [](auto& r, auto n) { r.directions[0].late_by_gap_frames += n; }},
-    {"answers_dropped", false, [](auto& r, auto n) { r.ports[1].after.dropped_answers += n; }},
+    {"answers_dropped", false, [](auto& r, auto n) { r.ports[Side::right].after.dropped_answers += n; }},
     {"flow_control", false,
      [](auto& r, auto n) {
-         r.ports[1].before.counts_pause = r.ports[1].after.counts_pause = true;
-         r.ports[1].after.pause_frames += n != 0 ? 1 : 0;  // any is enough
+         r.ports[Side::right].before.counts_pause = r.ports[Side::right].after.counts_pause = true;
+         r.ports[Side::right].after.pause_frames += n != 0 ? 1 : 0;  // any is enough
      }},
     {"overdue_may_explain_loss", true, [](auto& r, auto n) { r.directions[0].overdue_frames += n; }},
     {"host_took_cpu", true,
@@ -140,7 +141,7 @@ TEST_CASE("each reason explains the losses of the tester that it is of, or of al
                     auto all = parts(2);
                     for (std::size_t t = 0; t < 2; ++t) {
                         all[t].directions[0].received_frames -= lost[t];
-                        all[t].ports[1].after.received_frames -= lost[t];
+                        all[t].ports[Side::right].after.received_frames -= lost[t];
                     }
                     // As the rule says it.
                     std::array<std::uint64_t, 2> own{};

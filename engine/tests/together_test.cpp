@@ -22,6 +22,7 @@ namespace together_test {
 
 using namespace evenhand;
 using plan::Direction;
+using plan::Side;
 using tally::TogetherRequest;
 using tally::TrialPart;
 using tally::Verdict;
@@ -91,7 +92,7 @@ TEST_CASE("counts of all testers are added up, and nothing lost is a PASS") {
         CHECK(d.delay_by_slice.all()[7].frames == 3 * frames_each / 50);
     }
     CHECK(r.whole.intended_fps == 3e5);
-    CHECK(r.whole.ports[0].after.transmitted_frames == 3 * frames_each);
+    CHECK(r.whole.ports[Side::left].after.transmitted_frames == 3 * frames_each);
     CHECK(r.whole.host.tester.size() == 3);
 }
 
@@ -116,8 +117,8 @@ TEST_CASE("the tester's own fault makes the whole INVALID, and its reason names 
     const std::vector<std::pair<std::string, Spoil>> spoils{
         {"offered_load", [](auto& r) { r.directions[0].offered_frames = r.directions[0].received_frames -= 7; }},
         {"sender_overdue", [](auto& r) { r.directions[1].overdue_frames = 10'000; }},
-        {"link", [](auto& r) { r.ports[1].after.link_up = false; }},
-        {"port_removed", [](auto& r) { r.ports[0].after.is_removed = true; }},
+        {"link", [](auto& r) { r.ports[Side::right].after.link_up = false; }},
+        {"port_removed", [](auto& r) { r.ports[Side::left].after.is_removed = true; }},
         {"clock", [](auto& r) { r.clock_error_ppm = -300; }},
         {"duplicates", [](auto& r) { r.directions[0].duplicated_frames = 9'000; }},
         {"stopped", [](auto& r) { r.stopped = true; }}};
@@ -136,9 +137,9 @@ TEST_CASE("the tester's own fault makes the whole INVALID, and its reason names 
 TEST_CASE("what one tester's lapse explains, it explains of its own losses only") {
     auto r = request();
     lose(r.parts[0].result.directions[0], 10, 30);
-    r.parts[1].result.ports[1].after.missed_frames = 10;  // of the other one, which lost nothing
+    r.parts[1].result.ports[Side::right].after.missed_frames = 10;  // of the other one, which lost nothing
     CHECK(tally::judge_together(r).whole.verdict == Verdict::fail);
-    r.parts[0].result.ports[1].after.missed_frames = 10;
+    r.parts[0].result.ports[Side::right].after.missed_frames = 10;
     const auto judged = tally::judge_together(r);
     CHECK(judged.whole.verdict == Verdict::invalid);
     CHECK(codes_of(judged.whole) == Codes{"receive_missed", "receive_missed", "loss"});
@@ -232,9 +233,10 @@ TEST_CASE("judging replies, as a client sends them back, is judging what was cou
     r.parts[2].before = {.offset_us = -20, .uncertainty_us = 60};
     r.parts[2].after = {.offset_us = -21, .uncertainty_us = 61};
     for (auto& p : r.parts) {
-        p.result.ports[0].before.seen_frames = 3;
-        p.result.ports[0].after.seen_frames = 3 + frames_each;
-        p.result.ports[0].before.hidden_drops = p.result.ports[0].after.hidden_drops = {{.name = "rx_x", .frames = 2}};
+        p.result.ports[Side::left].before.seen_frames = 3;
+        p.result.ports[Side::left].after.seen_frames = 3 + frames_each;
+        p.result.ports[Side::left].before.hidden_drops =
+            p.result.ports[Side::left].after.hidden_drops = {{.name = "rx_x", .frames = 2}};
     }
     // The rest of what such a trial has says nothing about its counts.
     for (auto& p : r.parts) {

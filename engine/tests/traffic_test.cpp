@@ -68,7 +68,7 @@ TEST_CASE("what was sent is not received where something else should arrive") {
     rig.receiver.arm(*rig.expectation, rig.map, *rig.tally, rig.clock.now());
     rig.run();
     CHECK(damage_of(rig.got()) == Damage{.wrong_length = frames});
-    // Of the right size it has the wrong IP version still.
+    // With the right size, it still has the wrong IP version.
     Rig6 same_size{{.frames = frames, .frame_size = sent_size}};
     same_size.expectation->frames = tests::expected(gateway_v4(), sent_size);
     same_size.receiver.arm(*same_size.expectation, same_size.map, *same_size.tally, same_size.clock.now());

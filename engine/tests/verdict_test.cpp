@@ -16,6 +16,7 @@
 namespace verdict_test {
 
 using namespace evenhand;
+using plan::Side;
 using tally::TrialResult;
 using tally::Verdict;
 using tests::Codes;
@@ -30,8 +31,8 @@ TrialResult clean() { return tests::lossless(frames); }
 
 auto& forward(TrialResult& r) { return r.directions[0]; }
 auto& reverse(TrialResult& r) { return r.directions[1]; }
-auto& left(TrialResult& r) { return r.ports[0]; }
-auto& right(TrialResult& r) { return r.ports[1]; }
+auto& left(TrialResult& r) { return r.ports[Side::left]; }
+auto& right(TrialResult& r) { return r.ports[Side::right]; }
 
 /// Dropped by the right port, as only an extended statistic says.
 void hide_drops(TrialResult& r, std::uint64_t drops) {
@@ -53,7 +54,7 @@ void offer(tally::DirectionResult& d, std::uint64_t offered) {
     d.offered_fps = 1e5 * static_cast<double>(offered) / static_cast<double>(frames);
 }
 
-/// Of a thousandth of the frames, in 10 ms; its last frame leaves so late that this is how much longer it takes.
+/// A burst of a thousandth of the frames, in 10 ms; its last frame leaves so late that it takes this much longer.
 void make_burst(TrialResult& r, double longer_us) {
     r.burst = {.frames = frames / 1000, .interval_s = 0.01};
     r.intended_duration_s = 0.01;
@@ -63,7 +64,7 @@ void make_burst(TrialResult& r, double longer_us) {
     }
 }
 
-/// Of the 10 s so much is clean, and so many frames of the forward direction were lost in it.
+/// This much of the 10 s is clean, and that many frames of the forward direction were lost in it.
 void judge_clean(TrialResult& r, double clean_s, std::uint64_t lost) {
     r.clean.emplace();
     r.clean->wanted_s = r.clean->sent_s = 10;

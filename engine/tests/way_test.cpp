@@ -20,6 +20,8 @@ using namespace evenhand::run;
 using neighbor::Seen;
 using neighbor::Sightings;
 using neighbor::Tags;
+using plan::Direction;
+using plan::Side;
 using tests::ip;
 using tests::Octets;
 
@@ -57,8 +59,8 @@ struct Case {
         facts.is_resolved = {true, true};
         facts.directions = {Tried{.sent = 2, .came = 0}, Tried{.sent = 2, .came = 0}};
     }
-    Seen& left() { return facts.seen[0]; }
-    Seen& right() { return facts.seen[1]; }
+    Seen& left() { return facts.seen[Side::left]; }
+    Seen& right() { return facts.seen[Side::right]; }
     [[nodiscard]] Hint only() const {
         const auto hints = hints_of(facts);
         REQUIRE(hints.size() == 1);
@@ -152,11 +154,11 @@ TEST_CASE("tags that this side does not have are named, and those that were chan
     CHECK(std::string{hint.code} == "other_vlan");
     CHECK(hint.what ==
           "frames come in on the right side with VLAN 300 (0x8100), and the testbed has no VLAN tag there");
-    one.facts.tags[1] = {plain | 100U};
+    one.facts.tags[Side::right] = {plain | 100U};
     one.right().other_tags = Tags{};
     CHECK(one.only().what ==
           "frames come in on the right side with no VLAN tag, and the testbed has VLAN 100 (0x8100) there");
-    one.facts.tags[1] = {service | 200U, plain | 100U};
+    one.facts.tags[Side::right] = {service | 200U, plain | 100U};
     one.right().other_tags = Tags{plain | 200U, plain | 100U};
     hint = one.only();
     CHECK(hint.what.find("changes the outer tag") != std::string::npos);
@@ -169,7 +171,7 @@ TEST_CASE("tags that this side does not have are named, and those that were chan
 TEST_CASE("a DUT that answers on both sides and lets nothing through does not forward, and its complaints are told") {
     for (const bool v6 : {false, true}) {
         Case one{v6};
-        one.facts.directions[1] = Tried{.sent = 2, .came = 2};
+        one.facts.directions[Direction::reverse] = Tried{.sent = 2, .came = 2};
         Hint hint = one.only();
         CHECK(std::string{hint.code} == "not_forwarded");
         CHECK(hint.what == "of 2 frames sent to the DUT on the left side, none came out on the right side");

@@ -84,7 +84,7 @@ class BusyThread {
         return pthread_setschedparam(thread_.native_handle(), policy, &param) == 0;
     }
 
-    /// Of the waits that are over.
+    /// The waits that have ended.
     [[nodiscard]] std::uint64_t waited_ns() const {
         const witness::ProcFile times{"/proc/self/task/" + std::to_string(id()) + "/schedstat"};
         return witness::read_thread_times(times.read()).value().waited_ns;

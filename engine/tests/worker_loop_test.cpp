@@ -38,8 +38,7 @@ struct Bench {
     }
 
     template <class S>
-    void run(S source, const frame::TestFrameExpectation& of_frames, const frame::MixExpectation* mix = nullptr,
-             double begins_after_s = 0) {
+    void run(S source, const run::ExpectedFrames& of_frames, double begins_after_s = 0) {
         const Ticks begin = pace::TickClock::now();
         const double ticks_per_second = pace::calibrate_ticks_per_second();
         const auto after = [&](double s) { return begin + static_cast<Ticks>(s * ticks_per_second); };
@@ -57,8 +56,7 @@ struct Bench {
                                                            .start = begin,
                                                            .residual_end = after(5),
                                                            .ring_lasts = after(5) - begin,
-                                                           .schedule = schedule,
-                                                           .mix = mix},
+                                                           .schedule = schedule},
                                            .map = &map,
                                            .tally = std::make_unique<tally::ReceiverTally>()});
         worker_trial.finish = after(0.05);
@@ -66,7 +64,7 @@ struct Bench {
     }
 
     [[nodiscard]] const tally::ReceiverTally& got() const { return *worker_trial.receptions.front().tally; }
-    [[nodiscard]] const run::WorkerTrial::SoFar& so_far() const { return worker_trial.so_far[0]; }
+    [[nodiscard]] const run::WorkerTrial::SoFar& so_far() const { return worker_trial.so_far[Direction::forward]; }
 
     plan::AddressPlan plan = gateway_v4();
     MemoryPort left{2048};
@@ -95,7 +93,8 @@ TEST_CASE("one call runs a worker's whole trial: everything is sent, received an
     CHECK(damage_of(bench.got()) == Damage{});
     CHECK(bench.so_far().sent_frames == frames);
     CHECK(bench.so_far().sent_until == frames);
-    CHECK(bench.worker_trial.so_far[1].sent_until == ~std::uint64_t{0});  // it sends nothing in the other direction
+    CHECK(bench.worker_trial.so_far[Direction::reverse].sent_until ==
+          ~std::uint64_t{0});  // it sends nothing in the other direction
     CHECK(bench.so_far().received_frames == frames);
     CHECK(bench.so_far().timed_frames == frames);
 }
@@ -103,11 +102,11 @@ TEST_CASE("one call runs a worker's whole trial: everything is sent, received an
 TEST_CASE("a loop over a mix expects the frames of a mix") {
     Bench bench;
     const frame::MixedPlans mixed{.mix = {{{.frame_size = 64}, {.frame_size = 128}}, {0, 0, 1}}, .other_plan = {}};
-    const frame::MixExpectation expectation{mixed.mix, {expected(bench.plan, 64), expected(bench.plan, 128)}};
     bench.run(
         frame::MixSource{frame::make_mix_parts(bench.plan, mixed, 1, {.direction = Direction::forward, .trial = trial},
                                                {}, {.source_mac = left_mac, .dut_macs = {dut_mac}, .hosts = {}})},
-        expected(bench.plan, 64), &expectation);
+        frame::MixExpectation{mixed.mix,
+                              {{.frames = expected(bench.plan, 64)}, {.frames = expected(bench.plan, 128)}}});
     CHECK(bench.got().received_frames == frames);
     CHECK(damage_of(bench.got()) == Damage{});
     CHECK(bench.got().received_of_class[0] == 1334);
@@ -121,7 +120,7 @@ TEST_CASE("a trial that is shortened sends no more than it still should, and end
     const Ticks now = pace::TickClock::now();
     bench.worker_trial.shorten({.frames = 0, .send_deadline = now, .residual_end = now, .finish = now});
     constexpr double beyond_its_end_s = 4;
-    bench.run(Source{shape, plan::FlowDraw{bench.plan, Direction::forward, 1}, {}}, expected(bench.plan, 64), nullptr,
+    bench.run(Source{shape, plan::FlowDraw{bench.plan, Direction::forward, 1}, {}}, expected(bench.plan, 64),
               beyond_its_end_s);
     const auto sent = bench.worker_trial.loop->sent();
     CHECK(sent[0].frames == 0);

@@ -9,7 +9,7 @@
 namespace evenhand::witness {
 
 double WaitLedger::look(const std::vector<ThreadTimes>& now, double passed_s) {
-    /// Of the CPU's time, for the sleeper, interrupts and the way from thread to thread.
+    /// A share of the CPU's time that is not an absence: the sleeper, interrupts, and switching between threads.
     constexpr double small_share = 0.03;
     constexpr double small_s = 3e-4;
     const auto ran_s = [&](std::size_t i) {
@@ -23,10 +23,10 @@ double WaitLedger::look(const std::vector<ThreadTimes>& now, double passed_s) {
         const double waited_s = static_cast<double>(now[i].waited_ns - before_[i].waited_ns) / ns_per_second;
         others_ran_s_[i] += all_ran_s - ran_s(i);
         nobody_ran_s_[i] += nobody_s;
-        if (ran_s(i) == 0 && waited_s == 0) continue;  // it sleeps, or waits still
+        if (ran_s(i) == 0 && waited_s == 0) continue;  // it sleeps, or is still waiting
         longest_s = std::max(longest_s, std::min(waited_s - others_ran_s_[i], nobody_ran_s_[i]));
         others_ran_s_[i] = 0;
-        nobody_ran_s_[i] = nobody_s;  // what it waits for now may have begun before this look
+        nobody_ran_s_[i] = nobody_s;  // its present wait may have begun before this look
     }
     before_ = now;
     return longest_s;
@@ -36,13 +36,13 @@ std::vector<Absence> merge(std::vector<Absence> absences, double ticks_per_secon
     const auto seconds_between = [=](Ticks from, Ticks to) {
         return static_cast<double>(static_cast<std::int64_t>(to - from)) / ticks_per_second;
     };
-    // By their distance from one of them: the counter may have passed 2^64 between them.
+    // Sorted by their distance from one of them: the counter may have passed 2^64 in between.
     std::ranges::sort(absences, {}, [base = absences.empty() ? 0 : absences.front().end](const Absence& absence) {
         return static_cast<std::int64_t>(absence.end - base);
     });
     std::vector<Absence> merged;
     for (auto absence : absences) {
-        // From the last one back: a long absence may swallow several that were seen before it was over.
+        // Backwards from the last one: a long absence may include several that were seen before it was over.
         while (!merged.empty() && seconds_between(merged.back().end, absence.end) < absence.at_least_s) {
             const double later_s = seconds_between(merged.back().end, absence.end);
             absence.at_least_s = std::max(absence.at_least_s, merged.back().at_least_s + later_s);
@@ -65,10 +65,10 @@ std::uint64_t frames_while_away(const std::vector<CpuRecord>& cpus, double ring_
     const double sending_s = static_cast<double>(end - start) / ticks_per_second;
     double away_s = 0;
     for (const auto& record : cpus) {
-        double waiting_s = 0;  // what waits in the ring, as time at this load
-        double series_s = 0;   // away in this series of absences, while frames were sent
+        double waiting_s = 0;  // frames waiting in the ring, as time at this load
+        double series_s = 0;   // time away in this series of absences, while frames were sent
         bool overran = false;
-        double before_s = 0;  // end of the absence before
+        double before_s = 0;  // end of the previous absence
         const auto end_series = [&] {
             if (overran) away_s += series_s;
             waiting_s = series_s = 0;

@@ -24,9 +24,9 @@ namespace {
 
 constexpr double period_s = 1e-3;
 constexpr long period_ns = 1'000'000;
-/// Shorter ones happen all the time: interrupts, and the way into and out of the kernel.
+/// Shorter absences happen all the time, because of interrupts and entering and leaving the kernel.
 constexpr double least_absence_s = 5e-4;
-/// The watched threads' times are read so often, and whenever the sleeper was late; that takes some microseconds.
+/// How often the watched threads' times are read, besides whenever the sleeper was late; that takes some microseconds.
 constexpr int sleeps_between_looks = 8;
 
 std::int64_t now_ns() {
@@ -64,7 +64,7 @@ std::string ProcFile::read() const {
     std::string text;
     if (descriptor_ < 0) return text;
     std::array<char, 4096> part;
-    // The lines of the CPUs come first in /proc/stat; what follows them may be long.
+    // The CPUs' lines come first in /proc/stat; the rest may be long.
     constexpr std::size_t enough = 64U << 10U;
     while (text.size() < enough) {
         const auto n = pread(descriptor_, part.data(), part.size(), static_cast<off_t>(text.size()));
@@ -120,9 +120,10 @@ CpuWatch::~CpuWatch() {
 
 void CpuWatch::begin() {
     std::unique_lock held{lock_};
-    // A trial that is refused after this has no end, and the sleeper may be on duty still.
+    // After a trial that was refused there was no end(), and the sleeper may still be on duty.
     end_duty(held);
-    // Read here and not by the sleeper: on a busy CPU it may come to it only after the wait that is to be seen.
+    // Read here, not by the sleeper: on a busy CPU the sleeper might read it only after the wait that is to be
+    // observed.
     own_before_ = read_thread_times(own_schedstat_->read()).value_or(ThreadTimes{});
     stolen_before_s_ = stolen_so_far();
     ledger_ = WaitLedger{times_of_threads()};
@@ -165,15 +166,15 @@ void CpuWatch::live(int& failure, std::condition_variable& ready) {
     CPU_SET(cpu_, &set);
     const int result = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
     {
-        // Notified under the lock: the constructor's variables are gone a moment later.
+        // Notified under the lock, because the constructor's variables are gone a moment later.
         const std::lock_guard held{lock_};
         own_schedstat_.emplace("/proc/thread-self/schedstat");
         failure = result;
         ready.notify_all();
     }
     if (result != 0) return;
-    // To be there in time, where the process has the right to it. Being late behind others is known and taken off all
-    // the same.
+    // For waking in time, where the process has the right to it. If the sleeper waits for others, that is known and
+    // subtracted.
     constexpr int most_urgent = -20;
     (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), most_urgent);
     (void)prctl(PR_SET_TIMERSLACK, 1UL);
@@ -200,7 +201,7 @@ void CpuWatch::sleep_and_look() {
             const std::lock_guard held{lock_};
             is_last = quits_ || is_end_wanted_;
         }
-        // What a thread waited is only known when it runs again, which may be a moment after the sleeper does.
+        // How long a thread waited is only known when it runs again, which may be a moment after the sleeper does.
         const bool was_late = late_s > least_absence_s;
         if (was_late || is_last || sleeps >= sleeps_between_looks) {
             look(late_s);
@@ -217,13 +218,14 @@ void CpuWatch::look(double late_s) {
     own_before_ = own;
     double stolen_s = std::max(0.0, late_s - own_wait_s);
     if (late_s > least_absence_s) {
-        // Whole hundredths of a second, but also those that passed while the sleeper stood in the queue.
+        // The hypervisor reports hundredths of a second, which may include time in which the sleeper waited for the
+        // CPU.
         const double now_s = stolen_so_far();
         stolen_s = std::max(stolen_s, std::min(late_s, now_s - stolen_before_s_));
         stolen_before_s_ = now_s;
     }
 
-    // With nobody to watch, the sleeper stands for them.
+    // Without watched threads, the sleeper is watched in their place.
     const auto look_at_threads = [&] {
         const auto& times = times_of_threads();
         const std::int64_t now = now_ns();
@@ -231,7 +233,7 @@ void CpuWatch::look(double late_s) {
     };
     const double waited_s = schedstats_.empty() ? std::min(late_s, own_wait_s) : look_at_threads();
 
-    // A CPU that was taken away between two wakings of the sleeper was away for up to a period before that.
+    // A CPU that was taken away between two wake-ups of the sleeper may have been away for up to a period before that.
     const auto seen = [now = pace::TickClock::now()](double at_least_s) {
         return Absence{.end = now, .longest_s = at_least_s + period_s, .at_least_s = at_least_s};
     };

@@ -14,7 +14,7 @@
 
 namespace evenhand::witness {
 
-/// A file under /proc that is read again and again. Holds nothing if there is no such file.
+/// A file under /proc that is read repeatedly. Empty if there is no such file.
 class ProcFile {
    public:
     explicit ProcFile(const std::string& path) noexcept;
@@ -24,41 +24,40 @@ class ProcFile {
     ProcFile(const ProcFile&) = delete;
     ProcFile& operator=(const ProcFile&) = delete;
 
-    /// Its text now; empty if it cannot be read any more.
+    /// Its present text; empty if it cannot be read any more.
     [[nodiscard]] std::string read() const;
 
    private:
     int descriptor_ = -1;
 };
 
-/// From the text of a thread's schedstat; nothing if that is no such text.
+/// The times in a thread's schedstat text; nothing if the text is not valid.
 [[nodiscard]] std::optional<ThreadTimes> read_thread_times(const std::string& schedstat);
-/// Time that the hypervisor took from this CPU since the start, in seconds, from the text of /proc/stat; 0 where it
-/// does not tell.
+/// The time that the hypervisor took from this CPU since the start, in seconds, from the text of /proc/stat; 0 if it
+/// does not report this.
 [[nodiscard]] double read_stolen_s(const std::string& stat, unsigned cpu);
 
-/// Between begin() and end() a thread of ours sleeps on the CPU for a millisecond at a time, which costs the CPU about
-/// two thousandths.
+/// Between begin() and end(), a thread of ours sleeps on the CPU for a millisecond at a time, which takes about two
+/// thousandths of the CPU's time.
 ///
-/// Two things are seen. If the sleeper wakes late although nobody else ran in its place, nothing ran on this CPU: a
-/// hypervisor took it away. And if a watched thread was ready while neither it nor another watched thread ran, somebody
-/// else had the CPU. What the watched threads do to each other, and to the sleeper, is no absence. Without threads the
-/// sleeper stands for them: whatever makes it late is an absence.
+/// Two things show an absence. If the sleeper wakes late although no other thread ran in its place, nothing ran on this
+/// CPU: a hypervisor took it away. And if a watched thread was ready while neither it nor another watched thread ran,
+/// somebody else had the CPU. What the watched threads do to each other, and to the sleeper, is no absence. Without
+/// watched threads, whatever makes the sleeper late is an absence.
 class CpuWatch {
    public:
-    /// `threads`: of the DUT, on this CPU; by process or thread id. Those that end meanwhile are not watched any more.
-    /// Throws Fault{no_cpu} if this process may not use the CPU.
+    /// `threads`: the DUT's threads on this CPU, by process or thread id. A thread that ends meanwhile is no longer
+    /// watched. Throws Fault{no_cpu} if this process may not use the CPU.
     CpuWatch(unsigned cpu, const std::vector<int>& threads);
     ~CpuWatch();
     CpuWatch(const CpuWatch&) = delete;
     CpuWatch& operator=(const CpuWatch&) = delete;
 
-    /// Forgets what was seen before, also if that had no end.
+    /// Forgets what was seen before, even if there was no end().
     void begin();
-    /// What has been seen since begin(), some milliseconds ago or earlier. In no order; what was seen twice is there
-    /// twice.
+    /// What has been seen since begin() until some milliseconds ago, in no order; what was seen twice is in it twice.
     [[nodiscard]] std::vector<Absence> so_far() const;
-    /// Waits until all is known until now: some milliseconds.
+    /// Waits some milliseconds until everything up to now is known.
     [[nodiscard]] CpuRecord end(double ticks_per_second);
 
    private:
@@ -72,7 +71,7 @@ class CpuWatch {
     unsigned cpu_;
     std::vector<ProcFile> schedstats_;  // of the watched threads
     ProcFile stat_{"/proc/stat"};
-    // Of the sleeper alone while it is on duty, else of begin() and end().
+    // Used by the sleeper alone while it is on duty, otherwise by begin() and end().
     std::int64_t begin_ns_ = 0;
     std::int64_t looked_at_ns_ = 0;
     std::optional<ProcFile> own_schedstat_;
@@ -80,7 +79,7 @@ class CpuWatch {
     double stolen_before_s_ = 0;
     std::vector<ThreadTimes> times_;
     WaitLedger ledger_{{}};
-    // Shared, under the lock.
+    // Shared; protected by the lock.
     std::vector<Absence> stolen_;
     std::vector<Absence> waited_;
     mutable std::mutex lock_;

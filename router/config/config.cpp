@@ -191,7 +191,7 @@ void check_addresses(const RouterConfig& config) {
     }
 }
 
-/// Left and right; those of further pairs in a list.
+/// Left and right; further pairs are in a list.
 template <class Side>
 void put_ports(Json& line, std::size_t ports, const Side& side) {
     line["left"] = side(0);
@@ -372,7 +372,7 @@ std::string flushed_line(const Flushed& flushed) {
 
 std::string fault_line(std::string_view code, std::string_view kind, std::string_view what, std::string_view where,
                        std::string_view next) {
-    // `what` may repeat octets of a line that were no UTF-8.
+    // `what` may repeat octets of a line that is not valid UTF-8.
     return Json{{"fault", {{"code", code}, {"kind", kind}, {"what", what}, {"where", where}, {"next", next}}}}.dump(
         -1, ' ', false, Json::error_handler_t::replace);
 }

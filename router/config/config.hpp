@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Config: what the router is told, and what it tells. The only folder of the router that sees JSON.
+// Config: reads the router's configuration and requests, and writes its lines. The only folder of the router that sees
+// JSON.
 #pragma once
 
 #include <optional>
@@ -27,7 +28,7 @@ struct PortConfig {
     std::vector<InterfaceAddress> addresses;
     unsigned receive_ring_frames = 2048;
     unsigned transmit_ring_frames = 2048;
-    std::vector<std::uint16_t> vlans;  // of all frames on its link: none, one, or two (the outer one first)
+    std::vector<std::uint16_t> vlans;  // VLAN tags of all frames on its link: none, one, or two (the outer one first)
 };
 
 struct RouteConfig {
@@ -46,33 +47,33 @@ struct ModelConfig {
     ElementOptions elements;
 };
 
-/// A delay of two points: some frames take longer.
+/// A second delay: some frames take longer.
 struct LongerDelayConfig {
     std::uint64_t every = 0;  // 0: none does
     double us = 0;
 };
 
-/// Times in which nothing leaves.
+/// Regular times in which nothing leaves.
 struct StallConfig {
     double every_ms = 0;  // 0: never
     double for_ms = 0;
-    std::size_t queue_frames = 0;  // of each side that wait for the end
+    std::size_t queue_frames = 0;  // that wait for the end of a stall, on each side
 };
 
 /// See contract/router-config.schema.json.
 struct RouterConfig {
     std::vector<PortConfig> ports;  // left and right of each pair, 1 to most_interfaces / 2 of them
     std::vector<RouteConfig> routes;
-    std::optional<ModelConfig> model;  // default: as fast as it can
+    std::optional<ModelConfig> model;  // default: as fast as possible
     NeighborCost neighbor_cost;
     NeighborTable::Options neighbors;
     std::vector<StaticNeighborConfig> static_neighbors;
-    std::optional<TranslationOptions> translation;  // default: none, it routes
-    std::optional<NatOptions> nat;                  // not both
+    std::optional<TranslationOptions> translation;  // default: none, the router only routes
+    std::optional<NatOptions> nat;                  // not together with `translation`
     DefectOptions defects;
     double extra_delay_us = 0;
     LongerDelayConfig longer_delay;
-    std::optional<double> delayed_load_fps;  // the highest in each direction that the delays have room for
+    std::optional<double> delayed_load_fps;  // the highest load in each direction for whose frames the delays have room
     StallConfig stall;
     double late_after_us = 100;
     std::size_t largest_frame_size = frame::largest_usual_frame_size;  // octets with FCS that its ports take
@@ -80,7 +81,7 @@ struct RouterConfig {
     port::HostOptions host;
 };
 
-/// What the configuration calls this port, such as `ports.left`.
+/// The configuration's name for this port, such as `ports.left`.
 [[nodiscard]] std::string where_of_port(std::size_t port);
 
 /// Throws Fault{bad_json, bad_request} that names the place and the value.
@@ -90,7 +91,7 @@ struct RouterConfig {
 enum class RouterRequest : std::uint8_t { counters, flush, stop };
 [[nodiscard]] RouterRequest read_router_request(std::string_view line);
 
-/// What the counters of the model mean in time.
+/// What is needed to convert the model's counters into times.
 struct CountersContext {
     double ticks_per_second = 1;
     double late_after_us = 100;
@@ -107,16 +108,16 @@ struct RouterCounters {
     std::optional<NatCounters> nat;
 };
 
-/// What was done to empty the connection table.
+/// The result of emptying the connection table.
 struct Flushed {
     std::size_t entries = 0;
     double seconds = 0;  // from the request to the answer
 };
 
-/// Lines without a line end. `event` is "counters", or "stopped" for the last one.
+/// Lines without a line end. `event` is "counters", or "stopped" in the last line.
 [[nodiscard]] std::string ready_line(const RouterConfig& config, const std::vector<plan::MacAddress>& macs,
                                      int thread_id, std::string_view version, std::string_view dpdk);
-/// `ports`: how many there are.
+/// `ports`: the number of ports.
 [[nodiscard]] std::string counters_line(std::string_view event, const RouterCounters& counters, std::size_t ports,
                                         const CountersContext& context);
 [[nodiscard]] std::string flushed_line(const Flushed& flushed);

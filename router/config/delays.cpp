@@ -30,7 +30,7 @@ StallConfig read_stall(ObjectReader r) {
     return stall;
 }
 
-/// Frames per second that come out of the elements, or that the user has said to come in.
+/// Frames per second that come out of the elements, or that the user expects to arrive.
 struct DelayedLoad {
     double of_port = 0;
     double in_total = 0;
@@ -43,7 +43,7 @@ DelayedLoad delayed_load(const RouterConfig& config) {
     if (!config.model) return {.of_port = usual_delayed_load_fps, .in_total = usual_delayed_load_fps * ports};
     const auto& elements = config.model->elements;
     const double served = static_cast<double>(elements.count) * elements.rate_fps;
-    return {.of_port = served, .in_total = served};  // all of it may have come to one port
+    return {.of_port = served, .in_total = served};  // all of them may have arrived on one port
 }
 
 }  // namespace

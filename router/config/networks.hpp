@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Config: addresses with the length of a prefix, as several parts of the configuration have them.
+// Config: addresses with a prefix length, which several parts of the configuration have.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace evenhand::router {
 
-/// 198.18.0.0/16: an address and the length of its prefix. Throws Fault{bad_request}, as do those that follow.
+/// 198.18.0.0/16: an address and the length of its prefix. Throws Fault{bad_request}, like the next function.
 [[nodiscard]] std::pair<plan::IpAddress, unsigned> read_prefix(contract::ObjectReader& r, std::string_view key,
                                                                const std::string& text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Config: the two ways to translate, without connections and with them.
+// Config: the two kinds of translation, stateless and by connections.
 #pragma once
 
 #include "contract/reader.hpp"

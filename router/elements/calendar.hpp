@@ -15,9 +15,9 @@ namespace evenhand::router {
 
 using pace::Ticks;
 
-/// A wheel of time slots with a list in each. Adding and taking cost the same however many frames wait; nothing is
-/// allocated after the constructor. Frames of one element come out in the order in which they went in, since their
-/// departures grow.
+/// A wheel of time slots with a list in each. Adding and taking take the same time however many frames wait; nothing is
+/// allocated after the constructor. Frames of one element leave in the order in which they were added, since their
+/// departures increase.
 template <class Item>
 class Calendar {
    public:
@@ -31,8 +31,8 @@ class Calendar {
         free_ = capacity != 0 ? 0 : none;
     }
 
-    /// False if it is full. A departure in the past leaves with the next advance(); one beyond the horizon is a broken
-    /// promise and leaves early.
+    /// False if it is full. A departure in the past leaves with the next advance(). A departure beyond the horizon,
+    /// which the caller has excluded, leaves early.
     [[nodiscard]] bool add(const Item& item, Ticks departure) noexcept {
         if (free_ == none) return false;
         const Index index = free_;
@@ -50,7 +50,7 @@ class Calendar {
         return true;
     }
 
-    /// Hands the items of the slots that lie wholly before `now` to leave(item, departure): cheap enough for each
+    /// Hands the items of all slots that end before `now` to leave(item, departure): cheap enough to be called for each
     /// frame.
     template <class Leave>
     void pass(Ticks now, Leave&& leave) noexcept {
@@ -59,7 +59,7 @@ class Calendar {
             cursor_ = std::max(cursor_, until);
             return;
         }
-        // Once round is enough, however long nobody looked.
+        // Once around the wheel is enough, however long ago the last call was.
         if (until > cursor_ + slots) {
             for (Ticks i = 0; i < slots; ++i, ++cursor_) empty(slots_[cursor_ & (slots - 1)], leave);
             cursor_ = until;
@@ -80,7 +80,7 @@ class Calendar {
     using Index = std::uint32_t;
     static constexpr Index none = std::numeric_limits<Index>::max();
     static constexpr Ticks slots = 1U << 16U;
-    static constexpr unsigned least_slot_shift = 6;  // narrower slots would only be walked over
+    static constexpr unsigned least_slot_shift = 6;  // narrower slots would only take time to walk over
 
     struct Node {
         Ticks departure = 0;
@@ -98,7 +98,7 @@ class Calendar {
         slot = {};
     }
 
-    /// The slot that `now` is in: some of its items are due, the others stay in their order.
+    /// Handles the slot that contains `now`: some of its items are due, the others stay in their order.
     template <class Leave>
     void take_due(Slot& slot, Ticks now, Leave&& leave) noexcept {
         Slot kept;
@@ -135,7 +135,7 @@ class Calendar {
     std::vector<Slot> slots_;
     std::vector<Node> nodes_;
     Index free_ = none;
-    Ticks cursor_;  // number of the slot that was looked at last
+    Ticks cursor_;  // number of the slot that was handled last
     std::size_t waiting_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements: defects on purpose, to test testers.
+// Elements: deliberate defects, to test testers.
 #pragma once
 
 #include <algorithm>
@@ -15,17 +15,18 @@ constexpr std::size_t defect_kinds = 4;
 
 struct DefectOptions {
     std::uint64_t seed = 1;
-    std::array<double, defect_kinds> ratios{};                  // 0..1 of the forwarded frames
-    std::array<std::vector<std::uint64_t>, defect_kinds> at{};  // numbers of forwarded frames, from 0, rising
+    std::array<double, defect_kinds> ratios{};  // 0..1 of the forwarded frames
+    std::array<std::vector<std::uint64_t>, defect_kinds>
+        at{};  // numbers of forwarded frames, from 0, in ascending order
 };
 
-/// Which frames get which defect: a pure function of the options and of the number of the frame.
+/// Which frames get which defect: a pure function of the options and the frame's number.
 class Defects {
    public:
     Defects() : Defects(DefectOptions{}) {}
     explicit Defects(DefectOptions options);
 
-    /// A set of (1 << Defect) for frame number `frame`; frames must be asked about one after the other.
+    /// A set of (1 << Defect) for frame number `frame`. Must be called for one frame after the other.
     [[nodiscard]] unsigned of(std::uint64_t frame) noexcept { return frame < next_ ? 0 : look_up(frame); }
 
     [[nodiscard]] static bool has(unsigned set, Defect defect) noexcept {
@@ -42,7 +43,7 @@ class Defects {
         std::vector<std::uint64_t> at;
         std::size_t at_next = 0;
         std::uint64_t drawn = never;
-        std::uint64_t state = 0;  // of the generator of gaps
+        std::uint64_t state = 0;  // of the generator for gaps
 
         [[nodiscard]] std::uint64_t next() const noexcept {
             return std::min(drawn, at_next < at.size() ? at[at_next] : never);

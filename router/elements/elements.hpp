@@ -19,18 +19,18 @@ struct ElementOptions {
     std::size_t count = 1;          // 1..512
     double rate_fps = 0;            // of one element, > 0
     std::size_t queue_frames = 64;  // waiting, besides the one in service
-    double dear_cost = 1;           // of a dear frame, as a multiple of any other's
+    double dear_cost = 1;           // cost of a dear frame, as a multiple of any other frame's cost
 };
 
 struct ElementCounters {
     std::uint64_t served_frames = 0;
-    std::uint64_t dropped_frames = 0;  // came when the queue was full
+    std::uint64_t dropped_frames = 0;  // arrived when the queue was full
     std::uint64_t most_waiting = 0;    // frames
 };
 
-/// The queues as arithmetic: an element is known by the time at which it will have served all that it holds. Time is an
-/// argument, so the model is exact however late a frame is looked at; frames of one element must be admitted in the
-/// order of their arrival.
+/// The queues as arithmetic: an element is represented by the time at which it will have served all its frames. Time is
+/// an argument, so that the model is exact however late a frame is looked at. Frames of one element must be admitted in
+/// the order of their arrival.
 class Elements {
    public:
     Elements(const ElementOptions& options, Ticks ticks_per_second)
@@ -42,7 +42,7 @@ class Elements {
         if (dear_cost_ != 1) waiting_.assign(options.count, Waiting{options.queue_frames});
     }
 
-    /// Cost of a frame from now on, as a multiple of 1 / rate_fps.
+    /// Sets the cost of a frame from now on, as a multiple of 1 / rate_fps.
     void set_cost_factor(double factor) noexcept {
         const auto to_service = [&](double cost) {
             return std::max<Ticks>(1,
@@ -53,8 +53,8 @@ class Elements {
         longest_wait_ = service_ * queue_frames_;
     }
 
-    /// When a frame that comes at `arrival` will have been served; nothing if the queue is full: the frame is lost. In
-    /// ticks since the router began, up to 2^63 of them.
+    /// When a frame that arrives at `arrival` will have been served; nothing if the queue is full, so that the frame is
+    /// lost. In ticks since the router began, which may be up to 2^63.
     [[nodiscard]] std::optional<Ticks> admit(std::size_t element, Ticks arrival) noexcept {
         State& state = states_[element];
         const Ticks wait = state.wait_of(arrival);
@@ -66,7 +66,7 @@ class Elements {
         return state.serve(arrival, wait, service_);
     }
 
-    /// The same where some frames are dear: how long the wait is does not tell then how many wait.
+    /// The same if some frames are dear: then the waiting time does not say how many frames wait.
     [[nodiscard]] std::optional<Ticks> admit(std::size_t element, Ticks arrival, bool is_dear) noexcept {
         if (waiting_.empty()) return admit(element, arrival);
         State& state = states_[element];
@@ -82,9 +82,8 @@ class Elements {
         return state.serve(arrival, wait, is_dear ? dear_service_ : service_);
     }
 
-    /// When the frame that was admitted last may leave, if it will have been `served` by the model and was found at
-    /// `found`. When it really came is not known; but an element works on it for its time, and on those of before
-    /// first.
+    /// When the frame that was admitted last may leave, if the model will have `served` it and it was found at `found`.
+    /// Its real arrival is not known, but the element needs its service time for it, after the frames before it.
     [[nodiscard]] Ticks leave_at(std::size_t element, Ticks served, Ticks found, bool is_dear) noexcept {
         const Ticks service = ((is_dear ? dear_service_ : service_) + one - 1) / one;
         Ticks& leaves_at = states_[element].leaves_at;
@@ -104,18 +103,18 @@ class Elements {
     }
 
    private:
-    // Fractions of a tick: rounding a period of some hundred ticks would show in the rate.
+    // Fractions of a tick: rounding a period of some hundred ticks would affect the rate.
     static constexpr Ticks one = 256;
 
     struct State {
         Ticks free_at = 0;       // the first tick at which it is free
-        Ticks free_earlier = 0;  // by so many 1/256 ticks
+        Ticks free_earlier = 0;  // earlier than that by this many 1/256 ticks
         Ticks longest_wait = 0;  // in 1/256 ticks
-        Ticks leaves_at = 0;     // the frame that was admitted last
+        Ticks leaves_at = 0;     // when the frame that was admitted last leaves
         ElementCounters counters;
 
-        /// In 1/256 ticks. As a difference, which is never longer than a full queue takes: a time in 1/256 ticks does
-        /// not fit into 64 bits for ever.
+        /// In 1/256 ticks. Calculated as a difference, which is never longer than a full queue takes, since a time in
+        /// 1/256 ticks would not always fit into 64 bits.
         [[nodiscard]] Ticks wait_of(Ticks arrival) const noexcept {
             const auto ahead = static_cast<std::int64_t>(free_at - arrival);
             return ahead > 0 ? static_cast<Ticks>(ahead) * one - free_earlier : 0;
@@ -129,7 +128,7 @@ class Elements {
         }
     };
 
-    /// When the frames that wait begin to be served, in a ring.
+    /// A ring of the times at which the waiting frames will begin to be served.
     struct Waiting {
         explicit Waiting(std::size_t most) : begins(most) {}
 
@@ -151,7 +150,7 @@ class Elements {
 
     std::size_t queue_frames_;
     std::vector<State> states_;
-    std::vector<Waiting> waiting_;  // of each element, if some frames are dear
+    std::vector<Waiting> waiting_;  // one for each element, if some frames are dear
     double base_service_;           // ticks
     double dear_cost_;
     Ticks service_ = 1;  // in 1/256 ticks
@@ -159,8 +158,8 @@ class Elements {
     Ticks longest_wait_ = 0;
 };
 
-/// How much dearer a frame is with `entries` neighbours: nothing up to `free_entries`, then `growth` more for each
-/// doubling. The draft's second transient: the table outgrows the caches (A.2.1).
+/// How much more a frame costs with `entries` neighbours: nothing up to `free_entries`, then `growth` for each
+/// doubling. This models the draft's second transient, a table that outgrows the caches (A.2.1).
 struct NeighborCost {
     std::size_t free_entries = 0;  // 0: the table costs nothing
     double growth = 0;             // 0.1: ten percent for each doubling

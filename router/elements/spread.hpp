@@ -19,12 +19,12 @@ enum class HashType : std::uint8_t {
 
 struct SpreadOptions {
     HashType hash = HashType::addresses;
-    bool is_symmetric = false;  // hash source XOR destination, twice, as NICs do
+    bool is_symmetric = false;  // the hash of source XOR destination, twice, as NICs do
     std::vector<std::uint8_t> key;
-    std::vector<std::uint16_t> table;  // elements by the low bits of the hash; its size is a power of two
+    std::vector<std::uint16_t> table;  // the elements, indexed by the low bits of the hash; its size is a power of two
 };
 
-/// element = table[hash(fields) mod size]. Reads the fields where a forwarder has found them, allocates nothing.
+/// element = table[hash(fields) mod size]. Reads the fields where a forwarder has found them; allocates nothing.
 class Spread {
    public:
     explicit Spread(SpreadOptions options)
@@ -49,7 +49,7 @@ class Spread {
     }
 
    private:
-    /// Source and destination fields both become their XOR.
+    /// Replaces both the source and the destination field by their XOR.
     static void fold(std::byte* input, std::size_t address, std::size_t length) noexcept {
         for (std::size_t i = 0; i < address; ++i) input[i] = input[address + i] = input[i] ^ input[address + i];
         for (std::size_t i = 2 * address; i + 2 < length; ++i) input[i] = input[i + 2] = input[i] ^ input[i + 2];

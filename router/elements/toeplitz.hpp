@@ -11,14 +11,15 @@
 namespace evenhand::router {
 
 constexpr std::size_t longest_hash_input = 36;  // IPv6 addresses and UDP ports
-constexpr std::size_t hash_window_octets = 4;   // each input bit takes 32 bits of the key
+constexpr std::size_t hash_window_octets = 4;   // each input bit uses 32 bits of the key
 
-/// Source address, destination address and, if wanted, source and destination port, in network order. The key is turned
-/// into a table of what each value of each input octet contributes, since the hash is linear: hash(a xor b) = hash(a)
-/// xor hash(b).
+/// Hashes source address, destination address and, if wanted, source and destination port, in network order. The key is
+/// expanded into a table of what each value of each input octet contributes, since the hash is linear: hash(a xor b) =
+/// hash(a) xor hash(b).
 class ToeplitzHash {
    public:
-    /// The key has at least `input + hash_window_octets` octets for the longest input that will be hashed.
+    /// The key must have at least `input + hash_window_octets` octets, where `input` is the longest input that will be
+    /// hashed.
     explicit ToeplitzHash(std::span<const std::uint8_t> key) : contributions_(longest_hash_input * values) {
         for (std::size_t octet = 0; octet < longest_hash_input; ++octet) {
             for (std::size_t value = 0; value < values; ++value) {
@@ -51,7 +52,7 @@ class ToeplitzHash {
         return bits;
     }
 
-    std::vector<std::uint32_t> contributions_;  // by octet of the input, then by its value
+    std::vector<std::uint32_t> contributions_;  // indexed by octet of the input, then by its value
 };
 
 }  // namespace evenhand::router

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forward: when the frames came that a look at the ports found.
+// Forward: when the frames arrived that a look at the ports has found.
 //
-// The router looks as often as it can, but another program or the hypervisor may have its CPU for a while, and what is
-// found then came all along. So each look is a span of time, over which its frames came evenly, and an absence does not
-// fill queues that would not have been full.
+// The router looks as often as it can, but another program or the hypervisor may have its CPU for a while, and the
+// frames that are found then arrived all along. So each look stands for a span of time over which its frames arrived
+// evenly, so that an absence does not fill queues that would not have been full.
 #pragma once
 
 #include <algorithm>
@@ -18,40 +18,40 @@ namespace evenhand::router {
 
 using pace::Ticks;
 
-/// What one look brought. Ports that there are not bring nothing.
+/// How many frames one look brought from each port; 0 for ports that do not exist.
 using FramesByPort = std::array<std::size_t, most_interfaces>;
 
-/// The frames of one look came evenly from `from` (exclusive) to `until`.
+/// The frames of one look arrived evenly from `from` (exclusive) to `until`.
 struct ArrivalSpan {
     Ticks from = 0;
     Ticks until = 0;
 
-    /// Ticks from frame to frame, of `frames` that came to one port.
+    /// Ticks between consecutive frames, if `frames` of them arrived on one port.
     [[nodiscard]] double spacing(std::size_t frames) const noexcept {
         return frames == 0 ? 0 : static_cast<double>(until - from) / static_cast<double>(frames);
     }
-    /// Of the frame with this number, from 0.
+    /// When the frame with this number, from 0, arrived.
     [[nodiscard]] Ticks arrival(std::size_t number, double spacing) const noexcept {
         return from + static_cast<Ticks>(static_cast<double>(number + 1) * spacing);
     }
 };
 
-/// Decides how many frames a look may take, and says when they came. Times begin at 0 and never go back.
+/// Decides how many frames a look may take, and says when they arrived. Times begin at 0 and never go back.
 class ArrivalTimes {
    public:
-    /// Of one look at a port. More would push each other out of the cache: taking 16,384 at once costs three times as
-    /// much for each.
+    /// The most frames of one look at a port. More would displace each other from the cache: when 16,384 are taken at
+    /// once, each takes three times as long.
     static constexpr unsigned most_of_look = 256;
-    /// But after an absence, so that their number tells how fast they came: as many as the largest ring holds.
+    /// After an absence, as many as the largest ring holds, so that their number shows how fast they arrived.
     static constexpr unsigned most_after_absence = 16384;
 
-    /// `matter`: whether anything depends on when frames came. Else an absence changes nothing.
+    /// `matter`: whether anything depends on arrival times. If not, absences are ignored.
     ArrivalTimes(Ticks ticks_per_second, bool matter) noexcept : ticks_per_second_{ticks_per_second}, matter_{matter} {}
 
     /// How many frames the look at `now` may take from each port.
     [[nodiscard]] unsigned most(Ticks now) const noexcept { return was_away(now) ? most_after_absence : most_of_look; }
 
-    /// After the look at `now`, which brought `came` frames from each port and was allowed `most`.
+    /// To be called after the look at `now`, which brought `came` frames from each port and was allowed to take `most`.
     [[nodiscard]] ArrivalSpan look(const FramesByPort& came, unsigned most, Ticks now) noexcept {
         const auto largest = *std::max_element(came.begin(), came.end());
         if (largest > most_of_look) {
@@ -68,7 +68,8 @@ class ArrivalTimes {
     [[nodiscard]] Ticks last_look() const noexcept { return last_look_; }
 
    private:
-    /// Until one leaves nothing behind: a router that has too much to do is away because it took so many.
+    /// For this many looks, or until one leaves nothing behind. An overloaded router is away because it took so many
+    /// frames.
     static constexpr unsigned most_looks_after_absence = 4;
     static constexpr double unknown = 1e12;  // ticks: longer than any gap
 
@@ -78,14 +79,14 @@ class ArrivalTimes {
         return spacing;
     }
 
-    /// Another program or the hypervisor had the CPU; what came meanwhile needs times.
+    /// Whether another program or the hypervisor had the CPU, so that the frames that arrived meanwhile need times.
     [[nodiscard]] bool was_away(Ticks now) const noexcept {
         return now - last_look_ > ticks_per_second_ / 1000 && looks_after_absence_ < most_looks_after_absence &&
                matter_;
     }
 
-    /// Until when the frames of this look have come: until now if the ports have no more. Else as long as so many take
-    /// to come at the rate of late, since those behind them came later.
+    /// Until when the frames of this look have arrived: until now if the ports have no more. Otherwise for as long as
+    /// that many take at the recent rate, since the frames behind them arrived later.
     [[nodiscard]] Ticks end_of(const FramesByPort& came, unsigned most, Ticks now) noexcept {
         Ticks until = now;
         bool is_behind = false;
@@ -99,8 +100,8 @@ class ArrivalTimes {
         return until;
     }
 
-    /// Over spans of ten milliseconds and more. Both ends of a span are looks that left nothing behind, so that its
-    /// frames are those that came in it.
+    /// Measures rates over spans of at least ten milliseconds. Both ends of a span are looks that left nothing behind,
+    /// so that its frames are exactly those that arrived in it.
     void note_rates(Ticks now) noexcept {
         const Ticks span = now - rates_since_;
         if (span < ticks_per_second_ / 100) return;
@@ -114,11 +115,11 @@ class ArrivalTimes {
     Ticks ticks_per_second_;
     bool matter_;
     Ticks last_look_ = 0;
-    Ticks until_ = 0;                                              // until when frames have come, as the model sees it
-    unsigned looks_after_absence_ = 0;                             // since a look left nothing behind
-    Ticks rates_since_ = 0;                                        // when the frames below began to come
-    std::array<std::uint64_t, most_interfaces> frames_{};          // by port
-    std::array<double, most_interfaces> spacing_ = all_unknown();  // of late: ticks from frame to frame, by port
+    Ticks until_ = 0;                                      // until when frames have arrived, according to the model
+    unsigned looks_after_absence_ = 0;                     // since a look left nothing behind
+    Ticks rates_since_ = 0;                                // when the frames below began to arrive
+    std::array<std::uint64_t, most_interfaces> frames_{};  // by port
+    std::array<double, most_interfaces> spacing_ = all_unknown();  // recently: ticks between consecutive frames
 };
 
 }  // namespace evenhand::router

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forward: what came to the ports since the last look, and in which order.
+// Forward: the frames that arrived at the ports since the last look, and their order.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace evenhand::router {
 
-/// One look after the other at all ports, at most `most_interfaces`, which outlive it.
+/// Looks at all ports again and again; there are at most `most_interfaces`, which outlive this.
 template <class Port>
 class Arrivals {
    public:
@@ -27,8 +27,8 @@ class Arrivals {
           counters_{&counters},
           frames_(ports_.size()) {}
 
-    /// Takes what has come. `clock()` returns the time since the router began. Returns the time afterwards: all that
-    /// was found came before it.
+    /// Takes the frames that have arrived. `clock()` returns the time since the router began. Returns the time
+    /// afterwards: all frames that were found arrived before it.
     template <class Clock>
     Ticks look(Clock&& clock) noexcept {
         Ticks now = clock();
@@ -36,7 +36,7 @@ class Arrivals {
         came_.fill(0);
         take_all(most);
         if (all_ != 0) {
-            // The CPU may have been away since the clock was read.
+            // The CPU may have been taken away since the clock was read.
             now = clock();
             if (const unsigned more = times_.most(now); more > most) {
                 take_all(most = more);
@@ -49,15 +49,15 @@ class Arrivals {
         return now;
     }
 
-    /// Of the last look.
+    /// Whether the last look has frames that were not handed over yet.
     [[nodiscard]] bool has_frames() const noexcept { return all_ != 0; }
 
-    /// Hands the frames of the last look, of all ports, to receive(frame, port, arrival) in the order of their arrival.
+    /// Hands the frames of the last look at all ports to receive(frame, port, arrival), in the order of their arrival.
     template <class Receive>
     void hand_over(Receive&& receive) noexcept {
         constexpr Ticks never = std::numeric_limits<Ticks>::max();
         std::array<double, most_interfaces> spacing{};
-        std::array<Ticks, most_interfaces> at{};  // the next frame's
+        std::array<Ticks, most_interfaces> at{};  // arrival of the next frame of each port
         std::array<std::size_t, most_interfaces> next{};
         for (unsigned in = 0; in < ports_.size(); ++in) {
             spacing[in] = span_.spacing(came_[in]);
@@ -73,13 +73,13 @@ class Arrivals {
         }
     }
 
-    /// Nothing has come for `at_least` ticks.
+    /// Whether no frame has arrived for `at_least` ticks.
     [[nodiscard]] bool is_idle(Ticks at_least) const noexcept { return times_.last_look() - last_arrival_ > at_least; }
 
    private:
     static constexpr unsigned receive_burst = 64;
 
-    /// Until `most` of each port have come in this look.
+    /// Takes frames until this look has `most` of each port.
     void take_all(unsigned most) noexcept {
         for (unsigned in = 0; in < ports_.size(); ++in) {
             std::size_t& n = came_[in];
@@ -100,7 +100,7 @@ class Arrivals {
     ForwardCounters* counters_;
     Ticks last_arrival_ = 0;
     FramesByPort came_{};
-    std::size_t all_ = 0;  // of the last look, that were not handed over yet
+    std::size_t all_ = 0;  // frames of the last look that were not handed over yet
     ArrivalSpan span_;
     std::vector<std::array<Frame*, ArrivalTimes::most_after_absence>> frames_;  // by port
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forward: what the router counts. Written by its worker only; a copy goes to whoever asks.
+// Forward: the router's counters. Only its worker writes them; others get copies.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@ namespace evenhand::router {
 struct InterfaceCounters {
     std::uint64_t received_frames = 0;
     std::uint64_t transmitted_frames = 0;
-    std::uint64_t transmit_dropped_frames = 0;  // the port did not take them
+    std::uint64_t transmit_dropped_frames = 0;  // the port did not accept them
     std::uint64_t local_frames = 0;             // for the router itself: ARP, ND, ICMP
-    std::uint64_t other_mac_frames = 0;         // to somebody else's MAC
+    std::uint64_t other_mac_frames = 0;         // to another host's MAC
     std::uint64_t ignored_frames = 0;           // not IP, or to a group
     std::uint64_t malformed_frames = 0;
     std::uint64_t martian_frames = 0;
@@ -25,24 +25,24 @@ struct InterfaceCounters {
     std::uint64_t stalled_frames = 0;  // too many waited for the end of a stall
 };
 
-/// How well the router kept the time of its own model.
+/// How well the router kept the times of its own model.
 struct ModelCounters {
     std::uint64_t departed_frames = 0;
-    std::uint64_t late_frames = 0;      // left later than late_after after their time
+    std::uint64_t late_frames = 0;      // left later than `late_after` after their time
     std::uint64_t longest_late = 0;     // ticks
-    std::uint64_t longest_gap = 0;      // ticks between two looks at the ports, the second of which found something
-    std::uint64_t overflow_frames = 0;  // had no place to wait in: the router was sized too small
+    std::uint64_t longest_gap = 0;      // ticks between two looks at the ports of which the second found something
+    std::uint64_t overflow_frames = 0;  // there was no room for them to wait: the router was sized too small
 };
 
 struct DefectCounters {
     std::uint64_t lost_frames = 0;
     std::uint64_t duplicated_frames = 0;
-    std::uint64_t reordered_frames = 0;  // exchanged with the frame behind them
+    std::uint64_t reordered_frames = 0;  // exchanged with the next frame
     std::uint64_t corrupted_frames = 0;
 };
 
 struct ForwardCounters {
-    // Left and right of each pair; drops count where the frame came in.
+    // Left and right of each pair; drops count on the interface that the frame arrived on.
     std::array<InterfaceCounters, most_interfaces> interfaces;
     ModelCounters model;
     DefectCounters defects;

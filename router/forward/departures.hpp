@@ -18,17 +18,17 @@ namespace evenhand::router {
 
 using pace::Ticks;
 
-/// A port takes frames from here as it does from a sender (engine/run/sender.hpp): transmit queue 0.
+/// Frames leave a port as they do for a sender (engine/run/sender.hpp), on transmit queue 0.
 template <class Port>
 class Departures {
    public:
     using Frame = typename Port::Frame;
 
-    /// At most `most_interfaces` ports.
+    /// There may be at most `most_interfaces` ports.
     Departures(std::vector<Port*> ports, Defects defects, Ticks hold_at_most, ForwardCounters& counters) noexcept
         : ports_{std::move(ports)}, defects_{std::move(defects)}, hold_at_most_{hold_at_most}, counters_{&counters} {}
 
-    /// A forwarded frame goes out of interface `out`.
+    /// Sends a forwarded frame out of interface `out`.
     void leave(Frame* frame, unsigned out, Ticks now) noexcept {
         const unsigned defects = defects_.of(number_++);
         if (defects != 0) {
@@ -39,17 +39,17 @@ class Departures {
         if (exchanged_[out] != nullptr) release_exchanged(out, true);
     }
 
-    /// A frame of the router's own: no defects, and it does not count as forwarded.
+    /// Sends a frame of the router's own, without defects; it does not count as forwarded.
     void put(Frame* frame, unsigned out) noexcept {
         Burst& burst = bursts_[out];
         burst.frames[burst.size++] = frame;
         if (burst.size == burst_size) flush(out);
     }
 
-    /// `may_leave`: forwarded frames.
+    /// `may_leave`: whether forwarded frames may leave now.
     void flush_all(Ticks now, bool may_leave) noexcept {
         for (unsigned out = 0; out < ports_.size(); ++out) {
-            // Nothing came that it could have been exchanged with.
+            // No frame has arrived with which it could be exchanged.
             if (may_leave && exchanged_[out] != nullptr && now - exchanged_at_[out] > hold_at_most_)
                 release_exchanged(out, false);
             if (bursts_[out].size != 0) flush(out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forward: what the loop works with.
+// Forward: what the loop needs.
 #pragma once
 
 #include <cstddef>
@@ -24,17 +24,18 @@ struct ElementModel {
 };
 
 struct ForwardOptions {
-    Ticks extra_delay = 0;           // of each forwarded frame, in addition to its element's
-    Ticks longer_delay = 0;          // of each longer_every-th admitted frame, in addition
-    std::uint64_t longer_every = 0;  // 0: of none
+    Ticks extra_delay = 0;           // for each forwarded frame, in addition to its element's time
+    Ticks longer_delay = 0;          // for each longer_every-th admitted frame, in addition
+    std::uint64_t longer_every = 0;  // 0: for none
     StallOptions stalls;
-    Ticks late_after = 0;                // a frame that leaves later than this after its time is late
-    std::size_t waiting_frames = 65536;  // that can wait for their departure
-    Ticks horizon = 0;                   // no frame waits longer, a stall that it meets included
+    Ticks late_after = 0;                // a frame that leaves later than this after its time counts as late
+    std::size_t waiting_frames = 65536;  // how many frames can wait for their departure
+    Ticks horizon = 0;                   // no frame waits longer, including the stall that it meets
     Ticks ticks_per_second = 1;
 };
 
-/// What a pair of interfaces has for itself: a virtual router between them. All that it names outlives the forwarder.
+/// What a pair of interfaces has to itself: a virtual router between them. Everything that it points to outlives the
+/// forwarder.
 struct VirtualRouter {
     std::span<const Interface, 2> interfaces;
     const RouteTable* routes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forward: THE loop of the router. Take what has come, decide where it goes and which element works on it, send what is
-// due.
+// Forward: THE loop of the router. Takes frames that have arrived, decides where they go and which element works on
+// them, and sends those that are due.
 #pragma once
 
 #include <algorithm>
@@ -29,18 +29,19 @@
 
 namespace evenhand::router {
 
-/// One worker's router between the two ports of each pair, whose elements work for all pairs. Its model is in the time
-/// at which frames came (arrival_times.hpp), not in that at which they were looked at: a busy host delays frames, but
-/// does not fill queues that would not have been full. What is found late may leave late, which is counted. Nothing
-/// leaves early: when a frame came is an estimate, so each delay also begins no sooner than the look that found it.
+/// One worker's router between the two ports of each pair; its elements work for all pairs. The model calculates with
+/// the times at which frames arrived (arrival_times.hpp), not with those at which they were looked at: a busy host
+/// delays frames, but does not fill queues that would not have been full. Frames that are found late may leave late,
+/// which is counted. Nothing leaves early: an arrival is an estimate, so each delay begins no sooner than the look that
+/// found the frame.
 template <class Port>
 class Forwarder {
    public:
     using Frame = typename Port::Frame;
 
-    /// `ports` are left and right of each of `pairs`, 1 to most_interfaces / 2; they outlive the forwarder. Its time
-    /// begins at `start`, a reading of the clock: a model that compares and multiplies times is then right whatever the
-    /// counter of the CPU stands at. All pairs have one table of connections.
+    /// `ports`: left and right of each of `pairs`, which are 1 to most_interfaces / 2; they outlive the forwarder. Its
+    /// time begins at `start`, a reading of the clock, so that a model that compares and multiplies times is right
+    /// whatever the value of the CPU's counter. All pairs share one table of connections.
     Forwarder(const std::vector<Port*>& ports, std::vector<VirtualRouter> pairs, std::optional<ElementModel> model,
               std::optional<Translator> translator, std::optional<Nat> nat, Defects defects,
               const ForwardOptions& options, Ticks start)
@@ -56,13 +57,13 @@ class Forwarder {
           start_{start},
           arrivals_{ports, options.ticks_per_second, model_.has_value() || options.stalls.every != 0, counters_} {}
 
-    /// Never waits. What `clock()` returns never goes back, but may pass 2^64.
+    /// Never waits. The values of `clock()` never go back, but may pass 2^64.
     template <class Clock>
     void turn(Clock&& clock) noexcept {
         now_ = arrivals_.look([&] { return clock() - start_; });
         const bool may_leave = !stalls_.is_in(now_);
         if (arrivals_.has_frames()) {
-            if (may_leave) calendar_.advance(now_, leave_);  // these leave before what has come
+            if (may_leave) calendar_.advance(now_, leave_);  // before the frames that are received now
             arrivals_.hand_over([&](Frame* frame, unsigned in, Ticks arrival) { receive(frame, in, arrival); });
         }
         if (may_leave) calendar_.advance(now_, leave_);
@@ -70,7 +71,7 @@ class Forwarder {
         departures_.flush_all(now_, may_leave);
     }
 
-    /// Nothing has come for `at_least` ticks, and nothing waits to leave.
+    /// Whether no frame has arrived for `at_least` ticks, and none waits to leave.
     [[nodiscard]] bool is_idle(Ticks at_least) const noexcept {
         return arrivals_.is_idle(at_least) && calendar_.waiting() == 0;
     }
@@ -79,7 +80,7 @@ class Forwarder {
     [[nodiscard]] const std::optional<ElementModel>& model() const noexcept { return model_; }
     [[nodiscard]] const std::optional<Translator>& translator() const noexcept { return translator_; }
     [[nodiscard]] const std::optional<Nat>& nat() const noexcept { return nat_; }
-    /// Removes all connections, of which there are none without a Nat; how many there were. Between two turns.
+    /// Removes all connections and returns how many there were: none without a Nat. To be called between two turns.
     std::size_t flush() noexcept { return nat_ ? nat_->flush() : 0; }
 
    private:
@@ -87,7 +88,7 @@ class Forwarder {
 
     struct Waiting {
         Frame* frame = nullptr;
-        Ticks due = 0;  // by the model: when it should have left, had it been found as it came
+        Ticks due = 0;  // according to the model: when it should have left if it had been found on arrival
         std::uint8_t out = 0;
     };
 
@@ -98,7 +99,7 @@ class Forwarder {
     [[nodiscard]] const Interface& interface_of(unsigned port) const noexcept {
         return pair_of(port).interfaces[port % 2];
     }
-    /// The port of this interface of the pair that `port` is of.
+    /// The port of this interface of the pair that `port` belongs to.
     [[nodiscard]] static unsigned port_beside(unsigned port, unsigned interface) noexcept {
         return (port & ~1U) + interface;
     }
@@ -120,7 +121,7 @@ class Forwarder {
             return;
         }
         if (stays_on_link(packet)) {
-            hand_over(frame, in, arrival);  // so it can only be for us
+            hand_over(frame, in, arrival);  // so it can only be for the router itself
             return;
         }
         if (translates_ && receive_translated(frame, in, packet, arrival)) return;
@@ -139,8 +140,8 @@ class Forwarder {
         }
     }
 
-    /// Goes where its new destination leads. The frame itself is translated when an element has worked on it. False: it
-    /// is not to be translated.
+    /// Sends the packet where its new destination leads. The frame itself is translated when an element has worked on
+    /// it. False: it is not to be translated.
     [[nodiscard]] bool receive_translated(Frame* frame, unsigned in, const Packet& packet, Ticks arrival) noexcept {
         if (nat_) return receive_connected(frame, in, packet, arrival);
         if (!translator_->is_for(packet)) return false;
@@ -154,7 +155,7 @@ class Forwarder {
         return true;
     }
 
-    /// The same by connections.
+    /// The same for translation by connections.
     [[nodiscard]] bool receive_connected(Frame* frame, unsigned in, const Packet& packet, Ticks arrival) noexcept {
         const NatWay way = nat_->way_of(packet, in % 2);
         if (way == NatWay::past) return false;
@@ -163,7 +164,7 @@ class Forwarder {
             const plan::IpAddress destination = nat_->outside_destination(packet);
             route = pair_of(in).routes->find(destination);
             if (route == nullptr || route->kind != RouteKind::forward || route->interface == in % 2) {
-                if (destination.version == packet.version) return false;  // for the router, or for the inside
+                if (destination.version == packet.version) return false;  // for the router itself, or for the inside
                 drop(frame, in, counters_.interfaces[in].no_route_frames);
                 return true;
             }
@@ -197,7 +198,7 @@ class Forwarder {
         }
     }
 
-    /// To its element, and from there to its departure.
+    /// Gives the frame to its element, and from there to its departure.
     void admit(Frame* frame, unsigned in, const Packet& packet, unsigned out, const plan::MacAddress& mac,
                Ticks arrival, const NatCrossing* crossing) noexcept {
         Ticks due = arrival;
@@ -229,7 +230,7 @@ class Forwarder {
             drop(frame, in, counters_.model.overflow_frames);
     }
 
-    /// If it is to be translated. False: it was dropped.
+    /// Translates the frame, if it is to be translated. False: it was dropped.
     [[nodiscard]] bool translate(Frame* frame, unsigned in, const Packet& packet, Ticks arrival,
                                  const NatCrossing* crossing) noexcept {
         if (nat_ ? crossing == nullptr : !translator_->is_for(packet)) return true;
@@ -245,7 +246,7 @@ class Forwarder {
         return false;
     }
 
-    /// To the router itself. What was waiting for the neighbour that spoke goes on.
+    /// Hands the frame to the router itself. Frames that waited for the neighbour that sent it go on.
     void hand_over(Frame* frame, unsigned in, Ticks arrival) noexcept {
         ++counters_.interfaces[in].local_frames;
         const std::size_t answer =
@@ -259,8 +260,8 @@ class Forwarder {
         go_on(in, arrival);
     }
 
-    /// Frames of this port's pair: those whose next hop answered go to their element as if they came now; those whose
-    /// next hop did not are dropped.
+    /// Handles frames of this port's pair that waited: frames whose next hop answered go to their element as if they
+    /// arrived now; frames whose next hop did not are dropped.
     void go_on(unsigned port, Ticks now) noexcept {
         pair_of(port).neighbors->take_ready(
             [&](void* held, unsigned out, const plan::MacAddress& mac) {
@@ -335,13 +336,13 @@ class Forwarder {
     std::optional<ElementModel> model_;
     std::optional<Translator> translator_;
     std::optional<Nat> nat_;
-    bool translates_;  // in one of both ways
+    bool translates_;  // in either way
     ForwardOptions options_;
     ForwardCounters counters_;
     Departures<Port> departures_;
     Calendar<Waiting> calendar_;
     Leave leave_{this};
-    Ticks start_;  // by the clock; all other times are since then
+    Ticks start_;  // as read from the clock; all other times are relative to it
     Arrivals<Port> arrivals_;
     Stalls stalls_{options_.stalls, options_.horizon};
     Ticks now_ = 0;

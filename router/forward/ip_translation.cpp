@@ -29,15 +29,15 @@ std::size_t header_octets(const Packet& packet) noexcept {
     return packet.version == IpVersion::v6 ? ipv6_octets : std::size_t{4} * (detail::octet(ip_header(packet)) & 0xFU);
 }
 
-/// The sum that the UDP checksum of a packet without one complements.
+/// The sum whose complement is the UDP checksum, for a packet without one.
 std::uint16_t udp_checksum_of(const std::byte* addresses, std::size_t address_octets, std::span<const std::byte> udp) {
     return frame::udp_checksum(frame::sum_octets(addresses, 2 * address_octets) +
                                frame::sum_octets(udp.data(), udp.size()) +
                                frame::pseudo_header_sum(frame::protocol_udp, udp.size()));
 }
 
-/// What a checksum complements when words with the sum `from` have become words with the sum `to` (RFC 1624, equation
-/// 3).
+/// The sum whose complement is the new checksum, when words with the sum `from` have been replaced by words with the
+/// sum `to` (RFC 1624, equation 3).
 std::uint64_t changed_sum(std::uint16_t checksum, std::uint64_t from, std::uint64_t to) noexcept {
     const auto complement = [](std::uint16_t word) { return std::uint64_t{static_cast<std::uint16_t>(~word)}; };
     return complement(checksum) + complement(frame::fold(from)) + frame::fold(to);
@@ -163,7 +163,7 @@ void rewrite(const Packet& packet, const UdpPart& udp, Endpoint endpoint, const 
 void spoil_checksum(std::byte* udp) noexcept {
     constexpr std::uint16_t change = 0x5555;
     const auto checksum = load<std::uint16_t>(udp + udp_checksum_at);
-    // Not to 0, which says that there is none.
+    // The result must not be 0, which means that there is no checksum.
     store(udp + udp_checksum_at, static_cast<std::uint16_t>(checksum == change ? checksum << 1U : checksum ^ change));
 }
 

@@ -212,7 +212,7 @@ std::optional<Nat::Outside> Nat::choose_outside(const InsideTuple& inside, Ticks
     return Outside{.number = static_cast<std::uint16_t>(number), .port = *port};
 }
 
-/// What a living connection to the same peer has outside.
+/// The outside tuple of a living connection to the same peer.
 std::optional<Nat::Outside> Nat::other_with_peer(const InsideTuple& inside, Ticks now) noexcept {
     const OutsideTuple& other = recent_[hash_of(inside.peer, peer_key(inside)) % most_recent];
     if (other.peer != inside.peer || other.peer_port != inside.peer_port || other.pair != inside.pair ||

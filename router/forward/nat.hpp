@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forward: translation of network addresses and ports by connections: NAT44 and NAT66 (RFC 3022, 4787), NAT64 (RFC
-// 6146), with defects where they are asked for.
+// 6146), with deliberate defects on request.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ enum class NatWay : std::uint8_t {
     incoming   // to an address of the pool
 };
 
-/// What is known of a frame before an element has worked on it.
+/// What is known about a frame before an element has worked on it.
 struct NatCrossing {
     NatWay way = NatWay::past;
     ConnectionTable::Entry entry = ConnectionTable::none;
@@ -34,31 +34,31 @@ struct NatCrossing {
     }
 };
 
-/// One worker's translator, with one table for all pairs of ports. Each pair is a network of its own: two connections
-/// of different pairs may have the same addresses and ports. Times are ticks since the router began.
+/// One worker's translator, with one table for all pairs of ports. Each pair is a network of its own: connections of
+/// different pairs may have the same addresses and ports. Times are ticks since the router began.
 class Nat {
    public:
     Nat(const NatOptions& options, double ticks_per_second);
 
-    /// What is to be done with a packet that came in at this interface of its pair. An outgoing one may still be for
-    /// the router, or for the inside: its route tells.
+    /// How a packet that arrived on this interface of its pair is to be translated. An outgoing packet may still be for
+    /// the router, or for the inside: its route decides.
     [[nodiscard]] NatWay way_of(const Packet& packet, unsigned in) const noexcept;
-    /// The destination of an outgoing packet as it is outside.
+    /// The destination of an outgoing packet, as it is outside.
     [[nodiscard]] plan::IpAddress outside_destination(const Packet& packet) const noexcept;
 
-    /// Finds the connection, or that there is none yet. None: the frame is to be dropped, which is counted here.
+    /// Finds the connection, or finds that there is none yet. Nothing: the frame is to be dropped, which is counted
+    /// here.
     [[nodiscard]] std::optional<NatCrossing> look_up(const Packet& packet, NatWay way, std::uint8_t pair,
                                                      Ticks now) noexcept;
 
-    /// The frame as it goes on, written over it; makes the connection if there was none. `packet` and `crossing` are
-    /// the frame's, and nothing was looked up since. Returns its octets; 0 if it is to be dropped, which is counted
-    /// here.
+    /// Translates the frame in place, and makes the connection if there was none. `packet` and `crossing` are the
+    /// frame's, and nothing was looked up since. Returns its octets; 0 if it is to be dropped, which is counted here.
     [[nodiscard]] std::size_t translate(std::span<std::byte> room, std::size_t octets, const Packet& packet,
                                         const NatCrossing& crossing, Ticks now) noexcept;
 
-    /// Frees entries whose time is over, if there are any. To be called about every millisecond.
+    /// Frees entries that have timed out, if there are any. To be called about every millisecond.
     void turn(Ticks now) noexcept { table_.reclaim(now, most_looks); }
-    /// Removes all connections; how many there were.
+    /// Removes all connections; returns how many there were.
     std::size_t flush() noexcept;
 
     [[nodiscard]] NatCounters counters() const noexcept;
@@ -66,14 +66,14 @@ class Nat {
    private:
     static constexpr std::size_t most_looks = 1024;
 
-    /// What a connection has outside.
+    /// What represents a connection outside.
     struct Outside {
-        std::uint16_t number = 0;  // of the address
+        std::uint16_t number = 0;  // of the pool address
         std::uint16_t port = 0;
-        bool is_shared = false;      // with another connection, on purpose
-        bool has_wrong_sum = false;  // this frame of it
+        bool is_shared = false;      // deliberately the same as another connection's
+        bool has_wrong_sum = false;  // the checksum of this frame is made wrong
     };
-    /// A pool address that had no free port for a peer, and still has none if nothing was removed since.
+    /// A pool address that had no free port for a peer, and has none as long as nothing is removed.
     struct Exhausted {
         std::uint64_t key = 0;
         std::uint64_t removals = ~std::uint64_t{0};
@@ -101,7 +101,7 @@ class Nat {
     NatCounters counters_;
     HeaderTranslation headers_;
     std::vector<Exhausted> exhausted_;
-    std::vector<OutsideTuple> recent_;  // by the hash of the peer; empty if no tuple is to be shared
+    std::vector<OutsideTuple> recent_;  // indexed by the hash of the peer; empty if no tuple is to be shared
     bool shares_next_ = false;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forward: what a received frame is, found without reading beyond its end, and what a router changes in it.
+// Forward: determines what a received frame is, without reading beyond its end, and changes what a router changes in
+// it.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,8 @@ namespace evenhand::router {
 using frame::IpVersion;
 
 enum class PacketKind : std::uint8_t {
-    unicast,    // IPv4 or IPv6, well formed, to a unicast address: to forward, or for us
-    control,    // ARP, or IPv6 multicast: the local answerer's
+    unicast,    // IPv4 or IPv6, well formed, to a unicast address: to be forwarded, or for the router
+    control,    // ARP, or IPv6 multicast: for the local answerer
     ignored,    // another ethertype, or an IPv4 multicast or broadcast: a router does not forward them
     malformed,  // truncated, bad version, length or checksum (RFC 1812, 5.2.2)
     martian     // source or destination that must not be forwarded (RFC 1812, 5.3.7; RFC 4291, 2.5.3 and 2.5.6)
@@ -24,7 +25,7 @@ enum class PacketKind : std::uint8_t {
 struct Packet {
     PacketKind kind = PacketKind::ignored;
     IpVersion version = IpVersion::v4;
-    std::byte* source = nullptr;  // of the addresses; the destination follows
+    std::byte* source = nullptr;  // of the two addresses; the destination follows the source
     std::byte* destination = nullptr;
     std::byte* ports = nullptr;  // UDP or TCP ports of an unfragmented packet
 };
@@ -93,7 +94,7 @@ constexpr std::size_t ipv6_octets = 40;
                 (frame::load<std::uint64_t>(address + 8) & ~(std::uint64_t{1} << 56U))) == 0;
     };
     if (is_below_two(packet.destination) || is_below_two(packet.source)) {
-        // A duplicate address detection comes from ::, but to a multicast group.
+        // A duplicate address detection is sent from ::, but to a multicast group.
         packet.kind = PacketKind::martian;
         return packet;
     }
@@ -106,7 +107,7 @@ constexpr std::size_t ipv6_octets = 40;
 
 }  // namespace detail
 
-/// Any octets of any length, without FCS.
+/// Accepts any octets of any length, without FCS.
 [[nodiscard]] inline Packet read_packet(std::byte* frame, std::size_t octets) noexcept {
     Packet packet;
     if (octets < frame::ethernet_octets) {
@@ -121,7 +122,7 @@ constexpr std::size_t ipv6_octets = 40;
     }
 }
 
-/// Whether it is never forwarded, because one of its addresses is link-local (RFC 4291, 2.5.6).
+/// Whether the packet is never forwarded, because one of its addresses is link-local (RFC 4291, 2.5.6).
 [[nodiscard]] inline bool stays_on_link(const Packet& packet) noexcept {
     const auto is_local = [](const std::byte* address) {
         return plan::is_link_local(detail::octet(address), detail::octet(address + 1));
@@ -135,8 +136,8 @@ constexpr std::size_t ipv6_octets = 40;
     return address;
 }
 
-/// One hop less. False if the packet may not go on (RFC 1812, 5.3.1; RFC 8200, 3); it is unchanged then. The packet is
-/// unicast.
+/// Reduces the hop limit by one. False if the packet may not be forwarded (RFC 1812, 5.3.1; RFC 8200, 3); then it is
+/// unchanged. The packet is unicast.
 [[nodiscard]] inline bool take_hop(std::byte* frame, IpVersion version) noexcept {
     std::byte* const ip = frame + frame::ethernet_octets;
     std::byte* const hops = ip + (version == IpVersion::v4 ? 8 : 7);
@@ -144,7 +145,7 @@ constexpr std::size_t ipv6_octets = 40;
     if (left <= 1) return false;
     *hops = static_cast<std::byte>(left - 1);
     if (version == IpVersion::v4) {
-        // RFC 1624: the word with the TTL became smaller by 0x0100, so the complement of the sum grows by that.
+        // RFC 1624: the word with the TTL is smaller by 0x0100, so the complement of the sum is larger by that.
         const std::uint32_t sum = frame::big(frame::load<std::uint16_t>(ip + 10)) + 0x0100U;
         frame::store(ip + 10, frame::big(static_cast<std::uint16_t>(sum + static_cast<std::uint32_t>(sum >= 0xFFFFU))));
     }

@@ -10,14 +10,14 @@ namespace {
 
 using plan::IpAddress;
 
-/// The network with the bits behind the prefix of `from`, which has as many.
+/// The network, followed by the bits behind the prefix of `from`, of which there are as many.
 IpAddress with_suffix(IpAddress network, unsigned length, const IpAddress& from, unsigned from_length) noexcept {
     const std::size_t end = plan::address_octets(network.version);
     const std::size_t from_end = plan::address_octets(from.version);
     const std::size_t whole = length / 8;
     const std::size_t from_whole = from_length / 8;
     for (std::size_t back = 1; back <= std::min(end - whole, from_end - from_whole); ++back) {
-        // Only the octet in which the prefix ends has bits of both.
+        // Only the octet in which the prefix ends has bits of both addresses.
         const bool is_mixed = end - back == whole && length % 8 != 0;
         const auto mask = static_cast<std::uint8_t>(is_mixed ? 0xFFU >> length % 8 : 0xFFU);
         auto& octet = network.octets[end - back];
@@ -73,8 +73,8 @@ std::optional<TranslatedAddresses> Translator::addresses_of(const Packet& packet
     return TranslatedAddresses{.source = *from, .destination = *to};
 }
 
-/// The source of another host: the frame still comes back to the tester, who must see it. Its IPv4 address is the next
-/// or the one before, wherever in the IPv6 address that stands.
+/// Another host's source address, so that the frame still comes back to the tester, who must notice it. The IPv4
+/// address becomes the next or the previous one, wherever it is in the IPv6 address.
 void Translator::spoil(TranslatedAddresses& addresses, const Packet& packet) noexcept {
     if (options_.wrong_address_every == 0 || counters_.translated_frames % options_.wrong_address_every != 0) return;
     if (packet.version == IpVersion::v6) {

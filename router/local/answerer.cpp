@@ -56,24 +56,24 @@ bool is_zero(const IpAddress& ip) {
     return std::ranges::all_of(ip.octets, [](auto o) { return o == 0; });
 }
 
-/// A MAC that one station can have.
+/// Whether one station can have this MAC.
 bool is_station(const MacAddress& mac) { return (mac[0] & 1U) == 0 && mac != MacAddress{}; }
 
-/// Of the whole ICMPv6 message; also 0xFFFF if it is right.
+/// The checksum of the whole ICMPv6 message; also 0xFFFF if the checksum in it is right.
 std::uint16_t icmp6_sum(const std::byte* f, std::size_t icmp_octets) {
     return frame::fold(frame::sum_octets(f + V6::source, 32 + icmp_octets) +
                        frame::pseudo_header_sum(frame::protocol_icmpv6, icmp_octets));
 }
 
-/// Back to where it came from. Not by the routing table: whoever asked by a MAC that works gets the answer the same
-/// way.
+/// Sends the answer back to where the question came from. Not by the routing table: if the asker's MAC works in one
+/// direction, it works in the other.
 void turn_around(std::byte* f, const MacAddress& own, std::size_t address_at, std::size_t address_octets) {
     std::memcpy(f, f + 6, 6);
     std::memcpy(f + 6, own.data(), own.size());
     std::swap_ranges(f + address_at, f + address_at + address_octets, f + address_at + address_octets);
 }
 
-/// A port of this machine's kernel does not pad what it sends, a wire wants it padded.
+/// The port of a kernel interface does not pad what it sends, but on a wire frames must be padded.
 std::size_t pad(std::span<std::byte> room, std::size_t octets) {
     if (octets >= least_octets || room.size() < least_octets) return octets;
     std::ranges::fill(room.subspan(octets, least_octets - octets), std::byte{0});
@@ -112,8 +112,8 @@ bool LocalAnswerer::owns(const Interface& on, const IpAddress& address) const no
 
 void LocalAnswerer::learn(const Interface& on, const IpAddress& neighbor, const MacAddress& mac, Ticks now,
                           Evidence evidence) noexcept {
-    // The address of a duplicate address detection or of an ARP probe is not anyone's yet; an own one is only claimed
-    // by somebody in error.
+    // The address of a duplicate address detection or an ARP probe does not belong to anybody yet; if it is an own
+    // address, somebody claims it in error.
     if (!is_station(mac) || mac == on.mac || !is_unicast(neighbor) || !on.is_on_link(neighbor) || on.owns(neighbor))
         return;
     neighbors_.learn(on.number, neighbor, mac, now, evidence);
@@ -138,8 +138,7 @@ std::size_t LocalAnswerer::handle_arp(const Interface& on, std::span<std::byte> 
     const bool to_us = on.owns(target);
     if (operation == neighbor::arp_reply || !to_us) {
         counters_.told.add();
-        // Only a reply to this MAC can be the answer to a question of ours; a broadcast one is an announcement (RFC
-        // 5227, 3).
+        // Only a reply to this MAC can answer a question of ours; a broadcast reply is an announcement (RFC 5227, 3).
         learn(on, sender.ip, sender.mac, now, to_us && mac_at(frame, 0) == on.mac ? answer_evidence : gossip_evidence);
         return 0;
     }
@@ -227,7 +226,7 @@ std::size_t LocalAnswerer::handle_ipv6(const Interface& on, std::span<std::byte>
         counters_.bad_checksum.add();
         return 0;
     }
-    // What the sender calls the message ends with the payload; a trailer of the frame is none of it.
+    // The message ends with the payload, according to its length; a trailer of the frame does not belong to it.
     const std::size_t message_octets = icmp6 + payload_octets;
     const std::uint8_t type = octet(room, icmp6);
     if (type == icmp6_echo_request) return handle_echo_v6(on, room, message_octets);
@@ -252,7 +251,7 @@ std::size_t LocalAnswerer::handle_solicitation(const Interface& on, std::span<st
     const IpAddress source = ip_at(frame, V6::source, IpVersion::v6);
     const IpAddress destination = ip_at(frame, V6::destination, IpVersion::v6);
     const auto announced = question ? neighbor::read_announcement(frame) : std::nullopt;
-    // RFC 4861, 7.1.1: in a duplicate address detection nobody has a MAC to tell, and the group is asked.
+    // RFC 4861, 7.1.1: a duplicate address detection is sent to the group, and has no MAC option.
     const bool detection = is_zero(source);
     const bool to_group = question && destination == solicited_node_group(question->target);
     if (!question || !is_station(question->asker.mac) || !is_unicast(question->target) ||
@@ -281,8 +280,8 @@ void LocalAnswerer::handle_advertisement(const Interface& on, std::span<const st
     const IpAddress source = ip_at(frame, V6::source, IpVersion::v6);
     const IpAddress destination = ip_at(frame, V6::destination, IpVersion::v6);
     const auto announced = neighbor::read_announcement(frame);
-    // The answer to a probe may leave the MAC out (RFC 4861, 4.4). Options without a MAC in them are broken, or tell
-    // nothing here.
+    // The answer to a probe may omit the MAC (RFC 4861, 4.4). Options without a MAC in them are broken, or irrelevant
+    // here.
     const bool whole =
         announced ? is_station(announced->mac) : frame.size() == nd_options && frame[icmp6 + 1] == std::byte{0};
     const bool solicited = whole && (octet(frame, nd_flags) & neighbor::flag_solicited) != 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local: the questions of the router's own neighbour table.
+// Local: writes the questions of the router's own neighbour table.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@ namespace evenhand::router {
 
 constexpr std::size_t question_octets = neighbor::solicitation_octets;  // the larger of the two kinds
 
-/// ARP request or neighbour solicitation, to everyone or as a unicast probe, asked with Interface::source_for().
+/// Writes an ARP request or a neighbour solicitation, to everyone or as a unicast probe, from Interface::source_for().
 /// `interface` is the one that the question names. Returns the octets written; 0 if the interface has no address of the
-/// family to ask with, or `room` is below question_octets.
+/// family to ask from, or if `room` is below question_octets.
 [[nodiscard]] std::size_t write_question(std::span<std::byte> room, const Interface& interface,
                                          const NeighborQuestion& question) noexcept;
 

@@ -26,21 +26,22 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Megabytes for frame buffers and tables.
+/// The memory for frame buffers and tables, in megabytes.
 std::uint64_t memory_mb(const RouterConfig& config, const Room& room) {
     const std::size_t ports = config.ports.size();
-    constexpr std::size_t around = 512;  // headroom, and what DPDK keeps of each buffer
+    constexpr std::size_t around = 512;  // headroom, and what DPDK needs of each buffer
     constexpr std::size_t page = 4096;
     const std::size_t needed = std::max<std::size_t>(2048, config.largest_frame_size) + around;
     const std::size_t buffer_octets =
-        config.host.hugepages ? needed : (needed + page - 1) / page * page;  // a buffer begins a page of its own
+        config.host.hugepages ? needed : (needed + page - 1) / page * page;  // each buffer has a page of its own
     const std::size_t other_mb = 64 + 96 * ports;  // librte_lpm alone takes 64 for each family of a pair
     const std::size_t buffers =
-        ports * (room.of_port + 2 * largest_ring);  // besides those that wait: arrivals, and frames of our own
+        ports *
+        (room.of_port + 2 * largest_ring);  // in addition to waiting frames: arriving frames, and frames of our own
     return other_mb + (buffers * buffer_octets >> 20U);
 }
 
-/// What this host can still give; nothing if it does not say.
+/// How much memory this host can still provide; nothing if it does not say.
 std::optional<std::uint64_t> available_mb() {
     std::ifstream file{"/proc/meminfo"};
     for (std::string line; std::getline(file, line);) {
@@ -50,7 +51,7 @@ std::optional<std::uint64_t> available_mb() {
     return std::nullopt;
 }
 
-/// A router that cannot hold what it has to delay would lose it.
+/// A router that has no room for the frames that it must delay would lose them.
 void refuse_too_long_delays(const RouterConfig& config, std::uint64_t needed_mb) {
     const auto host_mb = available_mb();
     if (!host_mb || config.host.hugepages || needed_mb <= *host_mb) return;
@@ -104,7 +105,7 @@ Router::Router(const RouterConfig& config)
         const double dearest = config.neighbor_cost.factor(most_neighbors);
         options.horizon += static_cast<Ticks>(static_cast<double>(model->elements.longest_stay()) * dearest);
     }
-    constexpr Ticks most_stalls = 65536;  // that frames may wait for at once
+    constexpr Ticks most_stalls = 65536;  // that frames may be waiting for at the same time
     if (options.stalls.every != 0 && options.horizon / options.stalls.every > most_stalls) {
         throw Fault{FaultCode::bad_request,
                     fmt::format("a frame may wait in the router for more than {} stalls", most_stalls),
@@ -209,12 +210,12 @@ std::unique_ptr<Router::Pair> Router::make_pair(const RouterConfig& config, std:
 }
 
 void Router::work() {
-    constexpr int turns = 256;  // between two looks at what others want
+    constexpr int turns = 256;  // between two checks for requests of other threads
     const auto idle_after = static_cast<Ticks>(context_.ticks_per_second * 0.05);
     while (!quit_.load(std::memory_order_relaxed)) {
         port::Bursts::is_between();
         if (forwarder_->is_idle(idle_after)) {
-            // Nobody tests: leave the CPU to others.
+            // No traffic: leaves the CPU to others.
             std::this_thread::sleep_for(50us);
             forwarder_->turn(pace::TickClock::now);
         } else {

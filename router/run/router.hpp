@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Run: a configured router on its ports, and the thread that works in it.
+// Run: a configured router on its ports, and the thread that runs it.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace evenhand::router {
 
-/// Forwards from the constructor to the destructor.
+/// Forwards from constructor to destructor.
 class Router {
    public:
     /// Starts DPDK, opens the ports, fills the tables. Throws Fault{bad_request, no_device, no_permission, no_memory,
@@ -27,24 +27,24 @@ class Router {
     Router(const Router&) = delete;
     Router& operator=(const Router&) = delete;
 
-    /// Of its interfaces: left and right of each pair.
+    /// The MACs of its interfaces: left and right of each pair.
     [[nodiscard]] const std::vector<plan::MacAddress>& macs() const noexcept { return macs_; }
     [[nodiscard]] const CountersContext& context() const noexcept { return context_; }
-    /// Of the thread that forwards, by which the host tells how long it waited for its CPU.
+    /// The id of the forwarding thread, by which the host reports how long it waited for its CPU.
     [[nodiscard]] int thread_id() const noexcept { return thread_id_; }
 
-    /// A copy that the worker makes between two turns.
+    /// A copy of all counters, which the worker makes between two turns.
     [[nodiscard]] RouterCounters counters();
 
-    /// Removes all connections, between two turns as well. Returns when as much time has passed as was said that this
-    /// takes. Throws Fault{bad_request} if it does not translate connections.
+    /// Removes all connections, between two turns of the worker. Returns when the configured time for that has passed.
+    /// Throws Fault{bad_request} if the router does not translate connections.
     [[nodiscard]] Flushed flush();
 
    private:
     enum class Wish : std::uint8_t { none, counters, flush };
 
-    /// Left and right of each pair. Each may hold frames of another one's pool, so all devices are closed before the
-    /// first pool goes.
+    /// Left and right of each pair. Each port may hold frames of another one's pool, so all devices are closed before
+    /// the first pool is destroyed.
     class Ports : public std::vector<std::unique_ptr<port::TaggedPort>> {
        public:
         Ports() = default;
@@ -75,10 +75,10 @@ class Router {
     std::vector<std::unique_ptr<Pair>> pairs_;
     std::unique_ptr<Forwarder<port::TaggedPort>> forwarder_;
     std::atomic<bool> quit_{false};
-    std::optional<double> flush_us_per_entry_;  // none: there are no connections
-    std::atomic<Wish> wish_{Wish::none};        // set by the asker, cleared by the worker when it is fulfilled
-    RouterCounters copy_;                       // the worker's while something is wished, the asker's else
-    std::size_t flushed_entries_ = 0;           // likewise
+    std::optional<double> flush_us_per_entry_;  // nothing: the router has no connections
+    std::atomic<Wish> wish_{Wish::none};        // set by the caller, cleared by the worker when it is done
+    RouterCounters copy_;                       // the worker's while a request is pending, otherwise the caller's
+    std::size_t flushed_entries_ = 0;           // like copy_
     int thread_id_ = 0;                         // written by the worker before the constructor returns
     std::thread thread_;
 };

@@ -9,7 +9,7 @@
 namespace evenhand::router {
 namespace {
 
-/// A word more in a hash: half of SplitMix64's steps are enough, as the other half comes at the end.
+/// Adds a word to a hash: half of SplitMix64's steps suffice, as the other half follows at the end.
 constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
     hash = (hash ^ word) * first_mix_multiplier;
     return hash ^ (hash >> 31U);
@@ -58,7 +58,7 @@ void ConnectionTable::make_lists_empty() noexcept {
 
 std::uint32_t ConnectionTable::outside_hash(const OutsideTuple& tuple) const noexcept {
     const std::uint64_t own = std::uint64_t{tuple.pair} << 32U | std::uint64_t{tuple.number} << 16U | tuple.port;
-    // Where a port serves one connection alone, that it is taken is seen whoever the peer is.
+    // If a port serves one connection only, the connection is found whatever the peer.
     if (!reuses_ports_) return low_half(mix(0, own));
     return low_half(mix(mix(own << 16U | tuple.peer_port, tuple.peer.first), tuple.peer.second));
 }
@@ -124,8 +124,8 @@ void ConnectionTable::remove(Entry entry) noexcept {
     ++removals_;
 }
 
-/// Puts it into the span in which it ends if nobody uses it. One that is further off than there are spans is looked at
-/// too early, and then waits again.
+/// Puts the entry into the list of the span in which it ends if it is not used. An entry that ends later than there are
+/// spans is looked at too early, and is then put into a list again.
 void ConnectionTable::wait_for_end(Entry entry) noexcept {
     const Ticks span = (entries_[entry].last_used + timeout_) >> span_shift_;
     link<&Connection::by_due>(entry, due_head(std::clamp(span, span_, span_ + spans - 1)));
@@ -136,7 +136,8 @@ std::size_t ConnectionTable::reclaim(Ticks now, std::size_t most) noexcept {
     const Ticks current = now >> span_shift_;
     if (size_ == 0) span_ = std::max(span_, current);
     std::size_t looked = 0;
-    // Only spans that have passed, in which each entry is over or was used since: none is looked at in vain twice.
+    // Only spans that have passed are looked at. Their entries have ended or were used since, so that none is looked at
+    // twice for nothing.
     while (span_ < current) {
         const Entry head = due_head(span_);
         const Entry entry = links_of<&Connection::by_due>(head).next;

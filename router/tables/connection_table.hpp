@@ -15,7 +15,7 @@ namespace evenhand::router {
 
 using pace::Ticks;
 
-/// An address of either version as numbers that are quickly compared; of IPv4 the second is 0.
+/// An address of either version as two numbers that can be compared quickly; for IPv4 the second is 0.
 struct AddressWords {
     std::uint64_t first = 0;
     std::uint64_t second = 0;
@@ -25,7 +25,7 @@ struct AddressWords {
         std::memcpy(&first, address.octets.data(), sizeof first);
         std::memcpy(&second, address.octets.data() + sizeof first, sizeof second);
     }
-    /// As it stands in a frame.
+    /// Reads an address in a frame.
     AddressWords(const std::byte* at, plan::IpVersion version) noexcept {
         if (version == plan::IpVersion::v4) {
             std::uint32_t four = 0;
@@ -45,8 +45,8 @@ struct AddressWords {
     friend bool operator==(const AddressWords&, const AddressWords&) = default;
 };
 
-/// A connection as the inside knows it: an inside host, and its peer outside by the address that it has there. Pairs of
-/// ports have the same addresses, and each is a network of its own: so the pair is a part of it.
+/// A connection as it is seen inside: an inside host, and its peer by the address that it has inside. Pairs of ports
+/// are separate networks with the same addresses, so the pair is part of the tuple.
 struct InsideTuple {
     AddressWords host;
     AddressWords peer;
@@ -57,7 +57,7 @@ struct InsideTuple {
     friend bool operator==(const InsideTuple&, const InsideTuple&) = default;
 };
 
-/// The same as the outside knows it: the number of a pool address in place of the host.
+/// The connection as it is seen outside: the number of a pool address takes the place of the host.
 struct OutsideTuple {
     AddressWords peer;
     std::uint16_t peer_port = 0;
@@ -68,25 +68,25 @@ struct OutsideTuple {
     friend bool operator==(const OutsideTuple&, const OutsideTuple&) = default;
 };
 
-/// Neighbours in a list of entries.
+/// The neighbours of an entry in a list.
 struct EntryLinks {
     std::uint32_t previous = 0;
     std::uint32_t next = 0;
 };
 
-/// One cache line: what a frame needs is read at once.
+/// One cache line, so that everything that a frame needs is read at once.
 struct alignas(64) Connection {
     AddressWords host;
     AddressWords peer;
     std::uint16_t host_port = 0;
     std::uint16_t peer_port = 0;
     std::uint16_t number = 0;  // of the pool address
-    std::uint16_t port = 0;    // of it
-    Ticks last_used : 61 = 0;  // some decades
-    Ticks is_mark : 1 = 0;     // the user's
+    std::uint16_t port = 0;    // of that address
+    Ticks last_used : 61 = 0;  // enough bits for some decades
+    Ticks is_mark : 1 = 0;     // for the user of the table
     Ticks pair : 2 = 0;        // of ports
-    EntryLinks by_age;         // from the one that was made first to the last; free entries have their next one here
-    EntryLinks by_due;         // those that may end in the same span of time
+    EntryLinks by_age;         // from the oldest to the newest; free entries have their successor here
+    EntryLinks by_due;         // entries that may end in the same span of time
 
     void set_used(Ticks now) noexcept { last_used = now & ~Ticks{0} >> 3U; }
 };
@@ -108,12 +108,12 @@ class ConnectionTable {
     using Index = EntryIndex<2, 3>;
     using Entry = Index::Entry;
     static constexpr Entry none = Index::none;
-    static constexpr unsigned most_pairs = 4;  // as a Connection has room for
+    static constexpr unsigned most_pairs = 4;  // for which a Connection has room
 
     explicit ConnectionTable(const ConnectionTableOptions& options);
 
     [[nodiscard]] Entry find(const InsideTuple& tuple, Ticks now) noexcept;
-    /// If several have this tuple, the one that was added first.
+    /// If several connections have this tuple, the one that was added first.
     [[nodiscard]] Entry find(const OutsideTuple& tuple, Ticks now) noexcept;
     /// Whether a new connection may have this tuple.
     [[nodiscard]] bool is_free(const OutsideTuple& tuple, Ticks now) noexcept;
@@ -121,21 +121,21 @@ class ConnectionTable {
     [[nodiscard]] const Connection& operator[](Entry entry) const noexcept { return entries_[entry]; }
     [[nodiscard]] bool is_full() const noexcept { return size_ == capacity_; }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
-    /// Entries that were freed because their time was over.
+    /// How many entries were freed because they had timed out.
     [[nodiscard]] std::uint64_t expired() const noexcept { return expired_; }
-    /// Grows with every entry that is removed.
+    /// Increases with every entry that is removed.
     [[nodiscard]] std::uint64_t removals() const noexcept { return removals_; }
 
-    /// The table is not full, and has no connection with this inside tuple. The outside tuple, which is of the same
-    /// pair, may be one that it has.
+    /// The table must not be full, and must have no connection with this inside tuple. It may have the outside tuple,
+    /// which belongs to the same pair.
     void add(const InsideTuple& inside, std::uint16_t number, std::uint16_t port, bool is_mark, Ticks now) noexcept;
     void use(Entry entry, Ticks now) noexcept { entries_[entry].set_used(now); }
-    /// The table is not empty.
+    /// The table must not be empty.
     void remove_oldest() noexcept { remove(links_of<&Connection::by_age>(age_head()).next); }
-    /// Looks at `most` entries whose time may be over, and frees those of which it is; how many it looked at. An entry
-    /// is looked at within 1/250 of the timeout after its end.
+    /// Looks at up to `most` entries that may have timed out, and frees those that have; returns how many it looked at.
+    /// An entry is looked at within 1/250 of the timeout after its end.
     std::size_t reclaim(Ticks now, std::size_t most) noexcept;
-    /// Removes all; how many there were.
+    /// Removes all; returns how many there were.
     std::size_t clear() noexcept;
 
    private:
@@ -155,7 +155,7 @@ class ConnectionTable {
     void remove(Entry entry) noexcept;
     void wait_for_end(Entry entry) noexcept;
 
-    // Lists are rings with a head, which has the number of no entry.
+    // Lists are rings with a head, whose number no entry has.
     [[nodiscard]] Entry age_head() const noexcept { return static_cast<Entry>(capacity_); }
     [[nodiscard]] Entry due_head(Ticks span) const noexcept { return static_cast<Entry>(capacity_ + 1 + span % spans); }
     template <EntryLinks Connection::* List>
@@ -163,7 +163,7 @@ class ConnectionTable {
         return entry < capacity_ ? entries_[entry].*List : heads_[entry - capacity_];
     }
     template <EntryLinks Connection::* List>
-    void link(Entry entry, Entry head) noexcept;  // to the end
+    void link(Entry entry, Entry head) noexcept;  // at the end
     template <EntryLinks Connection::* List>
     void unlink(Entry entry) noexcept;
     void make_lists_empty() noexcept;
@@ -173,13 +173,13 @@ class ConnectionTable {
     bool reuses_ports_;
     unsigned span_shift_;  // a span has 2^span_shift_ ticks
     std::vector<Connection> entries_;
-    std::vector<EntryLinks> heads_;  // by age, then one for each span
+    std::vector<EntryLinks> heads_;  // the list by age, then one for each span
     Index inside_;
     Index outside_;
-    Entry free_ = none;    // the first of those that were used before
-    Entry untouched_ = 0;  // this one and all behind it were never used
+    Entry free_ = none;    // the first of the entries that were used before
+    Entry untouched_ = 0;  // the first of the entries that were never used
     std::size_t size_ = 0;
-    Ticks span_ = 0;  // whose entries are looked at next
+    Ticks span_ = 0;  // the span whose entries are looked at next
     std::uint64_t expired_ = 0;
     std::uint64_t removals_ = 0;
 };

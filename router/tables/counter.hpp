@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables: a count that the worker keeps and others may look at.
+// Tables: a counter that the worker keeps and others may read.
 #pragma once
 
 #include <atomic>
@@ -7,8 +7,8 @@
 
 namespace evenhand::router {
 
-/// One thread adds, any thread reads at any time. Costs the writer no more than a plain number: there is no locked
-/// instruction in it.
+/// One thread adds, any thread reads at any time. As fast for the writer as a plain number: it uses no locked
+/// instruction.
 class Counter {
    public:
     void add(std::uint64_t n = 1) noexcept { count_.store(value() + n, std::memory_order_relaxed); }

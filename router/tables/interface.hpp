@@ -9,10 +9,10 @@
 
 namespace evenhand::router {
 
-/// Each two of them, left and right, are a pair.
+/// Two consecutive ones, left and right, are a pair.
 inline constexpr std::size_t most_interfaces = 8;
 
-/// An address of the router, and how long the prefix of its link is: 1..32 bits in IPv4, 1..128 in IPv6.
+/// An address of the router, and the length of its link's prefix: 1..32 bits in IPv4, 1..128 in IPv6.
 struct InterfaceAddress {
     plan::IpAddress address;
     unsigned prefix_length = 0;
@@ -25,8 +25,8 @@ struct InterfaceAddress {
 /// The address with all bits after the first `prefix_length` cleared.
 [[nodiscard]] plan::IpAddress network_of(const plan::IpAddress& address, unsigned prefix_length) noexcept;
 
-/// Host bits all one or all zero in IPv4, as far as the prefix has such addresses (RFC 1122, 3.2.1.3; none in a /31,
-/// RFC 3021).
+/// Whether all host bits are one or all are zero in IPv4, if the prefix has such addresses (RFC 1122, 3.2.1.3; a /31
+/// has none, RFC 3021).
 [[nodiscard]] bool is_broadcast(const plan::IpAddress& address, unsigned prefix_length) noexcept;
 
 /// An address that one host can have: not all zero, not multicast (224.0.0.0/4, ff00::/8), not 255.255.255.255.
@@ -35,7 +35,7 @@ struct InterfaceAddress {
 /// ff02::1:ffXX:XXXX (RFC 4291, 2.7.1).
 [[nodiscard]] plan::IpAddress solicited_node_group(const plan::IpAddress& address) noexcept;
 
-/// Filled by the configuration, read only afterwards.
+/// Filled from the configuration, then only read.
 struct Interface {
     unsigned number = 0;  // index of the interface in its pair: left, right
     plan::MacAddress mac{};
@@ -44,10 +44,10 @@ struct Interface {
 
     /// One of `addresses`, or the link-local address.
     [[nodiscard]] bool owns(const plan::IpAddress& address) const noexcept;
-    /// In the prefix of one of `addresses` and not its broadcast address, or link-local.
+    /// Whether the address is in the prefix of one of `addresses` and not its broadcast address, or is link-local.
     [[nodiscard]] bool is_on_link(const plan::IpAddress& address) const noexcept;
-    /// Whom to ask about `target` as: the own address with the longest prefix that holds it; else the link-local
-    /// address (IPv6) or the first of the family (IPv4); nullptr if there is none.
+    /// The address from which to ask about `target`: the own address with the longest prefix that contains it;
+    /// otherwise the link-local address (IPv6) or the first of the family (IPv4); nullptr if there is none.
     [[nodiscard]] const plan::IpAddress* source_for(const plan::IpAddress& target) const noexcept;
 };
 

@@ -49,12 +49,12 @@ NeighborTable::NeighborTable(const Options& options, double ticks_per_second)
 
 std::uint32_t NeighborTable::hash(unsigned interface, const IpAddress& address) noexcept {
     const auto* const octets = reinterpret_cast<const std::byte*>(address.octets.data());
-    // Multiplied, so that it does not meet the bits in which addresses of two interfaces differ: 198.18.0.9 and
-    // 198.19.0.9 must not collide.
+    // Multiplied, so that the number does not affect the bits in which addresses of two interfaces differ: 198.18.0.9
+    // and 198.19.0.9 must not collide.
     const std::uint64_t place =
         (std::uint64_t{interface} << 8U | static_cast<std::uint64_t>(address.version)) * golden_multiplier;
-    // Both halves of a product of 128 bits: any bit of either word reaches all of the result. The constants are the
-    // fractions of sqrt(2) and sqrt(3).
+    // Uses both halves of a 128-bit product, so that each bit of either word affects the whole result. The constants
+    // are the fractional parts of sqrt(2) and sqrt(3).
     const std::uint64_t a = frame::load<std::uint64_t>(octets) ^ 0x6A09E667F3BCC909U ^ place;
     const std::uint64_t b = frame::load<std::uint64_t>(octets + 8) ^ 0xBB67AE8584CAA73BU;
     __extension__ using Wide = unsigned __int128;
@@ -147,7 +147,7 @@ const MacAddress* NeighborTable::find(unsigned interface, const IpAddress& next_
         case NeighborState::fixed: break;
         case NeighborState::reachable:
             if (now < entry.deadline) break;
-            [[fallthrough]];  // stale, but age() did not come to it yet
+            [[fallthrough]];  // stale, but age() has not handled it yet
         case NeighborState::stale: set(index, NeighborState::probe, ListName::due, now); break;
     }
     return &entry.mac;
@@ -196,7 +196,7 @@ void NeighborTable::learn(unsigned interface, const IpAddress& neighbor, const M
     }
     const bool differs = entry.mac != mac;
     if (differs && !evidence.overrides) {
-        // RFC 4861, 7.2.5: keep the known one, but let it be probed.
+        // RFC 4861, 7.2.5: keeps the known MAC, but has it probed.
         if (entry.state == NeighborState::reachable) set_known(index, false, now);
         return;
     }
@@ -227,7 +227,7 @@ void NeighborTable::fix(unsigned interface, const IpAddress& neighbor, const Mac
 }
 
 std::optional<NeighborQuestion> NeighborTable::next_question(Ticks now, std::size_t& expiries) noexcept {
-    // Retries first: they have waited longer, and a flood of new neighbours must not keep them from being given up.
+    // Retries first: they have waited longer, and must be given up in time even while many new neighbours arrive.
     std::uint32_t index = list(ListName::retry).head;
     for (; index != none && now >= entries_[index].deadline && entries_[index].tries >= options_.tries;
          index = list(ListName::retry).head) {
@@ -265,7 +265,7 @@ void NeighborTable::age(Ticks now, std::size_t expiries) noexcept {
     }
 }
 
-/// All waiting frames of an entry go to the end of another list, with the MAC they need there.
+/// Moves all waiting frames of an entry to the end of another list, with the MAC that they need there.
 void NeighborTable::release(Entry& entry, List& to) noexcept {
     if (entry.waiting.head == none) return;
     for (std::uint32_t at = entry.waiting.head; at != none; at = waiting_[at].next) waiting_[at].mac = entry.mac;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables: the MAC addresses of next hops, really asked for. One state machine for ARP and neighbour discovery, after
-// RFC 4861, 7.3.
+// Tables: the MAC addresses of next hops, which are resolved by real questions. One state machine for ARP and neighbour
+// discovery, according to RFC 4861, 7.3.
 #pragma once
 
 #include <array>
@@ -20,67 +20,69 @@ namespace evenhand::router {
 
 using pace::Ticks;
 
-/// RFC 4861, 7.3.2 without DELAY: the first frame to a stale neighbour starts the probe. Used as it is for ARP, like in
-/// Linux.
+/// RFC 4861, 7.3.2 without DELAY: the first frame to a stale neighbour starts the probe. Used for ARP in the same way,
+/// as in Linux.
 enum class NeighborState : std::uint8_t {
     incomplete,  // asked for by multicast or broadcast; frames wait
     reachable,   // confirmed less than `reachable_s` ago
-    stale,       // was, or told its MAC without being asked; usable, not used since
+    stale,       // was reachable, or announced its MAC unsolicited; usable, not used since
     probe,       // stale and used: usable, and asked by unicast
     fixed,       // configured: never asked, never changed, never removed
 };
 
-/// What became of a frame without MAC.
+/// What happened to a frame without MAC.
 enum class HoldResult : std::uint8_t {
-    held,              // taken; comes back in take_ready()
+    held,              // taken; returned by take_ready()
     too_many_waiting,  // refused: this neighbour's queue, or the room for frames of all of them, is full
-    table_full,        // refused: no entry is left, and none can be given up for it
+    table_full,        // refused: there is no free entry, and none can be replaced
 };
 
-/// How far a message of a neighbour can be trusted (RFC 4861, 7.2.3 and 7.2.5).
+/// How far a neighbour's message can be trusted (RFC 4861, 7.2.3 and 7.2.5).
 struct Evidence {
-    bool solicited = false;   // the answer to a question of ours: shows that it hears us
-    bool overrides = true;    // replaces a MAC that is known; false only for an advertisement without the override flag
-    bool may_create = false;  // it talks to us, so it will need our answers
+    bool solicited = false;   // it answers a question of ours, which shows that it receives our frames
+    bool overrides = true;    // replaces a known MAC; false only for an advertisement without the override flag
+    bool may_create = false;  // it sends to us, so it will need our answers
 };
 constexpr Evidence answer_evidence{.solicited = true};
 constexpr Evidence asker_evidence{.may_create = true};
-constexpr Evidence gossip_evidence{};  // said to all: gratuitous ARP, unsolicited advertisements
+constexpr Evidence gossip_evidence{};  // sent to everyone: gratuitous ARP, unsolicited advertisements
 
-/// What the router wants to know. Without `to` it asks everyone (broadcast, solicited-node group), else that MAC alone.
+/// A question of the router. Without `to` it is sent to everyone (broadcast, solicited-node group), otherwise to that
+/// MAC alone.
 struct NeighborQuestion {
     unsigned interface = 0;
     plan::IpAddress target;
     std::optional<plan::MacAddress> to;
 };
 
-/// Neighbours of all interfaces. All of it belongs to one worker: nothing is locked. Only size() and the counters may
-/// be read by other threads. Times in ticks; `now` must never go back. After construction nothing is allocated.
+/// The neighbours of all interfaces. Belongs to one worker, without locks; other threads may read only size() and the
+/// counters. Times are in ticks; `now` must never go back. Allocates nothing after construction.
 class NeighborTable {
    public:
     struct Options {
-        std::size_t limit = 131072;  // entries, 1 .. 2^24; a full table gives up its oldest stale entry for a new one
+        std::size_t limit = 131072;  // entries, 1 .. 2^24; a full table replaces its oldest stale entry by a new one
         double reachable_s = 30;     // RFC 4861, section 10: REACHABLE_TIME
         double retry_s = 1;          // RETRANS_TIMER
-        double stale_s = 60;         // an entry unused for so long after it became stale goes (gc_stale_time in Linux)
-        unsigned tries = 3;          // MAX_MULTICAST_SOLICIT and MAX_UNICAST_SOLICIT
+        double stale_s =
+            60;  // an entry is removed if unused for this long after it became stale (gc_stale_time in Linux)
+        unsigned tries = 3;                    // MAX_MULTICAST_SOLICIT and MAX_UNICAST_SOLICIT
         std::size_t queue_frames = 16;         // waiting for one neighbour
-        std::size_t all_queues_frames = 4096;  // waiting for all: they come from the pool that receiving needs
-        std::size_t questions_per_turn = 32;   // at most, of one call of turn()
-        std::size_t expiries_per_turn = 64;    // entries that become stale or go, at most, of one call of turn()
+        std::size_t all_queues_frames = 4096;  // waiting for all; they use the pool that receiving needs
+        std::size_t questions_per_turn = 32;   // at most, in one call of turn()
+        std::size_t expiries_per_turn = 64;  // entries that become stale or are removed, at most, in one call of turn()
     };
 
     struct Counters {
         Counter created;         // entries made
-        Counter resolved;        // of them, how many became usable the first time
+        Counter resolved;        // created ones that became usable the first time
         Counter failed;          // given up after `tries` questions without answer
         Counter expired;         // stale and unused for `stale_s`
-        Counter evicted;         // stale and in the way of a new one
+        Counter evicted;         // stale and replaced by a new one
         Counter questions;       // to everyone
         Counter probes;          // to the neighbour alone
         Counter held_frames;     // taken by hold()
         Counter refused_frames;  // not taken by hold()
-        Counter dropped_frames;  // taken, and their neighbour was given up
+        Counter dropped_frames;  // taken, but their neighbour was given up
     };
 
     /// Throws Fault{bad_request} if a count is 0 or beyond its range, or a time is not above 0.
@@ -88,29 +90,29 @@ class NeighborTable {
     NeighborTable(const NeighborTable&) = delete;
     NeighborTable& operator=(const NeighborTable&) = delete;
 
-    /// The MAC to send to, nullptr if it is not known. Hot. Use is noted: a stale neighbour is going to be probed, and
-    /// its MAC is good meanwhile. The pointer is good until the next call of a member that is not const.
+    /// The MAC to send to, nullptr if it is not known. A hot path. Notes the use: a stale neighbour will be probed, and
+    /// its MAC is used meanwhile. The pointer is valid until the next call of a member that is not const.
     [[nodiscard]] const plan::MacAddress* find(unsigned interface, const plan::IpAddress& next_hop, Ticks now) noexcept;
 
-    /// After find() had nothing: take the frame until the MAC is known. Makes an entry if there is none; turn() then
-    /// asks. The frame is any pointer; the table only gives it back. If the result is not `held`, the frame stays the
-    /// caller's, who drops it; it is counted here.
+    /// To be called after find() returned nullptr: takes the frame until the MAC is known. Makes an entry if there is
+    /// none; turn() then asks. The frame is any pointer, which the table only returns. If the result is not `held`, the
+    /// frame stays the caller's, who drops it; it is counted here.
     [[nodiscard]] HoldResult hold(unsigned interface, const plan::IpAddress& next_hop, void* frame, Ticks now) noexcept;
 
-    /// A neighbour told its MAC. The caller has checked that the address is unicast, on the link and not the router's
-    /// own.
+    /// A neighbour has announced its MAC. The caller has checked that the address is unicast, on the link, and not the
+    /// router's own.
     void learn(unsigned interface, const plan::IpAddress& neighbor, const plan::MacAddress& mac, Ticks now,
                Evidence evidence) noexcept;
 
-    /// It answered a probe without repeating its MAC (RFC 4861, 4.4 allows that).
+    /// The neighbour answered a probe without repeating its MAC, as RFC 4861, 4.4 allows.
     void confirm(unsigned interface, const plan::IpAddress& neighbor, Ticks now) noexcept;
 
-    /// Configured entry. Throws Fault{no_memory} if the table is full.
+    /// Adds a configured entry. Throws Fault{no_memory} if the table is full.
     void fix(unsigned interface, const plan::IpAddress& neighbor, const plan::MacAddress& mac);
 
-    /// Timers, in every turn of the worker's loop: asks what has to be asked (first questions, retries, probes), gives
-    /// up, lets age. Bounded work, whatever the size of the table; what is left over is done in the next call. `ask`
-    /// gets const NeighborQuestion&.
+    /// Handles timers; to be called in every turn of the worker's loop. Asks what must be asked (first questions,
+    /// retries, probes), gives entries up, ages them. The work is bounded, whatever the size of the table; the rest is
+    /// done in the next call. `ask` gets const NeighborQuestion&.
     template <class Ask>
         requires std::invocable<Ask&, const NeighborQuestion&>
     void turn(Ticks now, Ask&& ask) noexcept {
@@ -123,8 +125,8 @@ class NeighborTable {
         age(now, expiries);
     }
 
-    /// Frames that learn() made sendable and that turn() gave up, in the order they were held: after either. `send`
-    /// gets the frame, the interface and the MAC; `drop` the frame.
+    /// Returns the frames that learn() has made sendable, and those that turn() has given up, in the order in which
+    /// they were held; to be called after either. `send` gets the frame, the interface and the MAC; `drop` the frame.
     template <class Send, class Drop>
         requires std::invocable<Send&, void*, unsigned, const plan::MacAddress&> && std::invocable<Drop&, void*>
     void take_ready(Send&& send, Drop&& drop) noexcept {
@@ -135,10 +137,10 @@ class NeighborTable {
         while (lost_.head != none) drop(take_first(lost_).frame);
     }
 
-    /// For the end: give up all that is waiting, so that take_ready() drops it.
+    /// For the end: gives up all waiting frames, so that take_ready() drops them.
     void give_up_all() noexcept;
 
-    /// Entries. Exact in the worker, a recent value elsewhere.
+    /// The number of entries. Exact in the worker, a recent value in other threads.
     [[nodiscard]] std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
     [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
     [[nodiscard]] std::optional<NeighborState> state(unsigned interface,
@@ -148,18 +150,17 @@ class NeighborTable {
     using Index = EntryIndex<1, 2>;
     static constexpr std::uint32_t none = Index::none;
 
-    /// Entries whose time comes in the order they stand here. All entries of a list wait equally long, so appending
-    /// keeps it sorted, and no timer is ever searched for: each of these operations costs the same with 2 entries and
-    /// with 65,536.
+    /// Lists whose entries are due in their order. All entries of a list wait equally long, so appending keeps it
+    /// sorted, and no timer is searched for: each operation takes the same time with 2 entries and with 65,536.
     enum class ListName : std::uint8_t { due, retry, reachable, stale, free_or_fixed };
-    static constexpr std::size_t lists = 4;  // without the last, which is none
+    static constexpr std::size_t lists = 4;  // without the last one, which is not a list
 
     struct List {
         std::uint32_t head = none;
         std::uint32_t tail = none;
     };
 
-    /// One line of the cache, so that find() costs one miss here and one in `index_`.
+    /// One cache line, so that find() takes one miss here and one in `index_`.
     struct alignas(64) Entry {
         plan::IpAddress address;
         NeighborState state = NeighborState::incomplete;
@@ -169,7 +170,7 @@ class NeighborTable {
         plan::MacAddress mac{};
         std::uint16_t waiting_frames = 0;
         Ticks deadline = 0;
-        std::uint32_t next = none;  // in its list, or of the free ones
+        std::uint32_t next = none;  // in its list, or in that of the free entries
         std::uint32_t previous = none;
         List waiting;  // of waiting_
     };
@@ -201,8 +202,8 @@ class NeighborTable {
     Ticks reachable_ticks_;
     Ticks retry_ticks_;
     Ticks stale_ticks_;
-    Index index_{0};              // by address and interface; the constructor gives it room for `limit`
-    std::vector<Entry> entries_;  // `limit` reserved at once: pages that are never used cost nothing
+    Index index_{0};              // by address and interface; the constructor makes it for `limit` entries
+    std::vector<Entry> entries_;  // `limit` reserved at once: pages that are never used take no memory
     std::uint32_t free_entry_ = none;
     std::array<List, lists> lists_{};
     std::vector<WaitingFrame> waiting_;

@@ -56,7 +56,7 @@ void check(const RouteEntry& entry) {
     }
 }
 
-/// Network, then length: what is the same stands side by side.
+/// By network, then by length, so that equal prefixes are adjacent.
 bool is_before(const RouteEntry& a, const RouteEntry& b) {
     return std::tie(a.network.version, a.network.octets, a.prefix_length) <
            std::tie(b.network.version, b.network.octets, b.prefix_length);
@@ -68,13 +68,14 @@ std::uint32_t host_order(const IpAddress& address) {
     return frame::big(network_order);
 }
 
-/// DPDK wants names, and no two alike.
+/// DPDK requires names, all of them different.
 std::string next_name() {
     static std::atomic<unsigned> made{0};
     return fmt::format("routes-{}", made.fetch_add(1));
 }
 
-/// An LPM6 has a table of 256 for each octet behind the first three of a prefix, where no other prefix shares it.
+/// An LPM6 has a table of 256 entries for each octet of a prefix after the first three, unless another prefix shares
+/// it.
 std::uint32_t most_v6_groups(std::span<const RouteEntry> entries) {
     constexpr unsigned first_bits = 24;
     std::uint32_t groups = 1;  // DPDK refuses 0
@@ -94,7 +95,7 @@ std::uint32_t most_v6_groups(std::span<const RouteEntry> entries) {
 
 std::vector<RouteEntry> routes_of(std::span<const Interface> interfaces) {
     std::vector<RouteEntry> entries;
-    // A network, or the two broadcast addresses of it, may be named by several addresses of one interface; of two
+    // Several addresses of one interface may have the same network, or the same two broadcast addresses. With two
     // interfaces, frames could go either way.
     const auto add = [&](const IpAddress& network, unsigned length, const Route& route) {
         const auto same = std::ranges::find_if(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables: where a destination address leads. Longest prefix, both families.
+// Tables: the route to a destination address. Longest prefix, both families.
 #pragma once
 
 #include <cstddef>
@@ -23,36 +23,36 @@ enum class RouteKind : std::uint8_t {
     broadcast,  // of a connected IPv4 network: not forwarded (RFC 2644)
 };
 
-/// Where frames of a prefix go.
+/// Where frames with a prefix go.
 struct Route {
     unsigned interface = 0;
-    std::optional<plan::IpAddress>
-        via;  // the next hop; without one the destination is on the link and its own next hop
+    std::optional<plan::IpAddress> via;  // the next hop; nothing: the destination is on the link, and its own next hop
     RouteKind kind = RouteKind::forward;
 
     friend bool operator==(const Route&, const Route&) = default;
 };
 
-/// A line of the table before it is built.
+/// An entry of the table before it is built.
 struct RouteEntry {
     plan::IpAddress network;
     unsigned prefix_length = 0;  // 0..32 in IPv4, 0..128 in IPv6; 0 is the default route
     Route route;
 };
 
-/// What follows from the interfaces alone: the network of each address, each address itself (local, /32 or /128), and
-/// in IPv4 the two broadcast addresses of each network. Two addresses of one interface in the same network share one
-/// entry. Throws Fault{bad_request} if two interfaces have the same address or the same network, or an address is no
-/// unicast address or a broadcast one.
+/// The routes that follow from the interfaces alone: the network of each address, each address itself (local, /32 or
+/// /128), and in IPv4 the two broadcast addresses of each network. Two addresses of one interface in the same network
+/// share one entry. Throws Fault{bad_request} if two interfaces have the same address or the same network, or if an
+/// address is not a unicast address or is a broadcast address.
 [[nodiscard]] std::vector<RouteEntry> routes_of(std::span<const Interface> interfaces);
 
-/// All routes of the router: built at once, read only afterwards, so any number of workers may look up. The tables are
-/// DPDK's LPM and LPM6 (64 MB each, and only for a family that has routes): needs a started EAL with that much memory
-/// (`-m 192` for both, without hugepages as well).
+/// All routes of the router: built at once and then only read, so that any number of workers may look up. The tables
+/// are DPDK's LPM and LPM6 (64 MB each, and only for a family that has routes), which need a started EAL with that much
+/// memory (`-m 192` for both, also without hugepages).
 class RouteTable {
    public:
-    /// Throws Fault{bad_request} for host bits in a network, a prefix that is too long, two entries of the same prefix,
-    /// a next hop of the other family or that is no unicast address; Fault{no_memory} if DPDK has too little.
+    /// Throws Fault{bad_request} for host bits in a network, a prefix that is too long, two entries with the same
+    /// prefix, a next hop of the other family or that is not a unicast address; Fault{no_memory} if DPDK has too little
+    /// memory.
     explicit RouteTable(std::vector<RouteEntry> entries);
 
     /// nullptr: no route. The pointers live as long as the table.
@@ -71,10 +71,10 @@ class RouteTable {
     void build(plan::IpVersion version);
     [[nodiscard]] const Route* route(std::uint32_t index) const noexcept { return &entries_[index].route; }
 
-    std::vector<RouteEntry> entries_;  // never changed after the constructor: the LPM holds indices into it
+    std::vector<RouteEntry> entries_;  // never changed after the constructor, since the LPM has indices into it
     std::unique_ptr<rte_lpm, Free> v4_;
     std::unique_ptr<rte_lpm6, Free> v6_;
-    const Route* default_v4_ = nullptr;  // DPDK's tables know no prefix of length 0
+    const Route* default_v4_ = nullptr;  // DPDK's tables have no prefix of length 0
     const Route* default_v6_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A router between two ports in memory, with time driven by hand.
+// A router between two ports in memory, in a time that the test controls.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -33,8 +33,8 @@ constexpr plan::MacAddress right_tester{2, 0, 0, 0, 0, 2};
 constexpr plan::MacAddress left_dut{2, 0, 0, 0, 0xd0, 1};
 constexpr plan::MacAddress right_dut{2, 0, 0, 0, 0xd0, 2};
 
-/// The DUT of Figures 3 and 5, both at once; of several pairs of ports, each of which is one. Ports are left and right
-/// of each pair.
+/// The DUT of Figures 3 and 5, both at once; with several pairs of ports, each pair is one. Ports are left and right of
+/// each pair.
 class Bench {
    public:
     explicit Bench(std::optional<ElementModel> model = {}, DefectOptions defects = {}, Ticks extra_delay = 0,
@@ -71,7 +71,7 @@ class Bench {
         outside_[port].arrived().clear();
         return frames;
     }
-    /// Test frames alone: the router also probes the gateways that it uses (RFC 4861, 7.3.3).
+    /// Takes test frames only: the router also probes the gateways that it uses (RFC 4861, 7.3.3).
     std::vector<tests::Octets> take_test_frames(unsigned port) {
         auto frames = take(port);
         std::erase_if(frames, [](const tests::Octets& f) {
@@ -79,7 +79,7 @@ class Bench {
         });
         return frames;
     }
-    /// Both gateways say who they are, as a tester's learning frames do.
+    /// Both gateways announce themselves, as a tester's learning frames do.
     void introduce() {
         for (unsigned port = 0; port < inside_.size(); port += 2) {
             for (const bool v6 : {false, true}) {
@@ -165,14 +165,14 @@ class Bench {
         LocalAnswerer local{{interfaces.begin(), interfaces.end()}, neighbors};
     };
 
-    RouteTable routes_{make_routes(make_interfaces())};  // of each pair: DPDK's tables are large
-    std::deque<MemoryPort> inside_;                      // deques: what is in them keeps its place
+    RouteTable routes_{make_routes(make_interfaces())};  // for each pair: DPDK's tables are large
+    std::deque<MemoryPort> inside_;                      // deques, whose elements never move
     std::deque<MemoryPort> outside_;
     std::deque<Pair> pairs_;
     std::unique_ptr<Forwarder<MemoryPort>> forwarder_;
 };
 
-/// Test frames of a plan, from the first on.
+/// Test frames of a plan, beginning with the first.
 template <IpVersion V>
 std::vector<tests::Octets> test_frames(const plan::AddressPlan& plan, plan::Direction direction, std::size_t count,
                                        std::size_t size = frame::Layout<V>::smallest_frame_size) {

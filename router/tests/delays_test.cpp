@@ -38,6 +38,7 @@ TEST_CASE("the extra delay is kept to the turn") {
     CHECK(bench.take_test_frames(1).empty());
     bench.run(3 * us);
     CHECK(bench.take_test_frames(1).size() == 1);
+    CHECK(bench.counters().model.late_frames == 0);  // what was to wait is not late
 }
 
 TEST_CASE("every n-th frame takes longer by as much as was said, and no other") {
@@ -56,6 +57,7 @@ TEST_CASE("every n-th frame takes longer by as much as was said, and no other") 
     const auto longer = bench.take_test_frames(1);
     REQUIRE(longer.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) CHECK(number_of(longer[i]) == 3 * i + 2);
+    CHECK(bench.counters().model.late_frames == 0);
 }
 
 TEST_CASE("in a stall nothing leaves, so many frames as were said wait for its end, and the others are lost") {
@@ -160,6 +162,21 @@ TEST_CASE("what a busy router finds late does not leave in a stall that has begu
     CHECK(departures(bench, 1, began + every + 2 * us).size() == 10);
 }
 
+TEST_CASE("what was due before a stall and is looked at in it waits for its end, also if others come just then") {
+    constexpr Ticks every = second / 10;
+    Bench bench{{.extra_delay = 10'000 * us, .stalls = {.every = every, .length = 20'000 * us, .queue_frames = 64}}};
+    const Ticks began = bench.now;
+    bench.introduce();
+    bench.run(65'000 * us - (bench.now - began), 10 * us);
+    const auto frames = test_frames<IpVersion::v6>(tests::gateway_v6(1), plan::Direction::forward, 10);
+    for (std::size_t i = 0; i < 5; ++i) bench.send(0, frames[i]);
+    bench.turn();  // due at 75 ms, but nobody looks then
+    for (std::size_t i = 5; i < 10; ++i) bench.send(0, frames[i]);
+    bench.now = began + 85'000 * us;
+    CHECK(departures(bench, 1, began + every).empty());
+    CHECK(departures(bench, 1, began + every + 2 * us).size() == 10);
+}
+
 TEST_CASE("there is room for what the delays hold at the load that is stated, and no frame that should wait is lost") {
     using namespace evenhand::router;
     RouterConfig config;
@@ -176,7 +193,7 @@ TEST_CASE("there is room for what the delays hold at the load that is stated, an
     config.stall.queue_frames = 100;
     CHECK(room_of(config).of_port == largest_ring + 1600);
     CHECK(room_of(config).in_total == 4 * (largest_ring + 1600));
-    // Of elements, what they serve, whichever port it came to; unless less is stated.
+    // The default is the load that the elements serve, whichever port it came to, unless a lower one is stated.
     config.model.emplace(
         ModelConfig{.spread = {.hash = HashType::addresses, .is_symmetric = false, .key = {}, .table = {}},
                     .elements = {.count = 10, .rate_fps = 2000, .queue_frames = 98}});

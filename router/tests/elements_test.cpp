@@ -224,6 +224,21 @@ TEST_CASE("where some frames are dear the queue still counts frames, and each is
     }));
 }
 
+TEST_CASE("what an element finds late leaves in its order, also where the frame before it is dear") {
+    constexpr Ticks ms = second / 1000;
+    Elements elements{{.count = 2, .rate_fps = 1000, .queue_frames = 64, .dear_cost = 5}, second};
+    constexpr Ticks found = 100 * ms;
+    const auto dear = elements.admit(0, 0, true);
+    REQUIRE(dear);
+    CHECK(elements.leave_at(0, *dear, found, true) == found + 5 * ms);
+    const auto cheap = elements.admit(0, 0, false);
+    REQUIRE(cheap);
+    CHECK(elements.leave_at(0, *cheap, found, false) == found + 5 * ms);
+    const auto elsewhere = elements.admit(1, 0, false);
+    REQUIRE(elsewhere);
+    CHECK(elements.leave_at(1, *elsewhere, found, false) == found + ms);
+}
+
 TEST_CASE("a rate that is no divisor of the clock is kept over a million frames") {
     Elements elements{{.count = 1, .rate_fps = 4e6 / 3, .queue_frames = 2'000'000}, 2'596'110'000};
     Ticks last = 0;

@@ -292,7 +292,8 @@ TEST_CASE("nothing that comes breaks the router, and each frame is accounted for
     Bench bench{model_of(4, 50e6, 64, HashType::addresses_and_ports)};
     bench.introduce();
     std::mt19937_64 random{20261121};
-    // Of both directions alike: a port in memory gets back the buffers of what it sends, not of what it received.
+    // In both directions alike, since a port in memory gets back the buffers of the frames that it sends, not of those
+    // that it receives.
     std::array<std::vector<tests::Octets>, 2> seeds;
     for (const auto direction : {plan::Direction::forward, plan::Direction::reverse}) {
         auto& of_side = seeds[direction == plan::Direction::forward ? 0 : 1];

@@ -126,7 +126,7 @@ struct Kind {
                 .source_port = port,
                 .destination_port = peer_port};
     }
-    /// To the first address of the pool.
+    /// A packet to the first address of the pool.
     [[nodiscard]] Udp back(std::uint16_t port, unsigned peer_number = 1, std::uint16_t peer_port = 7) const {
         return {.from = peer_outside(peer_number),
                 .to = pool_address(0),
@@ -161,10 +161,10 @@ class NatBench : public Bench {
         : Bench{{}, std::move(model), {}, 100 * second, nat, pairs} {
         introduce();
     }
-    /// What comes out on the right, or on the left, of a frame from the other side: UDP alone.
+    /// The UDP frames that come out on the right, or on the left, for a frame from the other side.
     std::vector<Octets> outgoing(const Octets& f, unsigned pair = 0) { return through(2 * pair, f); }
     std::vector<Octets> incoming(const Octets& f, unsigned pair = 0) { return through(2 * pair + 1, f); }
-    /// Source address and port of the one frame that comes out; port 0: none.
+    /// Source address and port of the one frame that comes out; port 0 if none does.
     std::pair<plan::IpAddress, std::uint16_t> outside_of(const Udp& udp, unsigned pair = 0) {
         const auto came = outgoing(udp.from_left(), pair);
         if (came.empty()) return {};
@@ -172,7 +172,7 @@ class NatBench : public Bench {
         return endpoint(came[0], true);
     }
     std::uint16_t port_of(const Udp& udp, unsigned pair = 0) { return outside_of(udp, pair).second; }
-    /// The inside host that gets it; port 0: none.
+    /// The inside host that gets the packet; port 0 if none does.
     std::pair<plan::IpAddress, std::uint16_t> receiver_of(const Udp& udp, unsigned pair = 0) {
         const auto came = incoming(udp.from_right(), pair);
         if (came.empty()) return {};

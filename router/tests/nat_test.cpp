@@ -218,7 +218,7 @@ TEST_CASE("a full table refuses new connections, or replaces the one that was ma
             CHECK(bench.port_of(kind.out(host, static_cast<std::uint16_t>(4000 + host))) == 4000 + host);
             CHECK(bench.port_of(kind.out(0, 4000)) == 4000);  // that it is used does not save it
         }
-        // Of 0 to 7 with 0 anew after 5 and so on: what is there now are the last five that were made.
+        // Numbers 0 to 7, repeating from 0 after 5: the table has the last five that were made.
         CHECK(bench.nat_counters().entries == 5);
         CHECK(bench.nat_counters().most_entries == 5);
         CHECK(bench.nat_counters().refused_full == 0);
