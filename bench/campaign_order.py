@@ -18,7 +18,7 @@ from typing import Any
 from pieces import record as keep
 
 from evenhand.analysis import analyse
-from evenhand.run.campaign.jobs import Job, jobs
+from evenhand.run.campaign.events import Job, jobs
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState, Repetition
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import CampaignPlan, expand

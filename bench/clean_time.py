@@ -29,8 +29,8 @@ from pieces import IS_SHORT, record
 from evenhand.plan import AddressPlan, Direction, gateway_v4, gateway_v6
 from evenhand.predict import DeviceModel
 from evenhand.procedure import open_tester
+from evenhand.reference import Defects, ReferenceDut, Stall, reference_router
 from evenhand.rig import make_reference_setup
-from evenhand.rig.reference import Defects, ReferenceDut, Stall, reference_router
 from evenhand.search import ThroughputGoal, ThroughputResult, find_throughput
 from evenhand.trial import CLEAN_AT_MOST, EngineMeasurer, Limits, TrialResult, Verdict, Waits
 
@@ -136,7 +136,9 @@ def row_of(result: ThroughputResult, seconds: float) -> dict[str, Any]:
     return {
         "outcome": str(result.outcome),
         "throughput_fps": result.throughput_fps,
-        "confirmed_s": max((each.result.sent_s for each in result.trials if each.is_full_length), default=DURATION_S),
+        "confirmed_s": max(
+            (each.result.sent_s for each in result.trials if each.is_full_length), default=DURATION_S
+        ),
         "seconds": seconds,
         "verdicts": dict(verdicts),
         "invalid_share": verdicts["INVALID"] / len(trials),
@@ -179,7 +181,7 @@ def capacity(seed: int, _: int) -> tuple[list[dict[str, Any]], list[str]]:
 def forwarded_fps(row: dict[str, Any], queue_frames: int) -> float:
     """What was found without what the queue held at the end of the trials that confirmed. They last longer
     beside stalls, until so much of their time is clean, and so a queue hides less."""
-    hidden = queue_frames / CAPACITY_FPS / row["confirmed_s"]
+    hidden: float = queue_frames / CAPACITY_FPS / row["confirmed_s"]
     return float(row["throughput_fps"] or 0.0) / (1 + hidden)
 
 

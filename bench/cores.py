@@ -18,7 +18,7 @@ from typing import Any
 from pieces import at_length, opened, record, spread, trial
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.trial.find_engine import find_engine
+from evenhand.trial.engine_process import find_engine
 
 RECEIVERS = find_engine().parent / "bench" / "evenhand-bench-receiver-cores"
 CPUS = sorted(os.sched_getaffinity(0))

@@ -25,7 +25,7 @@ from typing import Any
 from pieces import opened, record, testpmd, trial
 
 from evenhand.plan import gateway_v4, gateway_v6
-from evenhand.rig.testbed.workers import lay_out_workers
+from evenhand.testbed.workers import lay_out_workers
 
 RATE_FPS = 200_000.0
 SECONDS = 1.0

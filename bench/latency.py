@@ -34,8 +34,8 @@ from evenhand.procedure import (
     measure_own_loop,
     open_tester,
 )
+from evenhand.reference import LongerDelay, ReferenceDut, reference_router
 from evenhand.rig import make_reference_setup
-from evenhand.rig.reference import LongerDelay, ReferenceDut, reference_router
 from evenhand.trial import Delays, Limits, Waits
 
 PLANS = ("gateway-v4", "gateway-v6")

@@ -22,7 +22,7 @@ from typing import Any
 from pieces import at_length, opened, record, spread, testpmd, testpmd_fps, trial
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.rig.testbed.workers import lay_out_workers
+from evenhand.testbed.workers import lay_out_workers
 
 RATE_FPS = 10e6
 SECONDS = at_length(10.0, 0.2)

@@ -30,7 +30,7 @@ from memif_forwarding import DEVICE, FORWARDING
 from pieces import opened, record, spread, testpmd, testpmd_fps, trial
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.rig.testbed.workers import lay_out_workers
+from evenhand.testbed.workers import lay_out_workers
 
 CPU = 1
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")

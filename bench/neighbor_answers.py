@@ -22,8 +22,8 @@ from typing import Any
 from pieces import IS_SHORT, at_length, opened, record, trial
 
 from evenhand.plan import AddressPlan, make_plan
-from evenhand.rig.testbed.workers import lay_out_workers
-from evenhand.trial.find_engine import find_engine
+from evenhand.testbed.workers import lay_out_workers
+from evenhand.trial.engine_process import find_engine
 
 ASKER = find_engine().parent / "bench" / "evenhand-bench-asker"
 QUESTIONS_PER_SECOND = 200_000

@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from evenhand.host.finding import read_host_facts
 from evenhand.plan import AddressPlan
-from evenhand.rig.host.facts import read_host_facts
+from evenhand.trial.engine_process import find_engine
 from evenhand.trial.engine_session import EngineSession
-from evenhand.trial.find_engine import find_engine
 
 Number = TypeVar("Number", int, float)
 RESULTS = Path(__file__).parent / "results"

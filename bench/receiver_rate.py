@@ -13,7 +13,7 @@ from typing import Any
 
 from pieces import IS_SHORT, at_length, record
 
-from evenhand.trial.find_engine import find_engine
+from evenhand.trial.engine_process import find_engine
 
 PARTS = find_engine().parent / "bench" / "evenhand-bench-receiver-parts"
 CPU = 1

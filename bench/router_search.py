@@ -21,8 +21,8 @@ from truth import WAITS as SHORT_WAITS
 from evenhand.plan import AddressPlan, Direction, gateway_v4, gateway_v6
 from evenhand.predict import DeviceModel, predict
 from evenhand.procedure import open_tester
+from evenhand.reference import ReferenceDut, reference_router
 from evenhand.rig import make_reference_setup
-from evenhand.rig.reference import ReferenceDut, reference_router
 from evenhand.search import ThroughputResult, run_search
 from evenhand.trial import RFC_WAITS, EngineMeasurer, Limits, SimulatedMeasurer, TrialResult, describe_reasons
 

@@ -19,8 +19,8 @@ from pieces import record
 from evenhand.plan import AddressPlan, Direction, make_plan
 from evenhand.predict import DeviceModel, HashType, predict
 from evenhand.procedure import open_tester
+from evenhand.reference import Defects, ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig import make_reference_setup
-from evenhand.rig.reference import Defects, ReferenceDut, ReferenceRouter, reference_router
 from evenhand.search import Outcome, ThroughputGoal, find_throughput
 from evenhand.trial import EngineMeasurer, Limits, TrialResult, Waits
 

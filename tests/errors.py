@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which error it must be, by its code. Classes and messages are in one place: tests/files/messages.toml."""
+"""Which error it must be, by its code. `python -m tests.base.messages` prints the messages of all."""
 
 from __future__ import annotations
 

@@ -24,6 +24,11 @@ ROOMS = (
     "predict",
     "trial",
     "search",
+    "testbed",
+    "dut",
+    "host",
+    "reference",
+    "lab",
     "rig",
     "procedure",
     "spec",
@@ -34,6 +39,8 @@ ROOMS = (
     "cli",
 )
 """Lowest first. A file imports its own room and those before it; HACKING.md says what each is for."""
+RIG = {"testbed", "dut", "host", "reference", "lab", "rig"}
+"""The rooms of tester and DUT; `rig` is their front."""
 ROOT_FILES = {"__init__", "__main__", "api"}
 """All that may be outside the rooms, above them: no room imports one of these."""
 
@@ -44,38 +51,37 @@ KNOWN_CIRCLES: set[tuple[str, ...]] = set()
 
 CAMPAIGN = "run.campaign"
 """The part of `run` that measures; the rest of it keeps and reads records."""
-NARROWER = {"run": {"procedure", CAMPAIGN}, "analysis": {"trial", "search", "rig", "procedure", CAMPAIGN}}
+NARROWER = {"run": {"procedure", CAMPAIGN}, "analysis": {"trial", "search", "procedure", CAMPAIGN} | RIG}
 """Rooms before a room that it does not import all the same: what reads records is out of reach of what
 measures (SEED-07)."""
 OUT_OF_THEM = {
     "evenhand.procedure.statistics",
     "evenhand.procedure.descriptor",
     "evenhand.procedure.registry",
-    "evenhand.rig.dut.facts_model",
+    "evenhand.dut.facts_interface",
 }
 """Files that it may import: they compute, or say what the number of a procedure is."""
 
 
 BEHIND_THE_FRONT = {
     # Computes queues from facts that were recorded: analysis must not load the rig's front.
-    "evenhand.analysis.inside": {"evenhand.rig.dut"},
+    "evenhand.analysis.inside": {"dut"},
     # The verb `check` looks at this host, and at that of each engine: nothing else asks for this.
-    "evenhand.cli.check": {"evenhand.rig.host"},
-    "evenhand.cli.check_engines": {"evenhand.rig.host"},
-    "evenhand.cli.check_run": {"evenhand.rig.host", "evenhand.rig.testbed"},
+    "evenhand.cli.check": {"host"},
+    "evenhand.cli.check_run": {"host", "testbed"},
     # The verb `dut` prints, applies and undoes a set-up; `predict` reads a NIC's hash there.
-    "evenhand.cli.dut": {"evenhand.rig.dut"},
-    "evenhand.cli.dut_over_ssh": {"evenhand.rig.dut"},
-    "evenhand.cli.device_of_dut": {"evenhand.rig.dut"},
+    "evenhand.cli.dut": {"dut"},
+    "evenhand.cli.dut_over_ssh": {"dut"},
+    "evenhand.cli.device_of_dut": {"dut"},
     # Options of the verbs `dut` and `lab` alone.
-    "evenhand.cli.nat_options": {"evenhand.rig.dut"},
+    "evenhand.cli.nat_options": {"dut"},
     # The verbs `lab` and `router` set up what the rig makes, and so does the demo of each.
-    "evenhand.cli.lab": {"evenhand.rig.lab"},
-    "evenhand.cli.demo_linux": {"evenhand.rig.lab"},
-    "evenhand.cli.router": {"evenhand.rig.reference"},
-    "evenhand.cli.demo_reference": {"evenhand.rig.reference"},
+    "evenhand.cli.lab": {"lab"},
+    "evenhand.cli.demo_linux": {"lab"},
+    "evenhand.cli.router": {"reference"},
+    "evenhand.cli.demo_parts": {"reference"},
 }
-"""Files outside the rig that import more of it than its front, and the part of it that they may."""
+"""Files outside these rooms that import more of them than their front, and the room that they may."""
 
 
 @cache
@@ -200,9 +206,10 @@ def test_other_rooms_know_the_rig_by_its_front_alone() -> None:
     holds for every room and for the API; a verb that is about a part of the rig is in BEHIND_THE_FRONT."""
     found: dict[str, set[str]] = {}
     for name in modules():
-        inner = {module for module in imports_of(name) if module.startswith("evenhand.rig.")}
-        if room_of(name) != "rig" and inner:
-            found[name] = {".".join(module.split(".")[:3]) for module in inner}
+        inner = {room_of(module) for module in imports_of(name) if room_of(module) in RIG - {"rig"}}
+        inner |= {module for module in imports_of(name) if module.startswith("evenhand.rig.")}
+        if room_of(name) not in RIG and inner:
+            found[name] = inner
     assert found == BEHIND_THE_FRONT
 
 
@@ -229,7 +236,7 @@ def test_a_circle_is_found_wherever_the_imports_stand() -> None:
     """The checks above would hold if nothing were found."""
     source = """
 import evenhand.plan
-from ..rig import host
+from ..base import errors
 from . import events
 if TYPE_CHECKING:
     from evenhand.search.model import Outcome
@@ -239,7 +246,7 @@ def load():
 """
     assert set(_imports_in(ast.parse(source), "evenhand.procedure")) == {
         "evenhand.plan",
-        "evenhand.rig.host",
+        "evenhand.base.errors",
         "evenhand.procedure.events",
         "evenhand.search.model.Outcome",
         "evenhand.cli.main.app_of",

@@ -17,10 +17,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 FOLDER = ROOT / "docs" / "pictures"
 OUTPUT = "docs/tutorial/one-router-three-results.md"
-ROW = re.compile(
-    r"^(addresses[\w ]*?) {2,}.*? ([\d.]+) % +([\d.]+ \w?fps) +([\d.]+ \w?fps)\n +(.+)$", re.MULTILINE
-)
+ROW = re.compile(r"^(addresses[\w ]*?) {2,}[^\w.]* ([\d.]+) +([\d.]+) +([\d.]+)\n +(.+)$", re.MULTILINE)
 """Two lines of the table: what is hashed, share of the plateau, found, predicted; what was sent."""
+UNIT = re.compile(r"found, (\w?fps) +predicted, \1$", re.MULTILINE)
+"""In its heading: that of both."""
 
 
 def demo_picture() -> bytes:
@@ -36,15 +36,16 @@ def demo_picture() -> bytes:
         .partition("<!-- /demo-output -->")[0]
     )
     rows = ROW.findall(output)
-    assert len(rows) == 3, f"{OUTPUT}: the demo's table has changed"
-    predicted = [parse_rate(row[3]) for row in rows]
+    units = UNIT.findall(output)
+    assert (len(rows), len(units)) == (3, 1), f"{OUTPUT}: the demo's table has changed"
+    predicted = [parse_rate(f"{row[3]}{units[0]}") for row in rows]
     bars = [
         Bar(
             hashes=hashes,
             address_words=addresses.strip(),
-            found_fps=parse_rate(found),
+            found_fps=parse_rate(f"{found}{units[0]}"),
             share=float(percent) / 100,
-            predicted_fps=parse_rate(expected),
+            predicted_fps=parse_rate(f"{expected}{units[0]}"),
             is_even=float(percent) / 100 >= 1 - SAME_WITHIN,
         )
         for hashes, percent, found, expected, addresses in rows

@@ -48,7 +48,7 @@ TWO_CPUS = "wire and two_cpus and not root and not alone"
 LABS = "wire and root and not two_cpus and not alone"
 """Tests of a tester and a DUT that share a CPU. Two files run at once: each names labs of its own."""
 ONE_BY_ONE = "wire and root and two_cpus and not alone"
-FOLDER_OF_LABS = "tests/rig/lab/"
+FOLDER_OF_LABS = "tests/lab/"
 """Its tests look at what labs change for the whole kernel: they run one by one."""
 ON_PORTS = "Python tests on ports"
 QUIET_SHARE = 0.2

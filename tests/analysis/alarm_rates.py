@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Callable
 
-from evenhand.analysis.levels import FEWEST_RUNS, find_levels
+from evenhand.analysis.medians import FEWEST_RUNS, find_levels
 
 SEEDS = 200
 NOISE = 0.01

@@ -14,7 +14,7 @@ from typing import Any
 
 from evenhand.plan import ONE_EACH, Direction, SideCounts, make_plan
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState, Repetition
-from evenhand.spec.point import HashType, Point
+from evenhand.spec.request import HashType, Point
 
 DOUBLING = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65533)
 BOTH: tuple[Direction, ...] = ("forward", "reverse")
@@ -154,7 +154,7 @@ def router_config(
 ) -> dict[str, Any]:
     """What a run file has of a reference router: 50 kfps an element."""
     from evenhand.predict import DeviceModel, NeighborCost
-    from evenhand.rig.reference import ReferenceDut
+    from evenhand.reference import ReferenceDut
 
     dut = ReferenceDut(
         model=DeviceModel(elements=elements, hash_type=hash_type, rate_fps=50_000, table=table),

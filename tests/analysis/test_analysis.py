@@ -16,7 +16,7 @@ from evenhand.analysis.ratios import _ratio
 from evenhand.plan import ONE_EACH, SideCounts, make_plan
 from evenhand.predict import DeviceModel, NeighborCost, neighbor_entries, predict
 from evenhand.run.campaign_record import PointRecord, PointState
-from evenhand.spec.point import HashType
+from evenhand.spec.request import HashType
 from tests.analysis.records import DOUBLING, noisy, point, record, router_config
 
 GATEWAY = "gateway-v4"

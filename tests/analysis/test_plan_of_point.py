@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from evenhand.analysis.plans import plan_of, second_of_mix
 from evenhand.base.errors import RequestError
 from evenhand.plan import RFC4814_SOURCE_PORTS, UdpRange
-from evenhand.plan.ports import MAX_PORT, parse_ports
+from evenhand.plan.ranges import MAX_PORT, parse_ports
 from evenhand.spec.request import plan_of as sent_plan_of
 from tests.run.campaign.campaigns import expanded
 

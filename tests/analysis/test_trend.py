@@ -10,10 +10,9 @@ from statistics import median
 import pytest
 
 from evenhand.analysis import compare
-from evenhand.analysis.levels import FEWEST_RUNS, find_levels
-from evenhand.analysis.trend import trend
+from evenhand.analysis.medians import FEWEST_RUNS, find_levels
+from evenhand.analysis.trend import trend, version_key
 from evenhand.analysis.trend_model import Trend
-from evenhand.analysis.trend_setup import version_key
 from tests.analysis.records import point, record
 from tests.analysis.trends import bed, changes_at, example_trend, night, nights, share, trend_of
 from tests.errors import raises

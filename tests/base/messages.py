@@ -1,34 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All messages of errors, as the source has them: `python -m tests.base.messages` writes them to
-tests/files/messages.toml, and those of the programs (program_messages.py) beside it. There they can be read
-together, and a change of one is a change of a line."""
+"""All messages of errors, as the source has them; `python -m tests.base.messages` prints them, so that they
+can be read together. What each must be is in `broken_rules`."""
 
 from __future__ import annotations
 
 import ast
-import json
-import sys
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
-
-from evenhand.base.errors import HostError
-from tests.base import program_messages
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "evenhand"
-FILE = ROOT / "tests" / "files" / "messages.toml"
-COMMAND = "python -m tests.base.messages"
-_HEAD = f"""\
-# SPDX-License-Identifier: Apache-2.0
-# Every message of an error, by its code: its class, what is wrong, and what to do next.
-# `{COMMAND}` makes this file from python/evenhand. What stands in braces is computed. Those
-# of the engine and the reference router are in program_messages.toml.
-
-"""
+LONGEST = 420
+"""Letters of a message with its next step, as the source has it: a terminal shows it in five lines."""
+DIALECT = re.compile(
+    r"\b(tells?|told|nobody|stands?|besides|wish(es|ed)?|whoever|heeds?|upon)\b|^(Of|By which|What)\b",
+    re.IGNORECASE,
+)
+"""Words that CONTRIBUTING.md names: plain technical English has others."""
 _TEXTS = (ast.JoinedStr, ast.Constant, ast.BinOp, ast.IfExp)
 """What a message may be, among the arguments of a function that makes the error."""
 
@@ -59,21 +50,25 @@ def messages() -> tuple[Message, ...]:
     )
 
 
-def as_toml(found: Iterable[Message]) -> str:
-    """One table for each message, and messages of one code below each other."""
-    lines = [_HEAD]
-    for code, group in groupby(found, key=attrgetter("code")):
-        for cls, what, next_step in sorted({(each.cls, each.what, each.next_step) for each in group}):
-            told = {"class": cls, "what": what, "next": next_step}
-            lines.append(f"[[{code}]]\n")
-            lines += [f"{key} = {_quoted(text)}\n" for key, text in told.items() if text]
-            lines.append("\n")
-    return "".join(lines).rstrip("\n") + "\n"
+def broken_rules(what: str, next_step: str) -> Iterator[str]:
+    """What is wrong with a message.
 
-
-def _quoted(text: str) -> str:
-    """A basic string of TOML, which is one of JSON for the letters that occur here."""
-    return json.dumps(text, ensure_ascii=False)
+    Args:
+        what: What is wrong; what is computed stands in braces.
+        next_step: What to do next; empty: the message says it.
+    """
+    if what.endswith("."):
+        yield "what is wrong ends with a full stop, which the line of the error has itself"
+    if next_step and next_step[-1] not in ".?}" and ": " not in next_step and " or use" not in next_step:
+        yield "the next step is neither a sentence nor ends with a command behind a colon"
+    is_clear = "{" in what or any(word in what for word in ("must", "stopped", "twice", "write", "name the"))
+    if not next_step and not is_clear:
+        yield "neither the value nor the next step is named"
+    if len(what) + len(next_step) > LONGEST:
+        yield f"longer than {LONGEST} letters"
+    for text in (what, next_step):
+        if (found := DIALECT.search(re.sub(r"\{[^{}]*\}", "{}", text))) is not None:
+            yield f"the word {found.group(0)!r}"
 
 
 def _of_file(path: Path, *, room: str) -> Iterator[Message]:
@@ -130,8 +125,5 @@ class _Inner(ast.NodeTransformer):
 
 
 if __name__ == "__main__":
-    FILE.write_text(as_toml(messages()))
-    try:
-        program_messages.FILE.write_text(program_messages.as_toml(program_messages.faults()))
-    except HostError as error:
-        sys.exit(f"{program_messages.FILE.name} stays as it was: {error}. {error.next_step}")
+    for each in messages():
+        print(f"{each.code}  {each.cls}\n  {each.what}\n  {each.next_step}".rstrip())

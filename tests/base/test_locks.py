@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -166,3 +168,101 @@ def test_nobody_can_take_replace_or_pretend_another_users_lock(folders: tuple[Pa
     root.chmod(0o777)
     with raises("base.no-lock-folder"):
         hold()
+
+
+def put(path: Path, what: str) -> None:
+    """Something that is not a file."""
+    match what:
+        case "link":
+            (path.parent / "target").write_text("kept")
+            path.symlink_to(path.parent / "target")
+        case "dangling link":
+            path.symlink_to(path.parent / "nothing")
+        case "folder":
+            path.mkdir()
+        case "FIFO":
+            os.mkfifo(path)
+        case "socket":
+            with socket.socket(socket.AF_UNIX) as server:
+                server.bind(str(path))
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("link", "a link to .*/target"),
+        ("dangling link", "a link to .*/nothing"),
+        ("folder", "a folder"),
+        ("FIFO", "a FIFO"),
+        ("socket", "a socket"),
+    ],
+)
+def test_what_is_in_the_place_of_a_lock_is_named_and_stays(what: str, said: str) -> None:
+    """`Too many levels of symbolic links. Make that folder writable` helped nobody."""
+    path = locks._own_folder() / PORT.file_name
+    put(path, what)
+    with raises("base.not-lockable", match=f"interface eth1 cannot be locked: {said} is in") as refused:
+        hold()
+    assert refused.value.where == str(path)
+    assert (
+        refused.value.next_step
+        == f"Remove it, then try again: {'rmdir' if what == 'folder' else 'rm'} {path}"
+    )
+    assert os.path.lexists(path)
+    if what == "link":
+        assert (path.parent / "target").read_text() == "kept"
+    assert locks.locker(path) == "(unknown)"  # and nobody waits for a FIFO
+    assert locks.holder_of(PORT) is None
+    if what == "folder":
+        path.rmdir()
+    else:
+        path.unlink()
+    with hold():
+        pass
+
+
+@pytest.mark.root
+@ROOT
+def test_a_lock_that_root_left_in_a_users_folder_is_named(folders: tuple[Path, Path]) -> None:
+    """As after a command under sudo that kept the user's environment."""
+    own = folders[1] / f"evenhand-{NOBODY}"
+    own.mkdir(mode=0o755)
+    os.chown(own, NOBODY, NOBODY)
+    (own / PORT.file_name).touch(mode=0o600)
+    with other_process(folders, NOBODY) as (_, said):
+        assert said == "interface eth1 cannot be locked: its lock is a file of user root"
+
+
+@pytest.mark.root
+@ROOT
+def test_what_keeps_a_user_from_a_folder_for_locks_is_said(folders: tuple[Path, Path]) -> None:
+    root, shared = folders
+    (shared / f"evenhand-{NOBODY}").mkdir()
+    with other_process(folders, NOBODY) as (_, said):
+        assert said == (
+            "there is no folder for locks that belongs only to this user:"
+            f" {shared}/evenhand-{NOBODY} belongs to user root"
+        )
+    root.rmdir()
+    for what, words in (("link", "is a link to"), ("FIFO", "is a FIFO")):
+        put(root, what)
+        with raises("base.no-lock-folder", match=words):
+            hold()
+        root.unlink()
+    root.mkdir()
+    root.chmod(0o777)
+    with raises("base.no-lock-folder", match=r"can be written by others \(mode 0777\)"):
+        hold()
+
+
+def test_a_lock_is_waited_for_as_long_as_it_may_take(folders: tuple[Path, Path]) -> None:
+    path = folders[0].parent / "waited.lock"
+    with locks.lock_file(path), pytest.raises(BlockingIOError), locks.lock_file_within(path, 0.05):
+        pass
+    with ExitStack() as stack:
+        stack.enter_context(locks.lock_file(path))
+        timer = threading.Timer(0.2, stack.close)
+        timer.start()
+        with locks.lock_file_within(path, 30.0):
+            assert locks.locker(path) == str(os.getpid())
+        timer.join()

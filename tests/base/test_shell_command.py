@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from evenhand.base.shell_command import run_shell_command
+from evenhand.base.programs import run_shell_command
 
 PATIENCE_S = 60.0
 
@@ -48,7 +48,7 @@ def test_a_second_ctrl_c_leaves_none_of_its_processes(tmp_path: Path) -> None:
     path = tmp_path / "pid"
     # In a process of its own, whose handler of SIGINT is Python's.
     program = (
-        "import sys; from evenhand.base.shell_command import run_shell_command\n"
+        "import sys; from evenhand.base.programs import run_shell_command\n"
         f"run_shell_command(\"trap '' TERM; echo $$ > {path}; sleep 60 & wait\", timeout_s=60)"
     )
     process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.base.suggestion import suggestion
+from evenhand.base.errors import suggestion
 
 
 @pytest.mark.parametrize(

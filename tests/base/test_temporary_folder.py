@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base import temporary_folder as module
-from evenhand.base.temporary_folder import temporary_folder
+from evenhand.base import folders as module
+from evenhand.base.folders import temporary_folder
 from tests.errors import raises
 
 

@@ -17,7 +17,7 @@ from evenhand.cli.usage import as_typed
 from evenhand.plan import make_plan
 from evenhand.procedure import Profile, check_frame_sizes, choose_frames
 from evenhand.procedure.tester import choose_maximum
-from evenhand.spec.argument_names import argument_options, option_places, option_words
+from evenhand.spec.place import argument_options, option_places, option_words
 from evenhand.trial import DelayWish
 from tests.cli.running import run_here
 from tests.errors import raises

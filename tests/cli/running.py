@@ -43,8 +43,7 @@ class Ended:
 
     @property
     def error(self) -> EvenhandError:
-        """With which it failed. Tests compare its code, and what it must name: tests/files/messages.toml has
-        the messages."""
+        """With which it failed. Tests compare its code, and what it must name."""
         if self.failure is None:
             raise AssertionError(f"no error, but exit code {self.code}:\n{self.out}\n{self.err}")
         return self.failure

@@ -16,16 +16,14 @@ import pytest
 from rich.console import Console
 
 from evenhand.base.locks import InUseError
-from evenhand.base.units import format_duration
 from evenhand.cli import lab as lab_verb
 from evenhand.cli.lab import _show_changes
 from evenhand.cli.progress.campaign import CampaignDisplay
+from evenhand.lab.limits import RaisedLimit
 from evenhand.procedure import Measured
-from evenhand.rig.lab.limits import RaisedLimit
 from evenhand.run.campaign import runner
-from evenhand.run.campaign.events import PointBegan, RepetitionBegan, RepetitionEnded
-from evenhand.run.campaign.jobs import Job, Place
-from evenhand.run.campaign.time_left import time_left_s
+from evenhand.run.campaign.events import Job, Place, PointBegan, RepetitionBegan, RepetitionEnded
+from evenhand.run.campaign.time_left import time_left
 from evenhand.run.campaign_status import CampaignStatus
 from evenhand.trial import SimulatedMeasurer
 from tests.cli.running import Ended
@@ -84,8 +82,9 @@ def test_the_log_says_the_time_left_that_status_says() -> None:
     )
     job = job_of(before)
     told = said(RepetitionBegan(job=job, stored_trials=0), ended(job), files=[before, after])
-    assert f"; about {format_duration(round(time_left_s(after.points)))} left" in told
-    assert time_left_s(after.points, testbed_count=2) == pytest.approx(time_left_s(after.points) / 2)
+    left = time_left(after.points)
+    assert f"; {left.words} left" in told
+    assert time_left(after.points, testbed_count=2).middle_s == pytest.approx(left.middle_s / 2)
 
 
 def test_a_round_names_its_suite_where_there_are_several() -> None:

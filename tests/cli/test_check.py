@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 
 from evenhand.base.errors import HostError
+from evenhand.host import Part
 from evenhand.rig import lab_rig
-from evenhand.rig.host import Part
 from evenhand.trial import find_engine
 from tests.cli.running import TESTBED, Ended
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.lab import LinuxLab, lab_down, lab_up
 from evenhand.plan import make_plan
-from evenhand.rig.lab import LinuxLab, lab_down, lab_up
 from evenhand.run import read_run
 from tests.preloaded.commands import evenhand_command
 

@@ -15,11 +15,11 @@ import pytest
 
 from evenhand.base.errors import HostError
 from evenhand.cli.usage import as_typed
-from evenhand.plan import make_plan
+from evenhand.lab import linux
+from evenhand.plan import SideCounts, make_plan
 from evenhand.procedure import Profile, choose_frame_size
 from evenhand.procedure.single_trial import SingleTrial
 from evenhand.rig import default_plan_of
-from evenhand.rig.lab import linux
 from evenhand.run import read_run
 from evenhand.spec.plan import DirectionName, read_directions
 from evenhand.trial import Deviation
@@ -181,7 +181,15 @@ def test_labs_are_shown_without_a_name(evenhand: Run) -> None:
 
 def test_a_lab_is_entered_by_root_only() -> None:
     """`nsenter: Operation not permitted ... Please report this` is no advice."""
-    lab = linux.LinuxLab(name="none", plan="gateway_v6", ip_version=6, dut_cpu=0, tester_cpus=(1,))
+    lab = linux.LinuxLab(
+        name="none",
+        plan="gateway_v6",
+        ip_version=6,
+        hosts=SideCounts(1, 1),
+        networks=SideCounts(1, 1),
+        dut_cpu=0,
+        tester_cpus=(1,),
+    )
     is_root = os.geteuid() == 0
     if is_root:
         os.seteuid(NOBODY)

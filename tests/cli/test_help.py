@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from evenhand.cli.main import app_of
-from evenhand.cli.option_synonyms import OTHER_NAMES
+from evenhand.cli.verbs import OTHER_NAMES
 from evenhand.plan import TOPOLOGIES, plan_title
 from tests.cli.running import Ended
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evenhand.base.errors import RequestError
-from evenhand.exchange.siitperf_file import KEYS, MOST_OCTETS, read_siitperf
+from evenhand.exchange.siitperf_read import KEYS, MOST_OCTETS, read_siitperf
 from tests.cli.running import Ended
 from tests.exchange.confs import ROUTER_KEYS, write_conf
 

@@ -341,3 +341,28 @@ def test_a_configuration_is_read_whatever_its_name(evenhand: Run, tmp_path: Path
     export(evenhand, "direct-v4-net16")
     Path("flows.json").rename("flows.otg")
     assert evenhand("import", "flows.otg", "--json").json["kind"] == "otg"
+
+
+@pytest.mark.parametrize("part", ["size", "rate", "duration"])
+@pytest.mark.parametrize("flow", [0, 1])
+def test_a_part_that_is_refused_in_one_of_two_flows_is_reported(
+    evenhand: Run, tmp_path: Path, part: str, flow: int
+) -> None:
+    document = export(evenhand, "gateway-v6")
+    document["flows"][flow][part] = {"choice": "unknown"}
+    Path("one.json").write_text(json.dumps(document))
+    ended = evenhand("import", "one.json", "--json")
+    assert ended.code == 1
+    assert ended.json["commands"] == []
+    assert [row["became"] for row in ended.json["keys"] if row["key"] == f"flows[{flow}].{part}"] == [
+        "refused"
+    ]
+
+
+@pytest.mark.parametrize("names", [[{}], [["a"]], "left"])
+def test_receivers_that_are_no_names_are_refused(evenhand: Run, tmp_path: Path, names: Any) -> None:
+    document = export(evenhand, "gateway-v4")
+    document["flows"][0]["tx_rx"]["port"]["rx_names"] = names
+    Path("one.json").write_text(json.dumps(document))
+    ended = evenhand("import", "one.json")
+    assert (ended.code, ended.error.code) == (2, "exchange.wrong-value")

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from evenhand.cli.main import main
-from evenhand.exchange.siitperf_command import FIRST, LAST, STATEFUL
-from evenhand.exchange.siitperf_file import KEYS
-from evenhand.rig.testbed import read_testbed
+from evenhand.exchange.siitperf_read import FIRST, KEYS, LAST, STATEFUL
+from evenhand.testbed import read_testbed
 from tests.cli.running import Ended
 from tests.docs.documents import ROOT, blocks, table_rows
 from tests.exchange.confs import EXAMPLE, MANY_V4, MANY_V6, PORTS, ROUTER_KEYS, SIIT, ends_of, write_conf

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.exchange.siitperf_file import KEYS, mirrored
+from evenhand.exchange.siitperf_read import KEYS, mirrored
 from tests.cli.running import Ended
 from tests.cli.test_import_siitperf import outcomes, plan_sent
 from tests.exchange.confs import PORTS, SIIT, write_conf

@@ -130,7 +130,7 @@ ELSEWHERE = {
     "run": "tests/run/campaign/test_documents.py",
     "status": "tests/run/campaign/test_documents.py",
     "demo": "tests/cli/test_reference_demo.py",
-    **dict.fromkeys(("dut apply", "dut check", "dut status", "dut undo"), "tests/rig/dut/test_over_ssh.py"),
+    **dict.fromkeys(("dut apply", "dut check", "dut status", "dut undo"), "tests/dut/test_over_ssh.py"),
     **dict.fromkeys(("connections", "tear-down", "capacity"), "tests/wire/test_connections.py"),
     "router": "tests/cli/test_router.py",
     "show": "tests/cli/test_show.py",

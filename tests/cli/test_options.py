@@ -14,11 +14,10 @@ from evenhand.base.option import Option, options_of
 from evenhand.cli.main import app_of
 from evenhand.cli.options import with_options
 from evenhand.plan import gateway_v4
+from evenhand.spec.common_options import REPETITIONS, SEED
 from evenhand.spec.file import Suite, make_campaign
 from evenhand.spec.frames import FRAME_SIZES, read_frame_size, read_frames
 from evenhand.spec.plan import CountOptions
-from evenhand.spec.repetition import REPETITIONS
-from evenhand.spec.seed import SEED
 from evenhand.trial import LARGEST_SEED
 from tests.errors import raises
 

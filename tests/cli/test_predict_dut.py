@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`evenhand predict --dut`: the DUT's own table, key and hash fields. No NIC here has them: the answers are
-of tests/rig/dut/files."""
+of tests/dut/files."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from evenhand import testbed as testbeds
+from evenhand.dut.shell import Answer, Shell
+from evenhand.lab import linux_lab
 from evenhand.plan import gateway_v4
-from evenhand.rig import testbed as testbeds
-from evenhand.rig.dut.shell import Answer, Shell
-from evenhand.rig.lab import linux_lab
 from tests.cli.running import TESTBED, Ended
-from tests.rig.dut.namespace_shell import NamespaceShell
-from tests.rig.dut.test_facts import output, text
+from tests.dut.namespace_shell import NamespaceShell
+from tests.dut.test_facts import output, text
 
 Run = Callable[..., Ended]
 DUT = '\n[dut]\nssh = "root@r1"\nos = "linux"\nleft = "eth1"\nright = "eth2"\n'

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +15,14 @@ import pytest
 from rich.console import Console
 
 from evenhand.cli.progress.json_lines import JsonProgress
-from evenhand.cli.progress.line import ProgressDisplay
-from evenhand.cli.progress.rates import Rates, direction_texts
+from evenhand.cli.progress.line import ProgressDisplay, Rate, Rates, direction_texts
 from evenhand.plan import Direction, make_plan
 from evenhand.procedure import Began, BurstGoal, DelayGoal, LossGoal, Measured, RecoveryGoal, TrialPhase
-from evenhand.procedure.delay_goal import DelayTest
+from evenhand.procedure.delay_result import DelayTest
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.expected_time import expected_of_trial, learning_s
 from evenhand.procedure.registry import BURST, LATENCY, LOSS, RECOVERY, THROUGHPUT
-from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal
+from evenhand.search import MlrGoal, MlrGoals, Purpose, SearchTrial, ThroughputGoal, TrialFinished
 from evenhand.trial import Load, Reason, SimulatedMeasurer
 
 REPLIES = Path(__file__).parents[2] / "contract" / "golden" / "replies.jsonl"
@@ -104,9 +105,67 @@ def test_a_terminal_shows_both_directions_in_one_line(columns: int) -> None:
     line = display._line("10 min left").plain
     assert len(line) <= columns
     assert line.count("→") == line.count("←") == 1
-    assert "14.2" in line
+    assert len(re.findall(r"0\.0142\d? ?ms", line)) == 2
     assert "9.88" in line  # per cent lost
     assert "/71 s" in line
+
+
+def test_rates_and_delays_of_both_directions_have_one_unit_and_as_many_decimals() -> None:
+    """`1.2 Mfps` beside `640 kfps`, and `980 us` beside `1.2 ms`, are compared at a glance by nobody."""
+    so_far = phase(5.0).directions["forward"]
+    slow = replace(so_far, mean_latency_ns=1_234_567.0)
+    rates = Rates(
+        directions={
+            "forward": Rate(offered_fps=1.2e6, received_fps=1.2e6, so_far=so_far),
+            "reverse": Rate(offered_fps=640_000.0, received_fps=639_987.0, so_far=slow),
+        }
+    )
+    long, short, shorter, shortest = direction_texts(rates)
+    assert "→ offered 1.20 Mfps, received 1.20 Mfps, loss 0 %, latency 0.014 ms" in long
+    assert "← offered 0.64 Mfps, received 0.64 Mfps, loss 0 %, latency 1.235 ms" in long
+    assert "→ 1.20>1.20 Mfps, loss 0 %, 0.01 ms" in short
+    assert "← 0.64>0.64 Mfps, loss 0 %, 1.23 ms" in short
+    for text in (long, short, shorter, shortest):
+        assert " us" not in text
+        assert "kfps" not in text
+
+
+def test_rates_that_are_magnitudes_apart_are_both_to_be_read() -> None:
+    so_far = phase(5.0).directions["forward"]
+    rates = Rates(
+        directions={
+            "forward": Rate(offered_fps=1.2e6, received_fps=1.2e6, so_far=so_far),
+            "reverse": Rate(offered_fps=1.2e6, received_fps=12.5, so_far=so_far),
+        }
+    )
+    assert "← 1,200,000.0>12.5 fps" in direction_texts(rates)[1]
+    still = Rate(offered_fps=0.0, received_fps=0.0, so_far=so_far)
+    assert "→ 0>0 fps" in direction_texts(Rates(directions={"forward": still}))[1]
+
+
+def test_the_loads_in_the_line_of_a_trial_have_one_unit() -> None:
+    result = SimulatedMeasurer(limit_fps=2e6).measure(1.0, 1.5e6)
+    console = Console(file=io.StringIO(), width=200)
+    with ProgressDisplay(console) as display:
+        display.on_event(
+            TrialFinished(
+                trial=SearchTrial(
+                    number=3,
+                    purpose=Purpose.SEARCH,
+                    attempt=1,
+                    is_full_length=False,
+                    load_fps=1.5e6,
+                    result=result,
+                ),
+                lower_fps=750_000.0,
+                upper_fps=3e6,
+                remaining_trials=0,
+                remaining_s=0.0,
+            )
+        )
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "trial 3: 1,500 kfps for 1 s PASS" in shown
+    assert "750 kfps .. 3,000 kfps" in shown
 
 
 def test_a_pipe_gets_no_line_until_a_trial_has_ended() -> None:

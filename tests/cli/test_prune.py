@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.running import Ended
+from tests.run.goldens import copy_recorded
 
-FILES = Path(__file__).resolve().parents[1] / "run" / "files"
 Run = Callable[..., Ended]
 
 
@@ -21,7 +20,7 @@ def runs() -> Path:
     folder = Path("runs")
     folder.mkdir()
     for version in (4, 6):
-        shutil.copy(FILES / f"version-3-campaign-v{version}.evenhand", folder / f"v{version}.evenhand")
+        copy_recorded(f"campaign-v{version}", folder / f"v{version}.evenhand")
     (folder / "notes.evenhand").write_text("no run")
     return folder
 

@@ -20,7 +20,7 @@ import pytest
 from evenhand.base.errors import HostError
 from evenhand.base.programs import ENGINE, ROUTER, find_program
 from evenhand.cli.main import main
-from evenhand.rig.reference.testbed_file import written_testbed
+from evenhand.reference.router import written_testbed
 from tests.cli.running import Ended
 from tests.cli.test_json_documents import validate
 from tests.errors import raises

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from evenhand.cli import demo_reference
+from evenhand.cli import demo_parts
 from evenhand.report.bias import BiasCase
 from evenhand.search import Outcome, ThroughputResult
 from evenhand.spec.file import Reference
-from evenhand.spec.point import Point
-from evenhand.spec.request import plan_of
+from evenhand.spec.request import Point, plan_of
 from evenhand.trial import Reason, Verdict
 from tests.cli.running import Ended
 from tests.report.test_bias import case as simulated
@@ -35,7 +34,7 @@ def ended_by(
         measured: Measured = []
 
         def measure(_: Reference, point: Point, *, title: str, **__: Any) -> BiasCase:
-            number, goal = int(title[0]), demo_reference.demo_goal(point)
+            number, goal = int(title[0]), demo_parts.demo_goal(point)
             assert point.hash_type is not None
             measured.append((point.hash_type, goal.duration_s))
             found = simulated(plan_of(point), point.hash_type, 50_000 if number == 1 else 400_000)
@@ -47,8 +46,8 @@ def ended_by(
                 else result,
             )
 
-        monkeypatch.setattr(demo_reference, "_measure", measure)
-        monkeypatch.setattr(demo_reference, "find_program", lambda name: None)
+        monkeypatch.setattr(demo_parts, "_measure", measure)
+        monkeypatch.setattr(demo_parts, "find_program", lambda name: None)
         return evenhand("demo", "--no-run", "--json", *options), measured
 
     return run

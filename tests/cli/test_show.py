@@ -17,7 +17,7 @@ from rich.console import Console, RenderableType
 
 from evenhand.report.show import campaign_report, point_report
 from evenhand.run import read_record
-from evenhand.run.campaign_lock import campaign_locked
+from evenhand.run.run_file import campaign_locked
 from tests.cli.running import Ended
 from tests.cli.test_json_documents import validate
 from tests.run.hostile import write_run

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.procedure.ceiling import ATTEMPTS
-from evenhand.rig.host.known_ceilings import ceilings_file
+from evenhand.host.known_ceilings import ceilings_file
+from evenhand.procedure.maximum import ATTEMPTS
 from evenhand.run import read_record, read_run
 from tests.cli.running import TESTBED, Ended
 

@@ -124,7 +124,8 @@ def test_repetitions_are_stored_and_summed_up(
     assert (
         "Deviation from SEED-72: 1 search instead of 10: the variation of the result is not known" in once.out
     )
-    assert "(50 % probability)" in text
+    assert "median's interval (probability, %)" in text
+    assert " (50.00) " in text
     assert "2 found" in text
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,9 +111,10 @@ def test_exports_have_it(evenhand: Run, engine_playing: Play, testbed: Path, pla
             assert float(row["time_left_out_share"]) == pytest.approx(AWAY)
     (row,) = csv.DictReader(export("csv", "--table", "summary").splitlines())
     assert row["time left out"] == "2.5 %"
-    assert r"2.5 \%" in export("latex")
-    assert "time left out" in export("latex")
-    assert "| 2.5 %" in export("markdown")
+    assert r"& 2.5 \\" in export("latex")
+    assert r"time left out, \%" in export("latex")
+    assert "| 2.5 |" in export("markdown")
+    assert "time left out, % |" in export("markdown")
     (test_case,) = map(json.loads, export("uti").splitlines())
     (telemetry,) = [text for text in test_case["telemetry"] if "time_left_out" in text]
     assert telemetry.startswith('evenhand_time_left_out_ratio{cut_trials="')
@@ -149,7 +151,7 @@ def test_a_campaign_says_it_of_each_point(evenhand: Run, engine_playing: Play, t
         # A trial of delays is judged as a whole.
         assert (left_out is None) == (point["procedure"] == "latency")
         assert point.get("time_left_out") == (None if left_out is None else left_out.to_document())
-    assert "2.5 %" in evenhand("status", "run.evenhand").out
+    assert re.search(r"left out, % *\n.* 2\.5 *\n", evenhand("status", "run.evenhand").out)
 
 
 def test_runs_that_left_out_different_shares_are_not_called_alike(

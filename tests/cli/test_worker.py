@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.run.campaign.dask_address import own_address, scheduler_place
+from evenhand.run.campaign.dask_security import own_address, scheduler_place
 from evenhand.run.campaign.worker import Bed, check_fit
 from evenhand.spec.file import Reference, make_campaign
 from evenhand.spec.points import expand

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from evenhand.cli.main import main
+from evenhand.lab import lab_status
 from evenhand.report.check import nics_table
-from evenhand.rig.lab import lab_status
 from tests.docs.documents import ROOT, Command, blocks, commands, matches
-from tests.rig.host.test_checks import survey
+from tests.host.test_checks import survey
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
@@ -43,7 +43,7 @@ NOT_RUN = {
     "evenhand trial examples/testbed-af-packet.toml": "needs root: test_kernel_ports.py walks it",
     "evenhand check examples/testbed-af-packet.toml": "the same",
     "evenhand learn testbed.toml": "needs the reader's own DUT",
-    "evenhand dut check lab.toml": "needs the reader's own DUT: tests/rig/dut/test_over_ssh.py has one",
+    "evenhand dut check lab.toml": "needs the reader's own DUT: tests/dut/test_over_ssh.py has one",
     "evenhand dut apply lab.toml": "the same",
     "evenhand dut status lab.toml": "the same",
     "evenhand dut undo lab.toml": "the same",
@@ -91,7 +91,7 @@ NOT_RUN = {
     "evenhand dut apply lab:vm": "the same",
     "evenhand dut undo lab:vm": "the same",
     "evenhand predict gateway-v4 --hosts 16 --dut lab:vm": "the same",
-    "evenhand lab down vm": "needs root and that lab: tests/rig/lab/test_vm_parts.py does it",
+    "evenhand lab down vm": "needs root and that lab: tests/lab/test_vm_parts.py does it",
 }
 """Beginnings of commands, and why they are not run one by one. Their options are checked by the command line
 itself."""

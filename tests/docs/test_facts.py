@@ -18,19 +18,19 @@ from typing import Any
 import pytest
 
 import evenhand
+from evenhand import host, testbed
 from evenhand.base.units import parse_duration, parse_ratio
-from evenhand.cli import demo_linux, demo_reference
+from evenhand.cli import demo_linux, demo_parts
 from evenhand.cli.demo_parts import read_demo
-from evenhand.procedure import ceiling
-from evenhand.rig import host, testbed
-from evenhand.rig.testbed.drivers import DRIVERS
-from evenhand.rig.testbed.eal_arguments import ALLOWED, INSTEAD
-from evenhand.run import schema
+from evenhand.procedure import maximum
+from evenhand.run import run_file
 from evenhand.search import ThroughputGoal
 from evenhand.search.ceiling import DEFAULT_PRECISION
 from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import read_point
 from evenhand.spec.worker_hosts import read_workers
+from evenhand.testbed.drivers import DRIVERS
+from evenhand.testbed.resources import ALLOWED, INSTEAD
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, Limits, Waits
 from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, name_of, read, table_rows
 from tests.test_rooms import ROOMS
@@ -192,7 +192,7 @@ def test_validity_page_quotes_the_limits() -> None:
     assert (
         f"overdue after {demo_linux.OVERDUE_AFTER_US:g} us instead of {USUAL_OVERDUE_AFTER_US:g} us" in text
     )
-    demo = read_demo(demo_reference.PRESET)
+    demo = read_demo(demo_parts.PRESET)
     assert demo.reference is not None
     justified = reference_dut(demo.reference).justified_limits()
     assert (
@@ -201,7 +201,7 @@ def test_validity_page_quotes_the_limits() -> None:
     )
     assert f"Both allow {justified['overdue_tolerance'].replace('%', ' %')} of overdue frames" in text
     assert in_lab.conditions["limits"].overdue_tolerance == parse_ratio(justified["overdue_tolerance"])
-    assert f"a loss of up to {demo_reference.PLAIN_LOSS_RATIO * 100:g} % counts only if a repetition" in text
+    assert f"a loss of up to {demo_parts.PLAIN_LOSS_RATIO * 100:g} % counts only if a repetition" in text
     offered_tolerance = read_point(demo.points[0]).conditions["limits"].offered_tolerance
     assert (
         f"offered load within {offered_tolerance * 100:g} % instead of"
@@ -218,7 +218,7 @@ def test_check_page_quotes_the_limits_and_names_every_state() -> None:
         f" {limits.longest_overdue_us / 1000:g} ms at once" in text
     )
     assert f"more than {limits.clock_ppm:g} ppm off CLOCK_MONOTONIC_RAW" in text
-    assert f"doubles from {ceiling.START_FPS / 1e6:g} Mfps" in text
+    assert f"doubles from {maximum.START_FPS / 1e6:g} Mfps" in text
     assert f"found to {DEFAULT_PRECISION * 100:g} %" in text
     assert [row[0] for row in table_rows(page, "state")] == list(host.State)
     assert [row[0] for row in table_rows(page, "part")] == [part.label for part in host.Part]
@@ -348,7 +348,7 @@ def test_run_file_is_read_as_the_how_to_says(run: Run, tmp_path: Path) -> None:
             "id"
         }
     connection.close()
-    assert schema.VERSION == 3
+    assert run_file.VERSION == 1
 
 
 def test_dependencies_page_names_every_dependency() -> None:

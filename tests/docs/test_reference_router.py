@@ -18,10 +18,9 @@ import pytest
 from evenhand.base.errors import HostError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.base.units import format_rate
-from evenhand.cli.demo_parts import read_demo
-from evenhand.cli.demo_reference import PRESET, demo_goal
+from evenhand.cli.demo_parts import PRESET, demo_goal, read_demo
 from evenhand.predict import DeviceModel
-from evenhand.rig.reference.router import RING_LOG2
+from evenhand.reference.router import RING_LOG2
 from evenhand.search import find_throughput
 from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import read_point

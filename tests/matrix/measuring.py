@@ -18,7 +18,7 @@ from evenhand.base.errors import HostError
 from evenhand.base.option import fill
 from evenhand.cli import run as run_verb
 from evenhand.plan import make_plan
-from evenhand.procedure import choose_frames, engines
+from evenhand.procedure import choose_frames, tester
 from evenhand.procedure.limits import retries_of
 from evenhand.rig import LeasedLab, TestbedLimits
 from evenhand.run import RunStore
@@ -26,7 +26,7 @@ from evenhand.run.campaign.collecting import CollectingRecorder
 from evenhand.run.campaign.events import OnCampaignEvent
 from evenhand.run.campaign.measure import PointOrder, measure_point
 from evenhand.run.remote_point import check_remote_point, store_remote_point
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 from evenhand.trial import SHORT_WAITS
 from tests.cli.running import TESTBED, Ended
 from tests.matrix.cells import LINE_RATE, Cell, Ports, Way
@@ -40,6 +40,7 @@ class SimulatedSession:
     """`EngineSession` without a process: each request is answered at once."""
 
     can_reopen: ClassVar[bool] = True
+    is_alone: ClassVar[bool] = True
     device: ClassVar[str] = ""
     """What it measures, as `simulate` has it."""
     trials: ClassVar[int] = 0
@@ -141,7 +142,7 @@ class Bench:
 
     def prepare(self, cell: Cell) -> None:
         """Testbed, campaign file and engine of this cell."""
-        self.patch.setattr(engines, "EngineSession", SimulatedSession)
+        self.patch.setattr(tester, "EngineSession", SimulatedSession)
         self.patch.setenv("EVENHAND_ENGINE", "/bin/true")
         self.patch.setattr(SimulatedSession, "device", cell.device)
         self.patch.setattr(SimulatedSession, "trials", 0)
@@ -221,5 +222,7 @@ def measure_in_python(cell: Cell, testbed: Path, target: Path) -> Any:
         goal = cell.of.make_goal(options, retries_of(TestbedLimits()), None)
         plan = make_plan(cell.plan, HOSTS)
         size, _ = choose_frames(plan, None)
-        found = cell.of.run(bed, goal, options, plan=plan, frame_size=size, seed=SEED, waits=SHORT_WAITS)
+        has_own_loop = cell.of.has_own_loop(options)
+        same: Any = {"plan": plan, "frame_size": size, "seed": SEED, "waits": SHORT_WAITS}
+        found = bed.measure(cell.of, goal, has_own_loop=has_own_loop, **same)
     return found.to_document()

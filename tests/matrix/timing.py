@@ -14,9 +14,11 @@ import pytest
 
 from evenhand import open_testbed
 from evenhand.base.option import fill
+from evenhand.base.time_span import TimeSpan
 from evenhand.plan import make_plan
-from evenhand.procedure import Began, ProcedureEvent, choose_frames, engines
+from evenhand.procedure import Began, ProcedureEvent, choose_frames, tester
 from evenhand.procedure.descriptor import Procedure
+from evenhand.procedure.events import left_of
 from evenhand.procedure.expected_time import OPENING_S
 from evenhand.procedure.limits import retries_of
 from evenhand.rig import TestbedLimits
@@ -53,7 +55,7 @@ class Expectation:
     """What was said before a trial of the time left."""
 
     at_s: float
-    left_s: float
+    left: TimeSpan
     number: int | None
 
 
@@ -61,7 +63,7 @@ class Expectation:
 class Timed:
     """What was said of the time, and what it was."""
 
-    expected_s: float
+    expected: TimeSpan
     took_s: float
     said: list[Expectation] = field(default_factory=list)
 
@@ -79,30 +81,36 @@ def time_procedure(
 ) -> Timed:
     """Measure once, as a verb does."""
     clock = Clock()
-    made = _session_of(device, clock, folder)
+    made = session_of(device, clock, folder)
     line = f'line_rate = "{line_rate}"\n' if line_rate else ""
     text = TESTBED.replace("[right]", f"{line}[right]").replace("[tester]", f"{line}[tester]")
     testbed = folder / "testbed.toml"
     testbed.write_text(f'{text}[dut]\nempty_connections = "rm -f {folder}/table"\n')
     filled: Any = fill(procedure.options, dict(options))
     goal = procedure.make_goal(filled, retries_of(TestbedLimits()), None)
-    timed = Timed(expected_s=procedure.expected(goal, waits.total_s, options=filled).seconds, took_s=0.0)
+    timed = Timed(expected=procedure.expected(goal, waits.total_s, options=filled).span, took_s=0.0)
 
     def listen(event: ProcedureEvent) -> None:
         if isinstance(event, TrialStarted | Began):
-            timed.said.append(Expectation(at_s=clock.now_s, left_s=event.remaining_s, number=event.number))
+            timed.said.append(Expectation(at_s=clock.now_s, left=left_of(event), number=event.number))
 
     with patch.context() as patched:
-        patched.setattr(engines, "EngineSession", made)
+        patched.setattr(tester, "EngineSession", made)
         with open_testbed(testbed, engine=Path("/bin/true"), on_event=listen) as bed:
             size, _ = choose_frames(make_plan(plan, HOSTS), None)
             conditions: dict[str, Any] = {"frame_size": size, "waits": waits}
-            procedure.run(bed, goal, filled, plan=make_plan(plan, HOSTS), **conditions)
+            bed.measure(
+                procedure,
+                goal,
+                has_own_loop=procedure.has_own_loop(filled),
+                plan=make_plan(plan, HOSTS),
+                **conditions,
+            )
     timed.took_s = clock.now_s
     return timed
 
 
-def _session_of(device: Device, clock: Clock, folder: Path) -> type:
+def session_of(device: Device, clock: Clock, folder: Path) -> type:
     """A class of sessions that answers at once, and puts the clock on."""
     replies = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
     by_response = {reply["response"]: reply for reply in reversed(replies) if "response" in reply}

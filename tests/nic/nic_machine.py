@@ -21,8 +21,8 @@ from typing import Any, Self
 
 import evenhand
 from evenhand.base.errors import HostError
-from evenhand.rig.lab.vm_image import ImageRecipe, VmImage, vm_image
-from evenhand.rig.lab.vm_process import QEMU, VirtualMachine
+from evenhand.lab.vm_image import ImageRecipe, VmImage, vm_image
+from evenhand.lab.vm_process import QEMU, VirtualMachine
 from evenhand.trial import EngineSession, find_engine
 
 HERE = Path(__file__).parent

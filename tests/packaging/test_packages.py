@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import evenhand
-from evenhand.rig.testbed.drivers import DRIVERS, PCI
+from evenhand.testbed.drivers import DRIVERS, PCI
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging"

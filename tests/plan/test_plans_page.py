@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenhand.plan import TOPOLOGIES, make_plan
-from evenhand.plan.warnings import MOST_UNSUSPICIOUS_DIRECT_HOSTS
+from evenhand.plan.validate import MOST_UNSUSPICIOUS_DIRECT_HOSTS
 from evenhand.spec.plan import MODES
 from tests.docs.documents import read, table_rows
 from tests.plan.routed import PREFIXES

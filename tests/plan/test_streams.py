@@ -35,7 +35,7 @@ from evenhand.plan import (
 )
 from evenhand.predict import DeviceModel, HashType, element_of, neighbor_entries, predict, with_hosts
 from evenhand.procedure import Profile, choose_frames
-from evenhand.rig.testbed import make_testbed
+from evenhand.testbed import make_testbed
 from tests.errors import raises
 from tests.plan.contract_goldens import cases
 from tests.plan.translated import translated, translated_direct

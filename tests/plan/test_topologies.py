@@ -18,7 +18,7 @@ from evenhand.plan import (
     make_mix,
     make_plan,
 )
-from evenhand.plan.plan_side import PRIVATE_BLOCK
+from evenhand.plan.sides import PRIVATE_BLOCK
 from evenhand.plan.translation import Translation
 from tests.errors import raises
 from tests.plan.routed import STATEFUL, TRANSLATED

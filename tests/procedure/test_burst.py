@@ -10,8 +10,7 @@ import pytest
 
 from evenhand.plan import make_plan
 from evenhand.procedure import BurstGoal, BurstIntervals, Profile
-from evenhand.procedure.burst import search_interval
-from evenhand.procedure.burst_goal import RFC_BURSTS
+from evenhand.procedure.burst import RFC_BURSTS, search_interval
 from evenhand.procedure.maximum import check_given
 from evenhand.procedure.registry import BURST
 from evenhand.procedure.tester import choose_maximum

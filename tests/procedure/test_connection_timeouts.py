@@ -7,11 +7,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from evenhand.dut.connections import Emptied
 from evenhand.plan import UdpRange, make_plan
 from evenhand.procedure import (
     BackToBackGoal,
@@ -24,16 +26,21 @@ from evenhand.procedure import (
     RecoveryGoal,
 )
 from evenhand.procedure.connection_capacity_goal import CapacityGoal
-from evenhand.procedure.connection_rate_goal import ConnectionRateGoal
-from evenhand.procedure.connection_trials import ConnectionTrials, established_idle_s
-from evenhand.procedure.connection_wish import check_plan_has, most_connections
+from evenhand.procedure.connection_rate import ConnectionRateGoal
+from evenhand.procedure.connection_trials import (
+    TOO_SHORT,
+    ConnectionTrials,
+    check_plan_has,
+    check_timeout,
+    established_idle_s,
+    most_connections,
+)
+from evenhand.procedure.dut_checks import VALIDATION
 from evenhand.procedure.limits import HOST_CHOOSES, WishedLimits
-from evenhand.procedure.nat_checks import VALIDATION
 from evenhand.procedure.tear_down import REMOVED, TearDownGoal, _RemovingMeasurer
 from evenhand.rig import Setup
-from evenhand.rig.connections import Emptied
-from evenhand.rig.testbed import make_testbed
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal
+from evenhand.testbed import make_testbed
 from evenhand.trial import SHORT_WAITS, Connections, Limits, Load, TrialResult
 from tests.errors import raises
 from tests.trial.test_result import GOLDEN
@@ -206,6 +213,40 @@ def test_a_trial_that_was_made_before_empties_no_table(has_failed: bool) -> None
     assert made["emptied"] == {"seconds": 0.5, "connections": 7}
     assert VALIDATION in made
     assert [load.connections and load.connections.use for load in measurer.made] == ["establish", "each_once"]
+
+
+def test_what_opens_its_own_connections_takes_none_that_are_established_before() -> None:
+    """Nothing is started: there is no engine."""
+    bed = bed_of(None)
+    removal = TearDownGoal(connections=1000, rate_fps=1000.0)
+    for call in (
+        partial(bed.connections, goal=ConnectionRateGoal(max_fps=1e5)),
+        partial(bed.capacity, goal=CapacityGoal(max_fps=1e5)),
+        partial(bed.tear_down, goal=removal),
+    ):
+        with raises("procedure.opens-its-own") as refused:
+            call(plan="nat44", established=WISH)
+        assert refused.value.where == "established"
+        with raises("base.program-missing"):
+            call(plan="nat44")
+
+
+def test_connections_are_validated_at_their_share_of_the_rate() -> None:
+    """R9693-11."""
+    measurer = Replaying(before=[])
+    setup = cast(Setup, CountingSetup())
+    trials = ConnectionTrials(setup=setup, measurer=measurer, plan=make_plan("nat44"), alpha=0.8)
+    trials.open_and_validate(1000, 5000.0)
+    assert [load.rate_fps for load in measurer.made] == [5000.0, 4000.0]
+    assert [load.sending_s for load in measurer.made] == pytest.approx([0.2, 0.25])
+
+
+def test_a_connection_that_is_forgotten_just_when_it_is_used_is_forgotten() -> None:
+    """R9693-06."""
+    check_timeout(None, 10.0, where="most")
+    check_timeout(10.001, 10.0, where="most")
+    with raises(TOO_SHORT):
+        check_timeout(10.0, 10.0, where="most")
 
 
 @dataclass

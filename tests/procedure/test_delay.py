@@ -18,7 +18,7 @@ from evenhand.procedure.record import nowhere
 from evenhand.procedure.registry import LATENCY
 from evenhand.report.found import found_lines, found_table
 from evenhand.rig import Setup
-from evenhand.rig.testbed import make_testbed
+from evenhand.testbed import make_testbed
 from evenhand.trial import Load, SimulatedMeasurer
 from tests.errors import raises
 from tests.report.test_throughput import shown

@@ -17,9 +17,9 @@ import pytest
 from evenhand.procedure import host_limits, limits_of
 from evenhand.procedure.host_limits import OFFERED, TOLERANCES, HostLimits, Probe, strictest
 from evenhand.procedure.limits import WishedLimits
-from evenhand.rig.testbed import TestbedLimits as LimitsOfFile
-from evenhand.rig.testbed import Tester as CpusOfFile
-from evenhand.rig.testbed import make_testbed
+from evenhand.testbed import TestbedLimits as LimitsOfFile
+from evenhand.testbed import Tester as CpusOfFile
+from evenhand.testbed import make_testbed
 from evenhand.trial import Limits, TrialResult
 from tests.errors import raises
 

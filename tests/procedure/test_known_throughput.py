@@ -14,7 +14,7 @@ from evenhand.cli.main import main
 from evenhand.plan import make_plan
 from evenhand.procedure import BackToBackGoal, Profile, RecoveryGoal
 from evenhand.procedure.back_to_back_result import why_skipped
-from evenhand.procedure.known_throughput import throughput_to_serve
+from evenhand.procedure.descriptor import throughput_to_serve
 from evenhand.procedure.recovery import check_throughput
 from evenhand.run import PointState, read_record
 from tests.errors import raises

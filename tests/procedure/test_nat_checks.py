@@ -8,8 +8,9 @@ from typing import Any, cast
 
 import pytest
 
+from evenhand.dut.connections import Emptied
 from evenhand.plan import Direction, make_plan
-from evenhand.procedure.nat_checks import (
+from evenhand.procedure.dut_checks import (
     FEW,
     VALIDATION,
     check_empties,
@@ -18,7 +19,6 @@ from evenhand.procedure.nat_checks import (
     why_not_held,
 )
 from evenhand.rig import Setup
-from evenhand.rig.connections import Emptied
 from evenhand.trial import Load, SimulatedMeasurer, TrialResult
 from tests.errors import raises
 

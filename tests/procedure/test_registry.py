@@ -28,9 +28,11 @@ from evenhand.procedure.descriptor import (
     Section,
     ThroughputUse,
 )
+from evenhand.procedure.events import OnEvent
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.record import recording
+from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.registry import PROCEDURES
+from evenhand.procedure.tester import OpenTester
 from evenhand.report.found import found_lines, found_table
 from evenhand.run import read_record
 from evenhand.run.campaign.outline import describe
@@ -45,7 +47,7 @@ OTHER_WORDS = {
     ("cli/progress/line.py", "loss"): "the code of a reason",
     ("run/stored_shapes.py", "latency"): "a key of the engine's documents",
     ("run/stored_shapes.py", "pdv"): "a key of the engine's documents",
-    ("rig/reference/config.py", "loss"): "a defect of the reference router",
+    ("reference/config.py", "loss"): "a defect of the reference router",
     ("report/page_figures.py", "latency"): "a figure of the engine's documents",
     ("report/page_figures.py", "pdv"): "a figure of the engine's documents",
     ("report/delay.py", "latency"): "a figure of the engine's documents",
@@ -54,8 +56,6 @@ OTHER_WORDS = {
     ("report/back_to_back.py", "throughput"): "the heading of a column",
     ("search/model.py", "throughput"): "what a search looks for, in its sentences",
     ("exchange/otg_write.py", "loss"): "a key of OTG",
-    ("run/old_files.py", "latency"): "a label of files of earlier versions",
-    ("run/old_files.py", "throughput"): "a label of files of earlier versions",
     ("trial/simulated.py", "loss"): "the code of a reason",
     ("trial/simulated.py", "burst"): "a key of the contract",
     ("trial/simulated.py", "latency"): "a key of the contract",
@@ -63,17 +63,17 @@ OTHER_WORDS = {
     ("trial/direction.py", "latency"): "a key of the contract",
     ("trial/causes.py", "loss"): "the code of a reason",
     ("trial/engine_group.py", "connections"): "a key of the contract",
-    ("trial/group_events.py", "latency"): "a key of the contract",
+    ("trial/group_parts.py", "latency"): "a key of the contract",
     ("trial/reply_check.py", "latency"): "a key of the contract",
     ("trial/reply_check.py", "loss"): "the code of a reason",
     ("trial/load.py", "burst"): "a key of the contract",
     ("trial/load.py", "connections"): "a key of the contract",
-    ("rig/reference/router.py", "capacity"): "a key of the router's configuration",
-    ("rig/dut/readings.py", "connections"): "a part of what a DUT is asked for",
-    ("rig/dut/witness.py", "connections"): "a key of the contract",
-    ("rig/connections.py", "connections"): "a key of trial documents",
-    ("rig/dut/linux.py", "connections"): "a part of the set-up",
-    ("rig/lab/nat.py", "connections"): "a count of the kernel",
+    ("reference/router.py", "capacity"): "a key of the router's configuration",
+    ("dut/readings.py", "connections"): "a part of what a DUT is asked for",
+    ("dut/witness.py", "connections"): "a key of the contract",
+    ("dut/connections.py", "connections"): "a key of trial documents",
+    ("dut/linux.py", "connections"): "a part of the set-up",
+    ("lab/translator.py", "connections"): "a count of the kernel",
     ("spec/router.py", "capacity"): "a key of the router's configuration",
 }
 """Where a word that names a procedure means something else."""
@@ -143,14 +143,11 @@ def _value(result: Mapping[str, Any]) -> float | None:
     return None if lost is None else float(lost)
 
 
-def _run(
-    bed: Any, goal: SoakGoal, options: SoakOptions, *, name: str = "soak", **conditions: Any
+def _measure(
+    tester: OpenTester, goal: SoakGoal, *, name: str = "soak", on_event: OnEvent, recorder: Recorder | None
 ) -> SoakResult:
-    with (
-        bed.tester(**conditions) as tester,
-        recording(bed.recorder, tester, name, kind="soak", goal={"duration_s": goal.duration_s}) as record,
-    ):
-        trial = tester.measurer(bed.on_event).measure(goal.duration_s, goal.rate_fps)
+    with recording(recorder, tester, name, kind="soak", goal={"duration_s": goal.duration_s}) as record:
+        trial = tester.measurer(on_event).measure(goal.duration_s, goal.rate_fps)
         record.add_result(trial, number=1, purpose="soak")
         result = SoakResult(lost_frames=trial.lost_frames)
         record.finish_with(result.outcome, result.to_document())
@@ -168,7 +165,8 @@ SOAK = Procedure(
     example="evenhand soak lab.toml --rate 1Mfps",
     options=SoakOptions,
     make_goal=_goal,
-    run=_run,
+    goals=SoakGoal,
+    measure=_measure,
     figure=Figure(name="frames lost in a long trial", unit="frames", is_higher_better=False),
     section=Section.BURSTS,
     value_of=_value,
@@ -228,7 +226,7 @@ def test_a_procedure_of_one_file_is_measured_by_campaigns(soak: Procedure) -> No
     assert (request.goal.rate_fps, request.goal.duration_s) == (5e5, 30.0)
     outline = describe(plan).rows[1]
     assert outline.goal == "one trial of 30 s at the throughput of its suite"
-    assert outline.expected_s == pytest.approx(2 * (30 + 11 + 2))
+    assert outline.expected.middle_s == pytest.approx(2 * (30 + 11 + 2))
     json.dumps(then.goal)
 
 
@@ -252,7 +250,7 @@ def test_a_procedure_of_one_file_is_measured_shown_and_exported(
     assert main(["show", "a.evenhand", "--point", "1"]) == 0
     shown = capsys.readouterr().out
     assert shown.count("PASS") == 2
-    assert len(re.findall(rf"outcome +{soak.figure.name}\nmeasured +0 frames", shown)) == 2
+    assert len(re.findall(rf"outcome +{soak.figure.name}, frames\nmeasured +0\n", shown)) == 2
     assert main(["export", "a.evenhand", "--format", "csv", "--table", "points"]) == 0
     header, row = csv.reader(capsys.readouterr().out.splitlines())
     assert dict(zip(header, row, strict=True)) | {"procedure": soak.name, "unit": "frames"} == dict(
@@ -271,8 +269,7 @@ def test_a_result_of_an_unknown_type_is_shown_by_its_figure(soak: Procedure) -> 
     console = Console(file=io.StringIO(), width=100)
     console.print(FittedTable.of(found_table(SoakResult(lost_frames=7), procedure=soak)))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "frames lost in a long trial" in shown
-    assert "7 frames" in shown
+    assert re.search(r"frames lost in a long trial, frames *\nmeasured +7 *\n", shown)
     assert found_lines(SoakResult(lost_frames=7), procedure=soak) == []
 
 

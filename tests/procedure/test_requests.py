@@ -11,7 +11,7 @@ import pytest
 import evenhand
 from evenhand.procedure import LossGoal, OpenTestbed
 from evenhand.rig import Setup
-from evenhand.rig.testbed import make_testbed
+from evenhand.testbed import make_testbed
 from tests.errors import raises
 
 VERBS = ("throughput", "loss", "latency", "pdv", "ipdv", "burst", "back_to_back", "recovery", "trial")

@@ -16,8 +16,7 @@ import pytest
 from evenhand import trial
 from evenhand.plan import make_plan
 from evenhand.procedure import Note
-from evenhand.procedure.engines import EnginesOf
-from evenhand.procedure.tester import REOPENED, open_tester
+from evenhand.procedure.tester import REOPENED, EnginesOf, open_tester
 from evenhand.rig import Setup, make_testbed
 
 SETUP = Setup(

@@ -19,7 +19,7 @@ from evenhand.procedure.record import nowhere
 from evenhand.run import StoredSearch, StoredTrial
 from evenhand.run.campaign_record import CampaignRecord, HookRun, PointRecord, PointState, Repetition
 from evenhand.search import SearchTrial, ThroughputGoal, find_throughput
-from evenhand.spec.point import HashType, Point
+from evenhand.spec.request import HashType, Point
 from evenhand.trial import SimulatedMeasurer, TrialResult
 from tests.procedure import test_back_to_back as bursts
 from tests.procedure import test_recovery as recoveries

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from evenhand.analysis.plans import plan_of
+from evenhand.dut.facts_interface import RECEIVES
 from evenhand.predict import VERIFICATION_KEY, DeviceModel, predict
-from evenhand.rig.dut.facts_model import RECEIVES
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 from tests.report.campaigns import ELEMENT_FPS, appendix_a
 
 QUEUES = 16
@@ -21,7 +21,7 @@ INTERFACES = {"left": "eno1", "right": "eno2"}
 
 
 def facts(hash_type: str = "type1") -> dict[str, Any]:
-    """As `evenhand.rig.dut.facts` reads them, as far as a report needs them."""
+    """As `evenhand.dut.facts` reads them, as far as a report needs them."""
     fields = {"type1": "sd", "type2": "sdfn"}[hash_type]
     return {
         "kernel": "6.1.0-18-amd64",

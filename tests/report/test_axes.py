@@ -15,10 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedFormatter
 
 from evenhand.analysis import analyse
-from evenhand.report.drawn_curves import DrawnCurve, DrawnPoint
+from evenhand.report.curve_drawing import DrawnCurve, DrawnPoint
 from evenhand.report.figures import NARROW, WIDE, Picture, PictureShape, _draw, draw_inline
-from evenhand.report.figures_loss import LossCurve
-from evenhand.report.figures_throughput import sizes_picture
+from evenhand.report.figures_throughput import LossCurve, sizes_picture
 from evenhand.report.figures_times import DelayCurve, LossHistory, Samples, history_picture, samples_picture
 from evenhand.report.page_figures import pictures_of
 from evenhand.run import StoredTrial

@@ -14,6 +14,8 @@ from rich.console import Console
 
 from evenhand.base.errors import HostError
 from evenhand.base.terminal_table import Printable, rendered
+from evenhand.host import survey_host
+from evenhand.host.devices import InterfaceFacts, PortFacts, port_facts
 from evenhand.plan import SIDES, SideName, make_plan
 from evenhand.procedure import DUT_WAY, LOOPED_WAY, CeilingEntry, Profile
 from evenhand.report.check import (
@@ -27,12 +29,10 @@ from evenhand.report.check import (
     parts_table,
     ports_table,
 )
-from evenhand.rig.host import survey_host
-from evenhand.rig.host.ports import InterfaceFacts, PortFacts, port_facts
-from evenhand.rig.testbed import HostNetwork, lay_out_workers
 from evenhand.search import find_tester_ceiling
+from evenhand.testbed import HostNetwork, lay_out_workers
 from evenhand.trial import CpuStalls, Limits, SimulatedMeasurer, Watch, WatchedClock
-from tests.rig.host.fake_host import E1000E, PLUGINS, add_nic, make_host
+from tests.host.fake_host import E1000E, PLUGINS, add_nic, make_host
 
 COLUMNS = 80
 LONG = (

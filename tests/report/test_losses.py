@@ -12,10 +12,9 @@ import pytest
 from rich.console import Console
 
 from evenhand.report.campaign_rows import rows_of
-from evenhand.report.mlr import mlr_lines
 from evenhand.report.page_points import _repetitions
 from evenhand.report.show import point_report
-from evenhand.report.throughput import summary_lines
+from evenhand.report.throughput import mlr_lines, summary_lines
 from evenhand.run.campaign_record import PointRecord
 from evenhand.run.figures import losses_of
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal, find_goals, find_throughput
@@ -87,7 +86,8 @@ def test_page_show_and_exports_have_it_by_repetition() -> None:
         (None, None),
     ]
     table = _repetitions(found, "fps")
-    assert [cells[3].text for cells in table.rows] == ["forward 0 %, reverse 0.8 %", "-"]
+    assert [cells[3].text for cells in table.rows] == ["forward 0.0, reverse 0.8", "-"]
+    assert table.columns[3].title == "lost, by direction, %"
     console = Console(file=io.StringIO(), width=200)
     of_run = record(found)
     for part in point_report(of_run, of_run.points[0]):

@@ -17,7 +17,7 @@ from evenhand.plan import make_plan
 from evenhand.procedure import Profile
 from evenhand.procedure import throughput_document as search_document
 from evenhand.report.measured import measured_report
-from evenhand.report.mlr import goals_table, mlr_lines, search_lines, search_tables
+from evenhand.report.throughput import goals_table, mlr_lines, search_lines, search_tables
 from evenhand.run import MeasuredSearch
 from evenhand.search import MlrGoal, MlrGoals, MlrResult, ThroughputGoal, find_goals, run_search
 from evenhand.trial import SimulatedMeasurer

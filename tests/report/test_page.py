@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from evenhand.analysis import analyse
 from evenhand.report import page as page_module
 from evenhand.report.figures import PictureShape
-from evenhand.report.figures_loss import LossCurve, loss_picture
+from evenhand.report.figures_throughput import LossCurve, loss_picture
 from evenhand.report.page import render_page, write_page, write_pictures
 from evenhand.report.page_facts import DUT_FACTS, traffic_table
 from evenhand.report.page_figures import pictures_of
@@ -30,15 +30,13 @@ from evenhand.run.campaign_record import CampaignRecord, HookRun, PointRecord, P
 from tests.errors import raises
 from tests.report.campaigns import appendix_a, delay_record, point_of, record_of
 from tests.report.pages import Page, assert_self_contained
+from tests.run.goldens import recorded_file
 
 MOST_OCTETS = 3_000_000
 VERSIONS = pytest.mark.parametrize("version", [4, pytest.param(6, marks=pytest.mark.slow)])
 """A whole page takes many seconds. What is of the IP version stands in its summary (test_summary.py)."""
 REPETITIONS = 4
 """Fewer than the draft's ten: enough for noise to be known, and a page that is made in seconds."""
-
-
-RUN_FILES = Path(__file__).parents[1] / "run" / "files"
 
 
 @lru_cache(maxsize=2)
@@ -167,14 +165,14 @@ def test_the_page_states_what_a_report_must_state(version: int) -> None:
 def test_of_a_mix_both_plans_are_stated_as_they_were_sent() -> None:
     """SEED-49: the second plan has addresses, gateways and routes too. If a file says otherwise of it, it is
     not taken for that plan."""
-    record = read_record(RUN_FILES / "version-1-loss.evenhand")
+    record = read_record(recorded_file("throughput-mix"))
 
     def rows() -> list[list[str]]:
         return [[cell.text for cell in row] for row in traffic_table(record).rows]
 
     first, second = rows()
-    assert first[1:3] == ["gateway-v4, 9 of 10 frames", "65,534 x 65,534 addresses"]
-    assert second[1:3] == ["gateway-v6, 1 of 10 frames", "65,536 x 65,536 addresses"]
+    assert first[1:3] == ["gateway-v4, 9 of 10 frames", "20 x 20 addresses"]
+    assert second[1:3] == ["gateway-v6, 1 of 10 frames", "20 x 20 addresses"]
     assert second[6] == "2001:2:0:1000::2, 2001:2:0:9000::2"
     assert second[7].startswith("2001:2::/64 via 2001:2:0:1000::2; ")
     (search,) = record.points[0].repetitions[0].searches
@@ -235,9 +233,9 @@ def test_latency_bursts_and_rates_stand_in_tables_as_the_rfcs_have_them() -> Non
     assert "worst case (99.9th percentile)" in text
     assert "PDV (99.9th percentile minus minimum)" in text
     assert "rate 500 kfps; media Ethernet, 10 Gbps; repetitions 20" in text
-    assert has("average", "minimum", "maximum", "std. dev.", "corrected buffer time, ms", "repetitions")
+    assert has("average, frames", "std. dev., frames", "corrected buffer time, ms", "repetitions")
     assert re.search(r"step [\d,]+; longest burst tried [\d,]+", text)
-    assert has("frame size, octets", "median", "theoretical limit", "of the limit")
+    assert has("frame size, octets", "median", "theoretical limit", "of the limit, %")
     assert "protocol UDP over IPv4" in text
 
 

@@ -41,8 +41,8 @@ from evenhand.run import read_record
 from evenhand.run.campaign_record import PointRecord, PointState
 from tests.report.campaigns import point_of, record_of, throughput_record
 from tests.report.pages import Page
+from tests.run.goldens import recorded_file
 
-FILES = Path(__file__).parents[1] / "run" / "files"
 SIZES = (64, 512)
 HOSTS = (1, 16)
 
@@ -140,7 +140,7 @@ def test_a_page_is_made_although_one_of_its_pictures_cannot_be(monkeypatch: pyte
 
 
 def live(tmp_path: Path, said: list[str]) -> LivePage:
-    return LivePage(run=FILES / "version-2-campaign.evenhand", target=tmp_path / "a.html", say=said.append)
+    return LivePage(run=recorded_file("campaign-v4"), target=tmp_path / "a.html", say=said.append)
 
 
 def test_a_bug_in_the_page_ends_no_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

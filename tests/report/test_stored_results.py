@@ -30,8 +30,7 @@ from evenhand.procedure import (
 )
 from evenhand.procedure.connection_capacity import Capacity, CapacityOutcome, CapacityStep
 from evenhand.procedure.connection_capacity_goal import CapacityGoal
-from evenhand.procedure.connection_rate import ConnectionRate
-from evenhand.procedure.connection_rate_goal import ConnectionRateGoal
+from evenhand.procedure.connection_rate import ConnectionRate, ConnectionRateGoal
 from evenhand.procedure.registry import (
     BACK_TO_BACK,
     BURST,
@@ -56,15 +55,15 @@ from evenhand.report.table import rows_of
 from evenhand.run import CampaignHead, CampaignRecord, RepetitionEnd, RunStore, read_record
 from evenhand.run.campaign.measure import _without_trials
 from evenhand.search import MlrGoal, MlrGoals, Role, SearchHead, ThroughputGoal, find_goals, find_throughput
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 from evenhand.trial import SimulatedMeasurer, TrialResult
 from tests.procedure import test_back_to_back as bursts
 from tests.procedure import test_burst as intervals
 from tests.procedure import test_delay as delays
 from tests.procedure import test_loss as losses
 from tests.procedure import test_recovery as recoveries
+from tests.run.goldens import NAMES, recorded_file
 
-FILES = Path(__file__).parents[1] / "run" / "files"
 PLANS = ("gateway-v4", "gateway-v6")
 GOAL = ThroughputGoal(max_fps=1e6, duration_s=1.0, final_duration_s=2.0)
 MLR = MlrGoals(goals=(MlrGoal(name="NDR"), MlrGoal(name="PDR", loss_ratio=0.005)), max_fps=1e6)
@@ -386,9 +385,9 @@ def test_what_is_true_of_all_repetitions_is_said_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("path", sorted(FILES.glob("*.evenhand")), ids=lambda path: path.stem)
-def test_points_of_earlier_versions_are_shown(path: Path, width: int) -> None:
-    record = read_record(path)
+@pytest.mark.parametrize("name", NAMES)
+def test_points_of_recorded_files_are_shown(name: str, width: int) -> None:
+    record = read_record(recorded_file(name))
     for number, point in enumerate(record.points):
         text = shown(record, width=width, point=number)
         assert "…" not in text

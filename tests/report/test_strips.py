@@ -96,9 +96,10 @@ def test_the_page_has_strip_sentence_and_share_of_each_result(plan: str) -> None
             assert sentence in [svg["aria-label"] for svg in strips]
             assert f"{sentence}." in page.shown
     assert re.search(r"time left out: [\d.]+ % of the sending time, in \d+ of \d+ valid trials", page.shown)
-    assert "left out" in {words.strip() for words in page.words}  # of each trial
+    assert "left out, %" in {words.strip() for words in page.words}  # of each trial
     titles = [words.strip() for words in page.words]
-    assert titles.count("time left out") == 3  # summary, the point's facts, its repetitions
+    assert titles.count("time left out") == 1  # the point's facts
+    assert titles.count("time left out, %") == 2  # summary, the point's repetitions
 
 
 @PLANS

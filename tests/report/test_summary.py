@@ -14,15 +14,14 @@ import pytest
 
 from evenhand.analysis import analyse
 from evenhand.procedure.descriptor import Section
-from evenhand.report.curve_drawing import median_places, with_gaps
-from evenhand.report.drawn_curves import DrawnCurve, DrawnPoint
+from evenhand.report.curve_drawing import DrawnCurve, DrawnPoint, median_places, with_gaps
 from evenhand.report.figures import WIDE, draw_inline
 from evenhand.report.figures_throughput import addresses_picture
 from evenhand.report.page import render_page
 from evenhand.report.page_facts import host_facts
 from evenhand.report.page_figures import pictures_of
 from evenhand.report.page_head import dut_line, folded_summary, headline_figures
-from evenhand.report.page_sections import sections_of
+from evenhand.report.page_tables import sections_of
 from evenhand.report.page_words import version_of_plan
 from evenhand.report.summary import (
     summary_columns,

@@ -21,11 +21,10 @@ from evenhand.procedure import (
     collect_deviations,
     throughput_document,
 )
-from evenhand.report.pcap import make_pcap
+from evenhand.report.proof import make_pcap
 from evenhand.report.suite import SuiteEntry, suite_lines, suite_table
 from evenhand.report.throughput import ceiling_lines, filling_lines, summary_lines, verification_lines
-from evenhand.report.trial import trial_report
-from evenhand.report.trials import describe_sending, trials_table
+from evenhand.report.trial import describe_sending, trial_report, trials_table
 from evenhand.search import Purpose, SearchTrial, ThroughputGoal, ThroughputResult, find_throughput
 from evenhand.trial import Load, SimulatedMeasurer, TrialResult
 from evenhand.trial.clean_time import LAPSES, CleanTime
@@ -346,7 +345,7 @@ def test_a_page_has_the_same_table_of_trials_and_the_loads_that_were_really_offe
     assert [column.title for column in on_page.columns if column.title != "offered, fps"] == [
         column.title for column in on_terminal.columns
     ]
-    offered, loss = ([c.title for c in on_page.columns].index(t) for t in ("offered, fps", "loss"))
+    offered, loss = ([c.title for c in on_page.columns].index(t) for t in ("offered, fps", "loss, %"))
     assert {row[offered].text for row in on_page.rows} == {
         f"{round(trial.result.offered_fps):,}" for trial in trials
     }
@@ -418,7 +417,7 @@ def test_the_table_of_a_suite_keeps_one_line_for_each_search_on_80_columns(plan:
     )
     wide = [row for row in rows if plan in row]
     assert [row.split() for row in wide] == 2 * [
-        [plan, *hosts.split(), "64", ">=", "14,880,952.2", "0", "%", "at", "or", "above", "maximum"]
+        [plan, *hosts.split(), "64", ">=", "14,880,952", "0", "at", "or", "above", "maximum"]
     ]
     line = next(line for line in suite_lines([entry]) if line.startswith(plan))
     for said in (

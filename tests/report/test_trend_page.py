@@ -152,7 +152,9 @@ def test_a_change_beside_a_lower_bound_says_or_more() -> None:
     found = trend(made)
     ((_, change),) = found.changes
     assert show_change(change) == "-10.0 % or more"
-    assert "&gt;= 1 Mfps" in render_trend(found)
+    page = render_trend(found)
+    assert "&gt;= 1,000.0" in page
+    assert ">from, kfps<" in page
 
 
 def test_a_latest_run_apart_is_said() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.plan import UdpRange, make_plan
 from evenhand.procedure import Profile
-from evenhand.report.invalid import OF_THE_HOST, next_lines
+from evenhand.report.plain import OF_THE_HOST, next_lines
 from evenhand.report.throughput import summary_lines
 from evenhand.report.trial import describe_clock_offsets, trial_report
 from evenhand.search import ThroughputGoal, find_throughput

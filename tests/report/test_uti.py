@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -17,29 +16,29 @@ from evenhand.run import read_record
 from evenhand.trial import SimulatedMeasurer
 from tests.analysis.records import point, record
 from tests.report.uti_schema import SCHEMA
+from tests.run.goldens import NAMES, recorded_file
 
-FILES = sorted((Path(__file__).resolve().parents[1] / "run" / "files").glob("*.evenhand"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
-def documents(path: Path) -> list[dict[str, Any]]:
-    return list(uti_documents(read_record(path)))
+def documents(name: str) -> list[dict[str, Any]]:
+    return list(uti_documents(read_record(recorded_file(name))))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_every_recorded_run_is_valid_by_the_published_schema(path: Path) -> None:
-    for document in documents(path):
+@pytest.mark.parametrize("name", NAMES)
+def test_every_recorded_run_is_valid_by_the_published_schema(name: str) -> None:
+    for document in documents(name):
         VALIDATOR.validate(document)
 
 
 def test_the_recorded_runs_have_every_kind_of_result() -> None:
-    found = {document["result"]["type"] for path in FILES for document in documents(path)}
+    found = {document["result"]["type"] for name in NAMES for document in documents(name)}
     assert {"unknown", "mrr"} <= found
 
 
 def test_a_repetition_without_a_number_has_a_message_and_no_result() -> None:
     """CSIT takes the result out of a test case that failed."""
-    record = next(record for record in map(read_record, FILES) if list(uti_documents(record)))
+    record = read_record(recorded_file("throughput-v4"))
     (first, *others) = record.points[0].repetitions
     lost = replace(first, value=None, reason="the DUT has gone")
     changed = replace(
@@ -82,7 +81,7 @@ def test_rates_are_sums_over_the_directions_and_bandwidths_those_on_the_wire(
 
 def test_a_loss_series_has_the_forwarding_rates_at_its_highest_load() -> None:
     """RFC 2285: of valid trials there alone, each a value, with mean and deviation."""
-    series = next(found for found in map(read_record, FILES) if found.points[0].point.procedure == "loss")
+    series = read_record(recorded_file("loss-v4"))
     made = series.points[0]
     (one,) = made.repetitions
     (search,) = one.searches

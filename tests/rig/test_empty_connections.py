@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.rig.connections import empty_by_command
+from evenhand.dut.connections import empty_by_command
 from tests.errors import raises
 
 

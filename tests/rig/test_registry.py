@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.dut.nat import TIMEOUT_S
+from evenhand.lab.labs import LABS, lab_class
 from evenhand.rig import (
     REFERENCE,
     ReferenceDut,
@@ -18,8 +20,6 @@ from evenhand.rig import (
     read_setup,
     rig_of,
 )
-from evenhand.rig.dut.nat import TIMEOUT_S
-from evenhand.rig.lab.labs import LABS, lab_class
 from evenhand.rig.lab_rig import LabRig
 from evenhand.rig.reference_rig import ReferenceRig
 from evenhand.rig.registry import KINDS

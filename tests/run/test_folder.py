@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -16,14 +15,13 @@ from pathlib import Path
 import pytest
 
 from evenhand.report.page import MARK
-from evenhand.run.campaign_lock import campaign_locked
 from evenhand.run.folder import FolderLimits, Pruning, newest, prune, runs_in
+from evenhand.run.run_file import campaign_locked
 from tests.errors import raises
+from tests.run.goldens import copy_recorded
 
-FILES = Path(__file__).parent / "files"
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 PAGE = b'<!DOCTYPE html>\n<meta name="generator" content="Evenhand 0.1.0">'
-SOURCES = {4: "version-3-campaign-v4.evenhand", 6: "version-3-campaign-v6.evenhand"}
 Add = Callable[..., Path]
 
 
@@ -33,7 +31,7 @@ def add(tmp_path: Path) -> Add:
 
     def put(days: float, *, version: int = 4, is_finished: bool = True, has_page: bool = False) -> Path:
         path = tmp_path / f"{days:07.2f}-days.evenhand"
-        shutil.copy(FILES / SOURCES[version], path)
+        copy_recorded(f"campaign-v{version}", path)
         when = (NOW - timedelta(days=days)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute(
@@ -102,9 +100,9 @@ def test_what_is_not_a_run_of_ours_is_never_touched(tmp_path: Path, add: Add) ->
         connection.execute("CREATE TABLE run (id INTEGER PRIMARY KEY, created_at TEXT)")
     below = tmp_path / "below"
     below.mkdir()
-    shutil.copy(FILES / SOURCES[4], below / "old.evenhand")
+    copy_recorded("campaign-v4", below / "old.evenhand")
     outside = tmp_path.parent / f"{tmp_path.name}-outside.evenhand"
-    shutil.copy(FILES / SOURCES[4], outside)
+    copy_recorded("campaign-v4", outside)
     (tmp_path / "link.evenhand").symlink_to(outside)
     before = left(tmp_path)
     done = pruned(tmp_path, FolderLimits(days=1, octets=1))

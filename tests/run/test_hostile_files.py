@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from evenhand.base.errors import RequestError
-from evenhand.run import open_to_read, read_record, read_run
+from evenhand.run import RunStore, open_to_read, read_record, read_run
+from evenhand.run.run_file import VERSION
 from evenhand.run.snapshot import MAX_FILE_BYTES
 from tests.errors import raises
 from tests.run.hostile import change, change_json, contents, write_run
@@ -116,9 +117,20 @@ def test_tables_that_evenhand_did_not_make_are_refused(run: Path, statements: li
     assert_refused(change(run, *statements), match)
 
 
-def test_a_run_of_another_version_and_an_empty_one_are_told_apart(run: Path) -> None:
+def test_an_empty_run_is_refused(run: Path) -> None:
     assert_refused(change(run, "DELETE FROM run"), "", "run.interrupted-before-it-began")
-    assert_refused(change(run, "PRAGMA user_version = 9"), "version 9, .* 1 and", "run.other-schema-version")
+
+
+@pytest.mark.parametrize("version", [-1, 0, VERSION + 1, 2**31 - 1])
+def test_a_run_of_another_format_version_is_refused_with_both_versions(run: Path, version: int) -> None:
+    """D11: nothing is guessed of it, and it is left as it is."""
+    changed = change(run, f"PRAGMA user_version = {version}")
+    before = changed.read_bytes()
+    assert_refused(changed, f"version {version}, .* version {VERSION}", "run.other-format-version")
+    with pytest.raises(RequestError) as refusal:
+        RunStore.resume(changed, command=["evenhand", "run", "--resume"])
+    assert refusal.value.code == "run.other-format-version"
+    assert changed.read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,24 @@ import pytest
 
 from evenhand.plan import make_plan
 from evenhand.run import CampaignHead, CampaignRecord, PointRecord, PointState, RunStore, read_record
-from evenhand.run.campaign_lock import campaign_locked
 from evenhand.run.merge import merge_runs
+from evenhand.run.run_file import campaign_locked
 from evenhand.search import Role, SearchHead, ThroughputGoal, TrialFinished, find_throughput
 from evenhand.trial import SimulatedMeasurer
 from tests.errors import raises
+from tests.run.goldens import copy_recorded, recorded_file
 
-FILES = Path(__file__).parent / "files"
 COMMAND = ["evenhand", "merge"]
+JOINED = [
+    ("throughput-v4", "latency-v6"),
+    ("throughput-table-v6", "loss-v4"),
+    ("throughput-nat44", "capacity-v6"),
+    ("back-to-back-v6", "burst-v4"),
+    ("tear-down-v4", "connections-v6"),
+    ("throughput-clean-time", "trial-fail-v6"),
+    ("ipdv-v4", "loss-worker"),
+]
+"""Recorded files without a point in common."""
 GOAL = ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=2)
 Write = Callable[..., Path]
 
@@ -87,18 +97,11 @@ def without_places(record: CampaignRecord) -> list[PointRecord]:
     ]
 
 
-@pytest.mark.parametrize("path", sorted(FILES.glob("version-*.evenhand")), ids=lambda path: path.stem)
-def test_a_file_of_any_version_keeps_all_it_has(path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "beside"), JOINED)
+def test_a_recorded_file_keeps_all_it_has(name: str, beside: str, tmp_path: Path) -> None:
     """D11. All of its points are in the merged file, down to the octets of each trial."""
-    record = read_record(path)
-    others = [other for other in sorted(FILES.glob("version-*.evenhand")) if other != path]
-    for other in others:
-        added = read_record(other)
-        keys = {point.point.key for point in added.points}
-        if added.is_campaign == record.is_campaign and keys.isdisjoint(p.point.key for p in record.points):
-            break
-    else:
-        pytest.fail("there is no other file to merge with")
+    path, other = recorded_file(name), recorded_file(beside)
+    record, added = read_record(path), read_record(other)
     before = [path.read_bytes(), other.read_bytes()]
     merged = merge_runs([path, other], tmp_path / "both.evenhand", command=COMMAND)
     assert [path.read_bytes(), other.read_bytes()] == before
@@ -212,10 +215,10 @@ def test_other_ports_of_a_verb_are_another_question(written: Write, tmp_path: Pa
         merge_runs([one, other], tmp_path / "both.evenhand", command=COMMAND)
 
 
-@pytest.mark.parametrize("name", ["version-1-table", "version-2-campaign"])
+@pytest.mark.parametrize("name", ["throughput-table-v4", "campaign-v6"])
 def test_the_same_run_twice_is_refused(name: str, tmp_path: Path) -> None:
     """Also as a copy: each repetition would count twice."""
-    original = FILES / f"{name}.evenhand"
+    original = recorded_file(name)
     copy = tmp_path / "copy.evenhand"
     shutil.copyfile(original, copy)
     for files in ([original, original], [original, copy]):
@@ -237,10 +240,10 @@ def test_a_run_beside_a_file_that_was_merged_from_it_is_refused(written: Write, 
 
 def test_a_campaign_and_the_run_of_a_verb_are_refused(tmp_path: Path) -> None:
     for files in (
-        [FILES / "version-2-campaign.evenhand", FILES / "version-1-table.evenhand"],
-        [FILES / "version-1-table.evenhand", FILES / "version-2-campaign.evenhand"],
+        [recorded_file("campaign-v4"), recorded_file("throughput-table-v4")],
+        [recorded_file("throughput-table-v4"), recorded_file("campaign-v4")],
     ):
-        with raises("run.kinds-differ", match=r"campaign\.evenhand .*table\.evenhand"):
+        with raises("run.kinds-differ", match=r"campaign-v4\.evenhand .*table-v4\.evenhand"):
             merge_runs(files, tmp_path / "both.evenhand", command=COMMAND)
 
 
@@ -257,10 +260,9 @@ def test_a_file_that_is_there_is_not_overwritten(written: Write, tmp_path: Path)
 
 
 def test_a_campaign_that_is_being_measured_is_refused(tmp_path: Path) -> None:
-    copy = tmp_path / "copy.evenhand"
-    shutil.copyfile(FILES / "version-2-campaign.evenhand", copy)
+    copy = copy_recorded("campaign-v4", tmp_path / "copy.evenhand")
     with campaign_locked(copy), raises("run.still-being-measured"):
-        merge_runs([FILES / "version-2-campaign.evenhand", copy], tmp_path / "b.evenhand", command=COMMAND)
+        merge_runs([recorded_file("campaign-v4"), copy], tmp_path / "b.evenhand", command=COMMAND)
 
 
 def test_a_merged_campaign_is_not_resumed(tmp_path: Path) -> None:
@@ -272,9 +274,9 @@ def test_a_merged_campaign_is_not_resumed(tmp_path: Path) -> None:
 
 def merged_campaign(folder: Path) -> CampaignRecord:
     """Of the kept one, and of another session of it, which has one repetition more of its first point."""
-    original = read_record(FILES / "version-2-campaign.evenhand")
+    original = read_record(recorded_file("campaign-v4"))
     other = folder / "other.evenhand"
-    head = CampaignHead(name="kept", source="campaign.toml", seed=original.seed, spec=original.spec)
+    head = CampaignHead(name="two-suites", source="two-suites.toml", seed=original.seed, spec=original.spec)
     first = original.points[0].point
     with RunStore.create(other, command=["evenhand", "run"], head=head, points=[first]) as store:
         recorder = store.begin(first, 1, seed=5, testbed="testbed.toml")
@@ -291,18 +293,16 @@ def merged_campaign(folder: Path) -> CampaignRecord:
             )
         ) as writer:
             writer.add_result(search.trials[0].result, number=1, purpose="final")
-    return merge_runs(
-        [FILES / "version-2-campaign.evenhand", other], folder / "both.evenhand", command=COMMAND
-    )
+    return merge_runs([recorded_file("campaign-v4"), other], folder / "both.evenhand", command=COMMAND)
 
 
 def test_sessions_of_a_campaign_are_joined(tmp_path: Path) -> None:
     merged = merged_campaign(tmp_path)
-    one, many = merged.points
+    one, many, *_ = merged.points
     assert one.point.repetitions == 4
     assert [(r.number, r.finished_at is None) for r in one.repetitions] == [(1, False), (2, False), (3, True)]
     assert (one.state, many.state) == (PointState.BEGUN, PointState.NO_NUMBER)
-    assert [hook.output for hook in many.hooks] == ["a/throughput/64/n=4\n"]
+    assert [hook.output for hook in many.hooks] == [""]
     assert {search.role for r in one.repetitions for search in r.searches} == {Role.MEASUREMENT}
 
 

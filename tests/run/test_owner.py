@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.without_folders import without_folders
+from evenhand.base.folders import without_folders
+from evenhand.dut.kernel_parameters import kept_parameters
+from evenhand.host.finding import read_host_facts
 from evenhand.plan import make_plan
-from evenhand.rig.host.facts import read_host_facts
-from evenhand.rig.host.kernel_parameters import kept_parameters
 from evenhand.run import RunStore, read_run
 from evenhand.search import Role, SearchHead
 

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from evenhand.base.time_span import TimeSpan
 from evenhand.report.campaign_status import campaign_document, campaign_lines
 from evenhand.run.campaign_record import PointState
 from evenhand.run.campaign_status import CampaignStatus, PointStatus
-from evenhand.run.point_document import point_of_document
+from evenhand.run.point_document import check_point
 from tests.analysis.records import point, record
 
 
@@ -59,8 +61,8 @@ def status(*finished: int, rounds: int = 5) -> CampaignStatus:
     ],
 )
 def test_status_tells_which_round_goes_on(finished: tuple[int, ...], line: str) -> None:
-    assert line in campaign_lines(status(*finished), 0.0)
-    told = campaign_document(status(*finished), 0.0)["round"]
+    assert line in campaign_lines(status(*finished), TimeSpan.of(0.0))
+    told = campaign_document(status(*finished), TimeSpan.of(0.0))["round"]
     assert (
         line
         == f"Round {told['round']} of {told['rounds']} (direct): {told['points_done']} of {told['points']}"
@@ -91,7 +93,9 @@ def bounded(of: CampaignStatus, *points: tuple[int, int]) -> CampaignStatus:
 
 def test_status_tells_why_some_numbers_are_lower_bounds() -> None:
     """MLR-10: also of those that the tester has nothing to do with."""
-    told = " ".join(campaign_lines(bounded(status(10, 10, 1, 10), (3, 3), (10, 0), (1, 1), (0, 0)), 0.0))
+    told = " ".join(
+        campaign_lines(bounded(status(10, 10, 1, 10), (3, 3), (10, 0), (1, 1), (0, 0)), TimeSpan.of(0.0))
+    )
     assert "n=1: 3 of its 10 numbers are lower bounds, because the tester could not keep" in told
     assert "n=2: all of its 10 numbers are lower bounds, because the highest load that was tried" in told
     assert "n=3: its only number is a lower bound, because the tester could not keep a higher load" in told
@@ -107,7 +111,7 @@ def test_status_tells_once_that_every_number_is_a_lower_bound(of_tester: int, wh
     """No point says where the DUT's limit is: whoever reads the table must know that first."""
     told = [
         line
-        for line in campaign_lines(bounded(status(10, 10), (10, 10), (10, of_tester)), 0.0)
+        for line in campaign_lines(bounded(status(10, 10), (10, 10), (10, of_tester)), TimeSpan.of(0.0))
         if "lower bound" in line
     ]
     assert len(told) == 1
@@ -118,18 +122,17 @@ def test_nobody_is_told_to_repeat_what_is_being_measured() -> None:
     for points in (((10, 10), (10, 10)), ((3, 3), (10, 0))):
         found = replace(bounded(status(10, 10), *points), finished_at="2026-03-02T09:00:00Z")
         interrupted = replace(found, finished_at=None)
-        assert "--again" not in " ".join(campaign_lines(interrupted, 9.0)), "it is resumed first"
-        told = " ".join(campaign_lines(found, 0.0))
+        assert "--again" not in " ".join(campaign_lines(interrupted, TimeSpan.of(9.0))), "it is resumed first"
+        told = " ".join(campaign_lines(found, TimeSpan.of(0.0)))
         assert told.count("give it idle CPUs") == told.count("--again") == 1
         going_on = replace(found, worker="process 7", finished_at=None)
-        assert "--again" not in " ".join(campaign_lines(going_on, 9.0))
+        assert "--again" not in " ".join(campaign_lines(going_on, TimeSpan.of(9.0)))
 
 
-def test_points_of_files_from_before_there_were_rounds_are_read_as_one_block() -> None:
-    document = asdict(point(1, [1.0, 2.0]).point)
-    assert point_of_document({**document, "rounds": 2}).rounds == 2
-    del document["rounds"]
-    assert point_of_document(document).rounds == 1
-    for wrong in (0, "2", True, 10**9):
+def test_rounds_of_a_stored_point_are_checked() -> None:
+    stored = point(1, [1.0, 2.0]).point
+    check_point(replace(stored, rounds=2))
+    wrongs: tuple[Any, ...] = (0, "2", True, 10**9, None)
+    for wrong in wrongs:
         with pytest.raises(ValueError, match="is not a point"):
-            point_of_document({**document, "rounds": wrong})
+            check_point(replace(stored, rounds=wrong))

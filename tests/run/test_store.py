@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from evenhand.base.errors import HostError
+from evenhand.host.finding import read_host_facts
 from evenhand.plan import make_plan
-from evenhand.rig.host.facts import read_host_facts
 from evenhand.run import RunStore, read_run
 from evenhand.run.record import read_record
 from evenhand.search import (
@@ -216,17 +216,6 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.evenhand").touch()
     with raises("run.not-a-run"):
         read_run(tmp_path / "empty.evenhand")
-
-
-@pytest.mark.parametrize("version", [0, 4])
-def test_a_run_of_another_schema_version_is_refused(tmp_path: Path, version: int) -> None:
-    path = tmp_path / "a.evenhand"
-    write_run(path)
-    with sqlite3.connect(path) as connection:
-        connection.execute(f"PRAGMA user_version = {version}")
-    connection.close()
-    with raises("run.other-schema-version", match=f"version {version}"):
-        read_run(path)
 
 
 def test_host_facts_name_what_a_reader_needs_and_survive_a_bare_host(tmp_path: Path) -> None:

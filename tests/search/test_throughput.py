@@ -25,7 +25,7 @@ from evenhand.search import (
     find_throughput,
 )
 from evenhand.search.bracket import LoadBracket
-from evenhand.search.throughput_estimate import estimate_left
+from evenhand.search.estimate import estimate_left
 from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
 from evenhand.trial.direction import QueueFilling
 from tests.errors import raises

@@ -32,7 +32,7 @@ tests = ["a.py::test_a"]
 SEES = Break(
     ids=("SEED-03",),
     what="a block is too large",
-    file="python/evenhand/plan/plan_side.py",
+    file="python/evenhand/plan/sides.py",
     old='(4, "right"): ipaddress.ip_network("198.19.0.0/16")',
     new='(4, "right"): ipaddress.ip_network("198.18.0.0/15")',
     tests=("tests/plan/test_validate.py::test_hosts_outside_the_block_of_their_side",),
@@ -77,8 +77,8 @@ def test_a_list_that_does_not_fit_is_told() -> None:
     told = breaks.problems([*wrong, *fitting], breaks.ROOT)
     for words in (
         "RSS-06 is tested, and has no break",
-        "occurs 0 times in python/evenhand/plan/plan_side.py",
-        "plan_side.py, not once",
+        "occurs 0 times in python/evenhand/plan/sides.py",
+        "sides.py, not once",
         "No such file",
         "there is no tests/plan/test_validate.py::test_none",
         "none of its tests names SEED-71",

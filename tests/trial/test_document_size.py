@@ -8,7 +8,7 @@ import json
 import pytest
 
 from evenhand.base.validation.hostile_json import read_json
-from evenhand.trial.document_size import check_document_size
+from evenhand.trial.contract_values import check_document_size
 from tests.errors import raises
 
 

@@ -23,9 +23,14 @@ from evenhand.trial import (
     engine_group,
 )
 from evenhand.trial.engine_group import TABLE_S
-from evenhand.trial.group_clocks import compare_clocks
-from evenhand.trial.group_events import learning_of_all, progress_of_all, sum_of_learning
-from evenhand.trial.group_stop import NOTICE_S, EarlyStopOfAll
+from evenhand.trial.group_parts import (
+    NOTICE_S,
+    EarlyStopOfAll,
+    compare_clocks,
+    learning_of_all,
+    progress_of_all,
+    sum_of_learning,
+)
 from tests.errors import raises
 
 NO_WAITS = Waits(after_routing_s=0, after_learning_s=0, residual_s=0, restabilize_s=0)
@@ -294,6 +299,19 @@ def test_a_trial_that_ends_as_soon_by_itself_is_not_stopped() -> None:
     told_of(stop, 60, 5)
     assert stop.has_failed
     assert stop.end_s() is None
+
+
+@pytest.mark.parametrize("jump_s", [-3600, 3600])
+def test_a_jump_of_this_hosts_clock_ends_no_trial_at_another_time(
+    monkeypatch: pytest.MonkeyPatch, jump_s: int
+) -> None:
+    now_ns = time.time_ns()
+    stop = EarlyStopOfAll(start_unix_ns=now_ns - 3 * 10**9, sending_s=60)
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns + jump_s * 10**9)
+    told_of(stop, 60, 5)
+    end_s = stop.end_s()
+    assert end_s is not None
+    assert 3 + NOTICE_S <= end_s < 60
 
 
 def test_learning_counts_each_host_once_for_each_engine() -> None:

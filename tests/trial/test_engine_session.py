@@ -131,7 +131,7 @@ def test_an_engine_that_a_signal_has_stopped_is_not_waited_for_and_ends_in_order
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It was waited for as long as for an answer, a minute and more, and then killed with its ports open."""
-    monkeypatch.setattr("evenhand.trial.engine_end.LONGEST_HALT_S", 0.3)
+    monkeypatch.setattr("evenhand.trial.engine_process.LONGEST_HALT_S", 0.3)
     with start("fair") as session:
         os.kill(session.pid, signal.SIGSTOP)
         with raises("trial.engine-halted", match=f"stopped.*{session.pid}"):
@@ -140,7 +140,7 @@ def test_an_engine_that_a_signal_has_stopped_is_not_waited_for_and_ends_in_order
 
 
 def test_an_engine_that_goes_on_before_long_has_only_been_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evenhand.trial.engine_end.LONGEST_HALT_S", 300.0)
+    monkeypatch.setattr("evenhand.trial.engine_process.LONGEST_HALT_S", 300.0)
     with start("fair") as session:
         os.kill(session.pid, signal.SIGSTOP)
         timer = threading.Timer(0.6, os.kill, (session.pid, signal.SIGCONT))

@@ -16,9 +16,9 @@ import pytest
 
 from evenhand.base.errors import EngineError
 from evenhand.base.validation.hostile_json import MAX_TEXT
-from evenhand.trial import EngineGroup, EngineMeasurer, EngineSession, Waits, engine_lines
-from evenhand.trial.engine_lines import parse_line
-from evenhand.trial.group_request import EngineMember
+from evenhand.trial import EngineGroup, EngineMeasurer, EngineSession, Waits, engine_process
+from evenhand.trial.engine_process import parse_line
+from evenhand.trial.group_parts import EngineMember
 from tests.errors import raises
 from tests.trial.test_engine_session import SCRIPTED, start
 
@@ -168,7 +168,7 @@ def test_replies_of_another_form_are_the_engines_fault(name: str, lie: dict[str,
 
 def test_a_line_has_a_longest_length_and_events_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither ended, and both filled the memory of this host."""
-    monkeypatch.setattr(engine_lines, "MOST_LINE_OCTETS", 1 << 20)
+    monkeypatch.setattr(engine_process, "MOST_LINE_OCTETS", 1 << 20)
     monkeypatch.setattr("evenhand.trial.engine_session.CLOSE_TIMEOUT_S", 0.2)
     for part, said in (
         ("endless-line", "line of more than"),
@@ -193,7 +193,7 @@ def test_lines_that_nobody_takes_do_not_fill_the_memory(monkeypatch: pytest.Monk
         with suppress(EngineError):
             session.request("counters", ended_within_s=0.05)
         time.sleep(0.2)
-        assert session._lines._lines.qsize() <= engine_lines.MOST_WAITING
+        assert session._lines._lines.qsize() <= engine_process.MOST_WAITING
 
 
 def test_an_engine_of_another_version_is_refused_also_when_it_is_alone() -> None:

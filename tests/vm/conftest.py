@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from evenhand.dut.shell import Shell
+from evenhand.dut.ssh import open_ssh
+from evenhand.lab import VmLab, lab_down, vm_up
 from evenhand.plan import make_plan
-from evenhand.rig.dut.shell import Shell
-from evenhand.rig.dut.ssh import open_ssh
-from evenhand.rig.lab import VmLab, lab_down, vm_up
 
 
 def suite() -> str:

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from evenhand.lab import VmLab, lab_down, vm_up
 from evenhand.plan import make_plan
-from evenhand.rig.lab import VmLab, lab_down, vm_up
 from tests.vm.conftest import suite
 
 pytestmark = pytest.mark.vm

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from evenhand.lab import lab_down, vm_boot, vm_up
+from evenhand.lab.vm_boot import recipe
+from evenhand.lab.vm_image import vm_image
+from evenhand.lab.vm_process import VirtualMachine, has_kvm
 from evenhand.plan import make_plan
-from evenhand.rig.lab import lab_down, vm_boot, vm_up
-from evenhand.rig.lab.vm_image import vm_image
-from evenhand.rig.lab.vm_process import VirtualMachine, has_kvm
-from evenhand.rig.lab.vm_router import recipe
 from tests.errors import raises
 from tests.vm.conftest import suite
 

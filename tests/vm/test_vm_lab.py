@@ -20,16 +20,16 @@ from typing import Any, Literal
 
 import pytest
 
+from evenhand.dut.readings import parse_reading, reading_command
+from evenhand.dut.shell import Shell
+from evenhand.lab import VmLab, lab_status
+from evenhand.lab.machine import machine_processes
+from evenhand.lab.namespaces import namespace_path, run_inside
+from evenhand.lab.vm_access import Access
+from evenhand.lab.vm_boot import QUEUES
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel, HashType, element_of, predict
 from evenhand.predict.ethtool import read_ethtool
-from evenhand.rig.dut.readings import parse_reading, reading_command
-from evenhand.rig.dut.shell import Shell
-from evenhand.rig.lab import VmLab, lab_status
-from evenhand.rig.lab.machine import machine_processes
-from evenhand.rig.lab.namespaces import namespace_path, run_inside
-from evenhand.rig.lab.vm_access import Access
-from evenhand.rig.lab.vm_boot import QUEUES
 from evenhand.run import read_record as read_campaign_record
 from tests.errors import raises
 

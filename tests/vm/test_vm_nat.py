@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from evenhand.dut import Translator
+from evenhand.dut.nat import TIMEOUT_S
+from evenhand.dut.ssh import open_ssh
+from evenhand.lab import VmLab, lab_down, vm_up
+from evenhand.lab.vm_access import CONNECTIONS
 from evenhand.plan import make_plan
 from evenhand.plan.ranges import UdpRange
-from evenhand.rig.dut import Translator
-from evenhand.rig.dut.nat import TIMEOUT_S
-from evenhand.rig.dut.ssh import open_ssh
-from evenhand.rig.lab import VmLab, lab_down, vm_up
-from evenhand.rig.lab.vm_access import CONNECTIONS
 from evenhand.rig.lab_rig import make_lab_setup
 from evenhand.run import read_record
 from evenhand.trial import find_engine

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from evenhand.lab.build import LabNames
+from evenhand.lab.namespaces import remove_namespace
+from evenhand.lab.ports import af_packet_device, engine_command_inside
+from evenhand.lab.taps import close, make_taps
 from evenhand.plan import SIDES, AddressPlan
-from evenhand.procedure.frame_size import USUAL_MAX_FRAME_SIZE
-from evenhand.rig.lab.build import LabNames
-from evenhand.rig.lab.namespaces import remove_namespace
-from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
-from evenhand.rig.lab.taps import close, make_taps
+from evenhand.procedure.learning import USUAL_MAX_FRAME_SIZE
 from evenhand.trial import find_engine
 
 LEFT, RIGHT = 0, 1

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from evenhand.plan import SIDES, AddressPlan, SideName, gateway_v4
-from evenhand.rig.testbed import needed_memory_mb
+from evenhand.testbed import needed_memory_mb
 from evenhand.trial import find_engine
 from tests.wire.wire_session import NOBODY, one_worker
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.plan import SIDES, AddressPlan, SideName
+from evenhand.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig import Setup
-from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
-from evenhand.rig.testbed import make_testbed, needed_memory_mb
+from evenhand.testbed import make_testbed, needed_memory_mb
 from evenhand.trial import EngineGroup, EngineMember, EngineSession, find_engine
 from tests.wire.wire_session import NOBODY, Document, cpus, one_worker
 

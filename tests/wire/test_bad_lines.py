@@ -13,7 +13,7 @@ import pytest
 from evenhand.base.errors import HostError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import make_plan
-from evenhand.rig.reference import ReferenceDut
+from evenhand.reference import ReferenceDut
 from tests.wire.raw_engine import RawEngine, open_request
 from tests.wire.wire_session import cpus
 

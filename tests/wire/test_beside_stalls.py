@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from evenhand.lab import LinuxLab, linux_lab
 from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6
-from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.trial import EngineSession, find_engine
 from tests.wire.wire_session import FAST_WAITS, PATIENT, Document, dut_of, engine, open_ports, run_trial
 

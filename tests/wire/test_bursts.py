@@ -15,7 +15,7 @@ from evenhand.base.programs import ROUTER, find_program
 from evenhand.cli.router import testbed_text as text_for
 from evenhand.plan import Direction, make_plan
 from evenhand.predict import DeviceModel
-from evenhand.rig.reference import Defects, ReferenceDut, reference_router
+from evenhand.reference import Defects, ReferenceDut, reference_router
 from evenhand.run import read_run
 from tests.wire.wire_session import MOST_ATTEMPTS, until, versions_of
 

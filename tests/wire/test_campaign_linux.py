@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from evenhand.lab import LinuxLab, lab_down, lab_up
 from evenhand.plan import make_plan
-from evenhand.rig.lab import LinuxLab, lab_down, lab_up
 from evenhand.run import PointState, read_record
 from tests.preloaded.commands import evenhand_command
 

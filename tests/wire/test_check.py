@@ -14,10 +14,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from evenhand import testbed
+from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure import LOOPED_WAY, CeilingGoal, measure_ceiling, open_tester
-from evenhand.rig import make_looped_setup, testbed
-from evenhand.rig.lab import linux_lab
+from evenhand.rig import make_looped_setup
 from evenhand.trial import Limits, find_engine
 from tests.preloaded.commands import evenhand_command
 from tests.wire.wire_session import PATIENT, cpus

@@ -15,9 +15,9 @@ import jsonschema
 import pytest
 
 from evenhand.base.errors import HostError
+from evenhand.host.survey import survey_over_ssh
 from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure import host_limits
-from evenhand.rig.host.survey_there import survey_over_ssh
 from evenhand.trial import find_engine
 from tests.errors import raises
 from tests.preloaded.commands import evenhand_command

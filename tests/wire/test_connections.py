@@ -22,17 +22,15 @@ from evenhand.predict import DeviceModel
 from evenhand.procedure import Note, OpenTestbed
 from evenhand.procedure.connection_capacity import CapacityOutcome, measure_capacity
 from evenhand.procedure.connection_capacity_goal import CapacityGoal
-from evenhand.procedure.connection_rate import measure_connection_rate
-from evenhand.procedure.connection_rate_goal import ConnectionRateGoal
-from evenhand.procedure.connection_trials import ConnectionTrials
-from evenhand.procedure.connection_wish import ConnectionWish
-from evenhand.procedure.nat_checks import VALIDATION
+from evenhand.procedure.connection_rate import ConnectionRateGoal, measure_connection_rate
+from evenhand.procedure.connection_trials import ConnectionTrials, ConnectionWish
+from evenhand.procedure.dut_checks import VALIDATION
 from evenhand.procedure.registry import CAPACITY, PROCEDURES, TEAR_DOWN
 from evenhand.procedure.tear_down import TearDownGoal, measure_tear_down
 from evenhand.procedure.tester import OpenTester
+from evenhand.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.report.found import found_lines
 from evenhand.rig import Setup
-from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig.reference_rig import make_reference_setup
 from evenhand.trial import Connections, Limits, Load, TrialResult, Verdict, Waits
 from tests.cli.test_json_documents import validate

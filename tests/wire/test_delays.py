@@ -18,15 +18,8 @@ import pytest
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure import DelayGoal, DelayTest, OpenTestbed
+from evenhand.reference import Defects, LongerDelay, ReferenceDut, ReferenceRouter, Stall, reference_router
 from evenhand.rig import make_reference_setup
-from evenhand.rig.reference import (
-    Defects,
-    LongerDelay,
-    ReferenceDut,
-    ReferenceRouter,
-    Stall,
-    reference_router,
-)
 from evenhand.run import RunStore, read_run
 from evenhand.trial import EngineSession, Limits, Waits
 from tests.errors import raises

@@ -13,11 +13,11 @@ from itertools import count
 import pytest
 
 from evenhand.base.errors import HostError
+from evenhand.lab import LinuxLab, Neighbor, linux_lab
+from evenhand.lab.build import write_sysctls
+from evenhand.lab.namespaces import run_inside
+from evenhand.lab.translator import check_translator
 from evenhand.plan import TOPOLOGIES, AddressPlan, make_plan
-from evenhand.rig.lab import LinuxLab, Neighbor, linux_lab
-from evenhand.rig.lab.build import write_sysctls
-from evenhand.rig.lab.namespaces import run_inside
-from evenhand.rig.lab.translator import check_translator
 from evenhand.trial import EngineSession, LearningResult, find_engine, learn
 from tests.wire.wire_session import (
     QUIET_FPS,

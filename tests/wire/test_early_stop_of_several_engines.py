@@ -10,7 +10,7 @@ import pytest
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure import OpenTestbed
-from evenhand.rig.reference import Defects, ReferenceDut
+from evenhand.reference import Defects, ReferenceDut
 from evenhand.trial import EngineMeasurer, EngineSession, Limits, TrialResult, Verdict, Waits
 from tests.wire.several_engines import (
     engine_table,

@@ -17,8 +17,8 @@ from evenhand.plan import SIDES, AddressPlan, gateway_v4
 from evenhand.procedure import OpenTestbed, TrialPhase
 from evenhand.rig import Setup
 from evenhand.trial import Verdict, find_engine
+from tests.dut.namespace_dut import NamespaceDut, namespace_dut, wait_until, why_not
 from tests.errors import raises
-from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, wait_until, why_not
 from tests.wire.several_engines import setup_of
 from tests.wire.test_several_engines import LIMITS, WAITS
 from tests.wire.wire_session import NOBODY, Document, cpus, versions

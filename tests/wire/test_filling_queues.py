@@ -10,7 +10,7 @@ from evenhand.base.errors import HostError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel
-from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
+from evenhand.reference import ReferenceDut, ReferenceRouter, reference_router
 from tests.wire.wire_session import Document, engine, open_ports, until, valid_trial, versions_of
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]

@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.plan import SIDES, AddressPlan, make_plan
 from evenhand.predict import DeviceModel, predict
-from evenhand.rig.reference import ReferenceDut, ReferenceRouter
+from evenhand.reference import ReferenceDut, ReferenceRouter
 from evenhand.trial import Connections, EngineGroup, EngineMeasurer, Limits, Load, TrialResult, Verdict, Waits
 from tests.wire.several_engines import group_of, open_group, router_of_pairs
 from tests.wire.test_reference_router import _needs_router

@@ -15,16 +15,16 @@ from typing import Any, Literal
 import pytest
 from jsonschema import Draft202012Validator
 
+from evenhand.dut.facts import CHANGED_BY_SET_UP
+from evenhand.lab import LinuxLab, linux_lab
 from evenhand.plan import AddressPlan, Direction, SideName, gateway_v4, gateway_v6
 from evenhand.procedure import OpenTestbed
 from evenhand.procedure.events import Note
 from evenhand.rig import Setup
-from evenhand.rig.dut.facts import CHANGED_BY_SET_UP
-from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.run import RunStore, read_record
 from evenhand.trial import Limits, TrialResult, Waits
+from tests.dut.namespace_shell import NamespaceShell, reachable_lab
 from tests.errors import raises
-from tests.rig.dut.namespace_shell import NamespaceShell, reachable_lab
 from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, until, versions_of
 
 pytestmark = [

@@ -9,10 +9,10 @@ from typing import Literal
 
 import pytest
 
+from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from evenhand.reference import ReferenceDut
 from evenhand.rig import make_lab_setup
-from evenhand.rig.lab import linux_lab
-from evenhand.rig.reference import ReferenceDut
 from tests.errors import raises
 from tests.wire.wire_session import (
     engine,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.rig.lab import lab_status
+from evenhand.lab import lab_status
 from evenhand.run import PointState, read_record
 from tests.preloaded.commands import evenhand_command
 

@@ -18,10 +18,10 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.utils import rdpcap, wrpcap
 
+from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel
-from evenhand.rig.lab import linux_lab
-from evenhand.rig.reference import ReferenceDut
+from evenhand.reference import ReferenceDut
 from evenhand.trial import EngineSession, LearningProgress, find_engine, learn
 from tests.errors import raises
 from tests.wire.captures import sent_frames, without_time

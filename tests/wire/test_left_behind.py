@@ -17,10 +17,10 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from evenhand.base.errors import HostError
+from evenhand.base.folders import LOCK, temporary_folder
 from evenhand.base.programs import ROUTER, find_program
-from evenhand.base.temporary_folder import LOCK, temporary_folder
 from evenhand.plan import gateway_v4
-from evenhand.rig.reference import ReferenceDut, reference_router
+from evenhand.reference import ReferenceDut, reference_router
 from tests.wire.wire_session import engine, memif_cable, open_ports
 
 pytestmark = pytest.mark.wire
@@ -102,7 +102,7 @@ def test_only_what_is_ours_and_dead_is_removed(tmp_path: Path) -> None:
 
 _HOLDER = """
 import sys, time
-from evenhand.base.temporary_folder import temporary_folder
+from evenhand.base.folders import temporary_folder
 with temporary_folder() as folder:
     (folder / "left.sock").touch()
     print(folder, flush=True)

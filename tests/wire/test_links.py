@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from evenhand.lab.namespaces import namespace_path
+from evenhand.lab.ports import engine_command_inside
 from evenhand.plan import SIDES, AddressPlan, SideName, gateway_v4, gateway_v6
-from evenhand.rig.lab.namespaces import namespace_path
-from evenhand.rig.lab.ports import engine_command_inside
 from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises
 from tests.wire.veth_cable import ip, veth_cable

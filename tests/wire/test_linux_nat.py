@@ -13,13 +13,13 @@ import pyroute2
 import pytest
 
 from evenhand.base.errors import HostError
+from evenhand.dut.nat import TIMEOUT_S
+from evenhand.lab import LinuxLab, linux_lab
+from evenhand.lab.namespaces import run_inside
+from evenhand.lab.nft import check_nft
+from evenhand.lab.translator import check_translator
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.plan.ranges import UdpRange
-from evenhand.rig.dut.nat import TIMEOUT_S
-from evenhand.rig.lab import LinuxLab, linux_lab
-from evenhand.rig.lab.namespaces import run_inside
-from evenhand.rig.lab.nft import check_nft
-from evenhand.rig.lab.translator import check_translator
 from evenhand.rig.lab_rig import LabSetup, make_lab_setup
 from evenhand.trial import EngineSession, find_engine
 from tests.wire.wire_session import (

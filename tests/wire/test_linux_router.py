@@ -21,12 +21,12 @@ from scapy.packet import Packet
 from scapy.sendrecv import srp1
 from scapy.utils import rdpcap
 
+from evenhand.lab import LinuxLab, linux_lab
+from evenhand.lab.namespaces import run_inside
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.rig.lab import LinuxLab, linux_lab
-from evenhand.rig.lab.namespaces import run_inside
 from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises
-from tests.rig.lab.lab_wire import gateway_of
+from tests.lab.lab_wire import gateway_of
 from tests.wire.wire_session import (
     MOST_ATTEMPTS,
     PATIENT,

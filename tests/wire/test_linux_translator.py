@@ -13,12 +13,12 @@ from collections.abc import Iterator
 import pytest
 
 from evenhand.base.errors import HostError
+from evenhand.lab import LinuxLab, linux_lab
+from evenhand.lab.linux_life import lab_down
+from evenhand.lab.state import plan_name
+from evenhand.lab.translator import check_translator, translator_processes
 from evenhand.plan import AddressPlan, make_plan, mix_request, mix_versions
 from evenhand.rig import make_lab_setup
-from evenhand.rig.lab import LinuxLab, linux_lab
-from evenhand.rig.lab.linux_life import lab_down
-from evenhand.rig.lab.record import plan_name
-from evenhand.rig.lab.translator import check_translator, translator_processes
 from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises
 from tests.plan.routed import PREFIXES
@@ -102,7 +102,7 @@ def test_a_lab_whose_maker_was_killed_is_taken_down_with_its_translator() -> Non
     program = (
         "import os, signal\n"
         "from evenhand.plan import make_plan\n"
-        "from evenhand.rig.lab import linux_lab\n"
+        "from evenhand.lab import linux_lab\n"
         f"with linux_lab(make_plan('siit'), name={LAB!r}): os.kill(os.getpid(), signal.SIGKILL)"
     )
     ended = subprocess.run([sys.executable, "-c", program], env=os.environ, check=False)

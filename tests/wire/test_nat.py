@@ -24,7 +24,7 @@ from scapy.utils import rdpcap, wrpcap
 
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import make_plan
-from evenhand.rig.reference import ReferenceDut
+from evenhand.reference import ReferenceDut
 from tests.errors import raises
 from tests.wire.test_reference_router import (
     CONTRACT,

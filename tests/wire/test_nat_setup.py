@@ -10,19 +10,19 @@ from collections.abc import Iterator
 import pytest
 
 from evenhand.cli.main import main
+from evenhand.dut.nat import TIMEOUT_S
+from evenhand.dut.record import read_held
+from evenhand.dut.setup import DutOnShell, is_in_place
+from evenhand.dut.ssh import open_shell
+from evenhand.lab.ports import af_packet_device, engine_command_inside
 from evenhand.plan import SIDES, AddressPlan, make_plan
 from evenhand.plan.ranges import UdpRange
 from evenhand.rig import Setup
-from evenhand.rig.dut.nat import TIMEOUT_S
-from evenhand.rig.dut.record import read_held
-from evenhand.rig.dut.setup import DutOnShell, is_in_place
-from evenhand.rig.dut.ssh import open_shell
-from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
-from evenhand.rig.testbed import read_testbed
+from evenhand.testbed import read_testbed
 from evenhand.trial import EngineSession, find_engine
+from tests.dut.namespace_dut import NamespaceDut, namespace_dut_of_whole_frames, wait_until, why_not
+from tests.dut.test_over_ssh import document, refused
 from tests.errors import raises
-from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut_of_whole_frames, wait_until, why_not
-from tests.rig.dut.test_over_ssh import document, refused
 from tests.wire.wire_session import Document, engine, open_ports, run_trial, thorough, until
 
 NEEDED = ("nft", "conntrack")

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from evenhand.plan import AddressPlan, SideName, make_plan
-from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
-from evenhand.rig.testbed import needed_memory_mb
+from evenhand.reference import ReferenceDut, ReferenceRouter, reference_router
+from evenhand.testbed import needed_memory_mb
 from tests.wire.raw_engine import RawEngine
 from tests.wire.wire_session import FAST_WAITS, PATIENT, memif_cable, one_worker, versions
 

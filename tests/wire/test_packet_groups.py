@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.plan import gateway_v4
-from evenhand.rig.testbed import lay_out_workers
+from evenhand.testbed import lay_out_workers
 from evenhand.trial import EngineSession, find_engine
 from tests.wire.veth_cable import ip, veth_cable
 from tests.wire.wire_session import cpus, engine, open_ports, valid_trial

@@ -18,7 +18,7 @@ from evenhand.base.programs import ROUTER, find_program
 from evenhand.cli.router import testbed_text as text_for
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel
-from evenhand.rig.reference import ReferenceDut, reference_router
+from evenhand.reference import ReferenceDut, reference_router
 from evenhand.run import read_run
 from tests.docs.documents import blocks
 from tests.errors import raises

@@ -27,7 +27,7 @@ from evenhand.base.errors import HostError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel, HashType, predict
-from evenhand.rig.reference import Defects, ReferenceDut, ReferenceRouter, Stall, reference_router
+from evenhand.reference import Defects, ReferenceDut, ReferenceRouter, Stall, reference_router
 from tests.errors import raises
 from tests.wire.wire_session import (
     MOST_ATTEMPTS,
@@ -417,7 +417,7 @@ def test_another_generator_drives_the_router(tmp_path: Path) -> None:
 def test_the_router_ends_with_whoever_started_it(tmp_path: Path) -> None:
     """After `kill -9` of its starter there is no busy router left on a CPU."""
     script = (
-        "import time\nfrom evenhand.plan import make_plan\nfrom evenhand.rig.reference import ReferenceDut,"
+        "import time\nfrom evenhand.plan import make_plan\nfrom evenhand.reference import ReferenceDut,"
         " reference_router\n"
         "with reference_router(make_plan('gateway-v4'), ReferenceDut(), cpus=CPUS) as r:\n"
         "    print(r._process.pid, flush=True)\n    time.sleep(60)\n"

@@ -15,7 +15,7 @@ from evenhand.base.errors import HostError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel
-from evenhand.rig.reference import ReferenceDut, reference_router
+from evenhand.reference import ReferenceDut, reference_router
 from evenhand.run import read_run
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]

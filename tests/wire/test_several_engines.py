@@ -23,10 +23,10 @@ from evenhand.base.errors import EvenhandError
 from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6, make_plan
 from evenhand.predict import DeviceModel
 from evenhand.procedure import OpenTestbed
+from evenhand.reference import Defects, ReferenceDut
 from evenhand.rig import Setup
-from evenhand.rig.reference import Defects, ReferenceDut
 from evenhand.trial import EngineMeasurer, Limits, TrialResult, Verdict, Waits
-from evenhand.trial.engine_end import HALTED
+from evenhand.trial.engine_process import HALTED
 from tests.errors import raises
 from tests.wire.captures import sent_frames, tag_of, without_time
 from tests.wire.raw_engine import RawEngine, open_request

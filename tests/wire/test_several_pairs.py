@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 
 from evenhand.run import read_record
 from evenhand.trial import find_engine
-from tests.rig.dut.namespace_dut import (
+from tests.dut.namespace_dut import (
     NamespaceDut,
     namespace_dut_of_whole_frames,
     of_engines,
@@ -26,7 +26,7 @@ from tests.rig.dut.namespace_dut import (
     wait_until,
     why_not,
 )
-from tests.rig.dut.test_over_ssh import done
+from tests.dut.test_over_ssh import done
 from tests.wire.wire_session import Document, cpus, thorough, until
 
 pytestmark = [

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.rig.testbed import lay_out_workers
+from evenhand.testbed import lay_out_workers
 from evenhand.trial import TrialResult, find_engine
 from tests.errors import raises
 from tests.wire.captures import sent_frames, without_time

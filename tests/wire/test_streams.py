@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.plan import AddressPlan, SideName, gateway_v4, gateway_v6
-from evenhand.rig.testbed import needed_memory_mb
+from evenhand.testbed import needed_memory_mb
 from evenhand.trial import TrialResult, find_engine
 from tests.wire.captures import Tag, sent_frames, tag_of, without_time
 from tests.wire.veth_cable import veth_cable

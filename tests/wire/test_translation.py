@@ -18,7 +18,7 @@ from scapy.packet import Packet
 
 from evenhand.plan import AddressPlan, make_plan, mix_request, mix_versions, parse_imix
 from evenhand.predict import DeviceModel, HashType, predict
-from evenhand.rig.reference import ReferenceDut
+from evenhand.reference import ReferenceDut
 from tests.plan.routed import PREFIXES
 from tests.wire.test_reference_router import (
     CONTRACT,

@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.plan import make_plan
 from evenhand.procedure import OpenTestbed
-from evenhand.rig.reference import ReferenceDut
+from evenhand.reference import ReferenceDut
 from evenhand.run import PointState, read_record
 from evenhand.trial import TrialResult, Verdict
 from tests.plan.routed import PREFIXES

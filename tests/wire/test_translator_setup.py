@@ -11,18 +11,12 @@ from collections.abc import Iterator
 import pytest
 
 from evenhand.cli.main import main
+from evenhand.dut.translator import INTERFACE
+from evenhand.lab.ports import af_packet_device, engine_command_inside
 from evenhand.plan import SIDES, AddressPlan, make_plan
-from evenhand.rig.dut.translator import INTERFACE
-from evenhand.rig.lab.ports import af_packet_device, engine_command_inside
 from evenhand.trial import find_engine
-from tests.rig.dut.namespace_dut import (
-    NamespaceDut,
-    namespace_dut_of_whole_frames,
-    put_back,
-    wait_until,
-    why_not,
-)
-from tests.rig.dut.test_over_ssh import document, refused
+from tests.dut.namespace_dut import NamespaceDut, namespace_dut_of_whole_frames, put_back, wait_until, why_not
+from tests.dut.test_over_ssh import document, refused
 from tests.wire.wire_session import Document, engine, open_ports, thorough, valid_trial
 
 pytestmark = [

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from evenhand.cli.main import main
+from evenhand.lab import lab_down, lab_status, lab_up
 from evenhand.plan import make_plan
-from evenhand.rig.lab import lab_down, lab_status, lab_up
 from tests.errors import raises
 from tests.preloaded.commands import evenhand_command
 from tests.wire.wire_session import LENIENT_OPTIONS

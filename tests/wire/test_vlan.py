@@ -22,8 +22,8 @@ from evenhand.plan import (
     parse_imix,
 )
 from evenhand.procedure import choose_frames
-from evenhand.rig.reference import ReferenceDut
-from evenhand.rig.testbed import needed_memory_mb
+from evenhand.reference import ReferenceDut
+from evenhand.testbed import needed_memory_mb
 from evenhand.trial import EngineSession
 from tests.errors import raises
 from tests.wire.captures import MAGIC, TAG_AT, tag_of, without_time, without_vlans

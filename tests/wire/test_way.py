@@ -14,7 +14,7 @@ import pytest
 
 from evenhand.base.errors import HostError
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, gateway_v4, gateway_v6
-from evenhand.procedure.way import check_way, way_notes
+from evenhand.procedure.dut_checks import check_way, way_notes
 from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises
 from tests.wire.veth_cable import ip

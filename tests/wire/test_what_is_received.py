@@ -20,12 +20,12 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 from scapy.utils import wrpcap
 
+from evenhand.lab import LinuxLab, linux_lab
+from evenhand.lab.namespaces import run_inside
 from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6
-from evenhand.rig.lab import LinuxLab, linux_lab
-from evenhand.rig.lab.namespaces import run_inside
 from evenhand.trial import find_engine
 from tests.errors import raises
-from tests.rig.lab.lab_wire import gateway_of
+from tests.lab.lab_wire import gateway_of
 from tests.wire.wire_session import (
     NOBODY,
     PATIENT,

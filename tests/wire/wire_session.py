@@ -12,12 +12,12 @@ from typing import Any, Literal, TypeVar
 
 import pytest
 
+from evenhand.lab import RING_FRAMES, LinuxLab, VmLab
 from evenhand.plan import SIDES, AddressPlan, SideName, gateway_v4, gateway_v6
 from evenhand.procedure import OpenTestbed
+from evenhand.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig import Setup, make_reference_setup
-from evenhand.rig.lab import RING_FRAMES, LinuxLab, VmLab
-from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
-from evenhand.rig.testbed import needed_memory_mb
+from evenhand.testbed import needed_memory_mb
 from evenhand.trial import EngineSession, Limits, TrialResult, Waits, find_engine
 
 Document = dict[str, Any]

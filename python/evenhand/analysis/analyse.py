@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenhand.analysis.bias import bias_verdicts
+from evenhand.analysis.condition_words import join
 from evenhand.analysis.curve import curves_of
 from evenhand.analysis.curve_model import Curve
 from evenhand.analysis.model import Analysis
@@ -13,9 +14,8 @@ from evenhand.analysis.noise import LEAST_FOR_TEST
 from evenhand.analysis.published import published_comparisons
 from evenhand.analysis.ratios import ratios_of
 from evenhand.analysis.testbeds import compare_testbeds
-from evenhand.analysis.words import join
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState
-from evenhand.run.point_remarks import again_advice
+from evenhand.run.point_document import again_advice
 
 
 def analyse(record: CampaignRecord) -> Analysis:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evenhand.analysis.condition_words import show_percent
 from evenhand.analysis.curve_model import Curve, CurvePoint
 from evenhand.analysis.device import KnownDevice, known_device
 from evenhand.analysis.difference import DIRECTIONS_OF_TEST, Difference, Measure, compare_values
@@ -22,7 +23,6 @@ from evenhand.analysis.model import BiasVerdict
 from evenhand.analysis.plans import ip_version, is_direct, plan_of, sent_plan
 from evenhand.analysis.plateau import LEVEL
 from evenhand.analysis.ratios import SAME_WITHIN
-from evenhand.analysis.words import show_percent
 from evenhand.base.units import format_count, format_ratio
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import THROUGHPUT

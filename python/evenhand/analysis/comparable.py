@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from evenhand.analysis.condition_words import join
 from evenhand.analysis.matching import Match, measured_conditions, start_of, unlike_in
 from evenhand.analysis.trend_model import TrendRun
-from evenhand.analysis.words import join
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.run.campaign_record import CampaignRecord

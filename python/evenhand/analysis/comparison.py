@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import median
+from typing import Any
 
 from evenhand.analysis.comparable import (
     MOST_NAMED,
@@ -16,17 +17,56 @@ from evenhand.analysis.comparable import (
     unlike_lines,
     why_one_run,
 )
-from evenhand.analysis.comparison_model import ComparedRun, ComparedValue, Comparison, PointComparison
-from evenhand.analysis.matching import match_points, unlike_in
+from evenhand.analysis.comparison_model import (
+    ComparedRun,
+    ComparedValue,
+    Comparison,
+    PointComparison,
+    SetupDifference,
+)
+from evenhand.analysis.condition_words import join, show_in_short
+from evenhand.analysis.matching import flat, match_points, unlike_in
 from evenhand.analysis.medians import MedianRatio, median_ratio
 from evenhand.analysis.ranks import ratio_interval
-from evenhand.analysis.setup_differences import setup_differences
 from evenhand.base.errors import RequestError
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Interval
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState
 from evenhand.run.figures import time_left_out_at
+
+NOT_COMPARED = ("own_dut.neighbor_table.", "dut.neighbor_table.", "dut.connection_table.counted.")
+"""Keys of a testbed, in a campaign and in the run of a verb: what its kernel has counted since it was
+started, which is not a set-up."""
+
+
+def setup_differences(records: Sequence[CampaignRecord]) -> Iterator[SetupDifference]:
+    """Differences of versions, host, testbed and campaign file; in that order."""
+    setups = [dict(_setup(record)) for record in records]
+    for what in dict.fromkeys(key for setup in setups for key in setup):
+        values = tuple(setup.get(what) for setup in setups)
+        if any(value != values[0] for value in values):
+            yield SetupDifference(what=what, values=tuple(show_in_short(value) for value in values))
+
+
+def _setup(record: CampaignRecord) -> Iterator[tuple[str, Any]]:
+    yield from flat(record.versions, "versions: ")
+    yield from flat(record.host, "host: ")
+    names = list(record.testbeds)
+    yield "testbed", join(names) or None
+    for name in names:
+        # One testbed each: what differs is of interest, whatever their files are called.
+        prefix = "testbed: " if len(names) == 1 else f"testbed {name}: "
+        facts = {
+            key: value
+            for key, value in record.testbeds[name].items()
+            if key != "tester" or value != record.host
+        }
+        yield from (
+            fact for fact in flat(facts, prefix) if not fact[0].removeprefix(prefix).startswith(NOT_COMPARED)
+        )
+    yield from flat(record.spec, "campaign: ")
+
 
 GATE_ERROR = 0.05
 """Most probability with which a comparison of runs that are alike, but for noise, fails by intervals at a

@@ -13,8 +13,8 @@ from evenhand.analysis.drift import drift_of, heed_in_shape
 from evenhand.analysis.plateau import find_shape
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
-from evenhand.run.point_remarks import remarks_of_point
-from evenhand.spec.point import Point
+from evenhand.run.point_document import remarks_of_point
+from evenhand.spec.request import Point
 
 _Alike: TypeAlias = tuple[str, ...]
 

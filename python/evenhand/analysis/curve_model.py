@@ -16,7 +16,7 @@ from evenhand.plan import ONE_EACH, Direction, SideCounts
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.statistics import Statistics
 from evenhand.run.campaign_record import PointState, is_median_at_least
-from evenhand.spec.point import HashType
+from evenhand.spec.request import HashType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

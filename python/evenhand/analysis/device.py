@@ -13,8 +13,8 @@ from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan
 from evenhand.predict import DeviceModel, NeighborCost, Prediction, neighbor_entries, predict
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
-from evenhand.run.shapes import flag, list_of, number, table, text, whole
-from evenhand.spec.point import Point
+from evenhand.run.stored_shapes import flag, list_of, number, table, text, whole
+from evenhand.spec.request import Point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

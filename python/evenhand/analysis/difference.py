@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evenhand.analysis.condition_words import as_sentence, show_percent, show_probability, too_coarse
 from evenhand.analysis.medians import MeasuredValues, MedianRatio, median_ends, median_ratio, settled
 from evenhand.analysis.noise import LEAST_FOR_TEST, noise_of, say_more
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import COARSE, SAME_WITHIN, deciding_precision, is_decided
-from evenhand.analysis.words import as_sentence, show_percent, show_probability, too_coarse
 
 DIRECTIONS_OF_TEST = 2
 """One set may be lower, or higher."""

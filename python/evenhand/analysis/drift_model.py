@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.analysis.words import show_percent, show_probability
+from evenhand.analysis.condition_words import show_percent, show_probability
 
 DRIFT_LEVEL = 0.05
 """Most probability with which a DUT that does not drift seems to."""

@@ -14,8 +14,8 @@ from typing import Any
 
 from evenhand.analysis.plans import known_plan
 from evenhand.base.errors import EvenhandError
+from evenhand.dut.facts_interface import comes_to, predict_queues
 from evenhand.plan import Direction
-from evenhand.rig.dut.facts_model import comes_to, predict_queues
 from evenhand.run.campaign_record import PointRecord
 from evenhand.run.reading import StoredTrial
 

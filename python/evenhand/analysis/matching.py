@@ -12,9 +12,8 @@ from typing import Any
 from evenhand.analysis.condition_words import GOAL, PLAN_OPTION, SENT, SETUP, unlike_words
 from evenhand.analysis.plans import sent_plan
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
-from evenhand.run.conditions import SearchConditions, conditions_of
-from evenhand.spec.point import Point
-from evenhand.spec.request import as_meant
+from evenhand.run.point_document import SearchConditions, conditions_of
+from evenhand.spec.request import Point, as_meant
 
 UNSTATED = ("known_fps",)
 """Keys of a goal that make no other question: where a search began, if an earlier one guided it."""

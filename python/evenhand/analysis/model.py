@@ -11,7 +11,7 @@ from evenhand.analysis.curve_model import Curve, CurveKey
 from evenhand.analysis.medians import MedianRatio
 from evenhand.analysis.testbeds_model import BedsVerdict
 from evenhand.procedure.statistics import Statistics
-from evenhand.spec.point import HashType
+from evenhand.spec.request import HashType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

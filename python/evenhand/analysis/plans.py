@@ -11,7 +11,7 @@ from evenhand.base.errors import RequestError
 from evenhand.plan import SIDES, AddressPlan, find_topology
 from evenhand.run.campaign_record import PointRecord
 from evenhand.spec.plan import build_plan, plan_of_document
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 
 
 def sent_plan(record: PointRecord) -> Mapping[str, Any] | None:

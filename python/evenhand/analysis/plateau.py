@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from evenhand.analysis.condition_words import join, show_percent, show_probability
 from evenhand.analysis.curve_model import CurvePoint, PointTest, Shape
 from evenhand.analysis.medians import Pool, search_width, settled
 from evenhand.analysis.noise import LEAST_FOR_TEST, Noise, noise_of, say_more
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import COARSE, SAME_WITHIN
-from evenhand.analysis.words import join, show_percent, show_probability
 from evenhand.procedure.descriptor import Figure, show_value
 
 RELEVANT = SAME_WITHIN

@@ -13,11 +13,11 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
+from evenhand.analysis.condition_words import show_percent
 from evenhand.analysis.curve_model import Curve, CurvePoint, Shape
 from evenhand.analysis.model import PublishedComparison, PublishedRow
 from evenhand.analysis.plans import ip_version, is_direct
 from evenhand.analysis.plateau import find_shape
-from evenhand.analysis.words import show_percent
 from evenhand.base.units import format_count
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.statistics import Statistics

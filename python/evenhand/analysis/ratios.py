@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from evenhand.analysis.condition_words import show_percent, too_coarse
 from evenhand.analysis.curve_model import Curve, CurvePoint
 from evenhand.analysis.medians import MedianRatio, Pool, median_ratio, settled, show_ratio
 from evenhand.analysis.model import Ratio
 from evenhand.analysis.noise import noise_of, say_more
 from evenhand.analysis.plans import ip_version, is_direct
 from evenhand.analysis.ranks import RATIO_LEVEL
-from evenhand.analysis.words import show_percent, too_coarse
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.statistics import Interval
 

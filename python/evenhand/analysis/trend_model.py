@@ -18,7 +18,7 @@ from evenhand.analysis.medians import MedianRatio
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.statistics import Statistics
 from evenhand.run.figures import TimeLeftOut
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 
 Over: TypeAlias = Literal["time", "version"]
 """What the runs are in the order of: when they were begun, or the version of their DUT."""

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 
@@ -25,3 +27,28 @@ def lazy_import(name: str) -> Any:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def lazy_names(package: str, places: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """For the package's `__getattr__`.
+
+    Args:
+        places: Names by the module that has them: `{"facts": ("tester_facts",)}` of this package,
+            `{"evenhand.dut.facts": ("READ_THERE",)}` of another.
+    """
+    top = package.partition(".")[0] + "."
+    module_of = {
+        name: module if module.startswith(top) else f"{package}.{module}"
+        for module, names in places.items()
+        for name in names
+    }
+
+    def find(name: str) -> Any:
+        module = module_of.get(name)
+        if module is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(module), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return find

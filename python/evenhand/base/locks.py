@@ -13,13 +13,16 @@ process, is asked of the kernel (/proc/locks), not of the file.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
 import pwd
 import re
+import shlex
 import stat
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -33,6 +36,8 @@ SHARED_FOLDERS = (Path("/run/lock"), Path(tempfile.gettempdir()))
 session's own."""
 _PREFIX = "evenhand-"
 _FOREIGN_WRITERS = stat.S_IWGRP | stat.S_IWOTH
+_LONGEST_PID = 20
+_POLL_S = 0.02
 
 
 class InUseError(HostError):
@@ -83,11 +88,12 @@ def holding(resources: Iterable[Resource], *, where: str, next_step: str) -> Ite
                 in_use.is_ending = _has_ended(locker(path))
                 raise in_use from None
             except OSError as error:
+                reason, remedy = why_not_lockable(path, error)
                 raise HostError(
-                    f"{resource.label} cannot be locked: {error.strerror}",
+                    f"{resource.label} cannot be locked: {reason}",
                     code="base.not-lockable",
                     where=str(path),
-                    next_step="Make that folder writable for your user.",
+                    next_step=remedy,
                 ) from error
             other = _other_users_lock(resource)
             if other is not None:
@@ -126,18 +132,73 @@ def lock_file(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
+@contextmanager
+def lock_file_within(path: Path, wait_s: float) -> Iterator[int]:
+    """The same, waiting for so long until its holder ends. BlockingIOError if that takes longer."""
+    deadline = time.monotonic() + wait_s
+    with ExitStack() as stack:
+        while True:
+            try:
+                descriptor = stack.enter_context(lock_file(path))
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_POLL_S)
+        yield descriptor
+
+
 def locker(path: Path) -> str:
     """The id of the process that the file holds; `(unknown)` if there is none."""
     try:
-        return path.read_text() or "(unknown)"
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return "(unknown)"
+    try:
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        pid = os.read(descriptor, _LONGEST_PID).decode("ascii", "replace").strip() if is_file else ""
+    finally:
+        os.close(descriptor)
+    return pid if pid.isdecimal() else "(unknown)"
+
+
+def why_not_lockable(path: Path, error: OSError) -> tuple[str, str]:
+    """Why the file of a lock cannot be made or opened, and what to do about it."""
+    with suppress(OSError):
+        facts = path.lstat()
+        if (kind := _other_kind(path, facts.st_mode)) is not None:
+            remove = "rmdir" if stat.S_ISDIR(facts.st_mode) else "rm"
+            return (
+                f"{kind} is in the place of its lock",
+                f"Remove it, then try again: {remove} {shlex.quote(str(path))}",
+            )
+        if facts.st_uid != os.geteuid() and error.errno in (errno.EACCES, errno.EPERM):
+            return (
+                f"its lock is a file of user {_name_of(facts.st_uid)}",
+                f"Remove it as that user, then try again: rm {shlex.quote(str(path))}",
+            )
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return error.strerror or str(error), "Free some space there."
+    return error.strerror or str(error), "Make that folder writable for your user."
+
+
+def _other_kind(path: Path, mode: int) -> str | None:
+    """What is there that is not a file, for people."""
+    if stat.S_ISREG(mode):
+        return None
+    if stat.S_ISLNK(mode):
+        return f"a link to {os.readlink(path)}"
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
 
 
 def _lock(path: Path) -> int:
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        descriptor = os.open(path, flags, 0o600)
         try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, "not a file")
             os.fchmod(descriptor, 0o600)  # a lock needs no right but to open the file: no one else gets that
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_file_at(path, descriptor):
@@ -180,17 +241,38 @@ def _own_folder() -> Path:
         session = os.environ.get("XDG_RUNTIME_DIR")
         names = [folder / f"{_PREFIX}{user}" for folder in SHARED_FOLDERS]
         candidates = [names[0], *([Path(session) / "evenhand"] if session else []), *names[1:]]
+    refused = []
     for folder in candidates:
-        with suppress(OSError):
+        try:
             folder.mkdir(mode=0o755, parents=user == 0, exist_ok=True)
             if _belongs_to(folder, user):
                 return folder
+            refused.append(_whose(folder))
+        except FileExistsError:
+            refused.append(_whose(folder))
+        except OSError as error:
+            refused.append(f"{folder} cannot be made ({error.strerror})")
     raise HostError(
-        "there is no folder for locks that belongs only to this user",
+        f"there is no folder for locks that belongs only to this user: {'; '.join(refused)}",
         code="base.no-lock-folder",
         where=", ".join(map(str, candidates)),
-        next_step="Remove these files, or set XDG_RUNTIME_DIR to a folder that belongs to you.",
+        next_step="Remove what is there."
+        if user == 0
+        else "Remove what is there, or set XDG_RUNTIME_DIR to a folder that belongs to you.",
     )
+
+
+def _whose(folder: Path) -> str:
+    """Why it is not this user's folder, for people."""
+    try:
+        facts = folder.lstat()
+    except OSError as error:
+        return f"{folder} cannot be seen ({error.strerror})"
+    if not stat.S_ISDIR(facts.st_mode):
+        return f"{folder} is {_other_kind(folder, facts.st_mode) or 'a file'}"
+    if facts.st_uid != os.geteuid():
+        return f"{folder} belongs to user {_name_of(facts.st_uid)}"
+    return f"{folder} can be written by others (mode {stat.S_IMODE(facts.st_mode):04o})"
 
 
 def _belongs_to(folder: Path, user: int) -> bool:

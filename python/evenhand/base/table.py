@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evenhand.base.one_unit import OneUnit, one_unit, write_alone
+from evenhand.base.units import OneUnit, one_unit, write_alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +38,35 @@ class Cell:
     """The unit in which the value is kept."""
     bound: str = ""
     """What is written before it."""
+    after: str = ""
+    """What is written behind it."""
 
 
-def measured(value: float | None, kind: str, *, bound: str = "", none: str = "-", style: str = "") -> Cell:
+def measured(
+    value: float | None,
+    kind: str,
+    *,
+    bound: str = "",
+    after: str = "",
+    none: str = "-",
+    style: str = "",
+    spark: Any = "",
+) -> Cell:
     """A cell with a measured value. In a table all values of a kind have one unit and one number of decimals;
     the unit is in the heading where a column has one kind only.
 
     Args:
-        kind: The unit in which it is kept: fps, us, s, ratio, or what is counted.
-        bound: Such as `>= `.
+        kind: The unit in which it is kept: fps, us, s, ratio, another kind of `one_unit.py`, or what is
+            counted.
+        bound: What is written before it, such as `>= `.
+        after: What is written behind it, and behind its unit where it has one.
         none: The text where there is no value.
+        spark: As in `Cell`.
     """
     if value is None:
-        return Cell(none, style)
-    return Cell(f"{bound}{write_alone(value, kind)}", style, value=value, kind=kind, bound=bound)
+        return Cell(none, style, spark)
+    text = f"{bound}{write_alone(value, kind)}{after}"
+    return Cell(text, style, spark, value=value, kind=kind, bound=bound, after=after)
 
 
 Row = Sequence[Cell]
@@ -114,6 +129,15 @@ def in_one_unit(rows: Iterable[Sequence[str | Cell]]) -> list[Row]:
     return [[_rewritten(cell, units, with_unit=True) for cell in row] for row in cells]
 
 
+def in_row(title: str, cells: Sequence[str | Cell]) -> Row:
+    """A row of its own quantity, in a table that has a column for each thing: its unit is behind its title,
+    and its values have one number of decimals."""
+    row = [cell if isinstance(cell, Cell) else Cell(cell) for cell in cells]
+    units = _units([row])
+    shown = [replace(_rewritten(cell, units, with_unit=False), value=None) for cell in row]
+    return [Cell(", ".join([title, *(unit.unit for unit in units.values())])), *shown]
+
+
 def _units(rows: Iterable[Row]) -> dict[str, OneUnit]:
     found: dict[str, list[float]] = {}
     for row in rows:
@@ -128,7 +152,7 @@ def _with_units_above(columns: list[Column], rows: list[list[Cell]]) -> tuple[li
     units = _units(rows)
     kinds = [{row[n].kind for row in rows if row[n].value is not None} for n in range(len(columns))]
     headings = [
-        replace(column, title=f"{column.title}, {units[min(of_column)].unit}")
+        replace(column, title=f"{column.title}, {units[min(of_column)].unit}".removesuffix(", "))
         if len(of_column) == 1
         else column
         for column, of_column in zip(columns, kinds, strict=True)
@@ -142,6 +166,5 @@ def _rewritten(cell: Cell, units: Mapping[str, OneUnit], *, with_unit: bool) -> 
     if cell.value is None:
         return cell
     unit = units[cell.kind]
-    return replace(
-        cell, text=f"{cell.bound}{unit.write(cell.value)}" + (f" {unit.unit}" if with_unit else "")
-    )
+    shown = f"{unit.write(cell.value)} {unit.unit}".rstrip() if with_unit else unit.write(cell.value)
+    return replace(cell, text=f"{cell.bound}{shown}{cell.after}")

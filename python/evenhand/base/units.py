@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import NamedTuple
@@ -342,3 +345,85 @@ def _scaled(value: float, steps: tuple[tuple[str, float], ...], rest: str, *, la
 def _four_digits(value: float) -> str:
     text = f"{value:.4g}"
     return f"{float(text):f}".rstrip("0").rstrip(".") if "e" in text else text
+
+
+SIGNIFICANT = 4
+"""Digits that the smallest value keeps."""
+MOST_DECIMALS = 6
+"""Of a millisecond a nanosecond; of a percent a hundred-millionth."""
+WHOLE_FPS = "whole fps"
+"""Kind of loads that are shown in full, as `--rate` takes them."""
+LOSS, SHARE, LEFT_OUT = "lost frames of all", "share of a maximum", "time left out"
+"""Kinds of ratios that stand beside other ratios in a table: of the frames, of a maximum or a whole, of the
+time. Each keeps its own number of decimals."""
+MULTIPLE = "multiple"
+"""Kind of ratios that are not read in percent, such as 1.25 times the mean."""
+MEAN_FRAMES = "mean frames"
+"""Kind of counts that are means: with a decimal if any of them has one."""
+_SCALES: dict[str, Sequence[tuple[str, float]]] = {
+    "fps": (("Gfps", 1e9), ("Mfps", 1e6), ("kfps", 1e3), ("fps", 1.0)),
+    "us": (("ms", 1e3),),
+    "s": (("s", 1.0),),
+    "ratio": (("%", 0.01),),
+    WHOLE_FPS: (("fps", 1.0),),
+    LOSS: (("%", 0.01),),
+    SHARE: (("%", 0.01),),
+    LEFT_OUT: (("%", 0.01),),
+    MULTIPLE: (("", 1.0),),
+    MEAN_FRAMES: (("frames", 1.0),),
+}
+"""Kinds of values by the unit in which they are kept: units in which people read them, and their factors. Of
+several the largest in which no value is below 1. Delays are read in milliseconds, as RFC 8219 asks."""
+_DIGITS: dict[str, tuple[int, int, int]] = {
+    LOSS: (2, 2, 9),
+    SHARE: (2, 2, MOST_DECIMALS),
+    LEFT_OUT: (2, 1, MOST_DECIMALS),
+    MEAN_FRAMES: (0, 1, 1),
+}
+"""Kinds whose values may be magnitudes apart: digits that the smallest keeps, and the fewest and the most
+decimals. A loss of 0.0031 % beside one of 56.25 % needs four decimals, not six; one frame of a billion is
+never shown as no loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneUnit:
+    """How all values of a kind are written."""
+
+    unit: str
+    factor: float
+    """The unit in the unit in which values are kept."""
+    decimals: int
+
+    def write(self, value: float) -> str:
+        """`5.200`, without the unit."""
+        return f"{value / self.factor:,.{self.decimals}f}"
+
+
+def one_unit(values: Iterable[float], kind: str) -> OneUnit:
+    """
+    Args:
+        values: Without any the unit is the smallest.
+        kind: The unit in which they are kept: fps, us, s, ratio, or one of the kinds above; anything else is
+            a count.
+    """
+    known = [abs(value) for value in values if math.isfinite(value)]
+    above = [value for value in known if value]
+    scales = _SCALES.get(kind, ((kind, 1.0),))
+    least = min(above, default=0.0)
+    # 999.96 kfps would be written as "1000.0 kfps": the next unit takes over where rounding does.
+    unit, factor = next((scale for scale in scales if least >= scale[1] * 0.99995), scales[-1])
+    if kind not in _SCALES or kind == WHOLE_FPS:
+        return OneUnit(unit, factor, 0)
+    significant, fewest, most = _DIGITS.get(kind, (SIGNIFICANT, 0, MOST_DECIMALS))
+    places = max(significant - 1 - math.floor(math.log10(least / factor)), fewest) if least else 0
+    decimals = min(max(places, 0), most)
+    # Zeros that all of them would end in say nothing.
+    while decimals and all(f"{value / factor:.{decimals}f}".endswith("0") for value in known):
+        decimals -= 1
+    return OneUnit(unit, factor, decimals)
+
+
+def write_alone(value: float, kind: str) -> str:
+    """One value with its unit, where it has no column: `5.2 kfps`, `0.0125 ms`."""
+    unit = one_unit([value], kind)
+    return f"{unit.write(value)} {unit.unit}".rstrip()

@@ -20,15 +20,14 @@ from evenhand.cli.common import EngineOption, JsonOption, warn_about, write_json
 from evenhand.cli.error_output import error_part, reported
 from evenhand.cli.options import with_options
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
+from evenhand.host import HostSurvey, Part
 from evenhand.plan import AddressPlan
-from evenhand.procedure.ceiling import expected_parts, expected_s
 from evenhand.procedure.expected_time import ExpectedTime
+from evenhand.procedure.maximum import expected_parts, expected_s
 from evenhand.rig import Setup, check_rate, read_setup
-from evenhand.rig.host import HostSurvey, Part
+from evenhand.spec.common_options import DEFAULT_SEED, LimitOptions, SeedOption
 from evenhand.spec.frames import FramesOption, read_frames
-from evenhand.spec.limits import LimitOptions
 from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
-from evenhand.spec.seed import DEFAULT_SEED, SeedOption
 
 EXAMPLE = "Example: evenhand check lab.toml --plan gateway-v6 --looped"
 MOST_WATCH_S = 3600.0

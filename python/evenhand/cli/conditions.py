@@ -17,17 +17,20 @@ from evenhand.cli.run_options import RunOptions
 from evenhand.plan import AddressPlan, FrameSize
 from evenhand.procedure import Conditions, OpenTestbed, limits_of
 from evenhand.procedure.descriptor import Procedure
-from evenhand.procedure.engines import EnginesOf
 from evenhand.procedure.expected_time import ExpectedTime, learning_s
 from evenhand.procedure.limits import LIMIT_SET, OF_HOST
+from evenhand.procedure.tester import EnginesOf
 from evenhand.rig import Setup, check_rate, read_setup
 from evenhand.run import RunStore
-from evenhand.spec.established import EstablishedOptions
-from evenhand.spec.learning import LearningOptions
-from evenhand.spec.limits import LimitOptions
+from evenhand.spec.common_options import (
+    DEFAULT_SEED,
+    EstablishedOptions,
+    LearningOptions,
+    LimitOptions,
+    SeedOption,
+    WaitOptions,
+)
 from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
-from evenhand.spec.seed import DEFAULT_SEED, SeedOption
-from evenhand.spec.waits import WaitOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

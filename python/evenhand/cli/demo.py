@@ -13,11 +13,11 @@ from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new
 from evenhand.cli.common import EngineOption, JsonOption
 from evenhand.cli.demo_linux import linux_demo
-from evenhand.cli.demo_reference import reference_demo
+from evenhand.cli.demo_parts import reference_demo
 from evenhand.cli.options import with_options
 from evenhand.cli.run_options import HostNameOption, NoRunOption, RunOption, run_file
 from evenhand.rig import DEFAULT_PLAN
-from evenhand.spec.seed import DEFAULT_SEED, SeedOption
+from evenhand.spec.common_options import DEFAULT_SEED, SeedOption
 from evenhand.trial import find_engine
 
 WITHOUT_RESULT = 1

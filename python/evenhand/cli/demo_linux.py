@@ -13,8 +13,9 @@ from typing import Any
 from evenhand.base.errors import HostError
 from evenhand.cli.common import out, write_json
 from evenhand.cli.demo_parts import addresses_in_words, demo_document, opened_demo, read_demo
+from evenhand.lab import LinuxLab, linux_lab
 from evenhand.procedure import Began, Conditions, Measured, OpenTestbed, SinglePair
-from evenhand.procedure.ceiling import record_ceiling
+from evenhand.procedure.maximum import record_ceiling
 from evenhand.report.suite import (
     SuiteEntry,
     closing_lines,
@@ -24,10 +25,8 @@ from evenhand.report.suite import (
     suite_table,
 )
 from evenhand.rig import make_lab_setup
-from evenhand.rig.lab import LinuxLab, linux_lab
 from evenhand.search import LOSSES_THAT_END_THE_WAY_UP, TesterCeiling, ThroughputResult, find_tester_ceiling
-from evenhand.spec.point import Point
-from evenhand.spec.request import plan_of, read_point
+from evenhand.spec.request import Point, plan_of, read_point
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, EngineMeasurer, Limits, TrialResult, find_engine
 
 PRESET = "demo-linux"

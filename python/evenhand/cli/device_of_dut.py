@@ -8,11 +8,11 @@ from pathlib import Path
 from evenhand import rig
 from evenhand.base.errors import RequestError
 from evenhand.base.units import parse_rate
+from evenhand.dut.facts import read_facts
+from evenhand.dut.facts_interface import comes_to, device_of
+from evenhand.dut.ssh import open_shell
 from evenhand.plan import AddressPlan, Direction
 from evenhand.predict import DeviceModel
-from evenhand.rig.dut.facts import read_facts
-from evenhand.rig.dut.facts_model import comes_to, device_of
-from evenhand.rig.dut.ssh import open_shell
 from evenhand.spec.device import DeviceOptions
 
 WHERE = "--dut"

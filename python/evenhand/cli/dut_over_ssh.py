@@ -14,16 +14,16 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import JsonOption, out, warn_about, write_json
-from evenhand.cli.dut_options import NicHashOption, StaticNeighborsOption, read_hash_type
 from evenhand.cli.nat_options import NatOptions
 from evenhand.cli.options import with_options
+from evenhand.cli.verbs import NicHashOption, StaticNeighborsOption, read_hash_type
+from evenhand.dut import describe_setups
+from evenhand.dut.linux_nic import NicWishes
+from evenhand.dut.linux_state import FLOWS, LinuxState
+from evenhand.dut.record import Holder, SetupRecord, is_begun, read_held, read_here
+from evenhand.dut.setup import DutOnShell, apply, check_dut, refuse_other_systems, undo
+from evenhand.dut.ssh import open_shell
 from evenhand.rig import DEFAULT_PLAN, default_plan_of, read_dut
-from evenhand.rig.dut import describe_setups
-from evenhand.rig.dut.linux_nic import NicWishes
-from evenhand.rig.dut.linux_state import FLOWS, LinuxState
-from evenhand.rig.dut.record import Holder, SetupRecord, is_begun, read_held, read_here
-from evenhand.rig.dut.setup import DutOnShell, apply, check_dut, refuse_other_systems, undo
-from evenhand.rig.dut.ssh import open_shell
 from evenhand.spec.device import read_key
 from evenhand.spec.plan import CountOptions, PlanOption
 

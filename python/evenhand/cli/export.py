@@ -101,7 +101,7 @@ def export(
             "a Parquet table can only be written to a file, not to stdout",
             code="cli.format-needs-a-file",
             where="--format parquet",
-            next_step=f"Add --output {file.stem}.parquet",
+            next_step=f"Name the file: --output {file.stem}.parquet",
         )
     if output is not None:
         check_new(output, where=f"--output {output}")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -144,9 +145,9 @@ def _document(imported: Imported, file: Path, testbed: Path) -> dict[str, object
         "testbed": str(testbed),
         "is_whole": not imported.is_any(Became.REFUSED),
         "is_exact": not imported.is_any(Became.REFUSED) and not imported.is_any(Became.DIFFERS),
-        "keys": [row.to_document() for row in imported.rows],
+        "keys": [asdict(row) for row in imported.rows],
         "gaps": list(imported.gaps),
-        "commands": [command.to_document() for command in imported.commands],
+        "commands": [asdict(command) for command in imported.commands],
         "notes": list(imported.notes),
     }
 

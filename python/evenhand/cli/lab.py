@@ -22,21 +22,11 @@ from evenhand.cli.nat_options import (
 )
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
+from evenhand.lab import MOST_RULES, Lab, LinuxLab, VmLab, lab_down, lab_status, lab_up, raised_limits, vm_up
+from evenhand.lab.build import translations_of
+from evenhand.lab.state import translates
 from evenhand.plan import plan_title
 from evenhand.procedure.registry import CONNECTIONS, THROUGHPUT
-from evenhand.rig.lab import (
-    MOST_RULES,
-    Lab,
-    LinuxLab,
-    VmLab,
-    lab_down,
-    lab_status,
-    lab_up,
-    raised_limits,
-    vm_up,
-)
-from evenhand.rig.lab.build import translations_of
-from evenhand.rig.lab.record import translates
 from evenhand.spec.frames import LargestFrameOption, read_largest_frame
 from evenhand.spec.plan import CountOptions
 

@@ -18,9 +18,15 @@ from evenhand.procedure import check_reachable, open_tester
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime, learning_s
 from evenhand.report.learning import learning_lines
 from evenhand.rig import plan_defaults_of, read_setup
-from evenhand.spec.learning import AllowUnreachableOption, HostMacSet, HostMacsOption, check_host_macs
+from evenhand.spec.common_options import (
+    DEFAULT_SEED,
+    AllowUnreachableOption,
+    HostMacSet,
+    HostMacsOption,
+    SeedOption,
+    check_host_macs,
+)
 from evenhand.spec.plan import CountOptions, DirectionName, DirectionOption, PlanOption, read_directions
-from evenhand.spec.seed import DEFAULT_SEED, SeedOption
 from evenhand.trial import DEFAULT_ROUNDS, learn
 
 EXAMPLE = "Example: evenhand learn lab.toml --plan direct-v4-net16"

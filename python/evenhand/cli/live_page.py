@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evenhand.base.errors import EvenhandError
 from evenhand.run import read_record
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 
 SHARE = 0.02
 """Largest share of a campaign's time that its page may take: all of its trials are read and drawn each

@@ -15,15 +15,14 @@ from evenhand.base.option import options_of
 from evenhand.cli.common import TestbedArgument
 from evenhand.cli.conditions import ConditionOptions, Given
 from evenhand.cli.options import with_options
+from evenhand.cli.single_pair import read_throughput
 from evenhand.cli.tables import exit_code_of, show_found
-from evenhand.cli.throughput_source import read_throughput
 from evenhand.plan import FrameSize
 from evenhand.procedure import Repetitions
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
 from evenhand.rig import Setup, TestbedLimits
+from evenhand.spec.common_options import RepetitionOptions, RetryOptions
 from evenhand.spec.frames import FRAME_SIZE_OPTIONS, read_sizes_of
-from evenhand.spec.limits import RetryOptions
-from evenhand.spec.repetition import RepetitionOptions
 
 
 def verb_of(procedure: Procedure) -> Callable[..., int | None]:
@@ -83,12 +82,13 @@ def _measure(request: _Request) -> int:
         given.check_rate(setup, load_fps, sizes, where=procedure.load_option.where)
     expected = given.expect(procedure, goal, options, times=len(sizes) * repetitions.count)
     with given.open(str(procedure.verb), setup, notes, expected=expected) as (bed, store, _):
-        if procedure.run_table is not None and procedure.needs_table(len(sizes), repetitions.count):
-            found = procedure.run_table(
-                bed, sizes, goal, repetitions=repetitions, throughputs=known, **given.of(setup)
+        if procedure.needs_table(len(sizes), repetitions.count):
+            found = bed.measure_table(
+                procedure, sizes, goal, repetitions=repetitions, throughputs=known, **given.of(setup)
             )
         else:
-            found = procedure.run(bed, goal, options, **given.of(setup, frame_size=sizes[0]))
+            same = given.of(setup, frame_size=sizes[0])
+            found = bed.measure(procedure, goal, has_own_loop=procedure.has_own_loop(options), **same)
     show_found(procedure, found, store, is_json=request.conditions.json_output)
     return exit_code_of(procedure, found.to_document())
 

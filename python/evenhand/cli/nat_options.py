@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from evenhand.rig.dut import Translator
-from evenhand.rig.dut.nat import NAT_ADDRESSES, NAT_PORTS, USUAL_NAT, NatAddresses, NatPorts, NatWishes
+from evenhand.dut import Translator
+from evenhand.dut.nat import NAT_ADDRESSES, NAT_PORTS, USUAL_NAT, NatAddresses, NatPorts, NatWishes
 
 
 class NatPortsWish(StrEnum):

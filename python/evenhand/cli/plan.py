@@ -45,11 +45,10 @@ from evenhand.plan import (
     mix_request,
     whole_octets,
 )
-from evenhand.report.pcap import make_pcap
+from evenhand.report.proof import make_pcap
+from evenhand.spec.common_options import DEFAULT_SEED, HostMacSet, HostMacsOption, SeedOption, check_host_macs
 from evenhand.spec.frames import FramesOption, VlanOption, read_frames
-from evenhand.spec.learning import HostMacSet, HostMacsOption, check_host_macs
 from evenhand.spec.plan import CountOptions, ModeOptions, ShapeOptions, SourceOptions
-from evenhand.spec.seed import DEFAULT_SEED, SeedOption
 from evenhand.trial import EngineSession, find_engine
 
 app = Verbs(help="Show address plans and the frames that they produce.", no_args_is_help=True)

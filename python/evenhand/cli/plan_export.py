@@ -17,9 +17,9 @@ from evenhand.cli.common import JsonOption, NameArgument, err, write_json, write
 from evenhand.cli.options import with_options
 from evenhand.exchange.otg_write import otg_of
 from evenhand.plan import PortMacs, SideName, describe_plan
+from evenhand.spec.common_options import DEFAULT_SEED, SeedOption
 from evenhand.spec.frames import FrameSizeOption, read_frame_size
 from evenhand.spec.plan import DirectionName, DirectionOption, ShapeOptions, read_directions
-from evenhand.spec.seed import DEFAULT_SEED, SeedOption
 
 EXAMPLE = "Example: evenhand plan export gateway-v4 --rate 100kfps --duration 60s --output flows.json"
 

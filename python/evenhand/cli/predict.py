@@ -15,7 +15,7 @@ from evenhand.plan import Traffic
 from evenhand.predict import Prediction, doubling_series, even_limit, smallest_even_hosts
 from evenhand.predict import predict as predict_loads
 from evenhand.predict.text import closing_sentence, describe_model, even_sentence, series_table, summary_table
-from evenhand.report.figures_predict import check_picture_name, draw_series
+from evenhand.report.figures_bias import check_picture_name, draw_series
 from evenhand.spec.device import DeviceOptions, elements_option
 from evenhand.spec.plan import (
     CountOptions,

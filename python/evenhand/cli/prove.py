@@ -24,8 +24,8 @@ from evenhand.report.proof import (
     pairs_table,
     proof_lines,
 )
+from evenhand.spec.common_options import DEFAULT_SEED, SeedOption
 from evenhand.spec.plan import CountOptions, DirectionName, DirectionOption, read_directions
-from evenhand.spec.seed import DEFAULT_SEED, SeedOption
 from evenhand.trial import MAX_PROOF_FRAMES, EngineSession, Generator, StreamProof, find_engine
 
 EXAMPLE = "Example: evenhand plan prove gateway-v4 --frames 1e8 --seed 7"

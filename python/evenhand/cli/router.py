@@ -23,10 +23,9 @@ from evenhand.cli.options import with_options
 from evenhand.plan import ONE_EACH, SIDES, AddressPlan, SideName, plan_title
 from evenhand.predict import predict
 from evenhand.procedure.registry import CONNECTIONS, THROUGHPUT
-from evenhand.rig.reference import ReferenceRouter, reference_router
-from evenhand.rig.reference.config import MAX_ROUTER_PAIRS
-from evenhand.rig.reference.cpus import RouterCpus
-from evenhand.rig.reference.testbed_file import DEFAULT_NAME, check_place, written_testbed
+from evenhand.reference import ReferenceRouter, reference_router
+from evenhand.reference.config import MAX_ROUTER_PAIRS
+from evenhand.reference.router import DEFAULT_NAME, RouterCpus, check_place, written_testbed
 from evenhand.spec.plan import CountOptions, parse_counts, vars_of
 from evenhand.spec.router import ReferenceOptions
 

@@ -16,8 +16,8 @@ from evenhand.base.units import format_count
 from evenhand.cli.common import EngineOption, JsonOption, command_line, err, out
 from evenhand.cli.live_page import LivePage
 from evenhand.cli.progress.campaign import CampaignDisplay
-from evenhand.cli.progress.campaign_json import JsonCampaignProgress
 from evenhand.cli.progress.contained import contained
+from evenhand.cli.progress.json_lines import JsonCampaignProgress
 from evenhand.cli.progress_option import ProgressForm, ProgressOption
 from evenhand.cli.run_options import HostNameOption, run_file
 from evenhand.cli.run_outline import show_outline
@@ -29,15 +29,12 @@ from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.procedure.host_limits import forget_limits
 from evenhand.report.measured import measured_report
 from evenhand.run import PointState, RunStore, StorageError
-from evenhand.run.campaign.dut_setup import name_of_run
-from evenhand.run.campaign.events import CampaignEvent
-from evenhand.run.campaign.executor import Executor, HereExecutor
-from evenhand.run.campaign.fit import check_fit
-from evenhand.run.campaign.runner import CampaignRunner, choose_testbed
-from evenhand.run.campaign.running import RunningFile
-from evenhand.run.campaign.time_left import time_left_s
+from evenhand.run.campaign.dut_setup import check_fit, name_of_run
+from evenhand.run.campaign.events import CampaignEvent, RunningFile
+from evenhand.run.campaign.runner import CampaignRunner, Executor, HereExecutor, choose_testbed
+from evenhand.run.campaign.time_left import preparing_s, time_left
 from evenhand.run.campaign_status import read_status
-from evenhand.run.resume_command import remember_source, resume_command
+from evenhand.run.folder import remember_source, resume_command
 from evenhand.run.store import CampaignHead
 from evenhand.spec.file import CampaignFile, read_campaign
 from evenhand.spec.points import CampaignPlan, expand
@@ -336,9 +333,16 @@ def _measure(
             def say_expected() -> None:
                 """When the lab is ours, if there is one: a campaign that is refused takes no time."""
                 left = sum(point.left for point in status.points)
+                finds_rules = plan.rules == "auto" and store.lab_rules() is None
+                still = time_left(status.points).then(
+                    preparing_s(
+                        (point.point for point in status.points if point.left), finds_rules=finds_rules
+                    )
+                )
                 display.expect(
                     ExpectedTime(
-                        seconds=time_left_s(status.points),
+                        seconds=still.stated_s,
+                        most_s=still.stated_most_s,
                         parts=f"{format_count(left)} repetition{' is' if left == 1 else 's are'} left",
                         assumes=(
                             "at the pace so far"

@@ -10,8 +10,8 @@ import typer
 
 from evenhand.base.errors import EvenhandError
 from evenhand.cli.common import out, write_json
-from evenhand.report.campaign_plan import campaign_plan_report
-from evenhand.run.campaign.fit import check_fit, sets_up_its_dut
+from evenhand.report.campaign_document import campaign_plan_report
+from evenhand.run.campaign.dut_setup import check_fit, sets_up_its_dut
 from evenhand.run.campaign.outline import describe
 from evenhand.run.campaign.runner import choose_testbed
 from evenhand.spec.points import CampaignPlan

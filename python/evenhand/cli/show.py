@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.base.errors import RequestError
-from evenhand.base.suggestion import suggestion
+from evenhand.base.errors import RequestError, suggestion
 from evenhand.cli.common import JsonOption, out, write_json
 from evenhand.report.campaign_document import summary_document
 from evenhand.report.show import campaign_report, point_report

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from evenhand.base.time_span import TimeSpan
 from evenhand.cli.common import JsonOption, out, write_json
 from evenhand.report.campaign_status import campaign_document, campaign_lines, campaign_table
-from evenhand.run.campaign.time_left import time_left_s
+from evenhand.run.campaign.time_left import time_left
 from evenhand.run.campaign_status import CampaignStatus, read_status
 
 EXAMPLE = "Example: evenhand status appendix-a.evenhand"
@@ -30,12 +31,12 @@ def status(
 
 def show_status(verb: str, found: CampaignStatus, *, is_json: bool) -> None:
     """Show the status on stdout."""
-    left_s = 0.0 if found.finished_at is not None else time_left_s(found.points)
+    left = TimeSpan.of(0.0) if found.finished_at is not None else time_left(found.points)
     if is_json:
-        write_json({"command": verb, **campaign_document(found, left_s)})
+        write_json({"command": verb, **campaign_document(found, left)})
         return
     console = out()
     console.print(campaign_table(found))
     console.print()
-    for line in campaign_lines(found, left_s):
+    for line in campaign_lines(found, left):
         console.print(line, markup=False)

@@ -14,12 +14,11 @@ from evenhand.procedure import Conditions, SinglePair
 from evenhand.procedure.expected_time import search_s
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.throughput import ThroughputOptions, too_few
-from evenhand.report.mlr import search_lines, search_tables
+from evenhand.report.throughput import search_lines, search_tables
 from evenhand.rig import TestbedLimits
 from evenhand.search import Role
+from evenhand.spec.common_options import RepetitionOptions, RetryOptions
 from evenhand.spec.frames import FrameSizesOption, read_frame_sizes
-from evenhand.spec.limits import RetryOptions
-from evenhand.spec.repetition import RepetitionOptions
 
 ONE_PAIR = "throughput, one address pair"
 

@@ -12,7 +12,7 @@ from evenhand.analysis.trend import trend as trend_of
 from evenhand.analysis.trend_model import Over
 from evenhand.base.new_file import check_replaceable
 from evenhand.cli.common import JsonOption, PageOption, err, out, write_json
-from evenhand.cli.run_files import read_runs
+from evenhand.cli.stored_campaign import read_runs
 from evenhand.report.trend import changes_table, points_table, trend_document, trend_lines
 from evenhand.run import SUFFIX
 

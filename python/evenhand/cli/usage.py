@@ -8,11 +8,10 @@ from collections.abc import Collection, Iterable, Sequence
 from enum import Enum
 from typing import Any
 
-from evenhand.base.errors import EvenhandError, RequestError
-from evenhand.base.suggestion import suggestion
-from evenhand.base.validation.plain_words import in_plain_words, none_of
-from evenhand.cli.option_synonyms import called_here
-from evenhand.spec.argument_names import option_places, option_words
+from evenhand.base.errors import EvenhandError, RequestError, suggestion
+from evenhand.base.validation.words import in_plain_words, none_of
+from evenhand.cli.verbs import called_here
+from evenhand.spec.place import option_places, option_words
 
 _CHOICES = re.compile(r"is not one of (.+?)\.?$")
 

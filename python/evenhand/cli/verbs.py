@@ -5,16 +5,20 @@ width."""
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand
 from typer.main import get_command
+
+from evenhand.base.errors import RequestError
+from evenhand.base.option import Grammar, Option
+from evenhand.spec.request import HashType
 
 _MOST_TYPE_COLUMNS = 20
 """Most columns of an option's values, such as `OCTETS|imix:LETTERS`; longer ones are folded, so that the text
@@ -82,3 +86,152 @@ def _whole_options() -> Iterator[None]:
         yield
     finally:
         rich_utils.Table = table  # type: ignore[attr-defined]
+
+
+_ANY: Final = ""
+"""Matches a verb whatever options it has."""
+
+
+def _called(*options: str) -> tuple[tuple[str, str], ...]:
+    return tuple((option.partition(" ")[0], f"Did you mean {option}?") for option in options)
+
+
+def _exported(form: str) -> tuple[tuple[str, str], ...]:
+    return ((_ANY, (f"To write a run to such a file: evenhand export FILE --format {form} --output FILE")),)
+
+
+_OUTPUT = (
+    *_called("--run", "--html", "--output", "--picture"),
+    (_ANY, "Results go to stdout: add `> FILE` at the end of the command."),
+)
+_SIZE, _REPEATED, _DIRECTION = (
+    _called("--frame-size"),
+    _called("--repetitions", "--count", "--rounds"),
+    _called("--direction"),
+)
+_MAXIMUM = (
+    ("--after", "Name a run with the throughput (--after RUN): this verb has no highest load of its own."),
+    *_called("--rate", "--throughput"),
+)
+_NO_RUN = (
+    (
+        _ANY,
+        ("Learning is not a measurement and is not stored. With --json its document is written to stdout."),
+    ),
+)
+_IPV6 = (
+    ("--plan", "Name an IPv6 plan: --plan gateway-v6."),
+    ("PLAN", "Name an IPv6 plan, such as gateway-v6."),
+)
+_IPV4 = (
+    ("--plan", "Name an IPv4 plan: --plan gateway-v4."),
+    ("PLAN", "Name an IPv4 plan, such as gateway-v4."),
+)
+OTHER_NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "export --csv": _called("--format csv"),
+    "export --parquet": _called("--format parquet"),
+    "export --uti": _called("--format uti"),
+    "plan frames --csv": _called("--format csv"),
+    "plan frames --pcap": _called("--format pcap"),
+    "import --testbed": _called("--output"),
+    "report --page": _called("--output"),
+    "report --report": _called("--output"),
+    "plan prove --count": _called("--frames"),
+    "learn --waits": (
+        ("--wait", "There are no trials here, so there is only one wait: --wait TIME, after each round."),
+    ),
+    "learn --run": _NO_RUN,
+    "learn --no-run": _NO_RUN,
+    "--testbed": _called("--dut"),
+    "--run": (("FILE", "Write FILE without an option, after the name of the command."),),
+    "--csv": _exported("csv"),
+    "--parquet": _exported("parquet"),
+    "--uti": _exported("uti"),
+    "--format": (*_called("--json"), *_exported("csv")),
+    "--output": _OUTPUT,
+    "--out": _OUTPUT,
+    "-o": _OUTPUT,
+    "--save": _OUTPUT,
+    "--report": _called("--html"),
+    "--page": _called("--html"),
+    "--rate": _called("--throughput", "--maximum-rate"),
+    "--load": _called("--rate", "--throughput", "--maximum-rate"),
+    "--max-rate": _called("--maximum-rate", "--rate", "--throughput"),
+    "--maximum-rate": _MAXIMUM,
+    "--size": _SIZE,
+    "--packet-size": _SIZE,
+    "--mtu": _called("--largest-frame"),
+    "--time": _called("--duration"),
+    "--length": _called("--duration"),
+    "--loss": _called("--loss-ratio"),
+    "--resolution": _called("--precision"),
+    "--repeat": _REPEATED,
+    "--iterations": _REPEATED,
+    "--runs": _REPEATED,
+    "--one-way": _DIRECTION,
+    "--bidirectional": _DIRECTION,
+    "--unidirectional": _DIRECTION,
+    "--queues": _called("--elements", "--channels"),
+    "--cores": _called("--elements"),
+    "--rss": _called("--hash"),
+    "--ports": _called("--source-ports"),
+    "--ipv6": _IPV6,
+    "-6": _IPV6,
+    "--ipv4": _IPV4,
+    "-4": _IPV4,
+    "--version": ((_ANY, "Run `evenhand --version`."),),
+}
+"""By name, or by verb and name: what is said after an option or an argument that the verb must have.
+The first that fits is."""
+
+
+def called_here(verb: str, name: str, known: Collection[str], arguments: Collection[str]) -> str | None:
+    """What to do where a verb has no option of this name; None if nothing is known of it.
+
+    Args:
+        verb: Such as `plan frames`.
+        known: The verb's options.
+        arguments: Its arguments, as they are written in its usage.
+    """
+    bare = name.lstrip("-").replace("-", "_").upper()
+    if bare in arguments:
+        return f"Write {bare} without an option, after the name of the command."
+    there = (*OTHER_NAMES.get(f"{verb} {name}", ()), *OTHER_NAMES.get(name, ()))
+    return next((text for needed, text in there if needed in (_ANY, *known, *arguments)), None)
+
+
+def parse_hash_type(text: str, *, where: str) -> HashType:
+    """RequestError if it is none."""
+    match text:
+        case "type1" | "type2":
+            return text
+    raise RequestError(
+        f"{text!r} is not a hash type",
+        code="cli.not-a-hash-type",
+        where=where,
+        next_step="Use type1 (addresses) or type2 (addresses and UDP ports).",
+    )
+
+
+NIC_HASH = Grammar("type1|type2", parse_hash_type)
+NicHashOption = Annotated[
+    str | None,
+    Option(
+        declared="--hash",
+        grammar=NIC_HASH,
+        help="Hash of the DUT's NICs: addresses, or addresses and UDP ports (Linux). Default: unchanged.",
+    ),
+]
+StaticNeighborsOption = Annotated[
+    str | None,
+    Option(
+        metavar="MAC,MAC",
+        help="MACs of the tester's left and right port, for a DUT that must not resolve its neighbours. With"
+        " several engines (dut apply): one pair after the other.",
+    ),
+]
+
+
+def read_hash_type(written: str | None) -> HashType | None:
+    """`--hash`; None if it is not given."""
+    return None if written is None else parse_hash_type(written, where="--hash")

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from evenhand.base.without_folders import without_folders
+from evenhand.base.folders import without_folders
 from evenhand.cli.common import EngineOption, err
 from evenhand.cli.progress.contained import contained
 from evenhand.procedure import ProcedureEvent
+from evenhand.run.campaign.dut_setup import check_testbed
 from evenhand.run.campaign.events import CampaignEvent, HookEnded, PointBegan, PointEnded, RepetitionEnded
-from evenhand.run.campaign.fit import check_testbed
 from evenhand.trial import find_engine
 
 EXAMPLE = "Example: evenhand worker tcp://192.0.2.1:8786 lab.toml --name munich"
@@ -68,8 +68,7 @@ def worker(
     A scheduler can make its workers run any program. Use your own scheduler, in your lab's network.
     """
     # Takes longer to load than most commands to run.
-    from evenhand.run.campaign.dask_address import import_distributed
-    from evenhand.run.campaign.run_certificate import read_certificate
+    from evenhand.run.campaign.dask_security import import_distributed, read_certificate
     from evenhand.run.campaign.worker import Bed, WorkerProcess, describe_repetition
 
     import_distributed()

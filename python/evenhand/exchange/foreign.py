@@ -12,8 +12,8 @@ from pathlib import Path
 from evenhand.base.errors import RequestError
 
 _SHOWN = 60
+# Categories of characters that are not for people, or would turn the order of a line.
 _NO_TEXT = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-"""Categories of characters that are not for people, or would turn the order of a line."""
 
 
 def read_foreign(path: Path, *, most_octets: int, what: str) -> str:
@@ -30,14 +30,8 @@ def read_foreign(path: Path, *, most_octets: int, what: str) -> str:
         # Without O_NONBLOCK the opening of a pipe would wait for its writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise RequestError(
-                    "this is not a regular file",
-                    code="exchange.not-a-file",
-                    where=str(path),
-                    next_step=f"Name a {what}.",
-                )
-            content = file.read(most_octets + 1)
+            is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            content = file.read(most_octets + 1) if is_regular else b""
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise RequestError(
@@ -46,13 +40,26 @@ def read_foreign(path: Path, *, most_octets: int, what: str) -> str:
             where=shown(str(path)),
             next_step=f"Name a {what}.",
         ) from error
-    if len(content) > most_octets:
-        raise RequestError(
-            f"this file is larger than {most_octets:,} octets",
-            code="exchange.file-too-large",
-            where=str(path),
-            next_step=f"Name a {what}; such files are smaller.",
-        )
+    refuse_if(
+        (
+            not is_regular,
+            RequestError(
+                "this is not a regular file",
+                code="exchange.not-a-file",
+                where=str(path),
+                next_step=f"Name a {what}.",
+            ),
+        ),
+        (
+            len(content) > most_octets,
+            RequestError(
+                f"this file is larger than {most_octets:,} octets",
+                code="exchange.file-too-large",
+                where=str(path),
+                next_step=f"Name a {what}; such files are smaller.",
+            ),
+        ),
+    )
     try:
         text = content.decode().removeprefix("\ufeff").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -71,6 +78,13 @@ def read_foreign(path: Path, *, most_octets: int, what: str) -> str:
                 next_step="Remove them, or name another file.",
             )
     return text
+
+
+def refuse_if(*checks: tuple[object, RequestError]) -> None:
+    """Raise the first of these errors whose condition holds."""
+    for holds, error in checks:
+        if holds:
+            raise error
 
 
 def shown(text: str) -> str:

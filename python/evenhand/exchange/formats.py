@@ -11,12 +11,13 @@ from typing import Literal
 
 from evenhand.base.errors import RequestError
 from evenhand.exchange.foreign import read_foreign
-from evenhand.exchange.siitperf_file import KEYS
+from evenhand.exchange.siitperf_read import KEYS
 
 Kind = Literal["siitperf", "otg"]
 MOST_OCTETS = 4 * 1024 * 1024
 READ = "a siitperf.conf, or a configuration of the Open Traffic Generator API (OTG) in JSON"
 """All that can be imported."""
+# By words that only files of that kind have. The first that fits is it.
 _FOUND: Mapping[str, re.Pattern[str]] = {
     kind: re.compile(pattern, re.MULTILINE)
     for kind, pattern in (
@@ -52,7 +53,6 @@ _FOUND: Mapping[str, re.Pattern[str]] = {
         ("a file of YAML", r"\A(?:---\s|\s*(?:#.*\n\s*)*[\w-]+:\s)"),
     )
 }
-"""By words that only files of that kind have. The first that fits is it."""
 _NEXT: Mapping[str, str] = {
     "a configuration of OTG in YAML": (
         "Write it as JSON: python3 -c 'import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.stdin)))'"

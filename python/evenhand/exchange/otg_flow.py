@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import RequestError
-from evenhand.exchange.foreign import shown
+from evenhand.exchange.foreign import refuse_if, shown
+from evenhand.exchange.nearest_plan import Version
 from evenhand.exchange.otg_write import HOP_LIMIT
 from evenhand.exchange.outcome import Became, ImportedKey
-from evenhand.exchange.siitperf_plan import Version
-from evenhand.exchange.testbed_text import ImportedPort
 from evenhand.plan import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, Direction, Mode, SideName
 
 _ORDER: Mapping[str, Mode] = {
@@ -23,6 +23,7 @@ _ORDER: Mapping[str, Mode] = {
     "decrement": "decrement",
     "random": "pseudorandom",
 }
+_MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 _OF_DURATION = "frames are evenly spaced from the start on"
 _PORT_FIELDS = (
     ("src_port", "--source-ports", RFC4814_SOURCE_PORTS),
@@ -93,7 +94,7 @@ class OtgFlow:
         self.options: dict[str, str] = {}
         self.addresses: dict[str, Pattern] = {}
         self.version: Version | None = None
-        self.macs = ImportedPort()
+        self.macs: dict[str, tuple[str, str]] = {}
         self.at_option: dict[str, str] = {}
         """The part of the flow that each option is from."""
         self.direction: Direction = self._read_direction(flow)
@@ -140,11 +141,9 @@ class OtgFlow:
             )
             return direction
         self._reader.row(f"{at}.port.tx_name", name, Became.MAPPED, f"--direction {direction}")
-        text = f"frames arrive at the {'right' if sender == 'left' else 'left'} port"
-        if not receivers:
-            text += "; the flow names no port that receives"
-        elif len(sides) > 1:
-            text += f", and those that come back to {name} are not of the test"
+        more = "" if receivers else "; the flow names no port that receives"
+        more += f", and those that come back to {name} are not of the test" if len(sides) > 1 else ""
+        text = f"frames arrive at the {'right' if sender == 'left' else 'left'} port{more}"
         became = Became.MAPPED if len(sides) == 1 else Became.DIFFERS
         self._reader.row(f"{at}.port.rx_names", ", ".join(receivers), became, text)
         return direction
@@ -154,21 +153,20 @@ class OtgFlow:
         kinds = [choice_of(header, "ethernet") for header in headers]
         if kinds not in (["ethernet", "ipv4", "udp"], ["ethernet", "ipv6", "udp"]):
             text = f"{', '.join(kinds) or 'no headers'}: test frames are Ethernet, IPv4 or IPv6, UDP"
-            if "vlan" in kinds:
-                text += "; tags are set by vlan in the testbed file"
+            text += "; tags are set by vlan in the testbed file" if "vlan" in kinds else ""
             self._reader.refuse(f"{self._at}.packet", "...", text)
             return
         self.version = 4 if kinds[1] == "ipv4" else 6
         for header, kind in zip(headers, kinds, strict=True):
-            fields = header.get(kind, {})
-            if not isinstance(fields, dict):
-                raise self._reader.wrong(f"{self._at}.{kind}", fields, "a header")
+            fields = header.get(kind, {}) if isinstance(header, dict) else header
+            refuse_if(
+                (not isinstance(fields, dict), self._reader.wrong(f"{self._at}.{kind}", fields, "a header"))
+            )
             for name, field in fields.items():
                 self._read_field(f"{self._at}.{kind}.{name}", str(kind), name, field)
             wanted = {"ethernet": (), "udp": ("src_port", "dst_port")}.get(str(kind), ("src", "dst"))
-            for name in wanted:
-                if name not in fields:
-                    self._reader.refuse(f"{self._at}.{kind}.{name}", "", "it has no value")
+            for name in (each for each in wanted if each not in fields):
+                self._reader.refuse(f"{self._at}.{kind}.{name}", "", "it has no value")
 
     def _read_field(self, at: str, kind: str, name: str, field: object) -> None:
         try:
@@ -187,39 +185,28 @@ class OtgFlow:
 
     def _read_mac(self, at: str, name: str, field: object) -> None:
         value = field.get("value") if isinstance(field, dict) else None
-        octets = str(value).lower().split(":")
-        is_mac = len(octets) == 6 and all(
-            len(octet) == 2 and set(octet) <= set("0123456789abcdef") for octet in octets
-        )
-        if not is_mac or int(octets[0], 16) & 1 or not int("".join(octets), 16):
+        mac, key = str(value).lower(), "mac" if name == "src" else "dut_mac"
+        if not _MAC.fullmatch(mac) or int(mac[:2], 16) & 1 or not int(mac.replace(":", ""), 16):
             self._reader.row(at, "...", Became.DIFFERS, "not a MAC that a port can have, so it is omitted")
             return
-        mac, key = ":".join(octets), "mac" if name == "src" else "dut_mac"
-        self.macs = (
-            ImportedPort(mac=(mac, name), dut_mac=self.macs.dut_mac)
-            if name == "src"
-            else ImportedPort(mac=self.macs.mac, dut_mac=(mac, name))
-        )
+        self.macs[key] = mac, name
         self._reader.row(at, mac, Became.MAPPED, f"{self.sender}.{key}")
 
     def _pattern(self, at: str, field: object, *, is_address: bool) -> Pattern:
         choice = choice_of(field, "value")
         if not isinstance(field, dict) or choice not in _ORDER:
             raise _UnsayableError(f"{choice}: only value, increment, decrement and random can be represented")
-        inner = field.get(choice)
+        inner: Any = field.get(choice)
         if choice == "value":
             return Pattern(mode="fixed", first=self._number(at, inner, is_address), step=1, count=1)
-        if not isinstance(inner, dict):
-            raise self._reader.wrong(at, inner, f"a pattern of {choice}")
+        refuse_if((not isinstance(inner, dict), self._reader.wrong(at, inner, f"a pattern of {choice}")))
         if choice == "random":
             first, last = (self._number(at, inner.get(end), is_address) for end in ("min", "max"))
-            if first > last:
-                raise self._reader.wrong(at, inner.get("min"), "a minimum")
+            refuse_if((first > last, self._reader.wrong(at, inner.get("min"), "a minimum")))
             return Pattern(mode="pseudorandom", first=first, step=1, count=last - first + 1)
         start, step = (self._number(at, inner.get(key), is_address) for key in ("start", "step"))
         count = inner.get("count")
-        if type(count) is not int or count < 1:
-            raise self._reader.wrong(at, count, "a count")
+        refuse_if((type(count) is not int or count < 1, self._reader.wrong(at, count, "a count")))
         lowest = start if choice == "increment" else start - (count - 1) * step
         top = 2 ** (16 if not is_address else 32 if self.version == 4 else 128)
         if not 0 <= lowest <= lowest + (count - 1) * step < top:
@@ -229,14 +216,14 @@ class OtgFlow:
         return Pattern(mode=_ORDER[choice], first=lowest, step=step, count=count)
 
     def _number(self, at: str, value: object, is_address: bool) -> int:
-        if not is_address:
-            if type(value) is not int or not 0 <= value <= 65535:
-                raise self._reader.wrong(at, value, "a number of 16 bits")
-            return value
         try:
-            return int(ipaddress.IPv4Address(value) if self.version == 4 else ipaddress.IPv6Address(value))
+            if is_address:
+                return int((ipaddress.IPv4Address if self.version == 4 else ipaddress.IPv6Address)(value))
         except (ValueError, TypeError):
             raise self._reader.wrong(at, value, f"an IPv{self.version} address") from None
+        if type(value) is not int or not 0 <= value <= 65535:
+            raise self._reader.wrong(at, value, "a number of 16 bits")
+        return value
 
     def _read_udp(self, at: str, name: str, pattern: Pattern) -> None:
         _, option, default = next(entry for entry in _PORT_FIELDS if entry[0] == name)
@@ -270,8 +257,10 @@ class OtgFlow:
         value = inner.get("seconds", 1) if isinstance(inner, dict) and choice == "fixed_seconds" else None
         if choice == "fixed_packets" and isinstance(inner, dict):
             packets = inner.get("packets", 1)
-            if type(packets) is not int or packets < 1:
-                raise self._reader.wrong(f"{at}.fixed_packets.packets", packets, "a number of packets")
+            is_none = type(packets) is not int or packets < 1
+            refuse_if(
+                (is_none, self._reader.wrong(f"{at}.fixed_packets.packets", packets, "a number of packets"))
+            )
             if "--rate" not in self.options:
                 self._reader.refuse(
                     at, f"{packets} packets", "how long they take is not known without a rate in pps"
@@ -300,12 +289,9 @@ def choice_of(field: object, default: str) -> str:
 
 def _receivers(port: Mapping[str, Any]) -> list[str] | None:
     """None if these are no names. `rx_name` is that of older models."""
-    names = port.get("rx_names", [])
-    older = port.get("rx_name")
-    if not isinstance(names, list):
-        return None
-    names = list(dict.fromkeys([*names, *([] if older is None else [older])]))
-    return names if all(isinstance(name, str) for name in names) else None
+    names, other = port.get("rx_names", []), port.get("rx_name")
+    found = [*(names if isinstance(names, list) else [None]), *([] if other is None else [other])]
+    return list(dict.fromkeys(found)) if all(isinstance(name, str) for name in found) else None
 
 
 def _named(ports: Mapping[str, object]) -> str:

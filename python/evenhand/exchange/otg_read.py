@@ -10,26 +10,27 @@ from pathlib import Path
 
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.hostile_json import read_json
-from evenhand.exchange.foreign import read_foreign
-from evenhand.exchange.otg_flow import OtgFlow, OtgReader, Pattern
-from evenhand.exchange.otg_write import NETWORK_STEP
-from evenhand.exchange.outcome import Became, Imported, ImportedCommand
-from evenhand.exchange.siitperf_file import PARTS, Part
-from evenhand.exchange.siitperf_plan import (
+from evenhand.exchange.foreign import read_foreign, refuse_if
+from evenhand.exchange.nearest_plan import (
+    PARTS,
     WITH_NETWORKS,
     FoundPlan,
+    Part,
     Version,
     WantedSide,
     nearest_plan,
     try_plan,
 )
-from evenhand.exchange.testbed_text import GivenHardware, ImportedPort, write_testbed
-from evenhand.plan import SIDES, SideName, make_plan
+from evenhand.exchange.otg_flow import OtgFlow, OtgReader, Pattern
+from evenhand.exchange.otg_write import NETWORK_STEP
+from evenhand.exchange.outcome import Became, Imported, ImportedCommand
+from evenhand.exchange.testbed_text import GivenHardware, ImportedPorts, write_testbed
+from evenhand.plan import SIDES, make_plan
 
 MOST_OCTETS = 4 * 1024 * 1024
 MOST_FLOWS = 2
+# Parts whose default is no option; any other is missing only where it is refused.
 _UDP_PARTS = {"--source-ports": "{}.udp.src_port", "--destination-ports": "{}.udp.dst_port"}
-"""Parts whose default is no option."""
 
 
 def import_otg(path: Path, given: GivenHardware, *, plan: str | None, testbed: Path) -> Imported:
@@ -74,8 +75,8 @@ def import_otg(path: Path, given: GivenHardware, *, plan: str | None, testbed: P
     if len(read) == MOST_FLOWS:
         _check_alike(reader, *read)
     found = _find(reader, read, plan) if reader.is_sendable else None
-    facts: dict[SideName, ImportedPort] = {each.sender: each.macs for each in reversed(read)}
-    written = write_testbed(
+    facts: ImportedPorts = {each.sender: each.macs for each in reversed(read)}
+    text, gaps = write_testbed(
         "a configuration of the Open Traffic Generator API",
         given,
         ports=facts,
@@ -84,21 +85,19 @@ def import_otg(path: Path, given: GivenHardware, *, plan: str | None, testbed: P
         plan=None if found is None else found.name,
     )
     commands = () if found is None else (_command(read, found, testbed),)
-    return Imported(
-        kind="otg", rows=tuple(reader.rows), testbed=written.text, commands=commands, gaps=written.gaps
-    )
+    return Imported(kind="otg", rows=tuple(reader.rows), testbed=text, commands=commands, gaps=gaps)
 
 
 def _read_ports(reader: OtgReader) -> None:
     """The first port is the left one."""
     ports = reader.document.get("ports", [])
-    if not isinstance(ports, list) or not all(
+    is_list = isinstance(ports, list) and all(
         isinstance(port, dict) and isinstance(port.get("name"), str) for port in ports
-    ):
-        raise reader.wrong("ports", ports, "a list of ports with names")
+    )
+    refuse_if((not is_list, reader.wrong("ports", ports, "a list of ports with names")))
     names = [port["name"] for port in ports]
-    if len(set(names)) < len(names):
-        raise reader.wrong("ports", ", ".join(names), "a list of ports with unlike names")
+    unlike = reader.wrong("ports", ", ".join(names), "a list of ports with unlike names")
+    refuse_if((len(set(names)) < len(names), unlike))
     reader.ports = dict(zip(names, SIDES, strict=False))
     for number, (side, port) in enumerate(zip(SIDES, ports, strict=False)):
         reader.row(f"ports[{number}].name", port["name"], Became.MAPPED, side)
@@ -134,7 +133,7 @@ def _check_alike(reader: OtgReader, first: OtgFlow, second: OtgFlow) -> None:
     for option in sorted(first.options.keys() | second.options.keys()):
         have, wanted = first.options.get(option), second.options.get(option)
         if have != wanted:
-            at = second.at_option.get(option) or _UDP_PARTS[option].format("flows[1]")
+            at = second.at_option.get(option) or _UDP_PARTS.get(option, "").format("flows[1]")
             value = f"{option} {have}" if have else "all ports"
             reader.replace(at, Became.DIFFERS, f"{value}, as flows[0]: both directions have the same")
     if first.version != second.version:

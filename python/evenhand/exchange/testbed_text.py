@@ -21,34 +21,20 @@ class GivenHardware:
     cpus: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedPort:
-    """Keys of the testbed file for one port, with their values and where each comes from."""
-
-    mac: tuple[str, str] | None = None
-    dut_mac: tuple[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestbedText:
-    """The file, and what it still needs."""
-
-    __test__ = False  # the name begins as those of pytest's classes do
-
-    text: str
-    gaps: tuple[str, ...]
+ImportedPorts = dict[SideName, dict[str, tuple[str, str]]]
+"""By the side: keys of the testbed file with their values, and where each value comes from."""
 
 
 def write_testbed(
     origin: str,
     given: GivenHardware,
     *,
-    ports: Mapping[SideName, ImportedPort],
+    ports: ImportedPorts,
     cpus: Sequence[int],
     cpus_from: str,
     plan: str | None,
-) -> TestbedText:
-    """The TOML text; checked as every testbed file is, as far as it has no gaps.
+) -> tuple[str, tuple[str, ...]]:
+    """The TOML text, and what it still needs; checked as every testbed file is, as far as it has no gaps.
 
     Args:
         origin: What it is made of, for its first line.
@@ -70,7 +56,7 @@ def write_testbed(
         )
         gaps.append("isolated_test_environment: write true if no frame can leave your lab (RFC 6815).")
     for side in SIDES:
-        lines += ["", f"[{side}]", *_port_lines(side, given, ports.get(side, ImportedPort()), gaps)]
+        lines += ["", f"[{side}]", *_port_lines(side, given, ports.get(side, {}), gaps)]
     chosen = list(given.cpus or cpus)
     lines += ["", "[tester]", f"cpus = {chosen} # {'--cpus' if given.cpus else cpus_from}"]
     if not chosen:
@@ -85,10 +71,12 @@ def write_testbed(
     text = "".join(f"{line}\n" for line in lines)
     if not gaps:
         make_testbed(tomllib.loads(text), where=origin)
-    return TestbedText(text=text, gaps=tuple(gaps))
+    return text, tuple(gaps)
 
 
-def _port_lines(side: SideName, given: GivenHardware, facts: ImportedPort, gaps: list[str]) -> list[str]:
+def _port_lines(
+    side: SideName, given: GivenHardware, facts: Mapping[str, tuple[str, str]], gaps: list[str]
+) -> list[str]:
     device = given.devices.get(side)
     if device is None:
         wanted = f"the PCI address of the NIC on the {side}, such as 0000:01:00.{SIDES.index(side)}"
@@ -97,7 +85,5 @@ def _port_lines(side: SideName, given: GivenHardware, facts: ImportedPort, gaps:
     else:
         read_device(device, where=f"--{side}")
         lines = [f"device = {json.dumps(device)} # --{side}"]
-    for key, value in (("mac", facts.mac), ("dut_mac", facts.dut_mac)):
-        if value is not None:
-            lines.append(f"{key} = {json.dumps(value[0])} # {value[1]}")
-    return lines
+    keys = [key for key in ("mac", "dut_mac") if key in facts]
+    return lines + [f"{key} = {json.dumps(facts[key][0])} # {facts[key][1]}" for key in keys]

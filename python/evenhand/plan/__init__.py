@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 1, address plan: what the user writes becomes checked, frozen dataclasses."""
 
-from evenhand.plan.describe import describe_plan
 from evenhand.plan.imix import (
     DrawnOrder,
     FrameSize,
@@ -14,10 +13,8 @@ from evenhand.plan.imix import (
     parse_imix,
     whole_octets,
 )
-from evenhand.plan.mix import describe_mix, make_mix, mix_lines, mix_request, mix_versions, with_titles
+from evenhand.plan.mix import describe_mix, make_mix, mix_lines, mix_request, mix_versions
 from evenhand.plan.model import AddressPlan, HostMacs, OtherVersion, plan_file_name, plan_title
-from evenhand.plan.nat import MAX_CONNECTIONS, TUPLE_ORDERS, Nat, TupleOrder
-from evenhand.plan.plan_side import BENCHMARKING_BLOCK, PlanSide
 from evenhand.plan.ranges import (
     Address,
     HostRange,
@@ -29,11 +26,13 @@ from evenhand.plan.ranges import (
     UdpRange,
 )
 from evenhand.plan.sides import (
+    BENCHMARKING_BLOCK,
     BOTH_DIRECTIONS,
     NO_TAGS,
     ONE_EACH,
     SIDES,
     Direction,
+    PlanSide,
     SideCounts,
     SideName,
     receiving_side,
@@ -51,9 +50,9 @@ from evenhand.plan.topology import (
     SideAddresses,
     Topology,
 )
-from evenhand.plan.traffic import PortMacs, Traffic, arrival_lines, show_ports
-from evenhand.plan.validate import check_plan
-from evenhand.plan.warnings import plan_warnings
+from evenhand.plan.traffic import PortMacs, Traffic, arrival_lines, describe_plan, show_ports
+from evenhand.plan.translation import MAX_CONNECTIONS, TUPLE_ORDERS, Nat, TupleOrder
+from evenhand.plan.validate import check_plan, plan_warnings
 
 __all__ = [
     "BENCHMARKING_BLOCK",
@@ -125,5 +124,4 @@ __all__ = [
     "show_ports",
     "theoretical_fps",
     "whole_octets",
-    "with_titles",
 ]

@@ -172,25 +172,6 @@ def describe_mix(plan: AddressPlan, size: FrameSize) -> dict[str, Any] | None:
     }
 
 
-def with_titles(mix: Any) -> Any:
-    """A stored `describe_mix` as it is made today, so that files of all ages compare alike. A value that is
-    not one stays as it is."""
-    if isinstance(mix, dict) and "imix" in mix:
-        mix = {"drawn": None, **mix}
-    versions = mix.get("versions") if isinstance(mix, dict) else None
-    if not isinstance(versions, dict):
-        return mix
-    plans, other = versions.get("plans"), versions.get("other_plan")
-    if isinstance(plans, list):
-        versions = {
-            **versions,
-            "plans": [plan_title(name) if isinstance(name, str) else name for name in plans],
-        }
-    if isinstance(other, dict) and isinstance(other.get("name"), str):
-        versions = {**versions, "other_plan": {**other, "name": plan_title(other["name"])}}
-    return {**mix, "versions": versions}
-
-
 def mix_lines(plan: AddressPlan, size: FrameSize) -> list[str]:
     """Sentences for below a result."""
     lines = []

@@ -11,20 +11,19 @@ from typing import Any, Literal
 
 from evenhand.base.errors import PlanError
 from evenhand.plan.imix import FrameSize, Imix
-from evenhand.plan.nat import ANY_PORT, Nat
-from evenhand.plan.plan_side import PlanSide
 from evenhand.plan.ranges import HostRange, IpVersion, UdpRange
 from evenhand.plan.sides import (
     BOTH_DIRECTIONS,
     NO_TAGS,
     Direction,
+    PlanSide,
     SideCounts,
     SideName,
     receiving_side,
     sending_side,
 )
 from evenhand.plan.stream import SMALLEST_FRAME, Frames, Stream, ip_versions
-from evenhand.plan.translation import Translation
+from evenhand.plan.translation import ANY_PORT, Nat, Translation
 
 HostMacs = Literal["port", "pseudorandom"]
 """MACs of hosts on the link: all that of the tester's port, or one of each host's own, drawn from the seed

@@ -7,13 +7,20 @@ import ipaddress
 from collections.abc import Callable
 from functools import lru_cache
 
-from evenhand.base.errors import PlanError
-from evenhand.base.suggestion import suggestion
+from evenhand.base.errors import PlanError, suggestion
 from evenhand.plan.model import AddressPlan, plan_title
-from evenhand.plan.nat import RFC9693_DESTINATION_PORTS, RFC9693_SOURCE_PORTS, Nat
 from evenhand.plan.ranges import Mode, UdpRange
 from evenhand.plan.topology import Counts, PeerAddresses, SideAddresses, Topology
-from evenhand.plan.translation import Translation, check_prefix, embed, embedded_octets, network_behind
+from evenhand.plan.translation import (
+    RFC9693_DESTINATION_PORTS,
+    RFC9693_SOURCE_PORTS,
+    Nat,
+    Translation,
+    check_prefix,
+    embed,
+    embedded_octets,
+    network_behind,
+)
 
 _DERIVED = "derived from Figures 3 and 5"
 _V6_HOST = 2

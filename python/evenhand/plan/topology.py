@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 from evenhand.base.errors import PlanError
 from evenhand.plan.model import AddressPlan, plan_title
-from evenhand.plan.nat import Nat
-from evenhand.plan.plan_side import PlanSide
 from evenhand.plan.ranges import HostRange, Interface, IpVersion, Mode, Network, NetworkRange, UdpRange
-from evenhand.plan.sides import SideCounts, SideName
-from evenhand.plan.translation import Translation
+from evenhand.plan.sides import PlanSide, SideCounts, SideName
+from evenhand.plan.translation import Nat, Translation
 from evenhand.plan.validate import check_plan
 
 Counts = int | tuple[int, int] | None

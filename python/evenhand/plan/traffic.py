@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.plan.model import AddressPlan, HostMacs
+from evenhand.plan.model import AddressPlan, HostMacs, plan_title
 from evenhand.plan.ranges import Address, HostRange, Mode, UdpRange
 from evenhand.plan.sides import BOTH_DIRECTIONS, Direction, SideCounts, SideName
 from evenhand.plan.stream import Frames, Stream
@@ -330,3 +330,40 @@ def _describe_ports(udp: UdpRange) -> dict[str, Any]:
 
 def _first_and_last(routes: Sequence[object]) -> dict[str, Any] | None:
     return None if not routes else {"count": len(routes), "first": str(routes[0]), "last": str(routes[-1])}
+
+
+def describe_plan(plan: AddressPlan) -> dict[str, Any]:
+    """The contract's document, and what only people and DUTs need (SEED-49); the plan's name as people type
+    it."""
+    return {
+        **plan.to_document(),
+        "name": plan_title(plan.name),
+        "figure": plan.figure,
+        "is_derived": plan.is_derived,
+        "is_direct": plan.is_direct,
+        "fixed_source": plan.fixed_source,
+        "fixed_source_network": plan.fixed_source_network,
+        "common_network": plan.common_network,
+        **({} if plan.translation is None else {"translation": plan.translation.to_document()}),
+        "pairs": plan.pairs,
+        "smallest_frame_size": plan.smallest_frame_size,
+        "traffic": Traffic(plan=plan).to_document(),
+        "addresses": {
+            side.name: {
+                "count": side.host_range.address_count,
+                "networks": side.host_range.network_count,
+                "first": str(side.host_range.first_address),
+                "last": str(side.host_range.last_address),
+            }
+            for side in plan.sides
+        },
+        "dut": {
+            side.name: {
+                "interfaces": [str(interface) for interface in side.dut],
+                "routes": [str(route) for route in side.routes],
+                "next_hop": None if side.gateway is None else str(side.gateway.ip),
+                "neighbors": side.dut_neighbors,
+            }
+            for side in plan.sides
+        },
+    }

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from evenhand.base.errors import PlanError
 from evenhand.plan.model import AddressPlan
-from evenhand.plan.nat import MAX_FOUR_TUPLES
-from evenhand.plan.plan_side import BENCHMARKING_BLOCK, PRIVATE_BLOCK, PlanSide
 from evenhand.plan.ranges import HostRange, Network, UdpRange
+from evenhand.plan.sides import BENCHMARKING_BLOCK, PRIVATE_BLOCK, PlanSide
+from evenhand.plan.translation import MAX_FOUR_TUPLES
 
 _MISPRINTS: tuple[tuple[Network, str], ...] = (
     (ipaddress.ip_network("192.18.0.0/15"), "RFC 2544 C.2.2 has 192.18.0.0 for 198.18.0.0 (erratum 423)"),
@@ -166,7 +166,10 @@ def _check_block(plan: AddressPlan, side: PlanSide) -> None:
 def _check_interfaces(side: PlanSide) -> None:
     if not side.dut:
         raise PlanError(
-            "the DUT has no interface address", code="plan.dut-interface-missing", where=_where(side)
+            "the DUT has no interface address",
+            code="plan.dut-interface-missing",
+            where=_where(side),
+            next_step="Give each side one address at least.",
         )
     for interface in side.dut:
         length = interface.network.prefixlen
@@ -310,3 +313,31 @@ def _hosts(side: PlanSide) -> str:
 
 def _where(side: PlanSide) -> str:
     return f"plan.{side.name}"
+
+
+MOST_UNSUSPICIOUS_DIRECT_HOSTS = 2048
+"""Hosts on the link of one side up to which a neighbour table is not a concern (SEED-06)."""
+
+
+def plan_warnings(plan: AddressPlan) -> list[str]:
+    """Sentences for people, before anything is sent or set up; none for gateway forms (SEED-06, SEED-80)."""
+    return [warning for part in plan.plans for warning in _warnings(part)]
+
+
+def _warnings(plan: AddressPlan) -> list[str]:
+    crowded = [
+        side for side in plan.sides if side.is_direct and side.dut_neighbors > MOST_UNSUSPICIOUS_DIRECT_HOSTS
+    ]
+    if not crowded:
+        return []
+    counts = " and ".join(f"{side.dut_neighbors:,} on the {side.name} side" for side in crowded)
+    protocol = " and ".join(
+        dict.fromkeys("ARP" if side.ip_version == 4 else "Neighbour Discovery" for side in crowded)
+    )
+    return [
+        f"The DUT must resolve every host by {protocol}: {counts}. With more than"
+        f" {MOST_UNSUSPICIOUS_DIRECT_HOSTS:,} on a side its neighbour table may distort or"
+        " end the test, and to other devices this looks like a denial-of-service attack,"
+        " so use isolated test environments only (RFC 6815). Gateway plans need only two"
+        " entries, however many hosts there are."
+    ]

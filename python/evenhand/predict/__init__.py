@@ -3,13 +3,15 @@
 no engine (D13)."""
 
 from evenhand.predict.hosts_needed import (
+    NeighborCost,
     doubling_series,
     even_limit,
     maximum_hosts,
+    neighbor_entries,
     smallest_even_hosts,
     with_hosts,
 )
-from evenhand.predict.loads import Prediction, predict
+from evenhand.predict.loads import Prediction, element_of, hash_input, hash_octets, predict
 from evenhand.predict.model import (
     COMMON_TABLE_SIZE,
     OPENBSD_SEED,
@@ -19,8 +21,6 @@ from evenhand.predict.model import (
     round_robin_table,
     symmetric_key,
 )
-from evenhand.predict.neighbors import NeighborCost, neighbor_entries
-from evenhand.predict.toeplitz import element_of, hash_input, hash_octets
 
 __all__ = [
     "COMMON_TABLE_SIZE",

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from evenhand.base.table import Cell, Column, Table, make_table
-from evenhand.base.units import format_count, format_rate, format_ratio
+from evenhand.base.table import Cell, Column, Table, make_table, measured
+from evenhand.base.units import MULTIPLE, SHARE, format_count, format_rate, format_ratio
 from evenhand.plan import AddressPlan, Traffic
 from evenhand.predict.hosts_needed import EVEN_TOLERANCE, even_limit, maximum_hosts
 from evenhand.predict.loads import Prediction
@@ -41,7 +41,7 @@ def summary_table(prediction: Prediction) -> Table:
         [f"{name} alone" if len(each) > 1 else name, *_cells(row)] for name, row in each.items()
     ]
     if len(each) > 1:
-        rows.append([Cell(text, "total") for text in ("both together", *_cells(prediction))])
+        rows.append([Cell("both together", "total"), *_cells(prediction, style="total")])
     return make_table([Column("direction", is_name=True), *_columns(prediction)], rows)
 
 
@@ -107,16 +107,15 @@ def _columns(prediction: Prediction) -> list[str]:
     return ["#busiest / mean", "#share of plateau", "#busy elements", *absolute]
 
 
-def _cells(prediction: Prediction) -> list[str]:
-    cells = [
-        f"{float(prediction.busiest_to_mean):.4g}",
-        format_ratio(float(prediction.share_of_plateau)),
-        f"{format_count(prediction.busy_elements)} of {format_count(prediction.model.elements)}",
+def _cells(prediction: Prediction, style: str = "") -> list[Cell]:
+    rates = (prediction.throughput_fps, prediction.plateau_fps)
+    busy = f"{format_count(prediction.busy_elements)} of {format_count(prediction.model.elements)}"
+    return [
+        measured(float(prediction.busiest_to_mean), MULTIPLE, style=style),
+        measured(float(prediction.share_of_plateau), SHARE, style=style),
+        Cell(busy, style),
+        *(measured(rate_fps, "fps", style=style) for rate_fps in rates if rate_fps is not None),
     ]
-    for rate_fps in (prediction.throughput_fps, prediction.plateau_fps):
-        if rate_fps is not None:
-            cells.append(format_rate(rate_fps))
-    return cells
 
 
 def _elements(count: int) -> str:

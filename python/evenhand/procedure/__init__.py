@@ -5,21 +5,15 @@ tester; shows nothing."""
 from evenhand.procedure.back_to_back import measure_back_to_back
 from evenhand.procedure.back_to_back_goal import BackToBackGoal
 from evenhand.procedure.back_to_back_result import BackToBack, BackToBackTable, BurstSearch
-from evenhand.procedure.burst import measure_burst
-from evenhand.procedure.burst_goal import BurstGoal
-from evenhand.procedure.burst_result import BurstInterval, BurstIntervals
-from evenhand.procedure.cable_checks import CableState, CableTest
-from evenhand.procedure.cable_test import measure_cable
-from evenhand.procedure.ceiling import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
+from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, measure_burst
+from evenhand.procedure.cable_test import CableState, CableTest, measure_cable
 from evenhand.procedure.conditions import Conditions
 from evenhand.procedure.connection_capacity import Capacity, CapacityOutcome, CapacityStep
 from evenhand.procedure.connection_capacity_goal import CapacityGoal
-from evenhand.procedure.connection_rate import ConnectionRate
-from evenhand.procedure.connection_rate_goal import ConnectionRateGoal
-from evenhand.procedure.connection_wish import ConnectionWish, OrderName
+from evenhand.procedure.connection_rate import ConnectionRate, ConnectionRateGoal
+from evenhand.procedure.connection_trials import ConnectionWish, OrderName
 from evenhand.procedure.delay import measure_delay
-from evenhand.procedure.delay_goal import DelayGoal, DelayTest
-from evenhand.procedure.delay_result import DelayResult
+from evenhand.procedure.delay_result import DelayGoal, DelayResult, DelayTest
 from evenhand.procedure.events import (
     Began,
     Learned,
@@ -30,7 +24,9 @@ from evenhand.procedure.events import (
     TrialPhase,
     ignore,
 )
-from evenhand.procedure.frame_size import (
+from evenhand.procedure.host_limits import HostLimits, measure_host_limits
+from evenhand.procedure.learning import (
+    ALL_HOSTS_FIRST,
     DEFAULT_FRAME_SIZE,
     FRAME_SIZE_SETS,
     JUMBO_FRAME_SIZES,
@@ -38,28 +34,20 @@ from evenhand.procedure.frame_size import (
     RFC8219_FRAME_SIZES,
     RFC_FRAME_SIZES,
     USUAL_MAX_FRAME_SIZE,
+    LearningChoice,
+    check_reachable,
     choose_frame_size,
     choose_frames,
+    learn_first,
 )
-from evenhand.procedure.host_limits import HostLimits, measure_host_limits
-from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, check_reachable, learn_first
 from evenhand.procedure.limits import limits_of, retries_of
-from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint, measure_loss
+from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint, LossTable, measure_loss
+from evenhand.procedure.maximum import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
 from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
 from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
 from evenhand.procedure.record import Recorder, SearchRecord
-from evenhand.procedure.recovery import measure_recovery
-from evenhand.procedure.recovery_goal import RecoveryGoal
-from evenhand.procedure.recovery_result import Recovery
-from evenhand.procedure.repetition import (
-    LossTable,
-    Repetitions,
-    Row,
-    ThroughputTable,
-    check_frame_sizes,
-    check_whole_sizes,
-    repeat,
-)
+from evenhand.procedure.recovery import Recovery, RecoveryGoal, measure_recovery
+from evenhand.procedure.repetition import Repetitions, Row, check_frame_sizes, check_whole_sizes, repeat
 from evenhand.procedure.single_pair import OMISSION, SinglePair, check_same_dut, says_something
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.statistics import Interval, Statistics
@@ -69,6 +57,7 @@ from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
 from evenhand.procedure.throughput import (
     UP_TO_LINE_RATE,
     Throughput,
+    ThroughputTable,
     measure_throughput,
     search_deviations,
     throughput_document,

@@ -5,7 +5,7 @@ many times over."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,11 +13,24 @@ from typing import Annotated, Any
 from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, FRAMES, RATE, RATIO, Option, values_of
 from evenhand.base.units import format_count, format_duration
-from evenhand.plan import FrameSize, describe_size
+from evenhand.plan import describe_size
 from evenhand.procedure.attempts import Attempts
-from evenhand.procedure.back_to_back_goal import LONGEST_BURST_S, RAISE, REPETITIONS, BackToBackGoal, is_near
-from evenhand.procedure.back_to_back_result import BackToBack, BurstSearch, left_open, value_of, why_skipped
-from evenhand.procedure.back_to_back_time import LIKELY_AGAIN, bursts_of, bursts_s, expected_s, later_bursts_s
+from evenhand.procedure.back_to_back_goal import (
+    LONGEST_BURST_S,
+    RAISE,
+    REPETITIONS,
+    RESIDUAL_S,
+    BackToBackGoal,
+    is_near,
+)
+from evenhand.procedure.back_to_back_result import (
+    BackToBack,
+    BackToBackTable,
+    BurstSearch,
+    left_open,
+    value_of,
+    why_skipped,
+)
 from evenhand.procedure.descriptor import (
     Figure,
     FrameSizes,
@@ -26,17 +39,50 @@ from evenhand.procedure.descriptor import (
     Section,
     ThroughputUse,
 )
-from evenhand.procedure.events import Note, OnEvent, ignore
-from evenhand.procedure.expected_time import count_of
-from evenhand.procedure.later import followed_by
+from evenhand.procedure.events import Note, OnEvent, followed_by, ignore
+from evenhand.procedure.expected_time import A_LINE_RATE_FPS, count_of, search_s
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.maximum import find_maximum
+from evenhand.procedure.maximum import check_given, find_maximum
+from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder, recording
-from evenhand.procedure.repetition import check_whole_sizes
 from evenhand.procedure.tester import OpenTester
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, measure_throughput
 from evenhand.search import Outcome, Role, ThroughputGoal, find_largest
 from evenhand.trial import Load, TrialResult
+
+LIKELY_AGAIN = 3
+"""Bursts of a repetition that begins at what an earlier one found, if the DUT's buffer is about the same."""
+
+
+def expected_s(goal: BackToBackGoal, waits_s: float) -> float:
+    rate_fps = A_LINE_RATE_FPS if math.isinf(goal.rate_fps) else goal.rate_fps
+    first_s = 0.0
+    if goal.throughput_fps is None:
+        first_s = search_s(goal.throughput_goal or ThroughputGoal(max_fps=rate_fps), waits_s)
+    return first_s + bursts_s(goal, waits_s)
+
+
+def bursts_s(goal: BackToBackGoal, waits_s: float) -> float:
+    """All bursts. The first one is the longest, and each that loses frames is followed by half of it: all of
+    them are twice as long, and are waited for as long. Later repetitions begin at what was found."""
+    longest_s = 2 * goal.max_burst_s
+    verified = 1 + goal.loss_verifications / 2
+    first_s = longest_s + max(0.0, longest_s - RESIDUAL_S) + bursts_of(goal) * waits_s
+    return verified * (first_s + (goal.repetitions - 1) * LIKELY_AGAIN * waits_s)
+
+
+def later_bursts_s(goal: BackToBackGoal, made: Sequence[BurstSearch], overhead_s: float) -> float:
+    """Repetitions after the present one, each with as many bursts as those that began at what was found."""
+    again = made[1:]
+    bursts = sum(len(search.trials) for search in again) / len(again) if again else LIKELY_AGAIN
+    sent_s = made[-1].frames / goal.rate_fps if made and made[-1].frames else 0.0
+    return (goal.repetitions - len(made) - 1) * bursts * (overhead_s + sent_s)
+
+
+def bursts_of(goal: BackToBackGoal) -> int:
+    """Number of bursts of one repetition."""
+    rate_fps = A_LINE_RATE_FPS if math.isinf(goal.rate_fps) else goal.rate_fps
+    return 1 + math.ceil(math.log2(max(2.0, goal.max_burst_s * rate_fps / goal.step_frames)))
 
 
 def measure_back_to_back(
@@ -301,33 +347,19 @@ def _goal(options: BackToBackOptions, retries: Retries, known: KnownThroughput |
         precision=given.pop("precision"),
         **retries,
     )
-    if known is not None:
-        given |= {
-            "throughput_fps": known.fps,
-            "throughput_source": known.source,
-            "is_throughput_at_least": known.is_at_least,
-        }
-    return BackToBackGoal(throughput_goal=first, **given, **retries)
+    goal = BackToBackGoal(throughput_goal=first, **given, **retries)
+    return goal if known is None else goal.after(known)
 
 
-def _run(bed: Any, goal: BackToBackGoal, options: BackToBackOptions, **conditions: Any) -> BackToBack:
-    # Its searches have names of their own in the run file.
-    sizes = check_whole_sizes([conditions.pop("frame_size")])
-    conditions.pop("name", None)
-    found: BackToBack = bed.back_to_back(sizes, goal=goal, **conditions).rows[0]
-    return found
+def _check(goal: BackToBackGoal, profile: Profile) -> None:
+    check_given(goal.rate_fps, profile, where="rate_fps")
 
 
-def _run_table(
-    bed: Any,
-    sizes: Sequence[FrameSize],
-    goal: BackToBackGoal,
-    *,
-    repetitions: object,
-    throughputs: Mapping[FrameSize, KnownThroughput],
-    **same: Any,
-) -> Any:
-    return bed.back_to_back(check_whole_sizes(sizes), goal=goal, throughputs=throughputs or None, **same)
+def _measure(
+    tester: OpenTester, goal: BackToBackGoal, *, name: str = "", repetition: int | None = None, **others: Any
+) -> BackToBack:
+    """Its searches have names of their own in the run file."""
+    return measure_back_to_back(tester, goal, **others)
 
 
 def _expected_parts(goal: BackToBackGoal) -> Iterable[str]:
@@ -352,8 +384,11 @@ BACK_TO_BACK = Procedure(
     example="evenhand back-to-back lab.toml --frame-size 64,128 --max-burst 5s --run bursts.evenhand",
     options=BackToBackOptions,
     make_goal=_goal,
-    run=_run,
-    run_table=_run_table,
+    goals=BackToBackGoal,
+    default_goal=lambda retries: BackToBackGoal(**retries),
+    check=_check,
+    measure=_measure,
+    table=BackToBackTable,
     is_always_table=True,
     figure=Figure(name="longest burst", unit="frames", is_higher_better=True),
     section=Section.BURSTS,

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_duration, format_rate
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.procedure.attempts import check_attempts, check_repetitions
+from evenhand.procedure.descriptor import KnownThroughput
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S, ThroughputGoal
 
 REPETITIONS = 50
@@ -128,6 +129,15 @@ class BackToBackGoal:
     def frames_in(self, burst_s: float) -> int:
         """Frames of a burst of this duration; the rate must be known."""
         return math.floor(burst_s * self.rate_fps + 1e-6)
+
+    def after(self, known: KnownThroughput) -> BackToBackGoal:
+        """The same with a throughput that need not be measured."""
+        return replace(
+            self,
+            throughput_fps=known.fps,
+            throughput_source=known.source,
+            is_throughput_at_least=known.is_at_least,
+        )
 
     def to_document(self) -> dict[str, Any]:
         return {

@@ -22,11 +22,11 @@ from evenhand.procedure.descriptor import EXACT, LeftOpen, as_number, finite
 from evenhand.procedure.profile import (
     Profile,
     WorstTesterFigures,
+    attempt_documents,
     burst_rate_without_line_rate,
     plain_deviations,
 )
 from evenhand.procedure.repetition import each_once
-from evenhand.procedure.result_document import attempt_documents
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.throughput import Throughput
 from evenhand.search import LengthBracket, Outcome

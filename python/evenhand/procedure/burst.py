@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, FRAME_COUNTS, RATE, RATIO, Option, values_of
 from evenhand.base.units import format_count, format_duration
-from evenhand.procedure.burst_goal import BurstGoal
-from evenhand.procedure.burst_result import BurstInterval, BurstIntervals
+from evenhand.base.validation.typed_fields import check_types
 from evenhand.procedure.descriptor import (
     Figure,
     FrameSizes,
@@ -23,15 +23,239 @@ from evenhand.procedure.descriptor import (
     as_number,
     finite,
 )
-from evenhand.procedure.events import Note, OnEvent, ignore
+from evenhand.procedure.events import Note, OnEvent, followed_by, ignore
 from evenhand.procedure.expected_time import A_LINE_RATE_FPS, count_of, search_s
-from evenhand.procedure.later import followed_by
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.maximum import find_maximum
+from evenhand.procedure.maximum import check_given, find_maximum
+from evenhand.procedure.profile import (
+    Profile,
+    burst_rate_without_line_rate,
+    collect_deviations,
+    result_document,
+)
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
-from evenhand.search import Outcome, SearchEvent, SearchTrial, ThroughputResult, TrialFinished, run_search
-from evenhand.trial import Load, LoadMeasurer, TrialResult
+from evenhand.search import (
+    DEFAULT_INVALID_RETRIES,
+    DEFAULT_PATIENCE,
+    FULL_LENGTH_S,
+    Outcome,
+    SearchEvent,
+    SearchTrial,
+    ThroughputGoal,
+    ThroughputResult,
+    TrialFinished,
+    run_search,
+)
+from evenhand.search.search_trial import numbered_documents
+from evenhand.trial import Deviation, Load, LoadMeasurer, TrialResult
+
+RFC_BURSTS = (16, 64, 256, 1024)
+"""Frames of a burst (R2544-17)."""
+MOST_BURST_FRAMES = 1_000_000
+LEAST_BURSTS = 2
+"""Fewest bursts of a trial: fewer have no interval between them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurstGoal:
+    """Sizes of bursts, and goal of the search for their interval."""
+
+    burst_frames: tuple[int, ...] = RFC_BURSTS
+    rate_fps: float = math.inf
+    """Rate within a burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
+    deviation."""
+    precision: float = 0.005
+    """The search ends when the bounds of the interval are no further apart than this share."""
+    duration_s: float = 5.0
+    """Length of the trials of a search."""
+    final_duration_s: float = FULL_LENGTH_S
+    """Length of the trial that confirms its result (R2544-20)."""
+    invalid_retries: int = DEFAULT_INVALID_RETRIES
+    patience: int = DEFAULT_PATIENCE
+    """The same as in searches."""
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        if not self.rate_fps > 0:
+            raise RequestError(
+                f"rate {self.rate_fps} fps: must be greater than 0",
+                code="procedure.out-of-range",
+                where="rate_fps",
+                next_step="Write 1Mfps.",
+            )
+        if not self.burst_frames or len(set(self.burst_frames)) < len(self.burst_frames):
+            raise RequestError(
+                "no burst size, or the same size twice",
+                code="procedure.not-burst-sizes",
+                where="burst_frames",
+                next_step="Write 16,64,256,1024.",
+            )
+        for frames in self.burst_frames:
+            if not 1 <= frames <= MOST_BURST_FRAMES:
+                raise RequestError(
+                    f"bursts of {format_count(frames)} frames: must be 1 to"
+                    f" {format_count(MOST_BURST_FRAMES)}",
+                    code="procedure.out-of-range",
+                    where="burst_frames",
+                    next_step="Write 16,64,256,1024.",
+                )
+            self.search_goal(frames)
+
+    @property
+    def longest_trial_s(self) -> float:
+        """Most that a sending phase takes: it has a whole number of intervals, and the longest is that of
+        LEAST_BURSTS bursts in a trial of the search."""
+        return self.final_duration_s + self.duration_s / LEAST_BURSTS
+
+    def search_goal(self, frames: int) -> ThroughputGoal:
+        """The goal for bursts of this size. The search is that for a throughput, by the mean load over bursts
+        and silence.
+
+        Raises RequestError if too few bursts fit into a trial.
+        """
+        least_fps = LEAST_BURSTS * frames / self.duration_s if self.duration_s > 0 else math.inf
+        if self.duration_s > 0 and least_fps > self.rate_fps:
+            raise RequestError(
+                f"{LEAST_BURSTS} bursts of {format_count(frames)} frames do not fit into a trial",
+                code="procedure.bursts-too-long",
+                where="burst_frames, duration_s",
+                next_step="Make the trials longer, or the bursts shorter.",
+            )
+        return ThroughputGoal(
+            max_fps=self.rate_fps,
+            min_fps=None
+            if math.isinf(self.rate_fps)
+            else min(self.rate_fps, max(self.rate_fps / 1000, least_fps)),
+            precision=self.precision,
+            duration_s=self.duration_s,
+            final_duration_s=self.final_duration_s,
+            stops_early=False,
+            invalid_retries=self.invalid_retries,
+            patience=self.patience,
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "burst_frames": list(self.burst_frames),
+            "rate_fps_per_direction": self.rate_fps,
+            "precision": self.precision,
+            "duration_s": self.duration_s,
+            "final_duration_s": self.final_duration_s,
+            "invalid_retries": self.invalid_retries,
+            "patience": self.patience,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurstInterval:
+    """Result for one size of bursts."""
+
+    frames: int
+    """Frames of one burst, per direction."""
+    rate_fps: float
+    """Rate within it."""
+    search: ThroughputResult
+    """The search, by the mean load."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """Outcome of the search. At the maximum, the bursts followed each other without a gap; below the
+        minimum, no interval was without loss."""
+        return self.search.outcome
+
+    @property
+    def mean_fps(self) -> float | None:
+        """Mean load over bursts and silence, per direction, at the smallest interval; None if there is none,
+        as at the tester's limit."""
+        return None if self.outcome is Outcome.TESTER_LIMIT else self.search.throughput_fps
+
+    @property
+    def interval_s(self) -> float | None:
+        """The smallest interval without loss, from the start of a burst to the start of the next."""
+        return None if self.mean_fps is None else self.frames / self.mean_fps
+
+    @property
+    def gap_s(self) -> float | None:
+        """The same from the end of a burst to the start of the next (inter-burst gap, RFC 2285)."""
+        return None if self.interval_s is None else max(0.0, self.interval_s - self.frames / self.rate_fps)
+
+    @property
+    def failed_interval_s(self) -> float | None:
+        """The largest interval that lost frames."""
+        return None if self.search.upper_fps is None else self.frames / self.search.upper_fps
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "burst_frames": self.frames,
+            "interval_s": self.interval_s,
+            "gap_s": self.gap_s,
+            "failed_interval_s": self.failed_interval_s,
+            "mean_fps_per_direction": self.mean_fps,
+            "search": self.search.to_document(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurstIntervals:
+    """The smallest interval for each size of bursts (R2544-17)."""
+
+    profile: Profile
+    goal: BurstGoal
+    """The goal, with the rate of the bursts."""
+    intervals: tuple[BurstInterval, ...]
+
+    @property
+    def trials(self) -> tuple[TrialResult, ...]:
+        """Trials of all searches, in order."""
+        return tuple(trial.result for trial in self._search_trials)
+
+    @property
+    def _search_trials(self) -> tuple[SearchTrial, ...]:
+        return tuple(trial for interval in self.intervals for trial in interval.search.trials)
+
+    @property
+    def outcome(self) -> str:
+        """`measured`, `tester_limit` if one could not be decided, or `stopped`."""
+        outcomes = {interval.outcome for interval in self.intervals}
+        return next(
+            (str(outcome) for outcome in (Outcome.STOPPED, Outcome.TESTER_LIMIT) if outcome in outcomes),
+            "measured",
+        )
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """Deviations from the RFCs, each once."""
+        found = collect_deviations(self._search_trials, self.profile)
+        theoretical_fps, goal = self.profile.theoretical_fps, self.goal
+        if theoretical_fps is None:
+            text = burst_rate_without_line_rate(self.profile)
+            found.append(Deviation(requirement="R2544-17", text=text))
+        elif goal.rate_fps < theoretical_fps:
+            text = f"frames of a burst follow at {format_count(goal.rate_fps)} fps, not at minimum gap"
+            found.append(Deviation(requirement="R2544-17", text=text))
+        if set(goal.burst_frames) != set(RFC_BURSTS):
+            text = f"bursts of {_listed(goal.burst_frames)} frames instead of {_listed(RFC_BURSTS)}"
+            found.append(Deviation(requirement="R2544-17", text=text))
+        return sorted(found, key=lambda deviation: deviation.requirement)
+
+    def to_document(self) -> dict[str, Any]:
+        """The whole result, as `evenhand burst --json` writes it."""
+        return result_document(
+            self.profile,
+            {
+                "outcome": self.outcome,
+                "goal": self.goal.to_document(),
+                "intervals": [interval.to_document() for interval in self.intervals],
+            },
+            trials=self.trials,
+            documents=numbered_documents(self._search_trials),
+            deviations=self.deviations,
+        )
+
+
+def _listed(frames: tuple[int, ...]) -> str:
+    return ", ".join(map(format_count, frames))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,9 +384,8 @@ def _goal(options: BurstOptions, retries: Retries, known: KnownThroughput | None
     return BurstGoal(**values_of(options), **retries)
 
 
-def _run(bed: Any, goal: BurstGoal, options: BurstOptions, **conditions: Any) -> BurstIntervals:
-    found: BurstIntervals = bed.burst(goal=goal, **conditions)
-    return found
+def _check(goal: BurstGoal, profile: Profile) -> None:
+    check_given(goal.rate_fps, profile, where="rate_fps")
 
 
 def _value(result: Mapping[str, Any]) -> float | None:
@@ -207,7 +430,10 @@ BURST = Procedure(
     example="evenhand burst lab.toml --burst 16,64 --run burst.evenhand",
     options=BurstOptions,
     make_goal=_goal,
-    run=_run,
+    goals=BurstGoal,
+    default_goal=lambda retries: BurstGoal(**retries),
+    check=_check,
+    measure=measure_burst,
     figure=Figure(name="smallest interval between bursts", unit="us", is_higher_better=False),
     section=Section.BURSTS,
     value_of=_value,

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs, Imix
-from evenhand.procedure.connection_wish import ConnectionWish
+from evenhand.procedure.connection_trials import ConnectionWish
 from evenhand.procedure.learning import LearningChoice
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.trial import LARGEST_SEED, Limits, Waits

@@ -13,25 +13,28 @@ from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import NUMBER, RATE, RATIO, Option, values_of
+from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import format_count, format_ratio
 from evenhand.plan import MAX_CONNECTIONS
-from evenhand.procedure.capacity_time import (
+from evenhand.procedure.connection_capacity_goal import (
+    DEFAULT_START,
+    CapacityGoal,
     LikelyTable,
-    expected_capacity_s,
+    expected_capacity,
+    likely_capacity_s,
     likely_connections,
     likely_rate_fps,
     next_number,
 )
-from evenhand.procedure.connection_capacity_goal import DEFAULT_START, CapacityGoal
 from evenhand.procedure.connection_rate import (
     ConnectionRate,
     check_before,
     check_idle,
+    check_rate,
     search_rate,
     with_maximum,
 )
-from evenhand.procedure.connection_trials import TOO_SHORT, check_timeout, longest_idle_s
-from evenhand.procedure.connection_wish import most_connections
+from evenhand.procedure.connection_trials import TOO_SHORT, check_timeout, longest_idle_s, most_connections
 from evenhand.procedure.descriptor import (
     Figure,
     FrameSizes,
@@ -41,14 +44,12 @@ from evenhand.procedure.descriptor import (
     describe_maximum,
     open_above,
 )
-from evenhand.procedure.events import Note, OnEvent, ignore
-from evenhand.procedure.later import followed_by
+from evenhand.procedure.events import Note, OnEvent, ProcedureEvent, ignore, with_left
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.profile import Profile
+from evenhand.procedure.profile import Profile, result_document
 from evenhand.procedure.record import Recorder, recording
-from evenhand.procedure.result_document import result_document
 from evenhand.procedure.tester import OpenTester
-from evenhand.search import Outcome
+from evenhand.search import Outcome, TrialFinished, TrialStarted
 from evenhand.search.search_trial import SearchTrial, numbered_documents
 from evenhand.trial import Deviation, TrialResult
 
@@ -178,7 +179,7 @@ def _search_capacity(
     ) -> CapacityStep:
         known_fps = None if held is None else held.rate.rate_fps
         least_fps = share * (known_fps or 0.0)
-        likely.rate_fps = known_fps or likely.rate_fps
+        likely.begin(known_fps)
         before = 0 if held is None else held.connections
 
         def take(trial: SearchTrial) -> None:
@@ -188,12 +189,22 @@ def _search_capacity(
                 likely.note(trial, connections)
             keep(replace(trial, number=next(numbers)))
 
+        def tell(event: ProcedureEvent) -> None:
+            if isinstance(event, TrialFinished) and not event.remaining_trials:
+                is_held = event.lower_fps > 0
+                bounds = (connections, not_held) if is_held else (before, connections)
+                event = with_left(event, likely.left(connections, *bounds, share, 0.0))
+            elif isinstance(event, TrialStarted | TrialFinished):
+                own_s = event.remaining_s
+                event = with_left(event, likely.left(connections, before, not_held, share, own_s))
+            on_event(event)
+
         on_event(Note(text=f"{format_count(connections)} connections:", is_heading=True))
         found = search_rate(
             tester,
             check_idle(goal.rate_goal(connections, least_fps or None, known_fps), tester),
             keep=take,
-            on_event=followed_by(on_event, lambda: likely.after_s(connections, before, not_held)),
+            on_event=tell,
         )
         steps.append(CapacityStep(connections=connections, least_fps=least_fps, rate=found))
         return steps[-1]
@@ -304,19 +315,18 @@ def _goal(options: CapacityOptions, retries: Retries, known: KnownThroughput | N
     return CapacityGoal(**values_of(options), **retries)
 
 
-def _run(bed: Any, goal: CapacityGoal, options: CapacityOptions, **conditions: Any) -> Capacity:
-    found: Capacity = bed.capacity(goal=goal, **conditions)
-    return found
-
-
 def _expected_parts(goal: CapacityGoal) -> Iterable[str]:
-    yield f"searches of the rate with up to {format_count(2 * likely_connections(goal))} connections"
+    example = TimeSpan.of(likely_capacity_s(goal, 0.0)).words
+    yield (
+        f"a search of the rate with each number of connections: {example} of sending for a table of"
+        f" {format_count(likely_connections(goal))}"
+    )
 
 
 def _supposed(goal: CapacityGoal) -> str:
     return (
-        f"if the table holds about {format_count(likely_connections(goal))} connections, the DUT opens about"
-        f" {format_count(round(likely_rate_fps(goal)))} of them per second,"
+        "by how many connections the DUT holds, if it opens at least"
+        f" {format_count(round(likely_rate_fps(goal)))} of them per second"
     )
 
 
@@ -341,11 +351,16 @@ CAPACITY = Procedure(
     example="evenhand capacity lab.toml --plan nat44 --from 10000 --most 1000000 --maximum-rate 100kfps",
     options=CapacityOptions,
     make_goal=_goal,
-    run=_run,
+    goals=CapacityGoal,
+    default_goal=lambda retries: CapacityGoal(**retries),
+    check=check_rate,
+    measure=measure_capacity,
+    opens_connections=True,
     figure=Figure(name="connection table capacity", unit="connections", is_higher_better=True),
     value_of=_value,
     left_open=lambda document: open_above(document, "not_held"),
-    expected_s=expected_capacity_s,
+    expected_s=lambda goal, waits_s: expected_capacity(goal, waits_s).least_s,
+    longest_s=lambda goal, waits_s: expected_capacity(goal, waits_s).most_s,
     expected_parts=_expected_parts,
     supposed=_supposed,
     describe=_describe,

@@ -6,17 +6,221 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
-from evenhand.base.units import format_count
+from evenhand.base.errors import RequestError
+from evenhand.base.units import format_count, format_duration
+from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction, SideName
-from evenhand.procedure.delay_goal import DelayGoal, DelayTest
-from evenhand.procedure.known_throughput import is_bound_here
+from evenhand.procedure.attempts import check_attempts, check_repetitions
+from evenhand.procedure.descriptor import is_bound_here
 from evenhand.procedure.own_loop import OwnLoop
-from evenhand.procedure.profile import Profile, plain_deviations
-from evenhand.procedure.result_document import attempt_documents, attempts_at, result_document
+from evenhand.procedure.profile import (
+    Profile,
+    attempt_documents,
+    attempts_at,
+    plain_deviations,
+    result_document,
+)
 from evenhand.procedure.statistics import Statistics, finite, percentile
-from evenhand.trial import Delays, Deviation, DirectionResult, TrialResult, Verdict
+from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
+from evenhand.trial import Delays, DelayWish, Deviation, DirectionResult, TrialResult, Verdict
+
+COUNTED_S = 60.0
+"""Shortest part of a trial whose delays count (RFC 8219, 7.2 and 7.3.1; RFC 2544, 26.2: the tag is sent after
+60 of 120 seconds)."""
+REPETITIONS = 20
+"""R8219-10, R8219-12, R2544-24."""
+MOST_TAGGED = 1_000_000
+LEAST_FOR_WORST = 1000
+"""Values from which on the 99.9th percentile is not their maximum."""
+
+
+class DelayTest(StrEnum):
+    """The test, which determines the figures."""
+
+    LATENCY = "latency"
+    """RFC 8219, 7.2: typical and worst-case latency of at least 500 tagged frames (R8219-07..10)."""
+    LATENCY_RFC2544 = "latency-rfc2544"
+    """RFC 2544, 26.2: the latency of one tagged frame; the average counts (R2544-24)."""
+    PDV = "pdv"
+    """RFC 8219, 7.3: delay variation over every frame (R8219-12, R8219-13)."""
+
+    @property
+    def procedure(self) -> str:
+        """The procedure that it is a variant of."""
+        return "latency" if self is DelayTest.LATENCY_RFC2544 else str(self)
+
+    @property
+    def requirement(self) -> str:
+        """The id of the first requirement that describes it."""
+        return _REQUIREMENT[self]
+
+    @property
+    def headline(self) -> str:
+        return "Packet delay variation" if self is DelayTest.PDV else "Latency"
+
+
+_DURATION_S = {DelayTest.LATENCY: 120.0, DelayTest.LATENCY_RFC2544: 120.0, DelayTest.PDV: 60.0}
+_FROM_S = {DelayTest.LATENCY: 60.0, DelayTest.LATENCY_RFC2544: 60.0, DelayTest.PDV: 0.0}
+_TAGGED = {DelayTest.LATENCY: 500, DelayTest.LATENCY_RFC2544: 1, DelayTest.PDV: 0}
+_REQUIREMENT = {
+    DelayTest.LATENCY: "R8219-07",
+    DelayTest.LATENCY_RFC2544: "R2544-24",
+    DelayTest.PDV: "R8219-12",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayGoal:
+    """Load, duration, and number of repetitions. None means the value of the test's RFC; less is reported as
+    a deviation."""
+
+    test: DelayTest
+    rate_fps: float
+    """Load per direction; the RFCs require the throughput for this frame size."""
+    throughput_fps: float | None = None
+    """The throughput that was measured earlier, per direction; None if it is not known, which is a
+    deviation."""
+    is_throughput_at_least: bool = False
+    """That throughput is a lower bound, which is a deviation unless it is the line rate."""
+    duration_s: float | None = None
+    from_s: float | None = None
+    """Frames that are due earlier are excluded. None: as in the RFC, in proportion for a shorter trial."""
+    tagged_frames: int | None = None
+    repetitions: int = REPETITIONS
+    has_variation: bool = False
+    """IPDV too (R8219-13)."""
+    invalid_retries: int = DEFAULT_INVALID_RETRIES
+    """How often an INVALID trial is repeated, if the tester did not offer the load; as in searches."""
+    patience: int = DEFAULT_PATIENCE
+    """The same if the load was offered, but the host disturbed the trial for a moment."""
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        if not 0 < self.rate_fps < math.inf:
+            raise RequestError(
+                f"rate {self.rate_fps} fps: must be greater than 0",
+                code="procedure.out-of-range",
+                where="rate_fps",
+                next_step="Write 1Mfps.",
+            )
+        check_repetitions(self.repetitions, REPETITIONS)
+        if not 0 < self.length_s < math.inf:
+            raise RequestError(
+                f"duration {self.length_s} s: must be greater than 0",
+                code="procedure.out-of-range",
+                where="duration_s",
+                next_step="Write 120s.",
+            )
+        if not 0 <= self.start_s < self.length_s:
+            raise RequestError(
+                f"delays count from {format_duration(self.start_s)} on, but frames are only"
+                f" sent for {format_duration(self.length_s)}",
+                code="procedure.delays-after-the-end",
+                where="from_s",
+                next_step="Count from an earlier time, or send for longer with duration_s.",
+            )
+        frames = math.floor(self.rate_fps * (self.length_s - self.start_s))
+        if not int(self.test is not DelayTest.PDV) <= self.tags <= min(MOST_TAGGED, frames):
+            raise RequestError(
+                f"{format_count(self.tags)} tagged frames, but only {format_count(frames)} frames"
+                f" are sent from {format_duration(self.start_s)} on",
+                code="procedure.not-as-many-tags",
+                where="tagged_frames",
+                next_step=f"Tag 1 to {format_count(min(MOST_TAGGED, frames))} of them.",
+            )
+        check_attempts(self.invalid_retries, self.patience)
+
+    @property
+    def length_s(self) -> float:
+        """Length of the sending phase."""
+        return _DURATION_S[self.test] if self.duration_s is None else self.duration_s
+
+    @property
+    def is_full_length(self) -> bool:
+        """Whether the trial is as long as the RFC requires."""
+        return self.length_s >= _DURATION_S[self.test]
+
+    @property
+    def longest_trial_s(self) -> float:
+        """Length of the sending phase."""
+        return self.length_s
+
+    @property
+    def start_s(self) -> float:
+        """Time from which on delays count. In a shorter trial they count sooner, in proportion: after 1.5 s
+        if it lasts 3 s instead of 120 s."""
+        if self.from_s is not None:
+            return self.from_s
+        return _FROM_S[self.test] * min(1.0, self.length_s / _DURATION_S[self.test])
+
+    @property
+    def tags(self) -> int:
+        return _TAGGED[self.test] if self.tagged_frames is None else self.tagged_frames
+
+    @property
+    def is_worst_case_maximum(self) -> bool | None:
+        """Whether the 99.9th percentile is the highest of the tagged frames' delays, as with fewer than a
+        thousand of them (RFC 2330, 11.3). None: this test has no worst-case latency."""
+        return self.tags < LEAST_FOR_WORST if self.test is DelayTest.LATENCY else None
+
+    @property
+    def wish(self) -> DelayWish:
+        """The part of the request to the engine."""
+        return DelayWish(from_s=self.start_s, tagged_frames=self.tags, has_variation=self.has_variation)
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """Where the goal asks for less than the RFC, and how far the rate is known to be the throughput."""
+        requirement = self.test.requirement
+        found: list[str] = []
+        if self.throughput_fps is None:
+            found.append(
+                "the throughput for this frame size was not measured before; the rate was given by the user"
+            )
+        elif self.rate_fps != self.throughput_fps:
+            side = "above" if self.rate_fps > self.throughput_fps else "below"
+            found.append(
+                f"the rate is {side} the throughput of {format_count(self.throughput_fps)} fps per direction"
+            )
+        if not self.is_full_length:
+            found.append(
+                f"sent for {format_duration(self.length_s)} instead of"
+                f" {format_duration(_DURATION_S[self.test])}"
+            )
+        if self.start_s < _FROM_S[self.test]:
+            found.append(
+                f"tagged frames from {format_duration(self.start_s)} on instead of"
+                f" {format_duration(_FROM_S[self.test])}"
+            )
+        if (counted_s := self.length_s - self.start_s) < COUNTED_S:
+            found.append(
+                f"frames of {format_duration(round(counted_s, 9))} count instead of frames of at"
+                f" least {format_duration(COUNTED_S)}"
+            )
+        if self.tags < _TAGGED[self.test]:
+            found.append(f"{self.tags} tagged frames instead of {_TAGGED[self.test]}")
+        if self.repetitions < REPETITIONS:
+            found.append(f"{self.repetitions} repetitions instead of {REPETITIONS}")
+        return [Deviation(requirement=requirement, text=text) for text in found]
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "test": str(self.test),
+            "rate_fps_per_direction": self.rate_fps,
+            "throughput_fps_per_direction": self.throughput_fps,
+            **({"is_throughput_at_least": True} if self.is_throughput_at_least else {}),
+            "duration_s": self.length_s,
+            "from_s": self.start_s,
+            "tagged_frames": self.tags,
+            "has_variation": self.has_variation,
+            "repetitions": self.repetitions,
+            "invalid_retries": self.invalid_retries,
+            "patience": self.patience,
+        }
+
 
 Figure = Callable[[Delays], float]
 

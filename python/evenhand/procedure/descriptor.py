@@ -9,15 +9,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any, Protocol
 
-from evenhand.base.one_unit import one_unit
+from evenhand.base.errors import RequestError
 from evenhand.base.option import Option, OptionField, options_of
-from evenhand.base.units import format_count, format_rate, format_ratio
-from evenhand.procedure.connection_trials import established_idle_s
-from evenhand.procedure.connection_wish import ConnectionWish
+from evenhand.base.time_span import TimeSpan
+from evenhand.base.units import WHOLE_FPS, format_rate, format_ratio, one_unit
+from evenhand.procedure.connection_trials import ConnectionWish, established_idle_s
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime
 from evenhand.procedure.limits import Retries
+from evenhand.procedure.profile import Profile
+from evenhand.search import Outcome, is_outcome_at_least
 from evenhand.trial import TrialResult
 
 
@@ -32,8 +35,8 @@ class Figure:
 
     @property
     def shown_unit(self) -> str:
-        """The unit in which people read it: of delays ms, as RFC 8219 asks."""
-        return "ms" if self.unit == "us" else self.unit
+        """The unit in which people read it: of delays ms, as RFC 8219 asks, of ratios %."""
+        return {"us": "ms", "ratio": "%"}.get(self.unit, self.unit)
 
 
 class FrameSizes(Enum):
@@ -155,16 +158,29 @@ class Procedure:
     """A dataclass whose fields are options (`base/option.py`): those that only this procedure has."""
     make_goal: Callable[[Any, Retries, KnownThroughput | None], Any]
     """The goal of such options. RequestError names the option."""
-    run: Callable[..., Any]
-    """`run(bed, goal, options, **conditions)` measures once, with one frame size, and gives a `Result`. `bed`
-    is an `OpenTestbed`; `conditions` are the keywords of `Conditions`, and `name` where a campaign has one
-    for the run file."""
+    goals: Any
+    """The type of its goals, as `check_type` takes it."""
+    default_goal: Callable[[Retries], Any] | None = None
+    """The goal of a caller in Python who gives none, with the testbed's retries; None: one must be given."""
+    check: Callable[[Any, Profile], object] = lambda goal, profile: None
+    """RequestError for a goal that the traffic does not allow, before the DUT learns its hosts."""
+    before: Callable[..., Mapping[str, Any]] | None = None
+    """`before(bed, goal, conditions)` measures something before the tester is open, and gives further
+    keywords of `measure`."""
+    measure: Callable[..., Any]
+    """`measure(tester, goal, name=..., on_event=..., recorder=...)` measures once with a tester that is open,
+    stores each trial before the next begins, and gives a `Result`. One of several repetitions gets its number
+    as `repetition`."""
+    opens_connections: bool = False
+    """Whether its trials open connections themselves, so that none are established beforehand."""
     has_own_verb: bool = False
     """Whether its verb does more than to measure once, or a table: `cli/` has a module and a function of the
     verb's name then."""
-    run_table: Callable[..., Any] | None = None
-    """`run_table(bed, sizes, goal, repetitions=..., throughputs=..., **conditions)` measures with several
-    frame sizes, or several times, for the verb. None: the verb takes neither."""
+    table: Callable[..., Any] | None = None
+    """`table(rows=...)`: what several frame sizes, or several repetitions, come to: of each size a `Row`, or
+    a result if one execution repeats itself. None: its verb takes neither."""
+    spread_of: Callable[[Sequence[Any]], float | None] = lambda found: None
+    """How far repetitions lie apart (`SpreadOf`)."""
     is_always_table: bool = False
     """Whether the verb shows a table for a single frame size too."""
     figure: Figure
@@ -177,11 +193,14 @@ class Procedure:
     search. A figure that is a bound says so by `is_at_least` in the document."""
     expected_s: Callable[[Any, float], float]
     """Expected time in seconds, from a goal and the waits of each trial in seconds."""
+    longest_s: Callable[[Any, float], float] | None = None
+    """The same, where the time depends on the DUT by more than a factor of two: `expected_s` is the shortest
+    then, and this the longest."""
     expected_parts: Callable[[Any], Iterable[str]]
     """What takes most of that time, for people."""
     supposed: Callable[[Any], str] = lambda goal: ""
-    """What `expected_s` takes for granted of the DUT, as a clause that begins with "if"; empty: nothing that
-    would change it by more than a factor of two."""
+    """What `expected_s` takes for granted of the DUT, as a clause that begins with "if", or with "by" where
+    it says what the time depends on; empty: nothing that would change it by more than a factor of two."""
     describe: Callable[[Any, str | None], str]
     """What a goal looks for, in half a sentence. The second argument says where the load comes from; None:
     the goal has it."""
@@ -212,7 +231,7 @@ class Procedure:
         is_own_loop_first = options is not None and self.has_own_loop(options)
         return ExpectedTime.of(
             goal,
-            self.expected_s(goal, waits_s),
+            self.expected_span(goal, waits_s),
             self.expected_parts(goal),
             waits_s,
             supposed=self.supposed(goal),
@@ -220,6 +239,11 @@ class Procedure:
             learning_s=learning_s,
             own_loop_s=goal.length_s + waits_s + OPENING_S if is_own_loop_first else 0.0,
         )
+
+    def expected_span(self, goal: Any, waits_s: float) -> TimeSpan:
+        """From the shortest expected time to the longest."""
+        least_s = self.expected_s(goal, waits_s)
+        return TimeSpan(least_s, least_s if self.longest_s is None else self.longest_s(goal, waits_s))
 
     def longest_idle_s(self, goal: Any, waits_s: float, wish: ConnectionWish | None) -> float | None:
         """For how long a connection has no frame, which the DUT must not forget (R9693-06); None without any,
@@ -241,11 +265,11 @@ class Procedure:
     @property
     def is_repeated(self) -> bool:
         """Whether the verb repeats whole executions (`--repetitions`)."""
-        return self.run_table is not None and not self.repeats_itself
+        return self.table is not None and not self.repeats_itself
 
     def needs_table(self, sizes: int, repetitions: int) -> bool:
-        """Whether the verb uses `run_table` for so many frame sizes and repetitions."""
-        return self.run_table is not None and (self.is_always_table or sizes > 1 or repetitions > 1)
+        """Whether the verb shows a table for so many frame sizes and repetitions."""
+        return self.table is not None and (self.is_always_table or sizes > 1 or repetitions > 1)
 
     @property
     def load_option(self) -> OptionField:
@@ -283,22 +307,86 @@ def figures_by_direction(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def show_value(value: float, figure: Figure) -> str:
     """`794,000 fps`, `0.0125 ms`."""
-    return (
-        show_number(value, figure)
-        if figure.unit == "ratio"
-        else f"{show_number(value, figure)} {figure.shown_unit}"
-    )
+    return f"{show_number(value, figure)} {figure.shown_unit}"
 
 
-def show_number(value: float, figure: Figure) -> str:
-    """`794,000`, `0.0125`; a ratio in percent."""
-    if figure.unit in ("fps", "frames", "connections", "connections/s"):
-        return format_count(round(value))
-    if figure.unit == "us":
-        return one_unit([value], figure.unit).write(value)
-    return format_ratio(value) if figure.unit == "ratio" else f"{value:.4g}"
+def show_number(value: float, figure: Figure, beside: Iterable[float] = ()) -> str:
+    """`794,000`, `0.0125`, in `Figure.shown_unit`.
+
+    Args:
+        beside: Values of the same column, which have as many decimals.
+    """
+    kind = WHOLE_FPS if figure.unit == "fps" else figure.unit
+    return one_unit([value, *beside], kind).write(value)
 
 
 def describe_maximum(max_fps: float) -> str:
     """Where a procedure begins that goes down from its highest load."""
     return "the line rate or the tester's ceiling" if math.isinf(max_fps) else format_rate(max_fps)
+
+
+WITH_LOSS = "procedure.throughput-with-loss"
+IS_BOUND = "procedure.throughput-is-bound"
+
+
+def throughput_to_serve(results: Sequence[Mapping[str, Any]], *, source: str, where: str) -> KnownThroughput:
+    """The median of these results of throughput searches, and whether it is a lower bound.
+
+    Args:
+        results: As they are in run files and with `--json`.
+        source: Where they are, for people.
+        where: The option or argument that names it.
+
+    Raises:
+        RequestError: None of them found a number, or one was found with a loss ratio above 0: what is lost at
+            that load is no throughput (R2544-21).
+    """
+    found = [
+        (float(fps), _is_at_least(result), float((result.get("goal") or {}).get("loss_ratio") or 0.0))
+        for result in results
+        if (fps := result.get("throughput_fps_per_direction")) is not None
+    ]
+    if not found:
+        raise RequestError(
+            f"{source} has no number",
+            code="procedure.no-throughput-found",
+            where=where,
+            next_step="Look at its outcome, or give the load itself.",
+        )
+    fps = median(each for each, _, _ in found)
+    loss_ratio = max(each for _, _, each in found)
+    if loss_ratio > 0:
+        raise RequestError(
+            f"the throughput of {format_rate(fps)} in {source} was found with a loss ratio of"
+            f" {format_ratio(loss_ratio)}",
+            code="procedure.throughput-with-loss",  # WITH_LOSS
+            where=where,
+            next_step="Name one that was found without loss, or give the load itself.",
+        )
+    highest = median(math.inf if is_bound else each for each, is_bound, _ in found)
+    return KnownThroughput(fps=fps, source=source, is_at_least=highest != fps)
+
+
+def check_is_no_bound(fps: float, profile: Profile, *, source: str | None, where: str) -> None:
+    """RequestError for a lower bound, unless it is the line rate itself: nothing is higher."""
+    if is_bound_here(fps, profile):
+        raise RequestError(
+            f"the throughput of {format_rate(fps)}{'' if source is None else f' in {source}'} is a lower"
+            " bound: how much more the DUT forwards is not known",
+            code="procedure.throughput-is-bound",  # IS_BOUND
+            where=where,
+            next_step="Search the throughput with a higher maximum rate, or with a tester that keeps more.",
+        )
+
+
+def is_bound_here(fps: float, profile: Profile) -> bool:
+    """Whether a lower bound is one on these ports, and not their line rate."""
+    return profile.theoretical_fps is None or fps < profile.theoretical_fps
+
+
+def _is_at_least(result: Mapping[str, Any]) -> bool:
+    is_at_least = result.get("is_at_least")
+    if isinstance(is_at_least, bool):
+        return is_at_least
+    outcome = result.get("outcome")
+    return outcome in set(Outcome) and is_outcome_at_least(Outcome(str(outcome)))

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar
 
+from evenhand.base.time_span import TimeSpan
 from evenhand.plan import Direction
 from evenhand.search import TrialFinished, TrialStarted
 from evenhand.trial import LearningProgress, LearningResult, Load, TrialResult
@@ -94,6 +95,8 @@ class Began:
     """Expected time until this part of the procedure ends."""
     number: int | None = None
     """Number of the trial, if it is one of a series."""
+    remaining_most_s: float | None = None
+    """See `TrialStarted`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,3 +117,33 @@ OnEvent = Callable[[ProcedureEvent], None]
 
 def ignore(event: ProcedureEvent) -> None:
     """Ignore the event."""
+
+
+E = TypeVar("E", bound=Began | TrialStarted | TrialFinished)
+
+
+def followed_by(on_event: OnEvent, later_s: float) -> OnEvent:
+    """What takes the events of a part.
+
+    Args:
+        on_event: Takes those of all parts.
+        later_s: Expected time of the parts that follow.
+    """
+
+    def take(event: ProcedureEvent) -> None:
+        if isinstance(event, Began | TrialStarted | TrialFinished):
+            event = with_left(event, left_of(event).then(later_s))
+        on_event(event)
+
+    return take
+
+
+def left_of(event: Began | TrialStarted | TrialFinished) -> TimeSpan:
+    """The time left that an event says."""
+    most_s = event.remaining_most_s
+    return TimeSpan(event.remaining_s, event.remaining_s if most_s is None else most_s)
+
+
+def with_left(event: E, left: TimeSpan) -> E:
+    """The event, which says another time left."""
+    return replace(event, remaining_s=left.stated_s, remaining_most_s=left.stated_most_s)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import format_duration
 from evenhand.plan import AddressPlan
 from evenhand.search import Goal, MlrGoals, ThroughputGoal, expected_search_s
@@ -22,7 +23,8 @@ OPENING_S = 2.0
 A_LINE_RATE_FPS = 14_880_952.0
 """Line rate of 10 Gbps with frames of 64 octets; for goals that go up to a line rate that is not known
 yet."""
-CEILING_S = 8 * (1.0 + CEILING_WAITS.total_s)
+CEILING_TRIAL_S = 1.0 + CEILING_WAITS.total_s
+CEILING_S = 8 * CEILING_TRIAL_S
 """Time to find the tester's own ceiling by trials of a second, where a search has no maximum; it is kept
 then."""
 UNREPEATED = "if no trial must be repeated"
@@ -35,6 +37,9 @@ class ExpectedTime:
     """How long something should take."""
 
     seconds: float
+    most_s: float | None = None
+    """The longest that it may take, where that depends on the DUT, and `seconds` is the shortest; None: it
+    takes about so long."""
     parts: str
     """What takes most of it, for people."""
     assumes: str = UNREPEATED
@@ -45,7 +50,7 @@ class ExpectedTime:
     def of(
         cls,
         goal: Any,
-        measuring_s: float,
+        measuring: float | TimeSpan,
         parts: Iterable[str],
         waits_s: float,
         *,
@@ -57,16 +62,17 @@ class ExpectedTime:
         """The time of a verb with this goal.
 
         Args:
-            measuring_s: Time of all its trials, once.
+            measuring: Time of all its trials, once, in seconds.
             parts: What takes most of that.
             waits_s: Time of each trial in addition to sending.
-            supposed: What is taken for granted of the DUT, as a clause that begins with "if".
+            supposed: See `Procedure.supposed`.
             times: Number of frame sizes, repetitions or kinds of traffic.
             learning_s: See `learning_s`.
             own_loop_s: To measure the tester's own delays first.
         """
         first_s = ceiling_s(goal)
-        seconds = first_s + own_loop_s + OPENING_S + learning_s + times * measuring_s
+        span = measuring if isinstance(measuring, TimeSpan) else TimeSpan.of(measuring)
+        whole = span.times(times).then(first_s + own_loop_s + OPENING_S + learning_s)
         words = [*parts, *(["the tester's own ceiling, unless it is already known"] if first_s else [])]
         if times > 1:
             words.insert(0, f"{times} times")
@@ -75,20 +81,21 @@ class ExpectedTime:
         if waits_s:
             words.append(f"{format_duration(waits_s)} of waiting in each trial")
         assumes = f"{supposed} and no trial must be repeated" if supposed else UNREPEATED
-        return cls(seconds=seconds, parts="; ".join(words), assumes=assumes)
+        return cls(
+            seconds=whole.stated_s, most_s=whole.stated_most_s, parts="; ".join(words), assumes=assumes
+        )
+
+    @property
+    def span(self) -> TimeSpan:
+        """From the shortest time to the longest."""
+        return TimeSpan(self.seconds, self.seconds if self.most_s is None else self.most_s)
 
     @property
     def line(self) -> str:
         """`Expected time: about 20 min if no trial must be repeated (10 overloads of 1 min ...).`"""
-        step_s = next(
-            step_s
-            for least_s, step_s in ((7200, 300), (600, 60), (60, 10), (0, 1))
-            if self.seconds >= least_s
-        )
-        return (
-            f"Expected time: about {format_duration(max(1, step_s * round(self.seconds / step_s)))}"
-            f"{f' {self.assumes}' if self.assumes else ''} ({self.parts})."
-        )
+        comma = "," if self.assumes.startswith("by ") else ""
+        assumes = f"{comma} {self.assumes}" if self.assumes else ""
+        return f"Expected time: {self.span.words}{assumes} ({self.parts})."
 
 
 def expected_of_trial(load: Load, waits_s: float, *, learning_s: float = 0.0) -> ExpectedTime:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand import rig
 from evenhand.base.errors import HostError
-from evenhand.base.state_folder import read_state, replace_state, state_file
+from evenhand.base.folders import read_state, replace_state, state_file
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.plan import BOTH_DIRECTIONS, make_plan
 from evenhand.procedure.events import Began, Note, OnEvent, ignore

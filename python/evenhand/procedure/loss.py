@@ -14,7 +14,6 @@ from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, RATE, RATIO, Option, values_of
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.base.validation.typed_fields import check_types
-from evenhand.plan import FrameSize
 from evenhand.procedure.attempts import Attempts, check_attempts
 from evenhand.procedure.descriptor import (
     Figure,
@@ -27,10 +26,17 @@ from evenhand.procedure.descriptor import (
 )
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.maximum import find_maximum
-from evenhand.procedure.profile import Profile, plain_deviations
+from evenhand.procedure.maximum import check_given, find_maximum
+from evenhand.procedure.profile import (
+    Profile,
+    attempt_documents,
+    attempts_at,
+    plain_deviations,
+    result_document,
+)
 from evenhand.procedure.record import Recorder, SearchRecord, recording
-from evenhand.procedure.result_document import attempt_documents, attempts_at, result_document
+from evenhand.procedure.repetition import Row, document_of, each_once
+from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.tester import OpenTester
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S
 from evenhand.trial import Deviation, Load, LoadMeasurer, TrialResult, Verdict
@@ -304,6 +310,71 @@ class _Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LossTable:
+    """Frame loss rate by frame size and load, each repeated."""
+
+    rows: tuple[Row[FrameLoss], ...]
+
+    @staticmethod
+    def statistics(row: Row[FrameLoss]) -> dict[float, Statistics | None]:
+        """Statistics of the loss ratio at each load, by its share of the maximum; None where no trial was
+        valid."""
+        return loss_statistics([_ratios(loss) for loss in row.repetitions])
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """Deviations of all series, each once."""
+        return each_once(
+            [d for row in self.rows for loss in row.repetitions for d in loss.deviations], len(self.rows)
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """The whole result, as `evenhand loss --json` writes it for several sizes or repetitions."""
+        rows = [
+            row.to_document(
+                loss_statistics=[
+                    {"share_of_maximum": share, "statistics": document_of(statistics)}
+                    for share, statistics in self.statistics(row).items()
+                ]
+            )
+            for row in self.rows
+        ]
+        return {"rows": rows, "deviations": [deviation.to_document() for deviation in self.deviations]}
+
+
+def loss_statistics(
+    series: Sequence[tuple[Mapping[float, float | None], bool]],
+) -> dict[float, Statistics | None]:
+    """Statistics of the loss ratio at each load, from the highest one down; None where no trial was valid. A
+    series that had lost nothing at two loads above was not tried here, and counts as lossless.
+
+    Args:
+        series: Of each series the loss ratio at each load, by its share of the maximum, and whether it ended
+            since two loads lost nothing.
+    """
+
+    def ratio(ratios: Mapping[float, float | None], is_lossless: bool, share: float) -> float | None:
+        found = ratios.get(share)
+        return 0.0 if found is None and is_lossless and share < min(ratios, default=share) else found
+
+    shares = sorted({share for ratios, _ in series for share in ratios}, reverse=True)
+    at_each = {share: [ratio(*one, share) for one in series] for share in shares}
+    return {share: Statistics.of(r for r in found if r is not None) for share, found in at_each.items()}
+
+
+def _ratios(loss: FrameLoss) -> tuple[dict[float, float | None], bool]:
+    return {point.share: point.loss_ratio for point in loss.points}, loss.outcome is LossOutcome.LOSSLESS
+
+
+def spread_of(found: Sequence[FrameLoss]) -> float | None:
+    """See `SpreadOf`: the largest difference of the loss ratios at any load."""
+    of_loads = loss_statistics([_ratios(loss) for loss in found]).values()
+    if any(statistics is None or statistics.count < len(found) for statistics in of_loads):
+        return None
+    return max(statistics.maximum - statistics.minimum for statistics in of_loads if statistics is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LossOptions:
     """Which loads, and how long the trials are."""
 
@@ -328,21 +399,8 @@ def _goal(options: LossOptions, retries: Retries, known: KnownThroughput | None)
     return LossGoal(**values_of(options), **retries)
 
 
-def _run(bed: Any, goal: LossGoal, options: LossOptions, **conditions: Any) -> FrameLoss:
-    found: FrameLoss = bed.loss(goal=goal, **conditions)
-    return found
-
-
-def _run_table(
-    bed: Any,
-    sizes: Sequence[FrameSize],
-    goal: LossGoal,
-    *,
-    repetitions: Any,
-    throughputs: object,
-    **same: Any,
-) -> Any:
-    return bed.loss_table(sizes, repetitions=repetitions, goal=goal, **same)
+def _check(goal: LossGoal, profile: Profile) -> None:
+    check_given(goal.max_fps, profile, where="max_fps")
 
 
 def _value(result: Mapping[str, Any]) -> float | None:
@@ -376,8 +434,12 @@ LOSS = Procedure(
     example="evenhand loss lab.toml --maximum-rate 1Mfps --step 5% --run loss.evenhand",
     options=LossOptions,
     make_goal=_goal,
-    run=_run,
-    run_table=_run_table,
+    goals=LossGoal,
+    default_goal=lambda retries: LossGoal(**retries),
+    check=_check,
+    measure=measure_loss,
+    table=LossTable,
+    spread_of=spread_of,
     figure=Figure(name="frame loss ratio at the highest load", unit="ratio", is_higher_better=False),
     section=Section.LOSS,
     value_of=_value,

@@ -5,24 +5,183 @@ tester's own ceiling, which is found first if it is not known (MLR-14)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from evenhand import rig
 from evenhand.base.errors import HostError
-from evenhand.base.units import format_count, format_rate
+from evenhand.base.units import format_count, format_duration, format_rate
 from evenhand.plan import whole_octets
-from evenhand.procedure.ceiling import DUT_WAY, CeilingGoal, MakeMeasurer, measure_ceiling, record_ceiling
-from evenhand.procedure.events import Note, OnEvent, ignore
+from evenhand.procedure.events import Began, Measured, Note, OnEvent, ignore
 from evenhand.procedure.profile import Profile
-from evenhand.procedure.record import Recorder
+from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.search import LOSSES_THAT_END_THE_WAY_UP, TesterCeiling
-from evenhand.trial import TrialResult
+from evenhand.search import LOSSES_THAT_END_THE_WAY_UP, Role, TesterCeiling, find_tester_ceiling, whole_load
+from evenhand.trial import CEILING_WAITS, Limits, Measurer, TrialResult
 
 if TYPE_CHECKING:
     from evenhand.rig import KnownCeiling
+
+
+START_FPS = 1e6
+"""Load at which ports without a line rate begin; up from there by doubling."""
+HIGHEST_FPS = 150e6
+"""A load above the maximum of 100 Gbit/s with the smallest frames."""
+DUT_WAY, LOOPED_WAY = "dut", "looped"
+LEAST_SHARE = 0.01
+MakeMeasurer = Callable[[OpenTester, OnEvent], Measurer]
+"""Makes trials of a kind of their own with a tester."""
+ATTEMPTS = 3
+"""A host takes a CPU away now and then: that a load is kept once shows that it can be."""
+EXPECTED_LOADS = 8
+"""Number of loads, for the estimate of the time left only."""
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CeilingGoal:
+    """How to look for the ceiling. Loads are per direction."""
+
+    max_fps: float | None
+    """None: the line rate, or none at all where that is not known."""
+    min_fps: float | None
+    """None: a hundredth of the first load."""
+    duration_s: float
+    precision: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CeilingEntry:
+    """The tester's ceiling on one way."""
+
+    way: str
+    """Through the DUT, or looped."""
+    profile: Profile
+    ceiling: TesterCeiling
+    duration_s: float
+    """Duration of each trial."""
+    cpus: tuple[int, ...]
+    """The tester's."""
+    limits: Limits
+    """Limits by which the trials were judged."""
+
+    def to_document(self) -> dict[str, Any]:
+        """For `--json` (contract/check.schema.json)."""
+        trials = [
+            {
+                "intended_fps_per_direction": trial.intended_fps,
+                "offered_fps_per_direction": trial.offered_fps,
+                "verdict": str(trial.verdict),
+                "loss_ratio": trial.loss_ratio,
+                "reasons": [{"code": reason.code, "text": reason.text} for reason in trial.reasons],
+            }
+            for trial in self.ceiling.trials
+        ]
+        return {
+            "way": self.way,
+            **self.profile.to_document(),
+            "cpus": list(self.cpus),
+            "duration_s": self.duration_s,
+            "limits": self.limits.to_contract(),
+            **self.ceiling.to_document(),
+            "trials": trials,
+        }
+
+
+def measure_ceiling(
+    tester: OpenTester,
+    cpus: Sequence[int],
+    goal: CeilingGoal,
+    *,
+    way: str,
+    on_event: OnEvent = ignore,
+    limits: Limits = DEFAULT_LIMITS,
+    ending_losses: int = 0,
+    kept_fps: float | None = None,
+    on_result: Callable[[TrialResult], None] = lambda result: None,
+    make_measurer: MakeMeasurer | None = None,
+) -> CeilingEntry:
+    """The highest load that this tester keeps. Begins at the maximum where there is one, else at 1 Mfps.
+
+    Args:
+        way: `DUT_WAY` or `LOOPED_WAY`: without a DUT, a lost frame was lost by the tester.
+        ending_losses: Go no further up than to a load at which the DUT lost frames in so many trials; 0: go
+            on.
+        kept_fps: A load that the tester has kept before; only whether it keeps more is found then.
+        on_result: Gets each trial when it has ended.
+        make_measurer: Makes what the trials are made with of a tester; default: trials of even loads.
+    """
+    profile = tester.profile
+    maximum_fps = goal.max_fps
+    if maximum_fps is not None or profile.theoretical_fps is not None:
+        maximum_fps = choose_maximum(goal.max_fps, profile, where="max_fps")
+    start_fps = START_FPS if maximum_fps is None else maximum_fps
+    if goal.min_fps is not None:
+        start_fps = max(start_fps, goal.min_fps)
+    if kept_fps is not None:
+        start_fps = min(whole_load(kept_fps / (1 - goal.precision)), maximum_fps or HIGHEST_FPS)
+    quick = replace(tester, waits=CEILING_WAITS, limits=limits)
+    measurer = quick.measurer(on_event) if make_measurer is None else make_measurer(quick, on_event)
+    overhead_s = getattr(measurer, "overhead_s", CEILING_WAITS.total_s)
+    what = "the tester's ceiling" + (", looped" if way == LOOPED_WAY else "")
+    on_event(Began(what=what, remaining_s=EXPECTED_LOADS * (goal.duration_s + overhead_s)))
+
+    def on_trial(result: TrialResult) -> None:
+        on_result(result)
+        on_event(Measured(what="tester, looped" if way == LOOPED_WAY else "tester", result=result))
+
+    ceiling = find_tester_ceiling(
+        measurer,
+        start_fps=start_fps,
+        max_fps=maximum_fps or HIGHEST_FPS,
+        min_fps=goal.min_fps or start_fps * LEAST_SHARE,
+        duration_s=goal.duration_s,
+        precision=goal.precision,
+        attempts=ATTEMPTS,
+        is_loss_ours=way == LOOPED_WAY,
+        ending_losses=ending_losses,
+        kept_fps=kept_fps,
+        on_trial=on_trial,
+    )
+    return CeilingEntry(
+        way=way, profile=profile, ceiling=ceiling, duration_s=goal.duration_s, cpus=tuple(cpus), limits=limits
+    )
+
+
+def record_ceiling(
+    recorder: Recorder | None,
+    tester: OpenTester,
+    label: str,
+    *,
+    goal: Mapping[str, Any],
+    find: Callable[[Callable[[TrialResult], None]], TesterCeiling],
+) -> TesterCeiling:
+    """What `find` finds, kept as a search of its own.
+
+    Args:
+        label: See `SearchHead`; also for `goal`.
+        find: Calls what it is given with each trial that has ended.
+    """
+    with recording(recorder, tester, label, kind="ceiling", goal=goal, role=Role.CEILING) as record:
+        numbers = count(1)
+        ceiling = find(lambda result: record.add_result(result, number=next(numbers), purpose="ceiling"))
+        record.finish_with(
+            "found" if ceiling.rate_fps else "tester_limit", {"ceiling_fps_per_direction": ceiling.rate_fps}
+        )
+    return ceiling
+
+
+def expected_s(goal: CeilingGoal) -> float:
+    """All trials of one way."""
+    return EXPECTED_LOADS * (goal.duration_s + CEILING_WAITS.total_s)
+
+
+def expected_parts(goal: CeilingGoal) -> list[str]:
+    """What takes most of that time, for people."""
+    return [f"about {EXPECTED_LOADS} trials of {format_duration(goal.duration_s)}"]
+
 
 SEARCH = CeilingGoal(max_fps=None, min_fps=None, duration_s=1.0, precision=0.05)
 
@@ -173,3 +332,63 @@ def known_of(ceiling: TesterCeiling) -> KnownCeiling:
         found_at=ceiling.trials[-1].started_at,
         is_new=True,
     )
+
+
+STOPPED = "procedure.stopped"
+"""Code of the error of what was stopped."""
+TRIAL_S = 1.0
+TRIALS = 2
+"""A host that takes a CPU away makes the DUT seem slower, never faster: the most of them counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forwarded:
+    """Frames a second, per direction."""
+
+    offered_fps: float
+    """What the tester offered."""
+    forwarded_fps: float
+    """What the DUT forwarded of it, in the direction in which that was less."""
+
+
+def keep_own_ceiling(tester: OpenTester, *, on_event: OnEvent = ignore) -> float:
+    """The highest load that this tester keeps whatever the DUT loses, in frames a second per direction. It is
+    known to later searches.
+
+    Raises:
+        HostError: It keeps no load at all, or was stopped meanwhile.
+    """
+    wish = CeilingWish(losses=0)
+    before = rig.find_ceiling(conditions_of(tester, wish))
+    if before is not None and not before.is_limit:
+        return before.rate_fps
+    # One that was found while the host did something else is too low.
+    kept_fps = None if before is None else before.rate_fps
+    known = known_of(find_ceiling_first(tester, wish, on_event, None, kept_fps=kept_fps))
+    rig.keep_ceiling(conditions_of(tester, wish), known)
+    return known.rate_fps
+
+
+def forwarded_of(tester: OpenTester, offered_fps: float, *, on_event: OnEvent = ignore) -> Forwarded:
+    """What the DUT forwards of this load: the most in some short trials, whatever their verdicts.
+
+    Raises:
+        HostError: It was stopped meanwhile.
+    """
+    measurer = replace(tester, waits=CEILING_WAITS).measurer(on_event)
+    what = "what the DUT forwards of the tester's ceiling"
+    on_event(Began(what=what, remaining_s=TRIALS * (TRIAL_S + measurer.overhead_s)))
+    found = []
+    for _ in range(TRIALS):
+        result = measurer.measure(TRIAL_S, offered_fps)
+        if result.was_stopped:
+            raise HostError(
+                "stopped while it was looked for how much the DUT forwards; there is no result",
+                code="procedure.stopped",
+                where=tester.setup.name,
+            )
+        on_event(Measured(what="tester, with the DUT at its limit", result=result))
+        forwarded_fps = min(of.forwarding_rate_fps for of in result.directions.values())
+        offered_fps = result.offered_fps  # measured over another span of time, so it may seem to be less
+        found.append(Forwarded(offered_fps=offered_fps, forwarded_fps=min(forwarded_fps, offered_fps)))
+    return max(found, key=lambda each: each.forwarded_fps)

@@ -12,19 +12,16 @@ from typing import TYPE_CHECKING
 
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs, make_plan
 from evenhand.procedure.conditions import Conditions, check_conditions
-from evenhand.procedure.connection_trials import check_timeout, established_idle_s
-from evenhand.procedure.connection_wish import ConnectionWish
-from evenhand.procedure.engines import EnginesOf
+from evenhand.procedure.connection_trials import ConnectionWish, check_timeout, established_idle_s
 from evenhand.procedure.events import Note, OnEvent, ignore
-from evenhand.procedure.frame_size import choose_frames
 from evenhand.procedure.host_limits import settle_limits
-from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, learn_first
+from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, choose_frames, learn_first
 from evenhand.procedure.limits import limits_of
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder
 from evenhand.procedure.repetition import check_frame_sizes
 from evenhand.procedure.single_pair import SinglePair
-from evenhand.procedure.tester import OpenTester, open_tester
+from evenhand.procedure.tester import EnginesOf, OpenTester, open_tester
 from evenhand.trial import RFC_WAITS, Limits, Replay, Waits
 
 if TYPE_CHECKING:
@@ -90,7 +87,7 @@ class PreparedTestbed:
                 "single_pair": single_pair,
             }
         )
-        self._check_idle(established, waits, longest_trial_s)
+        self.check_idle(established, waits, longest_trial_s)
         address_plan = self._plan(plan)
         self.setup.check_plan(address_plan)
         if address_plan.nat is not None:
@@ -107,7 +104,7 @@ class PreparedTestbed:
             engine=self.engines or self.engine,
             host_macs=host_macs,
             waits=waits,
-            limits=self._limits(limits),
+            limits=self.limits_of(limits),
             on_event=self.on_event,
         )
         with opened as tester:
@@ -117,7 +114,7 @@ class PreparedTestbed:
             check(ready.profile)
             yield learn_first(ready, learning, on_event=self.on_event)
 
-    def _check_idle(self, established: ConnectionWish | None, waits: Waits, longest_trial_s: float) -> None:
+    def check_idle(self, established: ConnectionWish | None, waits: Waits, longest_trial_s: float) -> None:
         """RequestError if the DUT forgets established connections before such a trial has ended
         (R9693-06)."""
         if established is not None:
@@ -129,11 +126,21 @@ class PreparedTestbed:
             return self.setup.make_own_plan()
         return make_plan(given) if isinstance(given, str) else given
 
-    def _limits(self, given: Limits | None) -> Limits:
+    def limits_of(self, given: Limits | None) -> Limits:
         """Those of the host measured, where it is to choose; before the tester is open, which has the same
         CPUs."""
         wanted = given or limits_of(self.setup.testbed.limits)
         return settle_limits(wanted, self.setup, engine=self.engine, on_event=self.on_event, run=self.run)
+
+    def check_frames(self, conditions: Conditions) -> tuple[AddressPlan, FrameSize, tuple[Direction, ...]]:
+        """The plan, frame size and directions of these conditions. RequestError if the DUT, or a port, does
+        not take such frames."""
+        plan = self._plan(conditions.get("plan"))
+        self.setup.check_plan(plan)
+        size, _ = choose_frames(plan, conditions.get("frame_size"), tag_octets=self.setup.testbed.tag_octets)
+        directions = conditions.get("directions", BOTH_DIRECTIONS)
+        self.setup.check_frame_sizes(self.setup.testbed.streams(plan, size, directions))
+        return plan, size, directions
 
     def _sizes(
         self, frame_sizes: Sequence[FrameSize], conditions: Conditions

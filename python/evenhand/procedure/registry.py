@@ -11,9 +11,8 @@ from evenhand.procedure.burst import BURST
 from evenhand.procedure.connection_capacity import CAPACITY
 from evenhand.procedure.connection_rate import CONNECTIONS
 from evenhand.procedure.descriptor import Procedure, Section
-from evenhand.procedure.latency import LATENCY
+from evenhand.procedure.latency import IPDV, LATENCY, PDV
 from evenhand.procedure.loss import LOSS
-from evenhand.procedure.pdv import IPDV, PDV
 from evenhand.procedure.recovery import RECOVERY
 from evenhand.procedure.tear_down import TEAR_DOWN
 from evenhand.procedure.throughput import THROUGHPUT

@@ -10,9 +10,8 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Annotated, Any
 
-from evenhand.base.errors import RequestError
+from evenhand.base.errors import RequestError, suggestion
 from evenhand.base.option import Option
-from evenhand.base.suggestion import suggestion
 from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.search import Goal, MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal, whole_load
 

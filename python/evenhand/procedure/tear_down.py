@@ -14,15 +14,19 @@ from evenhand.base.option import NUMBER, RATE, Option, values_of
 from evenhand.base.units import format_count, format_rate
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.procedure.attempts import Attempts
-from evenhand.procedure.connection_trials import check_timeout, established_idle_s
-from evenhand.procedure.connection_wish import ConnectionWish, check_plan_has
+from evenhand.procedure.connection_trials import (
+    ConnectionWish,
+    check_plan_has,
+    check_timeout,
+    established_idle_s,
+)
 from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, as_number
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import count_of
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.profile import Profile, plain_deviations
+from evenhand.procedure.maximum import check_given
+from evenhand.procedure.profile import Profile, attempt_documents, plain_deviations, result_document
 from evenhand.procedure.record import Recorder, recording
-from evenhand.procedure.result_document import attempt_documents, result_document
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import Connections, Deviation, Load, LoadMeasurer, TrialResult
@@ -225,15 +229,12 @@ def measure_tear_down(
                     else "tester_limit"
                 )
                 break
-            removed = trials[-1].raw.get(REMOVED)
-            if removed is not None:  # a run of an earlier version did not keep it
-                removals.append(
-                    Removal(
-                        connections=goal.connections,
-                        counted=removed["connections"],
-                        seconds=removed["seconds"],
-                    )
+            removed = trials[-1].raw[REMOVED]
+            removals.append(
+                Removal(
+                    connections=goal.connections, counted=removed["connections"], seconds=removed["seconds"]
                 )
+            )
         result = TearDown(
             profile=tester.profile, goal=goal, outcome=outcome, removals=tuple(removals), trials=tuple(trials)
         )
@@ -268,9 +269,8 @@ def _goal(options: TearDownOptions, retries: Retries, known: KnownThroughput | N
     return TearDownGoal(**values_of(options), **retries)
 
 
-def _run(bed: Any, goal: TearDownGoal, options: TearDownOptions, **conditions: Any) -> TearDown:
-    found: TearDown = bed.tear_down(goal=goal, **conditions)
-    return found
+def _check(goal: TearDownGoal, profile: Profile) -> None:
+    check_given(goal.rate_fps, profile, where="rate_fps")
 
 
 def _value(result: Mapping[str, Any]) -> float | None:
@@ -303,7 +303,10 @@ TEAR_DOWN = Procedure(
     example="evenhand tear-down lab.toml --plan nat44 --connections 400k --rate 20kfps",
     options=TearDownOptions,
     make_goal=_goal,
-    run=_run,
+    goals=TearDownGoal,
+    check=_check,
+    measure=measure_tear_down,
+    opens_connections=True,
     figure=Figure(name="connection tear-down rate", unit="connections/s", is_higher_better=True),
     value_of=_value,
     expected_s=_expected_s,

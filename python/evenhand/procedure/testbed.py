@@ -1,60 +1,189 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: every procedure on one testbed, by a method each; those of delays are in `delay_testbed.py`.
-What `evenhand.open_testbed` gives, and what the verbs use."""
+"""Procedure: every procedure on one testbed: `measure` and `measure_table` for any of them, and a method for
+each. What `evenhand.open_testbed` gives, and what verbs and campaigns use."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Unpack
+from typing import Any, Literal, Unpack
 
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.typed_fields import check_type
-from evenhand.plan import FrameSize, describe_size
-from evenhand.procedure import loss
-from evenhand.procedure.back_to_back import measure_back_to_back
+from evenhand.plan import AddressPlan, FrameSize, describe_size
+from evenhand.procedure.back_to_back import BACK_TO_BACK
 from evenhand.procedure.back_to_back_goal import BackToBackGoal
 from evenhand.procedure.back_to_back_result import BackToBackTable
-from evenhand.procedure.back_to_back_time import expected_s
-from evenhand.procedure.burst import measure_burst
-from evenhand.procedure.burst_goal import BurstGoal
-from evenhand.procedure.burst_result import BurstIntervals
+from evenhand.procedure.burst import BURST, BurstGoal, BurstIntervals
 from evenhand.procedure.conditions import Conditions, check_request
-from evenhand.procedure.connection_testbed import ConnectionTestbed
-from evenhand.procedure.delay_testbed import DelayTestbed
-from evenhand.procedure.descriptor import KnownThroughput
-from evenhand.procedure.events import Note
-from evenhand.procedure.expected_time import search_s
-from evenhand.procedure.frame_size import RFC_FRAME_SIZES
-from evenhand.procedure.later import followed_by
+from evenhand.procedure.connection_capacity import CAPACITY, Capacity
+from evenhand.procedure.connection_capacity_goal import CapacityGoal
+from evenhand.procedure.connection_rate import CONNECTIONS, ConnectionRate, ConnectionRateGoal
+from evenhand.procedure.delay_result import REPETITIONS, DelayGoal, DelayResult, DelayTest
+from evenhand.procedure.descriptor import KnownThroughput, Procedure, throughput_to_serve
+from evenhand.procedure.events import Note, OnEvent, followed_by
+from evenhand.procedure.latency import LATENCY
+from evenhand.procedure.learning import RFC_FRAME_SIZES
 from evenhand.procedure.limits import retries_of
-from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome
-from evenhand.procedure.maximum import check_given
-from evenhand.procedure.recovery import check_throughput, measure_recovery
-from evenhand.procedure.recovery_goal import RecoveryGoal
-from evenhand.procedure.recovery_result import Recovery
-from evenhand.procedure.repetition import LossTable, Repetitions, ThroughputTable, check_whole_sizes, repeat
+from evenhand.procedure.loss import LOSS, FrameLoss, LossGoal, LossTable
+from evenhand.procedure.prepared_testbed import PreparedTestbed
+from evenhand.procedure.recovery import RECOVERY, Recovery, RecoveryGoal
+from evenhand.procedure.repetition import STOPPED, Repetitions, check_whole_sizes, repeat
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
-from evenhand.procedure.start import measure_from_start
+from evenhand.procedure.tear_down import TEAR_DOWN, TearDown, TearDownGoal
 from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.procedure.throughput import UP_TO_LINE_RATE, Throughput, check_maximum
-from evenhand.search import Goal, Outcome, Role, ThroughputGoal
+from evenhand.procedure.throughput import THROUGHPUT, Throughput, ThroughputTable
+from evenhand.search import Goal, Role
 from evenhand.trial import RFC_WAITS
 
 ONCE = Repetitions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenTestbed(DelayTestbed, ConnectionTestbed):
+class OpenTestbed(PreparedTestbed):
     """A testbed with a checked file. Each method starts an engine of its own, and ends it when it returns.
 
     All methods take the keywords of `Conditions`. They raise RequestError for an impossible request, before
     anything is sent; HostError if the host or the DUT is not ready; EngineError for a bug. Loss and INVALID
-    trials are
-    results.
+    trials are results.
     """
+
+    def measure(
+        self,
+        procedure: Procedure,
+        goal: Any = None,
+        *,
+        name: str | None = None,
+        has_own_loop: bool = True,
+        details: Mapping[str, Any] | None = None,
+        **conditions: Unpack[Conditions],
+    ) -> Any:
+        """Measure once, with one frame size; gives the procedure's `Result`.
+
+        Args:
+            goal: A goal of this procedure. Default: its own, if it has one.
+            name: The name of the search or test in the run file. Default: the procedure's.
+            has_own_loop: Whether what the procedure measures before the tester is open, such as the tester's
+                own delays, is measured.
+            details: Further keywords of `Procedure.measure`.
+        """
+        chosen = self._goal(procedure, goal, conditions)
+        given = dict(details or {})
+        if procedure.before is not None:
+            self.check_idle(
+                conditions.get("established"), conditions.get("waits", RFC_WAITS), chosen.longest_trial_s
+            )
+            given |= procedure.before(self, chosen, conditions) if has_own_loop else {}
+        if name is not None:
+            given["name"] = name
+        with self._tester_for(procedure, chosen, conditions) as tester:
+            return procedure.measure(tester, chosen, on_event=self.on_event, recorder=self.recorder, **given)
+
+    def measure_table(
+        self,
+        procedure: Procedure,
+        frame_sizes: Sequence[FrameSize] = RFC_FRAME_SIZES,
+        goal: Any = None,
+        *,
+        repetitions: Repetitions = ONCE,
+        single_pair_first: bool = False,
+        throughputs: Mapping[FrameSize, KnownThroughput] | None = None,
+        **conditions: Unpack[Conditions],
+    ) -> Any:
+        """Measure with one frame size after the other, each repeated; gives the procedure's table. All
+        repetitions of a size have one tester, and so the same flows.
+
+        Args:
+            frame_sizes: In this order; `frame_size` of the conditions is ignored.
+            repetitions: Number of repetitions, and when fewer are enough.
+            single_pair_first: Measure with one address pair first, once for each size (SEED-02).
+            throughputs: By frame size, what was measured earlier under the same conditions.
+        """
+        assert procedure.table is not None, f"{procedure.name} has no table"
+        chosen = self._goal(procedure, goal, conditions)
+        plan, sizes = self._sizes(frame_sizes, conditions)
+        if not procedure.frame_sizes.takes_mixes:
+            check_whole_sizes(sizes)
+        each_s = procedure.expected_s(chosen, conditions.get("waits", RFC_WAITS).total_s)
+        rows: list[Any] = []
+        for place, size in enumerate(sizes, start=1):
+            of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
+            later = (len(sizes) - place) * (repetitions.count + single_pair_first)
+            wish = chosen.after(throughputs[size]) if throughputs and size in throughputs else chosen
+            self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
+            if single_pair_first:
+                followed = followed_by(self.on_event, (later + repetitions.count) * each_s)
+                of_size["single_pair"] = replace(self, on_event=followed)._single_pair(plan, chosen, of_size)
+            with self._tester_for(procedure, wish, of_size) as tester:
+                measure = self._repetition(procedure, tester, wish, size)
+                if procedure.repeats_itself:
+                    rows.append(measure(1, followed_by(self.on_event, later * each_s)))
+                else:
+                    rows.append(
+                        repeat(
+                            lambda number, measure=measure, later=later: measure(  # type: ignore[misc]
+                                number,
+                                followed_by(self.on_event, (later + repetitions.count - number) * each_s),
+                            ),
+                            repetitions,
+                            frame_size=size,
+                            spread_of=procedure.spread_of,
+                            on_event=self.on_event,
+                        )
+                    )
+            if rows[-1].outcome == STOPPED:
+                break
+        return procedure.table(rows=tuple(rows))
+
+    def _repetition(
+        self, procedure: Procedure, tester: OpenTester, goal: Any, size: FrameSize
+    ) -> Callable[[int, OnEvent], Any]:
+        def measure(number: int, on_event: OnEvent) -> Any:
+            return procedure.measure(
+                tester,
+                goal,
+                name=f"{procedure.name}, {describe_size(size)}",
+                repetition=number,
+                on_event=on_event,
+                recorder=self.recorder,
+            )
+
+        return measure
+
+    def _single_pair(self, plan: AddressPlan, goal: Goal, of_size: Conditions) -> SinglePair | None:
+        one_pair: Conditions = {**of_size, "plan": plan.single_pair(), "single_pair": None}
+        name = f"throughput, {describe_size(of_size['frame_size'])}, one address pair"
+        first = self.throughput(goal=goal, name=name, role=Role.SINGLE_PAIR, **one_pair)
+        return SinglePair.of(first.search, first.profile)
+
+    def _goal(self, procedure: Procedure, goal: Any, conditions: Conditions) -> Any:
+        """The goal, or the procedure's own. RequestError for one of another type, or conditions that the
+        procedure does not have."""
+        default = procedure.default_goal
+        check_request(goal, procedure.goals if default is None else procedure.goals | None, conditions)
+        if procedure.opens_connections and conditions.get("established") is not None:
+            raise RequestError(
+                "connections cannot be established beforehand: this test opens its own",
+                code="procedure.opens-its-own",
+                where="established",
+                next_step="Omit it; the goal says how many each trial opens.",
+            )
+        if goal is not None:
+            return goal
+        assert default is not None
+        return default(retries_of(self.setup.testbed.limits))
+
+    @contextmanager
+    def _tester_for(self, procedure: Procedure, goal: Any, conditions: Conditions) -> Iterator[OpenTester]:
+        longest_trial_s = 0.0 if procedure.opens_connections else getattr(goal, "longest_trial_s", 0.0)
+        with self.tester(
+            check=lambda profile: procedure.check(goal, profile),
+            longest_trial_s=longest_trial_s,
+            **conditions,
+        ) as tester:
+            yield tester
 
     def throughput(
         self,
@@ -73,18 +202,29 @@ class OpenTestbed(DelayTestbed, ConnectionTestbed):
             name: The name of the search in the run file.
             role: Its role in the run file.
         """
-        check_request(goal, Goal | None, conditions)
-        chosen: Goal = goal or ThroughputGoal(
-            max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits)
-        )
-        with self.tester(
-            check=lambda profile: check_maximum(chosen, profile),
-            longest_trial_s=chosen.longest_trial_s,
+        found: Throughput = self.measure(THROUGHPUT, goal, name=name, details={"role": role}, **conditions)
+        return found
+
+    def throughput_table(
+        self,
+        frame_sizes: Sequence[FrameSize] = RFC_FRAME_SIZES,
+        *,
+        repetitions: Repetitions = ONCE,
+        goal: Goal | None = None,
+        single_pair_first: bool = False,
+        **conditions: Unpack[Conditions],
+    ) -> ThroughputTable:
+        """Throughput by frame size, each search repeated (R2544-04, R2544-22, SEED-72). Every search is
+        stored with its own name. See `measure_table`."""
+        found: ThroughputTable = self.measure_table(
+            THROUGHPUT,
+            frame_sizes,
+            goal,
+            repetitions=repetitions,
+            single_pair_first=single_pair_first,
             **conditions,
-        ) as tester:
-            return measure_from_start(
-                tester, chosen, name=name, role=role, on_event=self.on_event, recorder=self.recorder
-            )
+        )
+        return found
 
     def loss(
         self, *, goal: LossGoal | None = None, name: str = "loss", **conditions: Unpack[Conditions]
@@ -97,16 +237,20 @@ class OpenTestbed(DelayTestbed, ConnectionTestbed):
                 trials of 60 s.
             name: The name of the series in the run file.
         """
-        check_request(goal, LossGoal | None, conditions)
-        chosen = goal or LossGoal(**retries_of(self.setup.testbed.limits))
-        with self.tester(
-            check=lambda profile: check_given(chosen.max_fps, profile, where="max_fps"),
-            longest_trial_s=chosen.longest_trial_s,
-            **conditions,
-        ) as tester:
-            return loss.measure_loss(
-                tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder
-            )
+        found: FrameLoss = self.measure(LOSS, goal, name=name, **conditions)
+        return found
+
+    def loss_table(
+        self,
+        frame_sizes: Sequence[FrameSize] = RFC_FRAME_SIZES,
+        *,
+        repetitions: Repetitions = ONCE,
+        goal: LossGoal | None = None,
+        **conditions: Unpack[Conditions],
+    ) -> LossTable:
+        """Frame loss rate by frame size and load, each series repeated. See `measure_table`."""
+        found: LossTable = self.measure_table(LOSS, frame_sizes, goal, repetitions=repetitions, **conditions)
+        return found
 
     def recovery(
         self, *, goal: RecoveryGoal, name: str = "recovery", **conditions: Unpack[Conditions]
@@ -118,11 +262,8 @@ class OpenTestbed(DelayTestbed, ConnectionTestbed):
                 durations, and number of repetitions.
             name: The name of the test in the run file.
         """
-        check_request(goal, RecoveryGoal, conditions)
-        with self.tester(
-            check=partial(check_throughput, goal), longest_trial_s=goal.longest_trial_s, **conditions
-        ) as tester:
-            return measure_recovery(tester, goal, name=name, on_event=self.on_event, recorder=self.recorder)
+        found: Recovery = self.measure(RECOVERY, goal, name=name, **conditions)
+        return found
 
     def burst(
         self, *, goal: BurstGoal | None = None, name: str = "burst", **conditions: Unpack[Conditions]
@@ -134,120 +275,8 @@ class OpenTestbed(DelayTestbed, ConnectionTestbed):
                 line rate, to 0.5 %.
             name: The name of the searches in the run file, before the size.
         """
-        check_request(goal, BurstGoal | None, conditions)
-        chosen = goal or BurstGoal(**retries_of(self.setup.testbed.limits))
-        with self.tester(
-            check=partial(check_given, chosen.rate_fps, where="rate_fps"),
-            longest_trial_s=chosen.longest_trial_s,
-            **conditions,
-        ) as tester:
-            return measure_burst(tester, chosen, name=name, on_event=self.on_event, recorder=self.recorder)
-
-    def throughput_table(
-        self,
-        frame_sizes: Sequence[FrameSize] = RFC_FRAME_SIZES,
-        *,
-        repetitions: Repetitions = ONCE,
-        goal: Goal | None = None,
-        single_pair_first: bool = False,
-        **conditions: Unpack[Conditions],
-    ) -> ThroughputTable:
-        """Throughput by frame size, each search repeated (R2544-04, R2544-22, SEED-72). Every search is
-        stored with its own name.
-
-        Args:
-            frame_sizes: Frame sizes, in this order; `frame_size` of the conditions is ignored.
-            repetitions: Number of repetitions, and when fewer are enough.
-            single_pair_first: Search with one address pair first, once for each size (SEED-02).
-        """
-        check_request(goal, Goal | None, conditions)
-        plan, sizes = self._sizes(frame_sizes, conditions)
-        chosen: Goal = goal or ThroughputGoal(
-            max_fps=UP_TO_LINE_RATE, **retries_of(self.setup.testbed.limits)
-        )
-        rows = []
-        each_s = search_s(chosen, conditions.get("waits", RFC_WAITS).total_s)
-        per_size = repetitions.count + single_pair_first
-        for number, size in enumerate(sizes, start=1):
-            of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
-            later = (len(sizes) - number) * per_size
-            self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
-            if single_pair_first:
-                on_event = followed_by(self.on_event, (later + repetitions.count) * each_s)
-                one_pair: Conditions = {**of_size, "plan": plan.single_pair(), "single_pair": None}
-                first = replace(self, on_event=on_event).throughput(
-                    goal=chosen,
-                    name=f"throughput, {describe_size(size)}, one address pair",
-                    role=Role.SINGLE_PAIR,
-                    **one_pair,
-                )
-                of_size["single_pair"] = SinglePair.of(first.search, first.profile)
-            with self.tester(
-                check=lambda profile: check_maximum(chosen, profile),
-                longest_trial_s=chosen.longest_trial_s,
-                **of_size,
-            ) as opened:
-
-                def search(
-                    number: int, tester: OpenTester = opened, size: FrameSize = size, later: int = later
-                ) -> Throughput:
-                    left = later + repetitions.count - number
-                    found = measure_from_start(
-                        tester,
-                        chosen,
-                        name=f"throughput, {describe_size(size)}",
-                        repetition=number,
-                        on_event=followed_by(self.on_event, left * each_s),
-                        recorder=self.recorder,
-                    )
-                    return replace(found, is_repetition=True)
-
-                rows.append(repeat(search, repetitions, frame_size=size, on_event=self.on_event))
-            if rows[-1].repetitions[-1].outcome is Outcome.STOPPED:
-                break
-        return ThroughputTable(rows=tuple(rows))
-
-    def loss_table(
-        self,
-        frame_sizes: Sequence[FrameSize] = RFC_FRAME_SIZES,
-        *,
-        repetitions: Repetitions = ONCE,
-        goal: LossGoal | None = None,
-        **conditions: Unpack[Conditions],
-    ) -> LossTable:
-        """Frame loss rate by frame size and load, each series repeated. See `throughput_table`."""
-        check_request(goal, LossGoal | None, conditions)
-        plan, sizes = self._sizes(frame_sizes, conditions)
-        chosen = goal or LossGoal(**retries_of(self.setup.testbed.limits))
-        rows = []
-        each_s = loss.LOSS.expected_s(chosen, conditions.get("waits", RFC_WAITS).total_s)
-        for place, size in enumerate(sizes, start=1):
-            of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
-            later = (len(sizes) - place) * repetitions.count
-            self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
-            with self.tester(
-                check=lambda profile: check_given(chosen.max_fps, profile, where="max_fps"),
-                longest_trial_s=chosen.longest_trial_s,
-                **of_size,
-            ) as tester:
-
-                def series(
-                    number: int, tester: OpenTester = tester, size: FrameSize = size, later: int = later
-                ) -> FrameLoss:
-                    left = later + repetitions.count - number
-                    return loss.measure_loss(
-                        tester,
-                        chosen,
-                        name=f"loss, {describe_size(size)}",
-                        repetition=number,
-                        on_event=followed_by(self.on_event, left * each_s),
-                        recorder=self.recorder,
-                    )
-
-                rows.append(repeat(series, repetitions, frame_size=size, on_event=self.on_event))
-            if rows[-1].repetitions[-1].outcome is LossOutcome.STOPPED:
-                break
-        return LossTable(rows=tuple(rows))
+        found: BurstIntervals = self.measure(BURST, goal, name=name, **conditions)
+        return found
 
     def back_to_back(
         self,
@@ -258,43 +287,175 @@ class OpenTestbed(DelayTestbed, ConnectionTestbed):
         **conditions: Unpack[Conditions],
     ) -> BackToBackTable:
         """The longest burst after idle without loss, by frame size, with repetitions, and the buffer time
-        that it implies (RFC 9004).
+        that it implies (RFC 9004). See `measure_table`.
 
         Args:
-            frame_sizes: Frame sizes, in this order; `frame_size` of the conditions is ignored.
             goal: Longest burst, precision, and number of repetitions. Default: up to 2 s at the line rate, to
                 one frame, 50 times.
             throughputs: By frame size, the throughput that was measured earlier under the same conditions.
                 For other sizes it is measured first (R9004-01).
         """
-        check_request(goal, BackToBackGoal | None, conditions)
-        plan, any_sizes = self._sizes(frame_sizes, conditions)
-        sizes = check_whole_sizes(any_sizes)
-        chosen = goal or BackToBackGoal(**retries_of(self.setup.testbed.limits))
-        rows = []
-        waits_s = conditions.get("waits", RFC_WAITS).total_s
-        for number, size in enumerate(sizes, start=1):
-            of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
-            on_event = followed_by(self.on_event, (len(sizes) - number) * expected_s(chosen, waits_s))
-            wish = chosen
-            if throughputs is not None and size in throughputs:
-                known = throughputs[size]
-                wish = replace(
-                    chosen,
-                    throughput_fps=known.fps,
-                    throughput_source=known.source,
-                    is_throughput_at_least=known.is_at_least,
-                )
-            self.on_event(Note(text=f"{size} octets:", is_heading=True))
-            with self.tester(
-                check=partial(check_given, wish.rate_fps, where="rate_fps"),
-                longest_trial_s=wish.longest_trial_s,
-                **of_size,
-            ) as tester:
-                rows.append(measure_back_to_back(tester, wish, on_event=on_event, recorder=self.recorder))
-            if rows[-1].outcome == "stopped":
-                break
-        return BackToBackTable(rows=tuple(rows))
+        found: BackToBackTable = self.measure_table(
+            BACK_TO_BACK, frame_sizes, goal, throughputs=throughputs, **conditions
+        )
+        return found
+
+    def connections(
+        self,
+        *,
+        goal: ConnectionRateGoal | None = None,
+        name: str = "connections",
+        **conditions: Unpack[Conditions],
+    ) -> ConnectionRate:
+        """The maximum connection establishment rate (RFC 9693, 4.5). The plan must be one whose DUT keeps
+        state, such as nat44; also of the two tests that follow.
+
+        Args:
+            goal: How many connections, and where to search. Default: 400,000, from the line rate down.
+            name: The name of the search in the run file.
+        """
+        found: ConnectionRate = self.measure(CONNECTIONS, goal, name=name, **conditions)
+        return found
+
+    def capacity(
+        self, *, goal: CapacityGoal | None = None, name: str = "capacity", **conditions: Unpack[Conditions]
+    ) -> Capacity:
+        """How many connections the DUT's table holds (RFC 9693, 4.9).
+
+        Args:
+            goal: Where to search. Default: from 10,000 connections up, at rates from the line rate down.
+            name: The name of the search in the run file.
+        """
+        found: Capacity = self.measure(CAPACITY, goal, name=name, **conditions)
+        return found
+
+    def tear_down(
+        self, *, goal: TearDownGoal, name: str = "tear-down", **conditions: Unpack[Conditions]
+    ) -> TearDown:
+        """How fast the DUT removes connections when its table is emptied (RFC 9693, 4.8).
+
+        Args:
+            goal: How many connections, the rate at which they are opened, and how often.
+            name: The name of the test in the run file.
+        """
+        found: TearDown = self.measure(TEAR_DOWN, goal, name=name, **conditions)
+        return found
+
+    def delay(
+        self,
+        *,
+        goal: DelayGoal,
+        has_own_loop: bool = True,
+        name: str | None = None,
+        **conditions: Unpack[Conditions],
+    ) -> DelayResult:
+        """Latency, or delay variation, at one load, with repetitions (RFC 8219, 7.2 and 7.3; RFC 2544, 26.2).
+
+        Args:
+            goal: The test and its load. The RFCs require the throughput: `throughput(...).throughput_fps`.
+            has_own_loop: First measure what the tester itself adds at this load, if its ports can be joined
+                to each other on this host.
+            name: The name of the test in the run file. Default: the name of `goal.test`.
+        """
+        found: DelayResult = self.measure(LATENCY, goal, name=name, has_own_loop=has_own_loop, **conditions)
+        return found
+
+    def latency(
+        self,
+        rate_fps: float | None = None,
+        *,
+        after: Throughput | None = None,
+        profile: Literal["rfc8219", "rfc2544"] = "rfc8219",
+        duration_s: float | None = None,
+        from_s: float | None = None,
+        tagged_frames: int | None = None,
+        repetitions: int = REPETITIONS,
+        has_own_loop: bool = True,
+        name: str | None = None,
+        **conditions: Unpack[Conditions],
+    ) -> DelayResult:
+        """Latency of tagged frames at one load (RFC 8219, 7.2; RFC 2544, 26.2), as the verb of this name.
+
+        Args:
+            rate_fps: The load per direction. Default: the throughput of `after`.
+            after: A result of `throughput` under the same conditions.
+            profile: rfc8219: median and 99.9th percentile of 500 frames; rfc2544: one frame.
+            duration_s: Default: as in the RFC, like `from_s` and `tagged_frames`; less is a deviation.
+            has_own_loop: As for `delay`, and `name`.
+        """
+        test = DelayTest.LATENCY if profile == "rfc8219" else DelayTest.LATENCY_RFC2544
+        check_type(profile, Literal["rfc8219", "rfc2544"], where="profile")
+        goal = self._delay_goal(
+            test,
+            rate_fps,
+            after,
+            duration_s=duration_s,
+            from_s=from_s,
+            tagged_frames=tagged_frames,
+            repetitions=repetitions,
+        )
+        return self.delay(goal=goal, has_own_loop=has_own_loop, name=name, **conditions)
+
+    def pdv(
+        self,
+        rate_fps: float | None = None,
+        *,
+        after: Throughput | None = None,
+        duration_s: float | None = None,
+        from_s: float | None = None,
+        repetitions: int = REPETITIONS,
+        has_variation: bool = False,
+        has_own_loop: bool = True,
+        name: str | None = None,
+        **conditions: Unpack[Conditions],
+    ) -> DelayResult:
+        """Packet delay variation of every frame at one load (RFC 8219, 7.3.1), as the verb of this name. See
+        `latency`.
+
+        Args:
+            has_variation: Also measure the differences of consecutive frames (RFC 8219, 7.3.2).
+        """
+        goal = self._delay_goal(
+            DelayTest.PDV,
+            rate_fps,
+            after,
+            duration_s=duration_s,
+            from_s=from_s,
+            repetitions=repetitions,
+            has_variation=has_variation,
+        )
+        return self.delay(goal=goal, has_own_loop=has_own_loop, name=name, **conditions)
+
+    def ipdv(
+        self, rate_fps: float | None = None, *, after: Throughput | None = None, **options: Any
+    ) -> DelayResult:
+        """Delay variation between consecutive frames (RFC 8219, 7.3.2): `pdv` with `has_variation`."""
+        return self.pdv(rate_fps, after=after, has_variation=True, **options)
+
+    def _delay_goal(
+        self, test: DelayTest, rate_fps: float | None, after: Throughput | None, **others: Any
+    ) -> DelayGoal:
+        check_type(after, Throughput | None, where="after")
+        known = None
+        if after is not None:
+            known = throughput_to_serve([after.search.to_document()], source="this search", where="after")
+        known_fps = None if known is None else known.fps
+        load_fps = known_fps if rate_fps is None else rate_fps
+        if load_fps is None:
+            raise RequestError(
+                "no load is given",
+                code="procedure.no-load",
+                where="rate_fps, after",
+                next_step="Give rate_fps, or after=throughput(...).",
+            )
+        return DelayGoal(
+            test=test,
+            rate_fps=load_fps,
+            throughput_fps=known_fps,
+            is_throughput_at_least=known is not None and known.is_at_least,
+            **others,
+            **retries_of(self.setup.testbed.limits),
+        )
 
     def trial(
         self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Unpack[Conditions]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand import rig
-from evenhand.base.errors import DutGoneError, HostError, RequestError
+from evenhand.base.errors import DutGoneError, EngineError, EvenhandError, HostError, RequestError
 from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan import (
     SIDES,
@@ -26,19 +26,25 @@ from evenhand.plan import (
     SideName,
     theoretical_fps,
 )
-from evenhand.procedure.connection_trials import ConnectionTrials, check_timeout, established_idle_s
-from evenhand.procedure.connection_wish import ConnectionWish
-from evenhand.procedure.engines import EnginesOf
+from evenhand.procedure.connection_trials import (
+    ConnectionTrials,
+    ConnectionWish,
+    check_timeout,
+    established_idle_s,
+)
+from evenhand.procedure.dut_checks import check_empties, check_way, way_notes
 from evenhand.procedure.events import Note, OnEvent, TrialPhase, ignore
 from evenhand.procedure.limits import limits_of
-from evenhand.procedure.nat_checks import check_empties
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.single_pair import SinglePair, check_same_dut
-from evenhand.procedure.way import check_way, way_notes
 from evenhand.trial import (
+    DEFAULT_START_DIFFERENCE_US,
     RFC_WAITS,
     DelayWish,
+    EngineGroup,
     EngineMeasurer,
+    EngineMember,
+    EngineSession,
     Limits,
     Load,
     LoadMeasurer,
@@ -49,6 +55,74 @@ from evenhand.trial import (
 
 if TYPE_CHECKING:
     from evenhand.rig import Inside, Setup
+
+
+class EnginesOf:
+    """Those of one set-up: how each is started, and what each opens."""
+
+    def __init__(self, setup: Setup, engine: Path | None) -> None:
+        """HostError if there is no engine here, or no ssh. Starts nothing."""
+        self._setup = setup
+        self._engines = setup.testbed.engine
+        self._commands = setup.engine_commands(engine)
+
+    @property
+    def cpus_here(self) -> list[int]:
+        """CPUs of this host that are busy with testing."""
+        if not self._engines:
+            return list(self._setup.testbed.tester.cpus)
+        return [cpu for engine in self._engines if engine.ssh is None for cpu in engine.cpus]
+
+    def start(self, stack: ExitStack, locked: Sequence[int]) -> TesterSession:
+        """Start all; `stack` ends them. An error of one of several names it: HostError also where it is not
+        reached."""
+        if not self._engines:
+            return stack.enter_context(EngineSession(self._commands[0], inherited=locked))
+        members = []
+        for engine, command in zip(self._engines, self._commands, strict=True):
+            try:
+                session = stack.enter_context(
+                    EngineSession(command, inherited=locked if engine.ssh is None else ())
+                )
+            except EvenhandError as error:
+                raise _not_started(engine.name, engine.ssh, error) from error
+            members.append(
+                EngineMember(
+                    name=engine.name, session=session, streams=engine.streams, is_here=engine.ssh is None
+                )
+            )
+        limit_s = self._setup.testbed.limits.start_difference
+        return EngineGroup(
+            members, start_difference_us=DEFAULT_START_DIFFERENCE_US if limit_s is None else limit_s * 1e6
+        )
+
+    def open(
+        self,
+        session: TesterSession,
+        plan: AddressPlan,
+        *,
+        frame_size: FrameSize,
+        seed: int,
+        host_macs: HostMacs,
+    ) -> dict[str, Any]:
+        """What the tester reports of its ports; see `TesterSession.open`."""
+        requests = self._setup.testbed.open_requests(plan, frame_size=frame_size, seed=seed)
+        return session.open(requests, host_macs=host_macs)
+
+
+def _not_started(name: str, ssh: str | None, error: EvenhandError) -> EvenhandError:
+    where = f"engine {name}" if ssh is None else f"engine {name}, {ssh}"
+    if ssh is not None and isinstance(error, EngineError):
+        return HostError(
+            f"engine {name} cannot be reached: {error.what}",
+            code="procedure.engine-not-reached",
+            where=where,
+            next_step=f"Try it by hand: ssh {ssh} evenhand-engine --about",
+        )
+    return type(error)(
+        f"engine {name}: {error.what}", code=error.code, where=where, next_step=error.next_step
+    )
+
 
 RESOLVE_TIMEOUT_S = 5.0
 STATE_WAITS = Waits(after_routing_s=0.0, after_learning_s=0.1, residual_s=0.5, restabilize_s=0.1)

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: throughput (RFC 2544, 26.1): one search with one tester."""
+"""Procedure: throughput (RFC 2544, 26.1): one search with one tester, from the line rate or the tester's own
+ceiling down (MLR-14); and several, by frame size."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
+from evenhand import rig
 from evenhand.base.option import DURATION, RATE, RATIO, Option, values_of
-from evenhand.base.units import format_duration, format_ratio
+from evenhand.base.units import format_duration, format_rate, format_ratio
 from evenhand.procedure.descriptor import (
     Figure,
     FrameSizes,
@@ -20,15 +22,25 @@ from evenhand.procedure.descriptor import (
     describe_maximum,
     open_above,
 )
-from evenhand.procedure.events import OnEvent, ignore
+from evenhand.procedure.events import Note, OnEvent, followed_by, ignore
 from evenhand.procedure.expected_time import search_parts, search_s
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.profile import Profile, collect_deviations
+from evenhand.procedure.maximum import (
+    CeilingWish,
+    conditions_of,
+    describe_known,
+    find_ceiling_first,
+    knowing,
+    known_of,
+)
+from evenhand.procedure.profile import Profile, collect_deviations, result_document
 from evenhand.procedure.record import Recorder, recording
-from evenhand.procedure.result_document import result_document
+from evenhand.procedure.repetition import Row, document_of, each_once
 from evenhand.procedure.search_options import SearchOptions
+from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import (
+    LOSSES_THAT_END_THE_WAY_UP,
     Goal,
     MlrGoals,
     MlrResult,
@@ -45,6 +57,7 @@ from evenhand.trial import Deviation, TrialResult
 
 REPETITIONS = 10
 """Repetitions of a whole search (SEED-72)."""
+G = TypeVar("G", bound=Goal)
 UP_TO_LINE_RATE = math.inf
 """As `max_fps` of a goal: the maximum theoretical frame rate of the ports, once that is known."""
 
@@ -139,6 +152,83 @@ def measure_throughput(
     return Throughput(profile=tester.profile, search=result)
 
 
+def choose_start(
+    tester: OpenTester, goal: G, *, on_event: OnEvent = ignore, recorder: Recorder | None = None
+) -> tuple[OpenTester, G]:
+    """The goal with its maximum, and the tester that knows its ceiling.
+
+    A goal with UP_TO_LINE_RATE gets the line rate, or the tester's ceiling if that is lower or no line rate
+    is known. A ceiling that is not known is found first, by trials of a second; nothing above a load at which
+    the DUT loses more than any goal allows is tried then, since a search needs nothing above. If an earlier
+    search has passed the ceiling, it is checked first whether the tester keeps more. A maximum of the user's
+    own stays; if a known ceiling is below it, that is reported.
+
+    Raises:
+        HostError: The tester keeps no load at all, or was stopped meanwhile.
+    """
+    wish = wish_of(goal)
+    later_s = search_s(goal, tester.waits.total_s)
+    known = rig.find_ceiling(conditions_of(tester, wish))
+    if not math.isinf(goal.max_fps):
+        if known is None or not known.is_limit or goal.max_fps <= known.rate_fps:
+            return tester, goal
+        return knowing(tester, known), goal
+    if known is None or (known.is_limit and known.was_reached):
+        kept_fps = None if known is None else known.rate_fps
+        ceiling = find_ceiling_first(
+            tester, wish, followed_by(on_event, later_s), recorder, kept_fps=kept_fps
+        )
+        if ceiling.is_device_slower:
+            assert ceiling.rate_fps is not None
+            return tester, replace(goal, max_fps=ceiling.rate_fps)
+        known = known_of(ceiling)
+        rig.keep_ceiling(conditions_of(tester, wish), known)
+    theoretical_fps = tester.profile.theoretical_fps
+    if not known.is_limit:
+        return tester, replace(goal, max_fps=float(theoretical_fps or known.rate_fps))
+    on_event(Note(text=f"{_begin_of(goal)} {describe_known(known)}."))
+    return knowing(tester, known), replace(goal, max_fps=known.rate_fps, is_max_testers=True)
+
+
+def _begin_of(goal: Goal) -> str:
+    known_fps = None if isinstance(goal, MlrGoals) else goal.known_fps
+    if known_fps is None:
+        return "The search begins at"
+    return f"The search begins at {format_rate(known_fps)} per direction; its maximum is"
+
+
+def wish_of(goal: Goal) -> CeilingWish:
+    """A load may be of interest as long as one goal allows what is lost there, be it in one trial of those
+    that are made."""
+    if isinstance(goal, MlrGoals):
+        return CeilingWish(loss_ratio=max(each.loss_ratio for each in goal.goals))
+    return CeilingWish(
+        loss_ratio=goal.loss_ratio, losses=LOSSES_THAT_END_THE_WAY_UP + goal.loss_verifications
+    )
+
+
+def measure_from_start(
+    tester: OpenTester,
+    goal: Goal,
+    *,
+    name: str = "throughput",
+    role: Role = Role.MEASUREMENT,
+    repetition: int | None = None,
+    on_event: OnEvent = ignore,
+    recorder: Recorder | None = None,
+) -> Throughput:
+    """One search from `choose_start` on, for which the errors and `measure_throughput` are to be seen. That
+    it has passed the tester's ceiling is kept for the next one."""
+    started, bounded = choose_start(tester, goal, on_event=on_event, recorder=recorder)
+    found = measure_throughput(
+        started, bounded, name=name, role=role, repetition=repetition, on_event=on_event, recorder=recorder
+    )
+    ceiling = started.profile.ceiling
+    if ceiling is not None and found.search.is_ceiling_reached:
+        rig.keep_ceiling(conditions_of(started, wish_of(goal)), replace(ceiling, was_reached=True))
+    return replace(found, is_repetition=repetition is not None)
+
+
 def with_maximum(goal: Goal, profile: Profile) -> Goal:
     """The goal with a finite maximum. RequestError if there is none, or it is above the line rate, or below
     the goal's minimum."""
@@ -213,6 +303,52 @@ def throughput_document(result: SearchResult, profile: Profile) -> dict[str, Any
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThroughputTable:
+    """Throughput by frame size, each repeated (R2544-22, SEED-72)."""
+
+    rows: tuple[Row[Throughput], ...]
+
+    @staticmethod
+    def statistics(row: Row[Throughput]) -> Statistics | None:
+        """Statistics of the throughput per direction, over the searches that found one; None if none did."""
+        return throughput_statistics((t.throughput_fps, t.is_at_least) for t in row.repetitions)
+
+    @property
+    def deviations(self) -> list[Deviation]:
+        """Deviations of all searches, each once."""
+        found = [d for row in self.rows for t in row.repetitions for d in t.deviations]
+        counts = [
+            (sum(t.throughput_fps is not None for t in row.repetitions), len(row.repetitions))
+            for row in self.rows
+        ]
+        values, searches = min(counts, default=(0, 0))
+        return each_once([*found, *too_few(searches, values)] if searches else found, len(self.rows))
+
+    def to_document(self) -> dict[str, Any]:
+        """The whole result, as `evenhand throughput --json` writes it for several sizes or repetitions."""
+        return {
+            "rows": [row.to_document(statistics=document_of(self.statistics(row))) for row in self.rows],
+            "deviations": [deviation.to_document() for deviation in self.deviations],
+        }
+
+
+def throughput_statistics(found: Iterable[tuple[float | None, bool]]) -> Statistics | None:
+    """Statistics of the throughputs that are there; None if there is none.
+
+    Args:
+        found: Of each search its throughput, and whether that is a lower bound.
+    """
+    valued = [(value, is_bound) for value, is_bound in found if value is not None]
+    return Statistics.of((value for value, _ in valued), lower_bounds=(is_bound for _, is_bound in valued))
+
+
+def spread_of(found: Sequence[Throughput]) -> float | None:
+    """See `SpreadOf`: relative to the median."""
+    statistics = throughput_statistics((t.throughput_fps, t.is_at_least) for t in found)
+    return None if statistics is None or statistics.count < len(found) else statistics.spread
+
+
 LossRatioOption = Annotated[str, Option(grammar=RATIO, help="Largest loss ratio with which a trial passes.")]
 
 
@@ -278,11 +414,6 @@ def _value(result: Mapping[str, Any]) -> float | None:
     return as_number(result.get("throughput_fps_per_direction"))
 
 
-def _run(bed: Any, goal: Goal, options: ThroughputOptions, **conditions: Any) -> Throughput:
-    found: Throughput = bed.throughput(goal=goal, **conditions)
-    return found
-
-
 THROUGHPUT = Procedure(
     name="throughput",
     verb="throughput",
@@ -291,7 +422,12 @@ THROUGHPUT = Procedure(
     " --run first.evenhand",
     options=ThroughputOptions,
     make_goal=_goal,
-    run=_run,
+    goals=Goal,
+    default_goal=lambda retries: ThroughputGoal(max_fps=UP_TO_LINE_RATE, **retries),
+    check=check_maximum,
+    measure=measure_from_start,
+    table=ThroughputTable,
+    spread_of=spread_of,
     figure=Figure(name="throughput", unit="fps", is_higher_better=True),
     section=Section.THROUGHPUT,
     value_of=_value,

@@ -4,17 +4,17 @@ hashes ports, side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.analysis.condition_words import show_percent
 from evenhand.analysis.ratios import SAME_WITHIN
-from evenhand.analysis.words import show_percent
-from evenhand.base.table import Cell, Table, make_table
+from evenhand.base.table import Cell, Table, make_table, measured
 from evenhand.base.units import format_count, format_duration, format_rate, format_ratio
 from evenhand.predict import Prediction
 from evenhand.procedure import Profile, WorstTesterFigures, throughput_document
-from evenhand.report.result_lines import time_left_out_lines
+from evenhand.report.result_entry import time_left_out_lines
 from evenhand.report.suite import SuiteEntry, sent_lines, suite_deviations
 from evenhand.report.throughput import verification_lines
 from evenhand.run.campaign_record import AT_LEAST
@@ -22,7 +22,7 @@ from evenhand.search import Outcome, ThroughputResult
 from evenhand.trial import TimeLeftOut, Verdict
 
 AS_PREDICTED_WITHIN = 0.02
-BAR_CELLS = 20
+BAR_CELLS = 18
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -75,11 +75,15 @@ class BiasCase:
         """Per direction: the highest load that passed, where it is all that is known of the router."""
         return self.result.highest_passed_fps if self.found_fps is None else None
 
-    def shown_found(self, show: Callable[[float], str]) -> str:
-        """Text for a cell: what was found, or what it is at least."""
+    def found_cell(self, kind: str) -> Cell:
+        """What was found, or what it is at least.
+
+        Args:
+            kind: As of `measured`.
+        """
         if self.found_fps is not None:
-            return show(self.found_fps)
-        return "-" if self.passed_fps is None else AT_LEAST + show(self.passed_fps)
+            return measured(self.found_fps, kind)
+        return measured(self.passed_fps, kind, bound=AT_LEAST)
 
     @property
     def share(self) -> float | None:
@@ -104,13 +108,13 @@ class BiasCase:
 
 def bias_picture(cases: Sequence[BiasCase]) -> Table:
     """Bars for a terminal of 80 columns, full length for the plateau."""
-    titles = ["router hashes\n  tester sends", "share of plateau", "#found", "#predicted"]
+    titles = ["router hashes\n  tester sends", "share of plateau, %", "#found", "#predicted"]
     rows: Iterator[list[str | Cell]] = (
         [
             f"{case.hash_fields}\n  {case.address_words}",
             _bar(case),
-            case.shown_found(format_rate),
-            format_rate(case.predicted_fps),
+            case.found_cell("fps"),
+            measured(case.predicted_fps, "fps"),
         ]
         for case in cases
     )
@@ -255,4 +259,5 @@ def _bar(case: BiasCase) -> Cell:
         return Cell("no number: " + str(case.result.outcome).replace("_", " "), "flag")
     eighths = round(max(0.0, min(case.share, 1.0)) * BAR_CELLS * 8)
     bar = "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
-    return Cell(f"{bar} {show_percent(case.share)}", "good" if case.share >= 1 - SAME_WITHIN else "bad")
+    share = show_percent(case.share).removesuffix(" %")  # that is in the heading
+    return Cell(f"{bar} {share}", "good" if case.share >= 1 - SAME_WITHIN else "bad")

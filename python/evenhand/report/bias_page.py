@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.analysis.condition_words import show_percent
 from evenhand.analysis.ratios import SAME_WITHIN
-from evenhand.analysis.words import show_percent
 from evenhand.base.new_file import write_new
-from evenhand.base.table import Table, make_table
-from evenhand.base.units import format_count, format_rate
+from evenhand.base.table import Cell, Table, make_table, measured
+from evenhand.base.units import WHOLE_FPS, format_rate
 from evenhand.report.bias import BiasCase, bias_entries, bias_lines, bias_verdict
 from evenhand.report.figures import Picture
 from evenhand.report.figures_bias import Bar, bars_picture
@@ -112,21 +112,21 @@ def _table(cases: Sequence[BiasCase]) -> Table:
     titles = [
         "the router hashes",
         "the tester sends",
-        "#found, fps",
-        "#predicted, fps",
-        "#difference",
-        "#share of plateau",
+        "#found",
+        "#predicted",
+        "#difference, %",
+        "#share of plateau, %",
         "#elements at work",
         "#trials P / F / I",
     ]
-    rows = [
+    rows: list[list[str | Cell]] = [
         [
             case.hash_fields,
             case.address_words,
-            case.shown_found(format_count),
-            format_count(round(case.predicted_fps)),
-            "-" if case.error is None else f"{100 * case.error:+.2f} %",
-            "-" if case.share is None else show_percent(case.share),
+            case.found_cell(WHOLE_FPS),
+            measured(case.predicted_fps, WHOLE_FPS),
+            "-" if case.error is None else f"{100 * case.error:+.2f}",
+            "-" if case.share is None else show_percent(case.share).removesuffix(" %"),
             f"{case.elements_at_work} of {case.prediction.model.elements}",
             " / ".join(str(case.result.count(verdict)) for verdict in Verdict),
         ]

@@ -5,8 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rich.text import Text
+
+from evenhand.base.table import Column, Table, make_table
+from evenhand.base.terminal_table import Printable
+from evenhand.base.units import format_count
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
 from evenhand.run import (
@@ -20,6 +25,10 @@ from evenhand.run import (
 )
 from evenhand.run.figures import time_left_out_at, time_left_out_of
 from evenhand.trial import TIME_LEFT_OUT, TimeLeftOut, Verdict
+
+if TYPE_CHECKING:
+    from evenhand.run.campaign.outline import Outline, OutlineRow
+
 
 SCHEMA = 1
 """Version of contract/export.schema.json."""
@@ -195,3 +204,78 @@ def _time_left_out(found: TimeLeftOut | None) -> dict[str, Any]:
 def _verdicts(trials: Iterable[StoredTrial]) -> dict[str, int]:
     counted = verdicts_of(trials)
     return {str(verdict): counted[verdict] for verdict in Verdict}
+
+
+def campaign_plan_report(outline: Outline) -> list[Printable]:
+    """A table for each suite, in the order of measuring, with what its points have in common above it; then
+    total, deviations, notes."""
+    parts: list[Printable] = []
+    in_order = sorted(outline.rows, key=lambda row: row.place)
+    for suite in dict.fromkeys(row.point.suite for row in in_order):
+        rows = [row for row in in_order if row.point.suite == suite]
+        parts += [*(Text(line) for line in _suite_lines(suite, rows)), _table(rows), Text("")]
+    return [*parts, *(Text(line) for line in campaign_plan_lines(outline))]
+
+
+def campaign_plan_lines(outline: Outline) -> list[str]:
+    """The lines below the tables."""
+    points, repetitions = len(outline.rows), outline.repetitions
+    order = (
+        "in turn" if outline.plan.order == "in-turn" else "shuffled by the seed, single address pairs first"
+    )
+    return [
+        f"{format_count(points)} {'point' if points == 1 else 'points'}, {format_count(repetitions)}"
+        f" {'repetition' if repetitions == 1 else 'repetitions'}, seed {outline.plan.seed}, {order}.",
+        f"Expected time: {outline.expected.words}, if no trial is repeated.",
+        *(deviation.line for deviation in outline.deviations),
+        *(f"Note: {note}" for note in outline.notes),
+    ]
+
+
+def _suite_lines(suite: str, rows: list[OutlineRow]) -> list[str]:
+    largest = max(rows, key=lambda row: sum(row.point.hosts))
+    goals = dict.fromkeys((row.point.procedure, row.goal) for row in rows)
+    rounds = max(row.point.rounds for row in rows)
+    in_rounds = (
+        [
+            f"  The repetitions are made in {rounds} rounds over all points; the order"
+            " below is that of the first round."
+        ]
+        if rounds > 1 and len(rows) > 1
+        else []
+    )
+    return [
+        f"{suite}: {' and '.join(largest.point.directions)}",
+        f"  {largest.traffic.lines()[0]}",
+        *(f"  {procedure}: {goal}." for procedure, goal in goals),
+        *in_rounds,
+    ]
+
+
+def _table(rows: list[OutlineRow]) -> Table:
+    """Columns in which all rows are alike except for what distinguishes them: place, point, repetitions,
+    time."""
+    has_hash = any(row.point.hash_type for row in rows)
+    return make_table(
+        [
+            "#order",
+            Column("procedure", is_name=True),
+            "#octets",
+            "#hosts",
+            *([Column("hash", is_name=True)] if has_hash else []),
+            "#times",
+            "#expected",
+        ],
+        (
+            [
+                str(row.place),
+                row.point.procedure,
+                str(row.point.frame_size),
+                row.host_words,
+                *([row.point.hash_type or "-"] if has_hash else []),
+                str(row.point.repetitions),
+                row.expected.words.removeprefix("about "),
+            ]
+            for row in rows
+        ),
+    )

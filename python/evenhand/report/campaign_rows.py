@@ -16,9 +16,9 @@ from evenhand.analysis.inside import SeenTrial, seen_trial
 from evenhand.procedure import Statistics
 from evenhand.procedure.registry import LATENCY, PROCEDURES
 from evenhand.run import CampaignRecord, PointRecord, Repetition, StoredSearch, StoredTrial
-from evenhand.run.conditions import SearchConditions, conditions_of
 from evenhand.run.figures import is_worst_the_maximum, losses_of, time_left_out_at, time_left_out_of
-from evenhand.spec.point import Point
+from evenhand.run.point_document import SearchConditions, conditions_of
+from evenhand.spec.request import Point
 from evenhand.trial import DirectionResult, TimeLeftOut, Verdict
 
 Value = str | int | float | bool | None

@@ -7,19 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evenhand.base.one_unit import WHOLE_FPS
 from evenhand.base.table import Cell, Column, Table, make_table
-from evenhand.base.units import format_count, format_duration
+from evenhand.base.time_span import TimeSpan
+from evenhand.base.units import WHOLE_FPS, format_count, format_duration
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_words import measured_cells, time_share_cell
-from evenhand.report.plain import visible
-from evenhand.report.sentences import WHY_BOUND
+from evenhand.report.plain import WHY_BOUND, visible
 from evenhand.run import PointState
 from evenhand.run.campaign_status import CampaignStatus, PointStatus
-from evenhand.run.point_remarks import again_advice
-from evenhand.run.resume_command import resume_command
-from evenhand.run.running_trial import RunningTrial
+from evenhand.run.figures import RunningTrial
+from evenhand.run.folder import resume_command
+from evenhand.run.point_document import again_advice
 from evenhand.trial import TIME_LEFT_OUT
 
 SILENT_S = 10.0
@@ -72,7 +71,7 @@ def _kind(point: PointStatus) -> str:
     return WHOLE_FPS if unit == "fps" else unit
 
 
-def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
+def campaign_lines(status: CampaignStatus, left: TimeSpan) -> list[str]:
     """Points, trials, time left; and why points have no number."""
     done = status.count(PointState.MEASURED, PointState.NO_NUMBER)
     trials = sum(status.verdicts.values())
@@ -91,7 +90,7 @@ def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
     lines.append(f"Trials: {format_count(trials)} ({counts}).")
     of_all = _bounds_of_all(status)
     lines += of_all
-    lines.append(_going_on(status, left_s))
+    lines.append(_going_on(status, left))
     if status.running is not None:
         lines.append(_running(status.running))
     lines += [
@@ -104,7 +103,7 @@ def campaign_lines(status: CampaignStatus, left_s: float) -> list[str]:
     return [visible(line) for line in lines]
 
 
-def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
+def campaign_document(status: CampaignStatus, left: TimeSpan) -> dict[str, Any]:
     """The same for `--json`."""
     return {
         "run": str(status.path),
@@ -112,7 +111,8 @@ def campaign_document(status: CampaignStatus, left_s: float) -> dict[str, Any]:
         "created_at": status.created_at,
         "finished_at": status.finished_at,
         "worker": status.worker,
-        "left_s": left_s,
+        "left_s": left.stated_s,
+        "left_most_s": left.stated_most_s,
         "round": None if status.round is None else status.round.to_document(),
         "running": None if status.running is None else _running_document(status.running),
         "trials": {"PASS": 0, "FAIL": 0, "INVALID": 0, **status.verdicts},
@@ -238,8 +238,8 @@ def _again(status: CampaignStatus) -> list[str]:
     return [f"{advice}."] if advice is not None and _has_ended(status) and not status.is_merged else []
 
 
-def _going_on(status: CampaignStatus, left_s: float) -> str:
-    about = f"about {format_duration(max(1, round(left_s)))} left"
+def _going_on(status: CampaignStatus, left: TimeSpan) -> str:
+    about = f"{left.words} left"
     if status.finished_at is not None:
         return f"Finished at {status.finished_at}."
     if status.worker is not None:

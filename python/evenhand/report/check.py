@@ -16,7 +16,7 @@ from evenhand.base.table import Cell, Column, Table, make_table
 from evenhand.base.units import format_count, format_line_rate, format_rate, format_ratio
 from evenhand.procedure import DUT_WAY, CableState, CableTest, CeilingEntry
 from evenhand.rig import HostSurvey, Part, PortFacts, State
-from evenhand.trial import Limits, Verdict
+from evenhand.trial import ComparedClock, Limits, Verdict
 
 STATE_STYLES = {State.GOOD: "good", State.WEAK: "flag", State.MISSING: "bad", State.UNKNOWN: "small"}
 CABLE_STYLES = {CableState.GOOD: "good", CableState.BAD: "bad", CableState.ABSENT: "small"}
@@ -295,3 +295,27 @@ def _dut_mac(port: PortFacts) -> str:
     if port.dut_mac is None:
         return "not resolved"
     return f"{port.dut_mac} ({'from the file' if port.is_dut_mac_static else 'answered'})"
+
+
+def engine_title(name: str, ssh: str | None) -> str:
+    return f"engine {name}, on {'this host' if ssh is None else ssh}"
+
+
+def clock_lines(clocks: Mapping[str, ComparedClock], limit_us: float) -> Iterator[str]:
+    """How far each engine's clock is from this host's, and whether trials can start together.
+
+    Args:
+        clocks: Clocks by the engine's name.
+        limit_us: Limit of a valid trial for the offset's uncertainty, in us: the offset itself is corrected.
+    """
+    for name, clock in clocks.items():
+        line = (
+            f"Clock of engine {name}, against this host's: {clock.offset_us:+,.0f} us"
+            f" (give or take {clock.uncertainty_us:,.0f} us)."
+        )
+        if clock.uncertainty_us > limit_us:
+            line += (
+                f" Trials will be INVALID: how far the starts are apart must be known to {limit_us:,.0f} us."
+                " Use a shorter way to that host, or raise start_difference in [limits]."
+            )
+        yield line

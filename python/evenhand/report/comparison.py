@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import Any
 
@@ -18,11 +18,11 @@ from evenhand.analysis.comparison_model import (
     TOO_FEW_SESSIONS,
     FailBy,
 )
-from evenhand.analysis.words import show_percent
+from evenhand.analysis.condition_words import show_percent
 from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.units import format_count
 from evenhand.procedure.descriptor import Figure, show_number
-from evenhand.report.sentences import WHY_BOUND
+from evenhand.report.plain import WHY_BOUND
 from evenhand.run.campaign_record import AT_LEAST
 
 BOUNDS = {"none": "", "at_least": AT_LEAST, "at_most": "<= ", "unknown": "? "}
@@ -201,25 +201,41 @@ def show_ratio_of(value: ComparedValue) -> str:
     return f"{BOUNDS[value.ratio.bound]}{value.ratio.ratio:.3f}"
 
 
-def show_median(of: PointComparison | ComparedValue, figure: Figure) -> str:
-    """The median, with the bracket of the searches and how many repetitions, or why there is none."""
+def show_median(of: PointComparison | ComparedValue, figure: Figure, beside: Iterable[float] = ()) -> str:
+    """The median, with the bracket of the searches and how many repetitions, or why there is none.
+
+    Args:
+        beside: Numbers of the same unit in the same table.
+    """
     if of.statistics is None:
         return of.reason or "-"
     bound = AT_LEAST if of.is_at_least else ""
-    bracket = "" if of.upper is None else f" .. {show_number(of.upper, figure)}"
-    return f"{bound}{show_number(of.statistics.median, figure)}{bracket} ({of.statistics.count})"
+    bracket = "" if of.upper is None else f" .. {show_number(of.upper, figure, beside)}"
+    return f"{bound}{show_number(of.statistics.median, figure, beside)}{bracket} ({of.statistics.count})"
+
+
+def _numbers_by_unit(comparison: Comparison, other: int) -> dict[str, list[float]]:
+    """All numbers of the table of that run, by their units."""
+    found: dict[str, list[float]] = {}
+    for point in comparison.points:
+        for of in (point, point.others[other]):
+            medians = [] if of.statistics is None else [of.statistics.median]
+            uppers = [] if of.upper is None else [of.upper]
+            found.setdefault(point.figure.unit, []).extend([*medians, *uppers])
+    return found
 
 
 def _points_table(comparison: Comparison, other: int) -> Table:
     """A ratio whose interval does not include 1 is flagged."""
     a, b = letter_of(0), letter_of(other + 1)
     values = ((point, point.others[other]) for point in comparison.points)
+    beside = _numbers_by_unit(comparison, other)
     rows: Iterator[list[str | Cell]] = (
         [
             point.key,
             point.figure.shown_unit,
-            show_median(point, point.figure),
-            show_median(value, point.figure),
+            show_median(point, point.figure, beside[point.figure.unit]),
+            show_median(value, point.figure, beside[point.figure.unit]),
             Cell(show_ratio_of(value), "flag" if value.is_different else ""),
             show_interval(value),
         ]

@@ -18,6 +18,8 @@ from evenhand.report.result_entry import (
     PERCENTILES,
     ResultEntry,
     by_direction,
+    describe_conditions,
+    last_invalid_lines,
     mapping,
     number,
     percentiles_lines,
@@ -25,7 +27,6 @@ from evenhand.report.result_entry import (
     text,
     whole,
 )
-from evenhand.report.result_lines import describe_conditions, last_invalid_lines
 from evenhand.run.figures import is_worst_the_maximum
 
 DEFINITION = (

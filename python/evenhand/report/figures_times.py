@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenhand.base.one_unit import write_alone
-from evenhand.base.units import format_count
+from evenhand.base.units import format_count, write_alone
 from evenhand.procedure.statistics import Statistics
 from evenhand.report.figures import LIGHT, Picture, PictureShape, put_legend, put_title, style
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from evenhand.base.table import Column, Table
+from evenhand.base.table import Cell, Column, Table, measured
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.registry import (
     BACK_TO_BACK,
@@ -29,20 +29,28 @@ from evenhand.report.back_to_back import (
     back_to_back_lines,
     back_to_back_sizes_lines,
     back_to_back_table,
+    burst_conditions,
+    burst_lines,
+    burst_table,
     join_bursts,
 )
-from evenhand.report.burst import burst_conditions, burst_lines, burst_table
-from evenhand.report.campaign_status import format_figure
 from evenhand.report.connections import capacity_lines, rate_lines, tear_down_lines
 from evenhand.report.delay import delay_conditions, delay_lines, delay_table
 from evenhand.report.loss import loss_conditions, loss_lines, loss_table
-from evenhand.report.mlr import goal_lines, goals_table
 from evenhand.report.page_words import NONE
 from evenhand.report.recovery import recovery_conditions, recovery_lines, recovery_table
-from evenhand.report.result_entry import RepeatedEntry, ResultEntry, size_of, table_of, words
-from evenhand.report.result_lines import deviation_lines, dut_lines, trials_lines
+from evenhand.report.result_entry import (
+    RepeatedEntry,
+    ResultEntry,
+    deviation_lines,
+    dut_lines,
+    size_of,
+    table_of,
+    trials_lines,
+    words,
+)
 from evenhand.report.table import OF_LIMIT, loss_sizes_table, rows_of, table_lines, throughput_sizes_table
-from evenhand.report.throughput import note_lines
+from evenhand.report.throughput import goal_lines, goals_table, note_lines
 
 Joining = Callable[
     [Sequence[Mapping[str, Any]], Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any] | None
@@ -122,9 +130,8 @@ def figure_table(procedure: Procedure, entries: Sequence[ResultEntry]) -> Table:
     )
 
 
-def _figure_row(procedure: Procedure, entry: ResultEntry) -> list[str]:
-    outcome = words(entry.document, "outcome")
-    return [outcome, NONE if entry.value is None else format_figure(procedure.name, entry.value)]
+def _figure_row(procedure: Procedure, entry: ResultEntry) -> list[str | Cell]:
+    return [words(entry.document, "outcome"), measured(entry.value, procedure.figure.unit, none=NONE)]
 
 
 def _is_decided(document: Mapping[str, Any]) -> bool:

@@ -6,14 +6,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evenhand.base.one_unit import WHOLE_FPS
 from evenhand.base.table import Cell, Table, measured
-from evenhand.base.units import format_count, format_duration, format_ratio
+from evenhand.base.units import LOSS, SHARE, WHOLE_FPS, format_count, format_duration, format_ratio
 from evenhand.procedure import FrameLoss, LossOutcome
 from evenhand.report.page_words import NONE
 from evenhand.report.plain import visible
-from evenhand.report.result_entry import ResultEntry, mappings, number, read_reasons, show, table_of, whole
-from evenhand.report.result_lines import describe_conditions
+from evenhand.report.result_entry import (
+    ResultEntry,
+    describe_conditions,
+    mappings,
+    number,
+    read_reasons,
+    show,
+    table_of,
+    whole,
+)
 from evenhand.trial import TrialResult
 
 BAR_CELLS = 20
@@ -85,9 +92,9 @@ def _rows(entry: ResultEntry, share: str) -> Iterator[list[str | Cell]]:
         loss_ratio = number(point, "loss_ratio")
         yield [
             measured(number(point, "intended_fps_per_direction"), WHOLE_FPS),
-            show(number(point, share), format_ratio),
+            measured(number(point, share), SHARE),
             measured(number(point, "offered_fps_per_direction"), WHOLE_FPS),
-            show(loss_ratio, format_ratio),
+            measured(loss_ratio, LOSS),
             NONE if loss_ratio is None else _lost(point, entry.trials[last - 1] if has_trials else None),
             "" if loss_ratio is None else "█" * _bar_cells(loss_ratio),
             _story(point),

@@ -10,11 +10,9 @@ from rich.text import Text
 from evenhand.base.terminal_table import Printable
 from evenhand.base.units import format_count
 from evenhand.procedure.registry import THROUGHPUT
-from evenhand.report.mlr import search_tables
-from evenhand.report.result_lines import count_verdicts
-from evenhand.report.throughput import describe_outcome
-from evenhand.report.trial import trial_report
-from evenhand.report.trials import trials_table
+from evenhand.report.result_entry import count_verdicts
+from evenhand.report.throughput import describe_outcome, search_tables
+from evenhand.report.trial import trial_report, trials_table
 from evenhand.run import MeasuredSearch
 from evenhand.search import MlrGoals, MlrResult, Outcome, ThroughputResult
 

@@ -34,12 +34,11 @@ from evenhand.report.page_head import (
 )
 from evenhand.report.page_inside import inside_of
 from evenhand.report.page_points import CEILING, count_trials, shown_hooks, shown_suites, trials_left_out
-from evenhand.report.page_sections import sections_of
-from evenhand.report.page_tables import published_table
+from evenhand.report.page_tables import published_table, sections_of
 from evenhand.report.page_words import show_time, version_of_plan
 from evenhand.run.campaign_record import CampaignRecord, PointState
 from evenhand.run.figures import time_left_out_at
-from evenhand.run.resume_command import resume_command
+from evenhand.run.folder import resume_command
 from evenhand.trial import TimeLeftOut
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any
 from evenhand.analysis.plans import second_of_mix
 from evenhand.base.table import Table, make_table
 from evenhand.base.units import format_count
-from evenhand.plan import Traffic, with_titles
+from evenhand.plan import Traffic
 from evenhand.report.page_points import trials_of
 from evenhand.report.page_words import DASH, NONE, addresses_of, flatten, show_fact, show_time
 from evenhand.run import StoredSearch
@@ -183,7 +183,7 @@ def _first_search(found: PointRecord) -> Iterator[StoredSearch]:
 
 def _of_each_plan(name: str, search: StoredSearch) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Plan and traffic; of a mix both, each with its share of the frames."""
-    mix = with_titles(search.setup.get("mix"))
+    mix = search.setup.get("mix")
     versions = mix.get("versions") if isinstance(mix, Mapping) else None
     if not isinstance(versions, Mapping) or (other := second_of_mix(versions)) is None:
         yield name, search.setup["traffic"]

@@ -12,7 +12,7 @@ from evenhand.base.units import format_rate
 from evenhand.procedure.descriptor import Section
 from evenhand.procedure.registry import procedures_in
 from evenhand.report.figures import Picture, drawn_or_said
-from evenhand.report.figures_loss import LossCurve, loss_picture
+from evenhand.report.figures_throughput import LossCurve, loss_picture
 from evenhand.report.figures_times import (
     DelayCurve,
     LossHistory,
@@ -21,16 +21,17 @@ from evenhand.report.figures_times import (
     history_picture,
     samples_picture,
 )
-from evenhand.report.page_figures_parts import (
+from evenhand.report.page_figures_throughput import (
     MOST_CURVES,
     in_parts,
     name_of,
     point_label,
     results_of,
+    size_pictures,
     suites_with,
+    throughput_pictures,
     trials_of_point,
 )
-from evenhand.report.page_figures_throughput import size_pictures, throughput_pictures
 from evenhand.report.page_points import trials_of
 from evenhand.report.page_words import show_addresses, show_size, show_version
 from evenhand.run import StoredTrial

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from evenhand.analysis import values_by_testbed
 from evenhand.base.table import Cell, Row, Table, in_one_unit, make_table, measured
-from evenhand.base.units import format_count, format_duration, format_ratio
+from evenhand.base.units import LOSS, OneUnit, format_count, format_duration, one_unit
 from evenhand.report.page_inside import queue_facts
 from evenhand.report.page_strips import ShownStrips, shown_strips
 from evenhand.report.page_words import (
@@ -31,7 +31,7 @@ from evenhand.report.page_words import (
     time_share_cell,
     unit_of,
 )
-from evenhand.report.trials import trials_table
+from evenhand.report.trial import trials_table
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import (
     AT_LEAST,
@@ -43,7 +43,7 @@ from evenhand.run.campaign_record import (
 )
 from evenhand.run.figures import losses_of, sustainable_of, time_left_out_at, time_left_out_of
 from evenhand.search import Role
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 from evenhand.trial import TrialResult, Verdict
 
 MOST_TRIALS = 8000
@@ -287,19 +287,16 @@ def _options(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{key.replace('_', ' ')} {show_fact(value) or NONE}" for key, value in options.items())
 
 
-def _losses(repetition: Repetition) -> str:
+def _losses(repetition: Repetition, unit: OneUnit) -> str:
     """A loss ratio above 0 is over both directions together (MLR-03)."""
-    return (
-        ", ".join(
-            f"{direction} {format_ratio(ratio)}" for direction, ratio in losses_of(repetition.result).items()
-        )
-        or NONE
-    )
+    lost = losses_of(repetition.result)
+    return ", ".join(f"{direction} {unit.write(ratio)}" for direction, ratio in lost.items()) or NONE
 
 
 def _repetitions(found: PointRecord, unit: str) -> Table:
     rows: list[list[str | Cell]] = []
-    has_losses = any(any(losses_of(repetition.result).values()) for repetition in found.repetitions)
+    losses = [ratio for repetition in found.repetitions for ratio in losses_of(repetition.result).values()]
+    has_losses, of_losses = any(losses), one_unit(losses, LOSS)
     left_out = [time_left_out_of(repetition) for repetition in found.repetitions]
     has_left_out = any(of_time is not None for of_time in left_out)
     for repetition, of_time in zip(found.repetitions, left_out, strict=True):
@@ -312,7 +309,7 @@ def _repetitions(found: PointRecord, unit: str) -> Table:
                 str(repetition.number),
                 measured(repetition.value, unit, bound=AT_LEAST if repetition.is_at_least else ""),
                 measured(repetition.upper, unit),
-                *([_losses(repetition)] if has_losses else []),
+                *([_losses(repetition, of_losses)] if has_losses else []),
                 ended + (f": {repetition.reason}" if repetition.reason else ""),
                 " / ".join(map(str, counts)),
                 *([time_share_cell(of_time)] if has_left_out else []),
@@ -321,7 +318,7 @@ def _repetitions(found: PointRecord, unit: str) -> Table:
                 show_time(repetition.started_at),
             ]
         )
-    lost = ["#lost, by direction"] if has_losses else []
+    lost = [f"#lost, by direction, {of_losses.unit}"] if has_losses else []
     titles = [
         "#repetition",
         "#value",

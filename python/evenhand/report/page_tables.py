@@ -3,16 +3,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from evenhand.analysis import Analysis
 from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.units import format_count, format_line_rate
 from evenhand.plan import parse_imix
-from evenhand.procedure.registry import BACK_TO_BACK, IPDV, LATENCY, PDV, PROCEDURES, THROUGHPUT, Procedure
+from evenhand.procedure.descriptor import Section
+from evenhand.procedure.registry import (
+    BACK_TO_BACK,
+    IPDV,
+    LATENCY,
+    LOSS,
+    PDV,
+    PROCEDURES,
+    THROUGHPUT,
+    Procedure,
+    procedures_in,
+)
 from evenhand.report.back_to_back import back_to_back_table
+from evenhand.report.figures import Picture
 from evenhand.report.found import report_of
+from evenhand.report.page_figures import Pictures
+from evenhand.report.page_inside import inside_of
 from evenhand.report.page_words import (
     NONE,
     measured_cells,
@@ -187,3 +202,56 @@ def _up_to(count: int | None) -> str:
 
 def _above(count: int | None) -> str:
     return "no fall" if count is None else f"{format_count(count)} x {format_count(count)}"
+
+
+_TABLES: Mapping[str, Callable[[CampaignRecord], Table | None]] = {
+    THROUGHPUT.name: throughput_table,
+    LOSS.name: lambda record: None,  # its picture has all
+    LATENCY.name: latency_table,
+    PDV.name: variation_table,
+    IPDV.name: variation_table,
+    BACK_TO_BACK.name: burst_table,
+}
+"""Tables of procedures that find more than a number; a procedure without one is shown by its number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageSection:
+    """A heading with what is below it."""
+
+    anchor: str
+    title: str
+    pictures: Sequence[Picture]
+    tables: Sequence[Table]
+
+
+def sections_of(record: CampaignRecord, pictures: Pictures) -> list[PageSection]:
+    """Those with content. The first picture of the page is not shown twice."""
+    inside = inside_of(record)
+    first, *others = (
+        PageSection(
+            anchor=section.anchor,
+            title=section.title,
+            pictures=[each for each in pictures.by_section[section] if each not in pictures.first],
+            tables=list(_tables(record, section)),
+        )
+        for section in Section
+    )
+    sections = [
+        first,
+        PageSection(anchor="inside", title="Inside the DUT", pictures=inside.pictures, tables=inside.tables),
+        *others,
+        PageSection(anchor="over-time", title="Loss over time", pictures=pictures.histories, tables=()),
+    ]
+    return [section for section in sections if section.pictures or section.tables]
+
+
+def _tables(record: CampaignRecord, section: Section) -> Iterator[Table]:
+    names = procedures_in(section)
+    numbers = tuple(name for name in names if name not in _TABLES)
+    made = [table(record) for table in dict.fromkeys(_TABLES[name] for name in names if name in _TABLES)]
+    made += [
+        figures_table(record, some)
+        for some in ((numbers,) if section is Section.OTHERS else ((name,) for name in numbers))
+    ]
+    yield from (table for table in made if table is not None)

@@ -8,14 +8,21 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from evenhand.base.one_unit import write_alone
 from evenhand.base.table import Cell, Row, measured
-from evenhand.base.units import format_count, format_duration, format_line_rate, format_rate, format_ratio
+from evenhand.base.units import (
+    LEFT_OUT,
+    format_count,
+    format_duration,
+    format_line_rate,
+    format_rate,
+    format_ratio,
+    write_alone,
+)
 from evenhand.plan import describe_size, find_topology, parse_imix
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.run.campaign_record import PointRecord, bounds_of
 from evenhand.run.campaign_status import PointStatus
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 from evenhand.trial import TimeLeftOut
 
 NONE = "-"
@@ -92,9 +99,10 @@ def show_range(record: PointRecord, figures: Row) -> str:
     return low if low == high else f"{low} {DASH} {high}"
 
 
-def time_share_cell(found: TimeLeftOut | None) -> str:
-    """Share of the sending time that was not judged: `1.3 %`; `-` where all trials were judged as a whole."""
-    return NONE if found is None else found.in_short
+def time_share_cell(found: TimeLeftOut | None) -> Cell:
+    """Share of the sending time that was not judged, in percent; `-` where all trials were judged as a
+    whole."""
+    return measured(None if found is None else found.share, LEFT_OUT, none=NONE)
 
 
 def unit_of(point: Point) -> str:

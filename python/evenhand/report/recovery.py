@@ -9,8 +9,16 @@ from typing import Any
 from evenhand.base.table import Cell, Column, Table, measured
 from evenhand.base.units import format_count, format_duration
 from evenhand.procedure import Recovery
-from evenhand.report.result_entry import ResultEntry, by_direction, mapping, number, table_of, whole
-from evenhand.report.result_lines import describe_conditions, last_invalid_lines
+from evenhand.report.result_entry import (
+    ResultEntry,
+    by_direction,
+    describe_conditions,
+    last_invalid_lines,
+    mapping,
+    number,
+    table_of,
+    whole,
+)
 from evenhand.run.campaign_record import AT_LEAST
 
 DEFINITION = (

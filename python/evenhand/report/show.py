@@ -5,7 +5,7 @@ to the terminal."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median as median_of
 from typing import Any
 
@@ -14,12 +14,12 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from evenhand.analysis import compare_testbeds, values_by_testbed
+from evenhand.analysis.condition_words import join
 from evenhand.analysis.inside import seen_at
-from evenhand.analysis.words import join
 from evenhand.base.locks import holder_of
 from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.terminal_table import rendered
-from evenhand.base.units import format_count, format_duration, format_ratio
+from evenhand.base.units import MULTIPLE, format_count, format_duration, format_ratio, one_unit
 from evenhand.plan import ONE_EACH, SideCounts
 from evenhand.procedure.descriptor import Figure, show_number
 from evenhand.procedure.registry import PROCEDURES
@@ -27,13 +27,12 @@ from evenhand.report.campaign_rows import trials_of, verdicts_of
 from evenhand.report.page_words import established_connections, in_words, show_statistics
 from evenhand.report.plain import visible
 from evenhand.report.stored_results import StoredResults
-from evenhand.report.trial import allowed_loss
-from evenhand.report.trials import trials_table
+from evenhand.report.trial import allowed_loss, trials_table
 from evenhand.run import CampaignRecord, HookRun, PointRecord, PointState, Repetition, StoredSearch
-from evenhand.run.campaign_lock import campaign_resource
 from evenhand.run.campaign_record import AT_LEAST
 from evenhand.run.figures import losses_of, time_left_out_at, time_left_out_of
-from evenhand.run.point_remarks import remarks_of_point
+from evenhand.run.point_document import remarks_of_point
+from evenhand.run.run_file import campaign_resource
 from evenhand.trial import Verdict
 
 _HOST_FACTS = (
@@ -234,11 +233,12 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
         "state",
     ]
     rows: list[list[str | Cell]] = []
+    beside = [value for _, measured in entries for value in (*measured.values, measured.median_upper or 0.0)]
     for number, measured in entries:
         point, counted = measured.point, verdicts_of(trials_of(measured))
-        median, low, high = _figures(measured)
+        median, low, high = _figures(measured, beside)
         upper = measured.median_upper
-        below = "-" if upper is None else _figure(upper, PROCEDURES[point.procedure].figure)
+        below = "-" if upper is None else _figure(upper, PROCEDURES[point.procedure].figure, beside)
         rows.append(
             [
                 str(number),
@@ -345,16 +345,22 @@ def _pair(counts: SideCounts) -> str:
     )
 
 
-def _figure(value: float, figure: Figure) -> str:
-    if figure.unit in ("ratio", "us"):
-        return show_number(value, figure)
-    return format_count(round(value)) if abs(value) >= 1000 else f"{value:.4g}"
+def _figure(value: float, figure: Figure, beside: Iterable[float] = ()) -> str:
+    """In `Figure.shown_unit`.
+
+    Args:
+        beside: Values of the same table, which have as many decimals.
+    """
+    values = [value, *beside]
+    if figure.unit in ("ratio", "us") or min((abs(each) for each in values if each), default=0) >= 1000:
+        return show_number(value, figure, beside)
+    return one_unit(values, MULTIPLE).write(value)
 
 
-def _figures(measured: PointRecord) -> tuple[str, str, str]:
+def _figures(measured: PointRecord, beside: Iterable[float] = ()) -> tuple[str, str, str]:
     """Median, minimum, maximum."""
-    figure = PROCEDURES[measured.point.procedure].figure
-    return show_statistics(measured, lambda value: _figure(value, figure))
+    figure, values = PROCEDURES[measured.point.procedure].figure, [*measured.values, *beside]
+    return show_statistics(measured, lambda value: _figure(value, figure, values))
 
 
 def _line(text: str, *, indent: int = 0) -> RenderableType:

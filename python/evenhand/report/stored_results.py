@@ -14,8 +14,7 @@ from evenhand.base.terminal_table import FittedTable
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.report.found import report_of
 from evenhand.report.plain import visible
-from evenhand.report.result_entry import RepeatedEntry, ResultEntry
-from evenhand.report.result_lines import deviation_lines
+from evenhand.report.result_entry import RepeatedEntry, ResultEntry, deviation_lines
 from evenhand.report.table import OF_INTERVAL
 from evenhand.run import CampaignRecord, PointRecord, Repetition
 from evenhand.search import Role

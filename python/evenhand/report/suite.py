@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.base.table import Column, Table, make_table
-from evenhand.base.units import format_count, format_duration, format_ratio
+from evenhand.base.table import Cell, Column, Table, make_table, measured
+from evenhand.base.units import LOSS, WHOLE_FPS, format_count, format_duration, format_ratio
 from evenhand.plan import plan_title
 from evenhand.procedure import Profile, WorstTesterFigures, search_deviations, throughput_document
 from evenhand.report.throughput import loss_by_direction, verification_lines
@@ -37,21 +37,21 @@ def suite_table(entries: Sequence[SuiteEntry]) -> Table:
         Column("plan", is_name=True),
         Column("addresses", is_name=True),
         "#octets",
-        "#fps per direction",
+        "#per direction",
         "#loss",
         "outcome",
     ]
     return make_table(titles, map(_row, entries), title="Throughput")
 
 
-def _row(entry: SuiteEntry) -> list[str]:
+def _row(entry: SuiteEntry) -> list[str | Cell]:
     result, final = entry.result, entry.result.final_trial
     return [
         entry.profile.plan.title,
         entry.profile.traffic.count_words,
         str(entry.profile.frame_size),
-        _value(result),
-        "-" if final is None else format_ratio(final.loss_ratio),
+        measured(result.throughput_fps, WHOLE_FPS, bound=AT_LEAST if result.is_at_least else ""),
+        measured(None if final is None else final.loss_ratio, LOSS),
         _words(result.outcome),
     ]
 
@@ -186,12 +186,6 @@ def _search_line(entry: SuiteEntry) -> str:
 
 def _words(outcome: Outcome) -> str:
     return str(outcome).replace("_", " ")
-
-
-def _value(result: ThroughputResult) -> str:
-    if result.throughput_fps is None:
-        return "-"
-    return (AT_LEAST if result.is_at_least else "") + format_count(result.throughput_fps)
 
 
 def _comparisons(entries: Sequence[SuiteEntry]) -> list[str]:

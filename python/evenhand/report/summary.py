@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from evenhand.base.table import Cell, Column, Row, Table, in_one_unit, make_table, measured
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_words import NONE, measured_cells, show_size, show_version, time_share_cell, unit_of
-from evenhand.report.plain import visible
-from evenhand.report.sentences import WHY_BOUND
+from evenhand.report.plain import WHY_BOUND, visible
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.run.figures import time_left_out_at
 

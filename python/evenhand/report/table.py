@@ -6,18 +6,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from evenhand.base.one_unit import WHOLE_FPS
 from evenhand.base.table import Cell, Table, measured
-from evenhand.base.units import format_count, format_ratio
+from evenhand.base.units import LOSS, SHARE, WHOLE_FPS, OneUnit, format_count, format_ratio, one_unit
 from evenhand.plan import mix_lines
 from evenhand.procedure import LossOutcome, LossTable, Statistics, ThroughputTable
-from evenhand.procedure.repetition import loss_statistics, throughput_statistics
+from evenhand.procedure.loss import loss_statistics
+from evenhand.procedure.throughput import throughput_statistics
 from evenhand.report.page_words import NONE
 from evenhand.report.result_entry import (
     PERCENTILES,
     RepeatedEntry,
+    describe_limit,
+    dut_lines,
     mapping,
     mappings,
     number,
@@ -27,10 +30,10 @@ from evenhand.report.result_entry import (
     size_of,
     table_of,
     text,
+    time_left_out_lines,
     whole,
     words,
 )
-from evenhand.report.result_lines import describe_limit, dut_lines, time_left_out_lines
 from evenhand.report.throughput import ceiling_lines, loss_by_direction, read_losses, verification_lines
 from evenhand.run.campaign_record import AT_LEAST, is_lower_bound
 from evenhand.run.figures import stated_time_left_out
@@ -38,13 +41,15 @@ from evenhand.search import MlrGoals, sum_of_losses
 from evenhand.trial import TimeLeftOut, Verdict
 
 FIGURES = ("#median", "#minimum", "#maximum", *(f"#{name}" for name in PERCENTILES))
-INTERVAL = "median's interval"
+INTERVAL = "median's interval (probability, %)"
 OF_LIMIT = "of the limit"
 OF_INTERVAL = (
     "The interval of the median uses order statistics, so it holds for any distribution of independent"
     " repetitions; the number in brackets is the probability that it covers the median."
 )
 UNIT = "Frames per second per direction"
+CERTAIN = 99.99
+"""Percent. No interval of few values is certain, and none is shown so."""
 
 
 def rows_of(document: Mapping[str, Any]) -> list[RepeatedEntry]:
@@ -69,9 +74,27 @@ def throughput_sizes_table(entries: Sequence[RepeatedEntry], *, leave_out: Seque
 
 def loss_sizes_table(entries: Sequence[RepeatedEntry]) -> Table:
     """A row for each size and load. Loss in percent of the offered frames."""
+    found = [(entry.labels, [*_loss_points(entry.repetitions)]) for entry in entries]
+    unit = one_unit(
+        (
+            value
+            for _, points in found
+            for point in points
+            if (statistics := point.statistics) is not None
+            for value in (statistics.median, statistics.minimum, statistics.maximum)
+        ),
+        LOSS,
+    )
+    titles = (*FIGURES, "#median's interval")
     return table_of(
-        ((entry.labels, _loss_rows(entry.repetitions)) for entry in entries),
-        ["#of the maximum", "#load per direction", *FIGURES, f"#{INTERVAL}", "trials"],
+        ((labels, [_loss_row(point, unit) for point in points]) for labels, points in found),
+        [
+            "#of the maximum",
+            "#load per direction",
+            *(f"{title}, {unit.unit}" for title in titles[:-1]),
+            f"{titles[-1]}, {unit.unit} (probability, %)",
+            "trials",
+        ],
         title="Frame loss rate",
         caption=" ".join(_percentiles_lines(entries)),
     )
@@ -147,7 +170,7 @@ def _percentiles_lines(entries: Sequence[RepeatedEntry]) -> list[str]:
     return percentiles_lines(len(entry.repetitions) for entry in entries)
 
 
-def _throughput_row(repetitions: Sequence[Mapping[str, Any]]) -> list[str]:
+def _throughput_row(repetitions: Sequence[Mapping[str, Any]]) -> list[str | Cell]:
     found = [
         (number(each, "throughput_fps_per_direction"), is_lower_bound(text(each, "outcome"), each))
         for each in repetitions
@@ -163,13 +186,24 @@ def _throughput_row(repetitions: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         show(limit_fps, format_count, none="?"),
         *(cell if cell == NONE else bound + cell for cell in _cells(statistics, _fps)),
-        _interval(statistics, percent=False),
-        show(share, format_ratio, bound),
+        _interval(statistics, _fps),
+        measured(share, SHARE, bound=bound),
         ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()),
     ]
 
 
-def _loss_rows(repetitions: Sequence[Mapping[str, Any]]) -> Iterator[list[str | Cell]]:
+@dataclass(frozen=True, slots=True)
+class _LossPoint:
+    """One load of a size."""
+
+    share: float
+    """Of the maximum."""
+    load_fps: float | None
+    statistics: Statistics | None
+    repetitions: int
+
+
+def _loss_points(repetitions: Sequence[Mapping[str, Any]]) -> Iterator[_LossPoint]:
     series = [
         (
             {
@@ -185,14 +219,23 @@ def _loss_rows(repetitions: Sequence[Mapping[str, Any]]) -> Iterator[list[str | 
         (fps for each in repetitions if (fps := number(mapping(each, "goal"), "max_fps"))), None
     )
     for share, statistics in loss_statistics(series).items():
-        counted = 0 if statistics is None else statistics.count
-        yield [
-            format_ratio(share),
-            measured(None if maximum_fps is None else maximum_fps * share, WHOLE_FPS),
-            *_cells(statistics, format_ratio),
-            _interval(statistics, percent=True),
-            f"{counted} of {len(repetitions)}",
-        ]
+        yield _LossPoint(
+            share=share,
+            load_fps=None if maximum_fps is None else maximum_fps * share,
+            statistics=statistics,
+            repetitions=len(repetitions),
+        )
+
+
+def _loss_row(point: _LossPoint, unit: OneUnit) -> list[str | Cell]:
+    counted = 0 if point.statistics is None else point.statistics.count
+    return [
+        measured(point.share, SHARE),
+        measured(point.load_fps, WHOLE_FPS),
+        *_cells(point.statistics, unit.write),
+        _interval(point.statistics, unit.write),
+        f"{counted} of {point.repetitions}",
+    ]
 
 
 def _cells(statistics: Statistics | None, write: Callable[[float], str]) -> list[str]:
@@ -203,17 +246,14 @@ def _cells(statistics: Statistics | None, write: Callable[[float], str]) -> list
     return [*middle, *show_percentiles(statistics, write)]
 
 
-def _interval(statistics: Statistics | None, *, percent: bool) -> str:
-    """`794,000 .. 801,000 (97.9 % probability)`; of one value none."""
+def _interval(statistics: Statistics | None, write: Callable[[float], str]) -> str:
+    """`794,000 .. 801,000 (97.85)`: its ends and its probability in percent; of one value none."""
     if statistics is None or statistics.count < 2:
         return NONE
     interval = statistics.median_interval
-    low, high = (
-        "" if math.isinf(value) else format_ratio(value) if percent else format_count(round(value))
-        for value in (interval.low, interval.high)
-    )
+    low, high = ("" if math.isinf(value) else write(value) for value in (interval.low, interval.high))
     ends = f"{low} .. {high}" if high else f">= {low}"
-    return f"{ends} ({format_ratio(interval.level)} probability)"
+    return f"{ends} ({min(100 * interval.level, CERTAIN):.2f})"
 
 
 def _fps(value: float) -> str:

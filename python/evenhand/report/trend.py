@@ -4,23 +4,22 @@ reader must know of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from evenhand.analysis.comparable import moment_of
 from evenhand.analysis.comparison_model import share_left_out
-from evenhand.analysis.levels import FEWEST_RUNS
+from evenhand.analysis.condition_words import join
+from evenhand.analysis.medians import FEWEST_RUNS
 from evenhand.analysis.trend_model import Change, PointTrend, Trend, TrendRun, TrendValue
-from evenhand.analysis.words import join
-from evenhand.base.table import Cell, Table, make_table
+from evenhand.base.table import Cell, Table, make_table, measured
 from evenhand.base.units import format_count
 from evenhand.procedure.descriptor import show_number
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.report.page_words import show_size, show_value
-from evenhand.report.plain import visible
-from evenhand.report.sentences import WHY_BOUND
+from evenhand.report.page_words import show_size
+from evenhand.report.plain import WHY_BOUND, visible
 from evenhand.run.campaign_record import AT_LEAST
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 from evenhand.trial import show_share
 
 METHOD = (
@@ -95,8 +94,8 @@ def changes_table(trend: Trend, link: Link | None = None) -> Table | None:
             ),
             show_begun(run),
             visible(run.version or "-"),
-            show_before(point, change),
-            show_after(point, change),
+            _before_cell(point, change),
+            _after_cell(point, change),
             FOUND_BY[change.by],
         ]
         for point, change, run in ((point, change, trend.runs[change.run]) for point, change in trend.changes)
@@ -112,15 +111,17 @@ def points_table(trend: Trend, link: Link | None = None) -> Table:
     """A row for each point: its last number, and since when it has been so; on a page, which has links, also
     where it was measured."""
     rows = []
+    numbers = _numbers_by_unit(trend)
     for point, name in zip(trend.points, _names(trend, link), strict=True):
+        beside = numbers.get(point.figure.unit, ())
         level = point.levels[-1] if point.levels else None
         bound = AT_LEAST if level is not None and level.is_at_least else ""
         rows.append(
             [
                 name,
                 point.figure.shown_unit,
-                show_latest(point),
-                "-" if level is None else f"{bound}{show_number(level.median, point.figure)}",
+                show_latest(point, beside),
+                "-" if level is None else f"{bound}{show_number(level.median, point.figure, beside)}",
                 "-" if level is None else show_begun(trend.runs[level.first_run]),
                 f"{len(point.measured)} of {len(trend.runs)}",
                 *(
@@ -250,14 +251,14 @@ def worse_or_better(change: Change) -> str:
     return "worse" if change.is_regression else "better"
 
 
-def show_before(point: PointTrend, change: Change) -> str:
+def _before_cell(point: PointTrend, change: Change) -> Cell:
     bound = AT_LEAST if change.ratio.bound in ("at_most", "unknown") else ""
-    return f"{bound}{show_value(change.before, point.figure.unit)}"
+    return measured(change.before, point.figure.unit, bound=bound)
 
 
-def show_after(point: PointTrend, change: Change) -> str:
+def _after_cell(point: PointTrend, change: Change) -> Cell:
     bound = AT_LEAST if change.ratio.bound in ("at_least", "unknown") else ""
-    return f"{bound}{show_value(change.after, point.figure.unit)}"
+    return measured(change.after, point.figure.unit, bound=bound)
 
 
 def show_begun(run: TrendRun) -> str:
@@ -265,12 +266,26 @@ def show_begun(run: TrendRun) -> str:
     return moment_of(run).strftime("%Y-%m-%d %H:%M")
 
 
-def show_latest(point: PointTrend) -> str:
-    """The value of the last run that has a number; with its place if later ones have none."""
+def _numbers_by_unit(trend: Trend) -> dict[str, list[float]]:
+    """The latest numbers and levels of all points, by their units."""
+    found: dict[str, list[float]] = {}
+    for point in trend.points:
+        latest = [value.median for value in point.measured[-1:] if value.median is not None]
+        levels = [level.median for level in point.levels[-1:]]
+        found.setdefault(point.figure.unit, []).extend([*latest, *levels])
+    return found
+
+
+def show_latest(point: PointTrend, beside: Iterable[float] = ()) -> str:
+    """The value of the last run that has a number; with its place if later ones have none.
+
+    Args:
+        beside: Numbers of the same unit in the same table.
+    """
     last: TrendValue | None = point.measured[-1] if point.measured else None
     if last is None or last.median is None:
         return point.values[-1].reason or "-"
-    return f"{AT_LEAST if last.is_at_least else ''}{show_number(last.median, point.figure)}"
+    return f"{AT_LEAST if last.is_at_least else ''}{show_number(last.median, point.figure, beside)}"
 
 
 def span_of(trend: Trend) -> str:

@@ -4,27 +4,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evenhand.base.one_unit import one_unit
-from evenhand.base.table import Table, make_table
+from evenhand.base.table import Cell, Column, Row, Table, in_row, make_table, measured
 from evenhand.base.terminal_table import STYLES, Printable, rendered
-from evenhand.base.units import format_count, format_duration, format_ratio
+from evenhand.base.units import (
+    LEFT_OUT,
+    LOSS,
+    WHOLE_FPS,
+    format_count,
+    format_duration,
+    format_rate,
+    format_ratio,
+    one_unit,
+)
 from evenhand.procedure import Profile
-from evenhand.report.invalid import next_lines
+from evenhand.report.plain import next_lines, visible
+from evenhand.run import StoredTrial
+from evenhand.search import SearchTrial
 from evenhand.trial import ClockOffset, DirectionResult, TrialResult, join_directions
 
 MOST_TENTHS = 10
-_ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
+_Delays = tuple[float | None, float | None]
+"""Nanoseconds."""
+_ROWS: tuple[tuple[str, Callable[[DirectionResult], str | Cell | _Delays]], ...] = (
     ("intended frames", lambda d: format_count(d.intended_frames)),
     ("offered frames", lambda d: format_count(d.offered_frames)),
-    ("offered load", lambda d: f"{format_count(d.offered_fps)} fps"),
+    ("offered load", lambda d: measured(d.offered_fps, WHOLE_FPS)),
     ("received frames", lambda d: format_count(d.received_frames)),
-    ("forwarding rate", lambda d: f"{format_count(d.forwarding_rate_fps)} fps"),
+    ("forwarding rate", lambda d: measured(d.forwarding_rate_fps, WHOLE_FPS)),
     ("lost frames", lambda d: format_count(d.lost_frames)),
-    ("loss ratio", lambda d: format_ratio(d.loss_ratio)),
+    ("loss ratio", lambda d: measured(d.loss_ratio, LOSS)),
     ("duplicated frames", lambda d: format_count(d.duplicated_frames)),
     ("reordered frames, all flows", lambda d: format_count(d.reordered_frames)),
     ("late frames", lambda d: format_count(d.late_frames)),
@@ -40,16 +53,16 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str]], ...] = (
     ("frames from another time", lambda d: format_count(d.wrong_time_frames)),
     ("unrecorded frames", lambda d: format_count(d.unrecorded_frames)),
     ("ARP and ND frames", lambda d: format_count(d.neighbor_frames)),
-    ("latency min / mean, ms", lambda d: f"{_latency(d.latency.min_ns)} / {_latency(d.latency.mean_ns)}"),
-    ("latency p50 / p99, ms", lambda d: f"{_latency(d.latency.p50_ns)} / {_latency(d.latency.p99_ns)}"),
-    ("latency p99.9 / max, ms", lambda d: f"{_latency(d.latency.p999_ns)} / {_latency(d.latency.max_ns)}"),
+    ("latency min / mean", lambda d: (d.latency.min_ns, d.latency.mean_ns)),
+    ("latency p50 / p99", lambda d: (d.latency.p50_ns, d.latency.p99_ns)),
+    ("latency p99.9 / max", lambda d: (d.latency.p999_ns, d.latency.max_ns)),
     ("overdue frames", lambda d: format_count(d.sender.overdue_frames)),
-    ("latest frame after its time", lambda d: format_duration(d.sender.max_overdue_us / 1e6)),
+    ("latest frame after its time", lambda d: measured(d.sender.max_overdue_us, "us")),
     (
         "refusals, largest burst",
         lambda d: f"{format_count(d.sender.refusals)}, {format_count(d.sender.largest_burst)}",
     ),
-    ("longest poll gap", lambda d: format_duration(d.receiver.max_poll_gap_us / 1e6)),
+    ("longest poll gap", lambda d: measured(d.receiver.max_poll_gap_us, "us")),
 )
 CORRUPTED = "corrupted frames"
 _CHECKS = {
@@ -133,20 +146,26 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
     return Group(*map(rendered, lines))
 
 
-def _rows(result: TrialResult) -> Iterator[list[str]]:
+def _rows(result: TrialResult) -> Iterator[Row]:
     directions = result.directions.values()
     for title, cell in _ROWS:
-        yield [title, *map(cell, directions)]
+        found = [cell(direction) for direction in directions]
+        delays = [each for each in found if isinstance(each, tuple)]
+        yield (
+            _delays_row(title, delays)
+            if delays
+            else in_row(title, [each for each in found if not isinstance(each, tuple)])
+        )
         if title != CORRUPTED:
             continue
         for check, words in _CHECKS.items():
             failed = [(direction.corrupted_by or {}).get(check, 0) for direction in directions]
             if any(failed):
-                yield [words, *map(format_count, failed)]
+                yield in_row(words, list(map(format_count, failed)))
     if all(direction.mistranslated_frames is not None for direction in directions):
         for key, title in _MISTRANSLATED.items():
             counts = ((direction.mistranslated_frames or {}).get(key, 0) for direction in directions)
-            yield [title, *map(format_count, counts)]
+            yield in_row(title, list(map(format_count, counts)))
 
 
 def describe_clock_offsets(offsets: Sequence[ClockOffset]) -> str:
@@ -223,6 +242,133 @@ def format_ppm(error_ppm: float) -> str:
     return f"{round(error_ppm, 1) or 0.0:.1f} ppm"
 
 
-def _latency(value_ns: float | None) -> str:
-    """In milliseconds, as all delays."""
-    return "-" if value_ns is None else one_unit([value_ns / 1e3], "us").write(value_ns / 1e3)
+def _delays_row(title: str, delays: Sequence[_Delays]) -> Row:
+    """Two delays of each direction, in milliseconds as all delays."""
+    unit = one_unit((value_ns / 1e3 for each in delays for value_ns in each if value_ns is not None), "us")
+    return in_row(
+        f"{title}, {unit.unit}",
+        [
+            " / ".join("-" if value_ns is None else unit.write(value_ns / 1e3) for value_ns in each)
+            for each in delays
+        ],
+    )
+
+
+SAME = 1.0005
+"""A duration of three digits does not show more."""
+
+
+def describe_sending(result: TrialResult) -> str:
+    """How long a trial sent, and how long it was to send if it was stopped early or waited for clean time."""
+    intended = format_duration(result.intended_duration_s)
+    if result.stopped_early_s is None and result.sent_s <= result.intended_duration_s * SAME:
+        return intended
+    if result.sent_s > result.intended_duration_s:
+        return f"{format_duration(float(f'{result.sent_s:.3g}'))} for {intended} of clean time"
+    # Two digits: one that was stopped a little before its end did not send for all of its time.
+    return f"{format_duration(float(f'{result.sent_s:.2g}'))} of {intended}"
+
+
+SHOWN_NOTES = (
+    "mistranslated",
+    "queue_filling",
+    "wrong_address",
+    "wrong_port",
+    "wrong_payload",
+    "wrong_length",
+    "corrupted",
+    "returned",
+)
+"""Codes of the notes that say why frames were lost, though they are not reasons of the verdict."""
+
+
+def trials_table(
+    trials: Sequence[SearchTrial | StoredTrial],
+    *,
+    title: str = "Trials",
+    loss_over_time: Callable[[TrialResult], Any] | None = None,
+) -> Table:
+    """Every trial in order: load, verdict, loss, and why.
+
+    Args:
+        loss_over_time: For a page: draws the loss of a trial. The table then also has the loads that were
+            really offered, or says that they were the intended ones; and the share of the time that was left
+            out, if any trial was judged by its clean time.
+    """
+    has_left_out = loss_over_time is not None and any(
+        trial.result.is_judged_by_clean_time for trial in trials
+    )
+    is_exact = loss_over_time is None or all(
+        format_rate(trial.result.offered_fps) == format_rate(trial.result.intended_fps) for trial in trials
+    )
+    titles: list[str | Column] = [
+        "#no.",
+        "#load per direction",
+        *([] if is_exact else ["#offered"]),
+        "#duration",
+        *(["#left out"] if has_left_out else []),
+        Column("verdict", is_name=True),
+        "#loss",
+        "#lost",
+        "#p99 latency",
+        "what and why",
+    ]
+    rows = (
+        _row(trial, is_exact=is_exact, has_left_out=has_left_out, loss_over_time=loss_over_time)
+        for trial in trials
+    )
+    caption = "" if loss_over_time is None or not is_exact else "All loads were offered as intended."
+    return make_table(titles, rows, title=title, caption=caption)
+
+
+def _row(
+    trial: SearchTrial | StoredTrial,
+    *,
+    is_exact: bool,
+    has_left_out: bool,
+    loss_over_time: Callable[[TrialResult], Any] | None,
+) -> list[str | Cell]:
+    result, verdict = trial.result, str(trial.result.verdict)
+    return [
+        str(trial.number),
+        measured(result.intended_fps, WHOLE_FPS),
+        *([] if is_exact else [measured(result.offered_fps, WHOLE_FPS)]),
+        _sending(result),
+        *([_left_out(result)] if has_left_out else []),
+        Cell(verdict, verdict),
+        measured(
+            result.loss_ratio if result.is_valid else None,
+            LOSS,
+            spark="" if loss_over_time is None else loss_over_time(result),
+        ),
+        " + ".join(format_count(direction.lost_frames) for direction in result.directions.values()),
+        _p99(result),
+        _story(trial),
+    ]
+
+
+def _sending(result: TrialResult) -> Cell:
+    """As `describe_sending`, in a column of seconds."""
+    bound, after = "", ""
+    if result.sent_s > result.intended_duration_s * SAME:
+        bound, after = f"{float(f'{result.sent_s:.3g}'):g} for ", " of clean time"
+    elif result.stopped_early_s is not None:
+        bound = f"{float(f'{result.sent_s:.2g}'):g} of "
+    return measured(result.intended_duration_s, "s", bound=bound, after=after)
+
+
+def _left_out(result: TrialResult) -> Cell:
+    """Of a valid trial that was judged by its clean time."""
+    return measured(result.left_out_share if result.is_valid else None, LEFT_OUT)
+
+
+def _p99(result: TrialResult) -> Cell:
+    values = [d.latency.p99_ns for d in result.directions.values() if d.latency.p99_ns is not None]
+    return measured(max(values) / 1e3 if values else None, "us")
+
+
+def _story(trial: SearchTrial | StoredTrial) -> str:
+    attempt = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
+    remarks = [*trial.result.reasons, *(note for note in trial.result.notes if note.code in SHOWN_NOTES)]
+    reasons = "; ".join(reason.text for reason in join_directions(remarks))
+    return visible(f"{trial.purpose}{attempt}" + (f": {reasons}" if reasons else ""))

@@ -5,23 +5,16 @@ names alone; `rig.py` says what a testbed is before it is open, `setup.py` when 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evenhand.rig.dut.facts import READ_THERE
-    from evenhand.rig.dut.ssh_command import ssh_command
-    from evenhand.rig.dut_wish import APPLIED, DutChange, DutWish, ReachableDut
-    from evenhand.rig.facts import campaign_facts, testbed_facts, tester_facts
-    from evenhand.rig.host.facts import read_host_facts, read_versions
-    from evenhand.rig.host.finding import Part, State
-    from evenhand.rig.host.known_ceilings import KnownCeiling, find_ceiling, keep_ceiling
-    from evenhand.rig.host.ports import PortFacts
-    from evenhand.rig.host.survey import HostSurvey
-    from evenhand.rig.inside import Inside
-    from evenhand.rig.lab.borrow import LabWish
-    from evenhand.rig.lab.build import USUAL_MAX_FRAME_SIZE
-    from evenhand.rig.lab.firewall import MOST_RULES
-    from evenhand.rig.lab_lease import LeasedLab
-    from evenhand.rig.lab_rig import LabSetup, make_lab_setup
-    from evenhand.rig.looped import looped_setup, make_looped_setup
-    from evenhand.rig.reference import (
+    from evenhand.dut.facts import READ_THERE
+    from evenhand.dut.ssh import ssh_command
+    from evenhand.host.devices import PortFacts
+    from evenhand.host.finding import Part, State, read_host_facts, read_versions
+    from evenhand.host.known_ceilings import KnownCeiling, find_ceiling, keep_ceiling
+    from evenhand.host.survey import HostSurvey
+    from evenhand.lab.borrow import LabWish
+    from evenhand.lab.build import USUAL_MAX_FRAME_SIZE
+    from evenhand.lab.nft import MOST_RULES
+    from evenhand.reference import (
         DEFAULT_QUEUE_FRAMES,
         DEFECT_KINDS,
         MAX_ROUTER_ELEMENTS,
@@ -29,11 +22,17 @@ if TYPE_CHECKING:
         NeighborCost,
         ReferenceDut,
     )
+    from evenhand.rig.dut_wish import APPLIED, DutChange, DutWish, ReachableDut
+    from evenhand.rig.facts import campaign_facts, testbed_facts, tester_facts
+    from evenhand.rig.inside import Inside
+    from evenhand.rig.lab_lease import LeasedLab
+    from evenhand.rig.lab_rig import LabSetup, make_lab_setup
     from evenhand.rig.reference_rig import REFERENCE, make_reference_setup
     from evenhand.rig.registry import default_plan_of, plan_defaults_of, read_dut, read_setup, rig_of
     from evenhand.rig.rig import Demand, PlanDefaults, Rig, RigFacts
     from evenhand.rig.setup import DEFAULT_PLAN, Setup, put_back
-    from evenhand.rig.testbed import (
+    from evenhand.rig.testbed_rig import looped_setup, make_looped_setup
+    from evenhand.testbed import (
         DutFacts,
         Testbed,
         TestbedDut,
@@ -45,37 +44,36 @@ if TYPE_CHECKING:
         read_device,
         read_testbed,
     )
-    from evenhand.rig.testbed.drivers import FILL_IN, PCI
-    from evenhand.rig.testbed.ssh_destination import check_destination
-    from evenhand.rig.testbed.vlan import TAG_OCTETS, Vlans, VlansOfSides, parse_vlans, show_vlans, tag_octets
+    from evenhand.testbed.drivers import FILL_IN, PCI
+    from evenhand.testbed.values import TAG_OCTETS, Vlans, VlansOfSides, parse_vlans, show_vlans, tag_octets
+    from evenhand.testbed.workers import check_destination
 else:
-    from evenhand.base.lazy_names import lazy_names
+    from evenhand.base.lazy_import import lazy_names
 
     # The same, each loaded when it is first used: most verbs need a few of them.
     __getattr__ = lazy_names(
         __name__,
         {
-            "dut.facts": ("READ_THERE",),
-            "dut.ssh_command": ("ssh_command",),
+            "evenhand.dut.facts": ("READ_THERE",),
+            "evenhand.dut.ssh": ("ssh_command",),
             "dut_wish": ("APPLIED", "DutChange", "DutWish", "ReachableDut"),
             "facts": ("campaign_facts", "testbed_facts", "tester_facts"),
-            "host.facts": ("read_host_facts", "read_versions"),
-            "host.finding": ("Part", "State"),
-            "host.known_ceilings": ("KnownCeiling", "find_ceiling", "keep_ceiling"),
-            "host.ports": ("PortFacts",),
-            "host.survey": ("HostSurvey",),
+            "evenhand.host.finding": ("Part", "State", "read_host_facts", "read_versions"),
+            "evenhand.host.known_ceilings": ("KnownCeiling", "find_ceiling", "keep_ceiling"),
+            "evenhand.host.devices": ("PortFacts",),
+            "evenhand.host.survey": ("HostSurvey",),
             "inside": ("Inside",),
-            "lab.borrow": ("LabWish",),
-            "lab.build": ("USUAL_MAX_FRAME_SIZE",),
-            "lab.firewall": ("MOST_RULES",),
+            "evenhand.lab.borrow": ("LabWish",),
+            "evenhand.lab.build": ("USUAL_MAX_FRAME_SIZE",),
+            "evenhand.lab.nft": ("MOST_RULES",),
             "lab_lease": ("LeasedLab",),
             "lab_rig": ("LabSetup", "make_lab_setup"),
-            "looped": ("looped_setup", "make_looped_setup"),
-            "reference": (
+            "testbed_rig": ("looped_setup", "make_looped_setup"),
+            "evenhand.reference": (
                 "DEFAULT_QUEUE_FRAMES",
                 "DEFECT_KINDS",
-                "MAX_ROUTER_ELEMENTS",
                 "Defects",
+                "MAX_ROUTER_ELEMENTS",
                 "NeighborCost",
                 "ReferenceDut",
             ),
@@ -83,7 +81,7 @@ else:
             "registry": ("default_plan_of", "plan_defaults_of", "read_dut", "read_setup", "rig_of"),
             "rig": ("Demand", "PlanDefaults", "Rig", "RigFacts"),
             "setup": ("DEFAULT_PLAN", "Setup", "put_back"),
-            "testbed": (
+            "evenhand.testbed": (
                 "DutFacts",
                 "Testbed",
                 "TestbedDut",
@@ -95,9 +93,9 @@ else:
                 "read_device",
                 "read_testbed",
             ),
-            "testbed.drivers": ("FILL_IN", "PCI"),
-            "testbed.ssh_destination": ("check_destination",),
-            "testbed.vlan": (
+            "evenhand.testbed.drivers": ("FILL_IN", "PCI"),
+            "evenhand.testbed.workers": ("check_destination",),
+            "evenhand.testbed.values": (
                 "TAG_OCTETS",
                 "Vlans",
                 "VlansOfSides",

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evenhand.dut import HashType
 from evenhand.plan import AddressPlan
-from evenhand.rig.dut import HashType
-from evenhand.rig.testbed import TestbedDut
+from evenhand.testbed import TestbedDut
 
 if TYPE_CHECKING:
-    from evenhand.rig.dut.record import SetupRecord
+    from evenhand.dut.record import SetupRecord
 
 MOST_LISTED = 1000
 """Changes that a document lists; there may be 131,072 neighbours."""

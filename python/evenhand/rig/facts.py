@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.base.without_folders import without_folders
-from evenhand.rig.dut.facts import without_set_up
-from evenhand.rig.host.facts import read_host_facts
+from evenhand.base.folders import without_folders
+from evenhand.dut.facts import without_set_up
+from evenhand.host.finding import read_host_facts
 from evenhand.rig.setup import Setup
-from evenhand.rig.testbed import DutFacts, Testbed
-from evenhand.rig.testbed.device import read_device
+from evenhand.testbed import DutFacts, Testbed
+from evenhand.testbed.device import read_device
 
 FACTS = tuple(DutFacts.model_fields)
 """Facts of both machines, by the keys of the testbed file's `[dut.facts]` (SEED-84)."""

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import HostError, RequestError
+from evenhand.dut.facts import changes_since_last, read_facts, read_facts_and_macs
+from evenhand.dut.linux_answers import read_carriers
+from evenhand.dut.ssh import SshShell, open_shell
+from evenhand.dut.witness import DutWitness, open_witness
 from evenhand.plan import SIDES, SideName
-from evenhand.rig.dut.facts import read_facts, read_facts_and_macs
-from evenhand.rig.dut.last_facts import changes_since_last
-from evenhand.rig.dut.linux_answers import read_carriers
-from evenhand.rig.dut.places import place_of
-from evenhand.rig.dut.ssh import SshShell, open_shell
-from evenhand.rig.dut.witness import DutWitness, open_witness
-from evenhand.rig.testbed import TestbedDut
+from evenhand.testbed import TestbedDut
+from evenhand.testbed.places import place_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +30,7 @@ class Inside:
 
     witness: DutWitness
     facts: Mapping[str, Any]
-    """See `evenhand.rig.dut.facts`."""
+    """See `evenhand.dut.facts`."""
     macs: Mapping[str, str]
     """MACs of the DUT's interfaces, by their places, as it reports them itself."""
 

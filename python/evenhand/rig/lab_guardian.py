@@ -10,9 +10,9 @@ import time
 from contextlib import suppress
 
 from evenhand.base.errors import EvenhandError
-from evenhand.rig.lab.borrow import give_back, lab_before
-from evenhand.rig.lab.labs import lab_status
-from evenhand.rig.lab.vm import VmLab
+from evenhand.lab.borrow import give_back, lab_before
+from evenhand.lab.labs import lab_status
+from evenhand.lab.vm import VmLab
 from evenhand.rig.lab_rig import make_lab_setup
 from evenhand.rig.over_ssh import put_back
 

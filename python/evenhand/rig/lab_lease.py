@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 from evenhand.base.errors import EvenhandError, HostError
 from evenhand.base.locks import InUseError
+from evenhand.lab.borrow import BorrowedLab, LabWish, borrowed
+from evenhand.lab.nft import check_nft
 from evenhand.rig.dut_wish import OnNote
-from evenhand.rig.lab.borrow import BorrowedLab, LabWish, borrowed
-from evenhand.rig.lab.nft import check_nft
 
 GIVEN_BACK_WITHIN_S = 180.0
 """Seconds within which a lab is given back after a run that was killed: its guardian may have to boot a

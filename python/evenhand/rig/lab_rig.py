@@ -10,28 +10,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenhand.base.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError, suggestion
 from evenhand.base.lazy_import import lazy_import
 from evenhand.base.locks import Resource
-from evenhand.base.suggestion import suggestion
+from evenhand.dut.connections import Emptied
+from evenhand.dut.facts import with_facts
+from evenhand.dut.translator import MOST_POOL_ADDRESSES
+from evenhand.lab import Lab, LinuxLab, VmLab, lab_names, lab_status, require_root
+from evenhand.lab.borrow import KINDS, kind_of
+from evenhand.lab.labs import lab_class
+from evenhand.lab.namespaces import host_errors, namespace_path, run_inside
+from evenhand.lab.state import is_for, networks_to_ask_for, tester_resource
 from evenhand.plan import AddressPlan, plan_title
-from evenhand.rig.connections import Emptied
-from evenhand.rig.dut.facts import with_facts
-from evenhand.rig.dut.jool import MOST_POOL_ADDRESSES
+from evenhand.reference import ReferenceDut
 from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.facts import FACTS, of_this_machine
 from evenhand.rig.inside import Inside
-from evenhand.rig.lab import Lab, LinuxLab, VmLab, lab_names, lab_status, require_root
-from evenhand.rig.lab.borrow import KINDS, kind_of
-from evenhand.rig.lab.labs import lab_class
-from evenhand.rig.lab.namespaces import host_errors, namespace_path, run_inside
-from evenhand.rig.lab.record import is_for, networks_to_ask_for
-from evenhand.rig.lab.state import tester_resource
 from evenhand.rig.lab_lease import LeasedLab, leased_lab
-from evenhand.rig.reference import ReferenceDut
 from evenhand.rig.rig import Demands, PlanDefaults, Rig, RigFacts, by_suite
 from evenhand.rig.setup import DEFAULT_PLAN, HASH_OF_POINTS, Result, Setup
-from evenhand.rig.testbed import make_testbed
+from evenhand.testbed import make_testbed
 from evenhand.trial import find_engine
 
 if TYPE_CHECKING:
@@ -295,8 +293,6 @@ def _check_host(kind: str, *, is_dry: bool) -> list[str]:
 def _check_room(lab: Lab, plan: AddressPlan) -> None:
     """RequestError if the DUT was not set up for so many: its neighbour table would be full, and other labs'
     too, or it has no routes."""
-    if lab.hosts is None or lab.networks is None:
-        return
     for side, host_count, network_count in zip(plan.sides, lab.hosts, lab.networks, strict=True):
         what = ""
         # Behind a gateway the DUT has one neighbour, whatever the number of hosts.
@@ -318,7 +314,7 @@ def _check_room(lab: Lab, plan: AddressPlan) -> None:
 def _check_pool(lab: Lab, plan: AddressPlan) -> None:
     """RequestError if Jool would give hosts addresses that the plan does not expect of them: it draws from
     all of its pool."""
-    if not isinstance(lab, VmLab) or lab.translator != "jool" or plan.nat is None or lab.hosts is None:
+    if not isinstance(lab, VmLab) or lab.translator != "jool" or plan.nat is None:
         return
     pool, host_count = min(lab.hosts.left, MOST_POOL_ADDRESSES), plan.left.host_range.count
     if host_count < pool:

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
-from evenhand.base.signals import uninterrupted
-from evenhand.rig.connections import LONGEST_S, Emptied
-from evenhand.rig.dut import DutSetup, describe_setups
-from evenhand.rig.dut.items import NotTakenError
-from evenhand.rig.dut.linux_items import linux_items
-from evenhand.rig.dut.nat import CONNTRACK_INSTALL, empty_command, timeout_command
-from evenhand.rig.dut.record import Holder, SetupRecord, read_held
-from evenhand.rig.dut.setup import DutOnShell, HeldError, apply, check_dut, fingerprint_of, is_in_place, undo
-from evenhand.rig.dut.ssh import open_shell
+from evenhand.base.programs import uninterrupted
+from evenhand.dut import DutSetup, describe_setups
+from evenhand.dut.connections import LONGEST_S, Emptied
+from evenhand.dut.items import NotTakenError
+from evenhand.dut.linux_items import linux_items
+from evenhand.dut.nat import CONNTRACK_INSTALL, empty_command, timeout_command
+from evenhand.dut.record import Holder, SetupRecord, read_held
+from evenhand.dut.setup import DutOnShell, HeldError, apply, check_dut, fingerprint_of, is_in_place, undo
+from evenhand.dut.ssh import open_shell
 from evenhand.rig.dut_wish import APPLIED, UNDONE, DutChange, DutWish, OnDutChange, OnNote, ReachableDut
 
 _SHOWN = 300

@@ -11,16 +11,16 @@ from typing import Any, ClassVar
 
 from evenhand.base.errors import RequestError
 from evenhand.base.programs import ROUTER, find_program
+from evenhand.dut.connections import Emptied
 from evenhand.plan import AddressPlan
-from evenhand.rig.connections import Emptied
+from evenhand.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig.dut_wish import ReachableDut
 from evenhand.rig.facts import of_this_machine
 from evenhand.rig.inside import Inside
-from evenhand.rig.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig.rig import Demands, Rig, RigFacts
 from evenhand.rig.setup import Setup
-from evenhand.rig.testbed import make_testbed
 from evenhand.rig.testbed_rig import TestbedRig
+from evenhand.testbed import make_testbed
 
 REFERENCE = "reference"
 """The testbed that is made for a campaign: a reference router, set by its `[reference]`."""
@@ -44,6 +44,10 @@ class ReferenceSetup(Setup):
     def reachable(self) -> None:
         """It is set up when it is started."""
         return None
+
+    @property
+    def check_dut(self) -> Callable[[], None]:
+        return self.router.check_running
 
     def check_emptied_somehow(self) -> None:
         """It takes the request itself."""

@@ -11,8 +11,8 @@ from evenhand.rig.lab_rig import LabRig
 from evenhand.rig.reference_rig import ReferenceRig
 from evenhand.rig.rig import PlanDefaults, Rig
 from evenhand.rig.setup import Setup
-from evenhand.rig.testbed import TestbedDut, read_testbed
 from evenhand.rig.testbed_rig import TestbedRig
+from evenhand.testbed import TestbedDut, read_testbed
 
 
 class RigKind(Protocol):

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from evenhand.base.errors import HostError, RequestError
+from evenhand.lab.borrow import LabWish
 from evenhand.plan import AddressPlan, Direction, FrameSize, SideCounts
+from evenhand.reference import ReferenceDut
 from evenhand.rig.dut_wish import DutWish, OnNote, ReachableDut
-from evenhand.rig.lab.borrow import LabWish
 from evenhand.rig.lab_lease import LeasedLab
-from evenhand.rig.reference import ReferenceDut
 from evenhand.rig.setup import DEFAULT_PLAN, Setup
 
 

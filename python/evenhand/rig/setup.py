@@ -19,17 +19,17 @@ from evenhand.base.errors import HostError, RequestError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.base.locks import Resource, holding
 from evenhand.base.programs import ENGINE
+from evenhand.dut.connections import Emptied, empty_by_command
+from evenhand.dut.facts import READ_THERE, with_facts
+from evenhand.dut.nat import TIMEOUT_S
+from evenhand.dut.ssh import command_over_ssh
+from evenhand.lab.napi import MOST_URGENT
 from evenhand.plan import AddressPlan, Stream, largest_frame, make_mix, plan_title
-from evenhand.rig.connections import Emptied, empty_by_command
-from evenhand.rig.dut.facts import READ_THERE, with_facts
-from evenhand.rig.dut.nat import TIMEOUT_S
-from evenhand.rig.dut.ssh_command import command_over_ssh
 from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.inside import Inside, lasting_facts, look_inside
-from evenhand.rig.lab.urgency import MOST_URGENT
-from evenhand.rig.testbed import Testbed, read_device
-from evenhand.rig.testbed.drivers import PCI
-from evenhand.rig.testbed.resources import OWN_NAMESPACE, resources_of
+from evenhand.testbed import Testbed, read_device
+from evenhand.testbed.drivers import PCI
+from evenhand.testbed.resources import OWN_NAMESPACE, resources_of
 from evenhand.trial import find_engine
 
 if TYPE_CHECKING:
@@ -321,21 +321,8 @@ class Setup:
 
     def to_document(self) -> dict[str, Any]:
         """For the run file."""
-        return {"name": self.name, "testbed": self._testbed_document(), "dut": self.own_facts()}
-
-    def _testbed_document(self) -> dict[str, Any]:
-        """The testbed without keys that are not set and that earlier versions did not have: a run of these
-        goes on."""
         testbed = self.testbed.model_dump(mode="json")
-        for key in ("empty_connections", "connection_timeout"):
-            if testbed["dut"][key] is None:
-                del testbed["dut"][key]
-        if not testbed["engine"]:
-            del testbed["engine"]
-        for key in ("start_difference", "remarked_tolerance", "clean_time"):
-            if testbed["limits"][key] is None:
-                del testbed["limits"][key]
-        return testbed
+        return {"name": self.name, "testbed": testbed, "dut": self.own_facts()}
 
     def to_campaign_document(self, own_dut: Any, configured: Mapping[str, Any] | None) -> dict[str, Any]:
         """What of the testbed must be the same when a campaign goes on: `testbed` and `own_dut`.
@@ -344,11 +331,8 @@ class Setup:
             own_dut: `own_facts`, without what a plan sets.
             configured: The table `[reference]`, for a DUT that is set by it.
         """
-        testbed = self._testbed_document()
+        testbed = self.testbed.model_dump(mode="json")
         testbed["dut"].pop("threads", None)
-        for key in ("ssh", "os", "left", "right"):  # a run from before these keys goes on
-            if testbed["dut"][key] is None:
-                del testbed["dut"][key]
         return {"own_dut": own_dut, "testbed": testbed}
 
 

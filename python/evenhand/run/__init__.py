@@ -5,8 +5,7 @@ from evenhand.run.campaign_record import CampaignRecord, HookRun, PointRecord, P
 from evenhand.run.reading import RunTables, StoredRun, StoredSearch, StoredTrial, open_to_read, read_run
 from evenhand.run.record import read_record
 from evenhand.run.recorder import MeasuredSearch, SearchWriter
-from evenhand.run.run_file import StorageError
-from evenhand.run.schema import SUFFIX
+from evenhand.run.run_file import SUFFIX, StorageError
 from evenhand.run.store import CampaignHead, RepetitionEnd, RunStore
 
 __all__ = [

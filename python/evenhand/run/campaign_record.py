@@ -16,7 +16,7 @@ from evenhand.procedure.descriptor import EXACT, LeftOpen
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.procedure.statistics import Statistics
 from evenhand.run.reading import StoredSearch
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 
 
 class PointState(StrEnum):

@@ -12,15 +12,17 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.base.locks import holder_of
 from evenhand.procedure.statistics import Statistics
-from evenhand.run.campaign_lock import campaign_resource
 from evenhand.run.campaign_record import ENDED_EARLY, TESTER_LIMIT, PointState, is_lower_bound, state_of
-from evenhand.run.figures import stated_time_left_out
-from evenhand.run.point_document import read_point
-from evenhand.run.point_remarks import Ended, remarks_of
+from evenhand.run.figures import RunningTrial, read_running, stated_time_left_out
+from evenhand.run.point_document import Ended, read_point, remarks_of
 from evenhand.run.reading import RunTables, StoredRow, as_mapping, as_texts, open_to_read
-from evenhand.run.running_trial import RunningTrial, read_running
-from evenhand.spec.point import Point
+from evenhand.run.run_file import campaign_resource
+from evenhand.search import Role
+from evenhand.spec.request import Point
 from evenhand.trial import TimeLeftOut
+
+ALL, INVALID, CEILING = "all", "INVALID", "ceiling"
+"""Trials of a point that are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,10 @@ class PointStatus:
     under_way_s: float
     """What the one that is measured now has taken so far, or had when it was cut short."""
     trial_count: int
+    invalid_trials: int = 0
+    """Those of them that were INVALID."""
+    ceiling_trials: int = 0
+    """Those of them that found out what the tester itself can do."""
     not_made: int = 0
     """Repetitions that ended without being made, since their testbed measures nothing more of the point;
     `--again` makes them."""
@@ -182,7 +188,7 @@ def read_status(path: Path | str) -> CampaignStatus:
     the run of a verb."""
     path = Path(path)
     with open_to_read(path) as tables:
-        campaigns = tables.rows("campaign") if "campaign" in tables.names else []
+        campaigns = tables.rows("campaign")
         if not campaigns:
             raise RequestError(
                 "this is the run of a single verb, not a campaign",
@@ -193,7 +199,7 @@ def read_status(path: Path | str) -> CampaignStatus:
             )
         (run,) = tables.rows("run")
         rows = tables.rows("repetitions")
-        verdicts, trial_counts = _count_trials(tables, rows)
+        verdicts, counts = _count_trials(tables, rows)
         repetitions: dict[int, list[StoredRow]] = {}
         for row in rows:
             repetitions.setdefault(row["point_id"], []).append(row)
@@ -206,11 +212,11 @@ def read_status(path: Path | str) -> CampaignStatus:
             created_at=run["created_at"],
             finished_at=run["finished_at"],
             worker=worker,
-            is_merged=run.get("merged_from") is not None,
+            is_merged=run["merged_from"] is not None,
             running=read_running(path, worker),
             verdicts=verdicts,
             points=tuple(
-                _point_status(row, repetitions.get(row["id"], []), trial_counts[row["id"]])
+                _point_status(row, repetitions.get(row["id"], []), counts=counts.get(row["id"], {}))
                 for row in tables.rows("points")
             ),
             notes=tuple(
@@ -221,18 +227,30 @@ def read_status(path: Path | str) -> CampaignStatus:
         )
 
 
-def _count_trials(tables: RunTables, repetitions: list[StoredRow]) -> tuple[Counter[str], Counter[int]]:
-    """Trials by verdict, and by the id of the point."""
+def _count_trials(
+    tables: RunTables, repetitions: list[StoredRow]
+) -> tuple[Counter[str], Mapping[int, Mapping[str, int]]]:
+    """Trials by verdict, and by the id of the point: all, those that were INVALID, and those of the tester's
+    ceiling."""
     points = {row["id"]: row["point_id"] for row in repetitions}
     searches = {
-        row["id"]: points.get(row["repetition_id"], 0)
-        for row in tables.rows("searches", "id", "repetition_id")
+        row["id"]: (points.get(row["repetition_id"], 0), Role(row["role"]))
+        for row in tables.rows("searches", "id", "repetition_id", "role")
     }
-    found = tables.rows("trials", "search_id", "verdict")
-    return Counter(row["verdict"] for row in found), Counter(searches[row["search_id"]] for row in found)
+    verdicts: Counter[str] = Counter()
+    counts: dict[int, Counter[str]] = {}
+    for row in tables.rows("trials", "search_id", "verdict"):
+        point, role = searches[row["search_id"]]
+        is_ceiling = role is Role.CEILING
+        verdicts[row["verdict"]] += 1
+        counts.setdefault(point, Counter()).update(
+            # A search for the ceiling goes up until trials are INVALID.
+            {ALL: 1, CEILING: is_ceiling, INVALID: row["verdict"] == INVALID and not is_ceiling}
+        )
+    return verdicts, counts
 
 
-def _point_status(row: StoredRow, repetitions: list[StoredRow], trial_count: int) -> PointStatus:
+def _point_status(row: StoredRow, repetitions: list[StoredRow], *, counts: Mapping[str, int]) -> PointStatus:
     point = read_point(row)
     finished = [repetition for repetition in repetitions if repetition["finished_at"] is not None]
     valued = [repetition for repetition in finished if repetition["value"] is not None]
@@ -258,7 +276,9 @@ def _point_status(row: StoredRow, repetitions: list[StoredRow], trial_count: int
         reason=reason or stopped_early,
         finished=len(finished),
         values=values,
-        trial_count=trial_count,
+        trial_count=counts.get(ALL, 0),
+        invalid_trials=counts.get(INVALID, 0),
+        ceiling_trials=counts.get(CEILING, 0),
         remarks=tuple(remarks_of(ended, reason or stopped_early, point.procedure)),
         ended_early=row["reason"] is not None or not_made > 0,
         not_made=not_made,

@@ -3,8 +3,14 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import time
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from evenhand.procedure.registry import LATENCY
@@ -85,3 +91,108 @@ def is_worst_the_maximum(result: Mapping[str, Any] | None) -> bool:
         return False
     tags = goal.get("tagged_frames")
     return isinstance(tags, int) and not isinstance(tags, bool) and 0 < tags < LEAST_FOR_WORST
+
+
+_MOST_OCTETS = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningTrial:
+    """Where a campaign is."""
+
+    process: int
+    """Id of the process that makes it."""
+    point: str
+    """Its key."""
+    repetition: int
+    trial: int | None = None
+    """Number of the trial within the repetition, where its trials are numbered."""
+    phase: str = ""
+    elapsed_s: float = 0.0
+    total_s: float = 0.0
+    """Length of the whole trial; 0 between trials."""
+    written_at: float = 0.0
+    """Seconds since 1970."""
+
+    @property
+    def share(self) -> float:
+        """How much of the trial has passed: 0 to 1."""
+        return min(1.0, max(0.0, self.elapsed_s / self.total_s)) if self.total_s > 0 else 0.0
+
+    @property
+    def left_s(self) -> float:
+        """Time left of the trial."""
+        return max(0.0, self.total_s - self.elapsed_s)
+
+    @property
+    def age_s(self) -> float:
+        """For how long nothing was written."""
+        return max(0.0, time.time() - self.written_at)
+
+
+def running_path(run: Path) -> Path:
+    """Beside the run, as SQLite's own files are."""
+    return run.with_name(f"{run.name}-running")
+
+
+def write_running(run: Path, running: RunningTrial) -> None:
+    """Write at once or not at all; a disk that is full, or a folder that cannot be written, keeps no campaign
+    from going on."""
+    path = running_path(run)
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(OSError):
+        try:
+            # A file of our own: whatever has that name, a link or another user's file, is not written into.
+            part.unlink(missing_ok=True)
+            descriptor = os.open(
+                part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
+            )
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(replace(running, written_at=time.time()))))
+            part.replace(path)
+        except OSError:
+            part.unlink(missing_ok=True)
+
+
+def remove_running(run: Path) -> None:
+    """Remove the file: there is no trial any more."""
+    with suppress(OSError):
+        running_path(run).unlink(missing_ok=True)
+
+
+def read_running(run: Path, worker: str | None) -> RunningTrial | None:
+    """The trial of the process that measures the campaign now; None if there is none, or has not said
+    anything yet. The file is untrusted.
+
+    Args:
+        worker: As `holder_of` names it.
+    """
+    if worker is None:
+        return None
+    try:
+        descriptor = os.open(running_path(run), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            found = _checked(json.loads(file.read(_MOST_OCTETS)))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if found is None:
+        return None
+    ours = f"process {found.process}"
+    return found if worker == ours or worker.startswith(f"{ours} of user ") else None
+
+
+def _checked(document: Any) -> RunningTrial | None:
+    if not isinstance(document, Mapping):
+        return None
+    texts = {key: document.get(key) for key in ("point", "phase")}
+    counts = {key: document.get(key) for key in ("process", "repetition")}
+    times = {key: document.get(key) for key in ("elapsed_s", "total_s", "written_at")}
+    trial = document.get("trial")
+    is_right = (
+        all(isinstance(value, str) for value in texts.values())
+        and all(type(value) is int for value in counts.values())
+        and all(isinstance(value, int | float) and -1e12 < value < 1e12 for value in times.values())
+        and (trial is None or type(trial) is int)
+    )
+    fields: dict[str, Any] = {**texts, **counts, **times, "trial": trial}
+    return RunningTrial(**fields) if is_right else None

@@ -3,17 +3,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, get_args
 
 from evenhand.base.errors import RequestError
-from evenhand.plan import SideCounts, parse_imix, whole_octets
+from evenhand.plan import Direction, SideCounts, parse_imix, plan_title, whole_octets
+from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.run.conditions import are_sound
-from evenhand.run.reading import StoredRow, as_mapping
+from evenhand.run.campaign_record import TESTER_LIMIT, PointRecord, failed_at, is_lower_bound
+from evenhand.run.folder import again_command
+from evenhand.run.reading import StoredRow, StoredSearch, as_mapping
 from evenhand.run.run_file import to_json
-from evenhand.spec.point import Point
+from evenhand.spec.request import HashType, Point
+
+_SIDES = ("left", "right")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchConditions:
+    """What a `Point` has of the same names."""
+
+    plan: str
+    plan_options: Mapping[str, Any]
+    hosts: SideCounts
+    networks: SideCounts
+    frame_size: int | str
+    directions: tuple[Direction, ...]
+    hash_type: HashType | None
+
+
+def conditions_of(search: StoredSearch) -> SearchConditions:
+    """ValueError if its row does not state them: a run file may come from anyone."""
+    try:
+        read = _read(search)
+    except (AttributeError, KeyError, TypeError, ValueError, RequestError) as error:
+        raise ValueError(f"{search.name[:80]!r} does not contain its conditions") from error
+    if not are_sound(read):
+        raise ValueError(f"{search.name[:80]!r} does not contain its conditions")
+    return read
+
+
+def are_sound(conditions: Point | SearchConditions) -> bool:
+    """Whether each value is of its type."""
+    counts = (*conditions.hosts, *conditions.networks)
+    return (
+        isinstance(conditions.plan, str)
+        and len(conditions.hosts) == len(conditions.networks) == len(_SIDES)
+        and all(isinstance(count, int) and not isinstance(count, bool) and count >= 1 for count in counts)
+        and isinstance(conditions.frame_size, int | str)
+        and conditions.hash_type in (None, *get_args(HashType))
+        and 1 <= len(conditions.directions) == len(set(conditions.directions) & set(get_args(Direction)))
+        and isinstance(conditions.plan_options, Mapping)
+    )
+
+
+def configured(setup: Mapping[str, Any]) -> Any:
+    """The configuration of a DUT of our own; None of others."""
+    return (setup.get("dut") or {}).get("config")
+
+
+def _read(search: StoredSearch) -> SearchConditions:
+    setup, plan = search.setup, search.plan
+    mix = setup.get("mix") or {}
+    versions = mix.get("versions")
+    names = versions["plans"] if versions else [plan.get("name", "")]
+    ranges = [plan.get(side, {}).get("hosts", {}) for side in _SIDES]
+    elements = (configured(setup) or {}).get("elements") or {}
+    if search.imix != (parse_imix(mix["imix"]).short if mix.get("imix") else None):
+        raise ValueError("its two statements of the sequence of frame sizes differ")
+    return SearchConditions(
+        plan="+".join(map(plan_title, names)),
+        plan_options={} if not versions else {"mix": "/".join(map(str, versions["share"]))},
+        hosts=SideCounts(*(_count(each, "host") for each in ranges)),
+        networks=SideCounts(*(_count(each, "network") for each in ranges)),
+        frame_size=search.frame_size if search.imix is None else search.imix,
+        directions=tuple(setup.get("directions") or get_args(Direction)),
+        hash_type=next((name for name in get_args(HashType) if name == elements.get("hash")), None),
+    )
+
+
+def _count(stored: Mapping[str, Any], name: str) -> int:
+    """Count of a part of a stored `HostRange`, `host` or `network`; 1 where the plan has none."""
+    part = stored.get(name)
+    return 1 if part is None else int(part["count"])
+
 
 _PAIRS: Mapping[str, Callable[[Any], tuple[Any, ...]]] = {
     "hosts": SideCounts._make,
@@ -45,12 +120,14 @@ def point_columns(point: Point) -> dict[str, Any]:
 
 
 def read_point(row: StoredRow) -> Point:
-    """The same point, of a row of any version. ValueError, TypeError or KeyError if it is none."""
+    """The same point. ValueError, TypeError or KeyError if the row is none."""
     document = as_mapping(row["document"], "points.document")
-    if "procedure" in row:
-        size = row["frame_size"] if row["imix"] is None else _sequence(row["imix"])
-        document = {**document, **{name: row[name] for name in _COLUMNS}, "frame_size": size}
-    return point_of_document(document)
+    size = row["frame_size"] if row["imix"] is None else _sequence(row["imix"])
+    whole = {**document, **{name: row[name] for name in _COLUMNS}, "frame_size": size}
+    values = {field.name: whole[field.name] for field in fields(Point)}
+    point = Point(**{**values, **{name: make(values[name]) for name, make in _PAIRS.items()}})
+    check_point(point)
+    return point
 
 
 def _sequence(text: str) -> str:
@@ -59,15 +136,6 @@ def _sequence(text: str) -> str:
         return parse_imix(text).short
     except RequestError as error:
         raise ValueError(error.what) from error
-
-
-def point_of_document(document: Mapping[str, Any]) -> Point:
-    """A point of which all is in the document, as in files of version 2."""
-    whole = {"rounds": 1, **document}  # files from before there were rounds
-    values = {field.name: whole[field.name] for field in fields(Point)}
-    point = Point(**{**values, **{name: make(values[name]) for name, make in _PAIRS.items()}})
-    check_point(point)
-    return point
 
 
 def check_point(point: Point) -> None:
@@ -89,3 +157,132 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """One repetition that has ended."""
+
+    outcome: str | None
+    value: float | None
+    reason: str | None
+    """Why it has no value."""
+    result: Mapping[str, Any] | None
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether its value is a lower bound."""
+        return self.value is not None and is_lower_bound(self.outcome, self.result)
+
+    @property
+    def failed_at(self) -> float | None:
+        """The lowest load at which it lost more than it may; None: it found none, or does not state it."""
+        return failed_at(self.result)
+
+
+def remarks_of_point(found: PointRecord) -> list[str]:
+    """As `remarks_of`, of a point that has been read whole."""
+    ended = [
+        Ended(outcome=each.outcome, value=each.value, reason=each.reason, result=each.result)
+        for each in found.repetitions
+        if each.finished_at is not None
+    ]
+    return remarks_of(ended, found.reason or found.stopped_early, found.point.procedure)
+
+
+def remarks_of(ended: Sequence[Ended], reason: str | None, procedure: str) -> list[str]:
+    """All of them; `reason` as in `why_fewer`."""
+    found = (disagreement(ended, procedure) or undecided_loads(ended, procedure),)
+    return [*why_fewer(ended, reason), *(text for text in found if text is not None)]
+
+
+def why_fewer(ended: Sequence[Ended], reason: str | None) -> list[str]:
+    """Why a point has no number, or fewer values than repetitions that were asked for, or that have ended.
+
+    Args:
+        reason: Why it has no number, or was ended early.
+    """
+    reasons = [] if reason is None else [reason]
+    without = [each for each in ended if each.value is None]
+    # A point without a number has said already that none has a value, and why.
+    if without and (len(without) < len(ended) or not reasons):
+        causes = "; ".join(dict.fromkeys(each.reason for each in without if each.reason is not None))
+        why = f": {causes}" if causes else ""
+        reasons.insert(0, f"{_without_value(len(without), len(ended))}{why}")
+    return reasons
+
+
+def _without_value(count: int, of: int) -> str:
+    if count < of:
+        return f"{count} of its {of} finished repetitions {'has' if count == 1 else 'have'} no value"
+    return (
+        "its only finished repetition has no value"
+        if of == 1
+        else f"none of its {of} finished repetitions has a value"
+    )
+
+
+def disagreement(ended: Sequence[Ended], procedure: str) -> str | None:
+    """A remark if one repetition failed at a load that another one passed without finding its limit: a median
+    of both is neither's. None if no lower bound is contradicted; of searches that all ended the range says as
+    much."""
+    passed = max((each.value for each in ended if each.value is not None and each.is_at_least), default=None)
+    if passed is None:
+        return None
+    failed = [at for each in ended if (at := each.failed_at) is not None and at <= passed]
+    if not failed:
+        return None
+    figure = PROCEDURES[procedure].figure
+    others = "another" if len(failed) == 1 else f"{len(failed)} others"
+    more = " or less" if len(set(failed)) > 1 else ""
+    return (
+        f"its repetitions disagree: {show_value(passed, figure)} passed in one, and"
+        f" {show_value(max(failed), figure)}{more} failed in {others}; either the DUT changed in between, or"
+        " a bad moment of the host was taken for its loss"
+    )
+
+
+def undecided_loads(ended: Sequence[Ended], procedure: str) -> str | None:
+    """The loads between which the limit lies, where all values are lower bounds but a higher load failed."""
+    values = [each.value for each in ended if each.value is not None]
+    failed = [at for each in ended if (at := each.failed_at) is not None]
+    if not values or not failed or not all(each.is_at_least for each in ended if each.value is not None):
+        return None
+    figure = PROCEDURES[procedure].figure
+    return (
+        f"its limit lies between {show_value(max(values), figure)}, which passed, and"
+        f" {show_value(min(failed), figure)}, which failed; no load between could be decided on this host"
+    )
+
+
+def again_advice(path: Path, *, undecided: int, ended_early: int, on_page: bool = False) -> str | None:
+    """What to do about points of a campaign that has ended, and the command; None if there is nothing to be
+    repeated.
+
+    Args:
+        undecided: Repetitions that the tester could not decide.
+        ended_early: Points that got no more repetitions.
+        on_page: It is read elsewhere, and by others (see `again_command`).
+    """
+    command = again_command(path, on_page=on_page)
+    if undecided:
+        return (
+            "To repeat what the tester could not decide, give it idle CPUs (evenhand check shows what takes"
+            f" them) or another host, and run: {command}"
+        )
+    if ended_early:
+        return f"To repeat what ended early, once the reason is gone, run: {command}"
+    return None
+
+
+_WITHOUT_NUMBER = {
+    "measured": "too many frames were lost for a figure: a lost frame is infinitely late",
+    TESTER_LIMIT: "the tester's own limit was reached",
+    "dut_gone": "the DUT did not answer any more",
+    "below_minimum": "frames were lost at the lowest load as well",
+}
+
+
+def why_no_number(outcome: str | None) -> str:
+    """Why there is no number, for people."""
+    return _WITHOUT_NUMBER.get(str(outcome), str(outcome).replace("_", " "))

@@ -15,8 +15,7 @@ from typing import Any
 
 from evenhand.base.errors import EngineError, RequestError
 from evenhand.base.validation.hostile_json import LEAST, MAX_TEXT, MOST, read_json
-from evenhand.plan import parse_imix
-from evenhand.run.schema import APPLICATION_ID, SCHEMAS, SUFFIX
+from evenhand.run.run_file import APPLICATION_ID, SCHEMA, SUFFIX, VERSION
 from evenhand.run.snapshot import copy_to_memory, not_a_run
 from evenhand.run.stored_shapes import SHAPES
 from evenhand.search import Role
@@ -46,15 +45,8 @@ StoredRow = dict[str, Any]
 class RunTables:
     """The tables of a run file that was found sound: a copy, which only reads. Made by `open_to_read`."""
 
-    def __init__(self, connection: sqlite3.Connection, version: int) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self.version = version
-        """Version of the schema."""
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Names of the tables that this version has."""
-        return frozenset(name for kind, name, _ in _objects_of(SCHEMAS[self.version]) if kind == "table")
 
     def rows(self, table: str, *wanted: str) -> list[StoredRow]:
         """All rows in the order of their ids, each value of its column's type; None only where the schema
@@ -67,7 +59,7 @@ class RunTables:
         Raises:
             ValueError: A value is of another type. `open_to_read` makes a RequestError of it.
         """
-        if table not in self.names:
+        if not any((kind, name) == ("table", table) for kind, name, _ in _objects_of(SCHEMA)):
             raise ValueError(f"the table {table} is missing")
         described = self._connection.execute(f"PRAGMA table_info({table})").fetchall()
         columns = [column for column in described if not wanted or column[1] in wanted]
@@ -84,21 +76,21 @@ class RunTables:
 
 @contextmanager
 def open_to_read(path: Path) -> Iterator[RunTables]:
-    """A run file of any version of `SCHEMAS`, as it was last committed; it may be written meanwhile. Nothing
-    on disk is changed.
+    """A run file, as it was last committed; it may be written meanwhile. Nothing on disk is changed.
 
     What goes wrong in the block with a value that was read becomes a RequestError: JSON that is none, a
     missing key, a wrong type.
 
     Raises:
-        RequestError: There is no such file, it is not a run, it is damaged, or it has an unknown schema
+        RequestError: There is no such file, it is not a run, it is damaged, or it has another format
             version.
         HostError: It cannot be read.
     """
     with closing(copy_to_memory(path)) as connection:
         try:
             _restrain(connection)
-            yield RunTables(connection, _check(connection, path))
+            _check(connection, path)
+            yield RunTables(connection)
         except (
             sqlite3.Error,
             sqlite3.Warning,
@@ -184,9 +176,9 @@ def _authorize(
     return sqlite3.SQLITE_DENY
 
 
-def _check(connection: sqlite3.Connection, path: Path) -> int:
-    """The version of the schema. The file has exactly its tables, so a SELECT is nothing more than that; and
-    they are sound."""
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    """The file has exactly the tables of `SCHEMA`, so a SELECT is nothing more than that; and they are
+    sound."""
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     if application_id != APPLICATION_ID:
         raise RequestError(
@@ -196,15 +188,15 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
             next_step=f"Name a run file (*{SUFFIX}).",
         )
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version not in SCHEMAS:
-        known = " and ".join(str(number) for number in SCHEMAS)
+    if version != VERSION:
         raise RequestError(
-            f"this run has schema version {version}, but this Evenhand reads {known}",
-            code="run.other-schema-version",
+            f"this run file has format version {version}, but this Evenhand reads version {VERSION}",
+            code="run.other-format-version",
             where=str(path),
-            next_step="Use the version of Evenhand that wrote it.",
+            next_step="Read it with the Evenhand that wrote it, or measure again. Formats are kept from the"
+            " first release on.",
         )
-    wanted, found = _objects_of(SCHEMAS[version]), _objects(connection)
+    wanted, found = _objects_of(SCHEMA), _objects(connection)
     # A table says more than the index that went with it.
     for kind, name, _ in sorted(wanted ^ found, key=lambda other: (other[0] == "index", other)):
         raise not_a_run(path, f"the {_word(kind)} {_word(name)} is not one that Evenhand creates")
@@ -213,7 +205,6 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise not_a_run(path, f"it is damaged: {_word(verdict)}")
-    return version
 
 
 def _word(text: object) -> str:
@@ -360,33 +351,16 @@ def _search(row: StoredRow, trials: list[StoredTrial]) -> StoredSearch:
         finished_at=row["finished_at"],
         plan=as_mapping(row["plan"], "searches.plan"),
         frame_size=row["frame_size"],
-        imix=row["imix"] if "imix" in row else imix_of_setup(setup),
+        imix=row["imix"],
         seed=as_seed(row["seed"]),
         setup=setup,
         goal=as_mapping(row["goal"], "searches.goal"),
         outcome=row["outcome"],
         result=None if row["result"] is None else as_mapping(row["result"], "searches.result"),
         trials=tuple(sorted(trials, key=lambda trial: trial.number)),
-        role=Role(row["role"]) if "role" in row else role_of_kind(row["kind"]),
-        number=row.get("number", 1),
+        role=Role(row["role"]),
+        number=row["number"],
     )
-
-
-def role_of_kind(kind: str) -> Role:
-    """The role, as far as files of versions 1 and 2 state it."""
-    roles = {"ceiling": Role.CEILING, "own-loop": Role.OWN_LOOP, "trial": Role.TRIAL}
-    return roles.get(kind, Role.MEASUREMENT)
-
-
-def imix_of_setup(setup: Mapping[str, Any]) -> str | None:
-    """The sequence of frame sizes, as set-ups of all versions have it. None also if the text is not one: then
-    the search does not state its conditions."""
-    mix = setup.get("mix") or {}
-    text = mix.get("imix") if isinstance(mix, Mapping) else None
-    try:
-        return parse_imix(text).short if isinstance(text, str) and text else None
-    except RequestError:
-        return None
 
 
 def _trial(row: StoredRow) -> StoredTrial:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evenhand.run.campaign_record import CampaignRecord, HookRun, PointRecord, Repetition, Session, state_of
-from evenhand.run.old_files import in_its_role, points_of_run, procedure_of
 from evenhand.run.point_document import read_point
 from evenhand.run.reading import (
     RunTables,
@@ -21,19 +20,15 @@ from evenhand.run.reading import (
     read_searches,
     run_row,
 )
-from evenhand.run.run_points import in_suite, suite_of, testbed_document
-from evenhand.spec.point import Point
-
-_LAST_OLD = 2
-"""The last version that has no roles."""
+from evenhand.run.run_points import in_suite
+from evenhand.spec.request import Point
 
 
 def read_record(path: Path | str, *, with_trials: bool = True) -> CampaignRecord:
-    """All of a run or campaign, finished or not, also while it is being measured; of any schema version.
+    """All of a run or campaign, finished or not, also while it is being measured.
 
     Args:
-        with_trials: False: the searches have none, which takes a small part of the time. Files before
-            version 3 have them all the same, since their points are made of them.
+        with_trials: False: the searches have none, which takes a small part of the time.
 
     Raises:
         RequestError, HostError: As `read_run`.
@@ -41,42 +36,8 @@ def read_record(path: Path | str, *, with_trials: bool = True) -> CampaignRecord
     path = Path(path)
     with open_to_read(path) as tables:
         run = run_row(tables, path)
-        campaigns = tables.rows("campaign") if "campaign" in tables.names else []
-        if tables.version == 1 or (tables.version == _LAST_OLD and not campaigns):
-            return _record_of_old_run(path, run, list(read_searches(tables).values()))
+        campaigns = tables.rows("campaign")
         return _record(path, run, campaigns[0] if campaigns else None, tables, with_trials)
-
-
-def _record_of_old_run(path: Path, run: StoredRow, searches: list[StoredSearch]) -> CampaignRecord:
-    command = as_texts(run["command"], "run.command")
-    host = as_mapping(run["host"], "run.host")
-    return CampaignRecord(
-        path=path,
-        name=path.stem,
-        is_campaign=False,
-        created_at=run["created_at"],
-        finished_at=run["finished_at"],
-        commands=(tuple(command),),
-        versions=as_versions(run["versions"]),
-        sessions=(
-            Session(
-                started_at=run["created_at"],
-                finished_at=run["finished_at"],
-                command=tuple(command),
-                versions=as_versions(run["versions"]),
-                host=host,
-            ),
-        ),
-        host=host,
-        spec={},
-        testbeds={
-            search.setup["name"]: testbed_document(search.setup, host)
-            for search in searches
-            if "name" in search.setup
-        },
-        points=points_of_run(suite_of(command) or path.stem, searches),
-        other_searches=tuple(search for search in searches if procedure_of(search) is None),
-    )
 
 
 def _record(
@@ -85,14 +46,13 @@ def _record(
     points = {row["id"]: in_suite(read_point(row), path.stem) for row in tables.rows("points")}
     searches: dict[int | None, list[StoredSearch]] = {}
     belongs = {row["id"]: row["repetition_id"] for row in tables.rows("searches", "id", "repetition_id")}
-    is_read = with_trials or tables.version <= _LAST_OLD
-    for search_id, search in read_searches(tables, with_trials=is_read).items():
+    for search_id, search in read_searches(tables, with_trials=with_trials).items():
         searches.setdefault(belongs[search_id], []).append(search)
     sessions = _read_sessions(tables)
     places = {session_id: place for place, session_id in enumerate(sessions)}
     repetitions = _read_repetitions(tables, points, searches, places)
     hooks = list(_read_hooks(tables, places))
-    merged_from = run.get("merged_from")
+    merged_from = run["merged_from"]
     as_texts(run["command"], "run.command")  # whose sessions have it too
     return CampaignRecord(
         path=path,
@@ -158,9 +118,6 @@ def _read_repetitions(
     for row in sorted(
         tables.rows("repetitions"), key=lambda row: (row["point_id"], row["number"], row["attempt"])
     ):
-        of_it = searches.get(row["id"], ())
-        if tables.version == _LAST_OLD:
-            of_it = [in_its_role(search, points[row["point_id"]]) for search in of_it]
         repetition = Repetition(
             number=row["number"],
             seed=as_seed(row["seed"]),
@@ -170,7 +127,7 @@ def _read_repetitions(
             outcome=row["outcome"],
             value=row["value"],
             result=None if row["result"] is None else as_mapping(row["result"], "repetitions.result"),
-            searches=tuple(of_it),
+            searches=tuple(searches.get(row["id"], ())),
             reason=row["reason"],
             measured_s=row["measured_s"],
             session=sessions[row["session_id"]],

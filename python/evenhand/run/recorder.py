@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.run.no_number import why_no_number
+from evenhand.run.point_document import why_no_number
 from evenhand.run.rows import insert, insert_trial, search_columns
 from evenhand.run.run_file import now, to_json
 from evenhand.search import DUT_GONE, Goal, Role, SearchHead, SearchResult, SearchTrial

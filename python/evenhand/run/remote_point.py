@@ -15,7 +15,7 @@ from evenhand.base.validation.hostile_json import LEAST, MOST, read_json
 from evenhand.run.campaign_record import CUT_SHORT, HookRun, Repetition
 from evenhand.run.rows import end_numbers, insert_hook, insert_repetition
 from evenhand.run.run_file import to_json
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 from evenhand.trial import TrialResult
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from evenhand.base.without_folders import without_folders
+from evenhand.base.folders import without_folders
 from evenhand.plan import Imix, whole_octets
 from evenhand.run.campaign_record import CUT_SHORT, ENDED_EARLY, TESTER_LIMIT, HookRun, Repetition
 from evenhand.run.reading import StoredSearch

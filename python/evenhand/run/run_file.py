@@ -13,10 +13,149 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import HostError, RequestError
+from evenhand.base.folders import without_folders
+from evenhand.base.locks import Resource, holding
 from evenhand.base.new_file import check_new, make_new
-from evenhand.base.without_folders import without_folders
 from evenhand.rig import read_host_facts, read_versions
-from evenhand.run.schema import APPLICATION_ID, SCHEMAS, VERSION
+
+APPLICATION_ID = 0x45564E48
+"""`EVNH` in the SQLite header: `file` and other programs can distinguish a run from other databases."""
+VERSION = 1
+"""What is written, of single verbs and campaigns alike, and what is read."""
+SUFFIX = ".evenhand"
+
+# No write-ahead log: a run is one file that can be copied at any time between trials, and a trial takes
+# seconds. A seed is text everywhere: it has 64 bits without a sign, SQLite's integers have 63.
+SCHEMA = """
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    created_at TEXT NOT NULL,
+    finished_at TEXT,
+    command TEXT NOT NULL,
+    versions TEXT NOT NULL,
+    host TEXT NOT NULL,
+    merged_from TEXT
+);
+CREATE TABLE campaign (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    name TEXT NOT NULL,
+    source TEXT NOT NULL,
+    seed TEXT NOT NULL,
+    spec TEXT NOT NULL
+);
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY,
+    started_at TEXT NOT NULL,
+    finished_at TEXT,
+    command TEXT NOT NULL,
+    versions TEXT NOT NULL,
+    host TEXT NOT NULL,
+    notes TEXT NOT NULL
+);
+CREATE TABLE testbeds (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    document TEXT NOT NULL
+);
+CREATE TABLE points (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    suite TEXT NOT NULL,
+    procedure TEXT NOT NULL,
+    frame_size INTEGER NOT NULL,
+    imix TEXT,
+    repetitions INTEGER NOT NULL,
+    document TEXT NOT NULL,
+    reason TEXT
+);
+CREATE TABLE repetitions (
+    id INTEGER PRIMARY KEY,
+    point_id INTEGER NOT NULL REFERENCES points (id),
+    session_id INTEGER NOT NULL REFERENCES sessions (id),
+    number INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    seed TEXT NOT NULL,
+    testbed TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    finished_at TEXT,
+    outcome TEXT,
+    reason TEXT,
+    value REAL,
+    result TEXT,
+    measured_s REAL NOT NULL,
+    UNIQUE (point_id, number, attempt)
+);
+CREATE TABLE searches (
+    id INTEGER PRIMARY KEY,
+    repetition_id INTEGER REFERENCES repetitions (id),
+    role TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    finished_at TEXT,
+    plan TEXT NOT NULL,
+    frame_size INTEGER NOT NULL,
+    imix TEXT,
+    seed TEXT NOT NULL,
+    setup TEXT NOT NULL,
+    goal TEXT NOT NULL,
+    outcome TEXT,
+    result TEXT
+);
+CREATE INDEX searches_of_repetition ON searches (repetition_id);
+CREATE TABLE trials (
+    id INTEGER PRIMARY KEY,
+    search_id INTEGER NOT NULL REFERENCES searches (id),
+    number INTEGER NOT NULL,
+    purpose TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    is_full_length INTEGER NOT NULL,
+    verdict TEXT NOT NULL,
+    intended_fps REAL NOT NULL,
+    intended_duration_s REAL NOT NULL,
+    loss_ratio REAL NOT NULL,
+    document TEXT NOT NULL,
+    UNIQUE (search_id, number)
+);
+CREATE TABLE hooks (
+    id INTEGER PRIMARY KEY,
+    session_id INTEGER NOT NULL REFERENCES sessions (id),
+    point_id INTEGER REFERENCES points (id),
+    suite TEXT,
+    moment TEXT NOT NULL,
+    command TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    duration_s REAL NOT NULL,
+    exit_code INTEGER,
+    output TEXT NOT NULL
+);
+"""
+"""A reader takes a file only if its tables are word for word these. From the first release on, a change of
+them is another version, and files of every released version are read."""
+
+
+def campaign_resource(path: Path) -> Resource:
+    """What is locked: the file itself, by whatever name. RequestError if there is none."""
+    try:
+        facts = os.stat(path)
+    except OSError as error:
+        raise RequestError(
+            "this file does not exist",
+            code="run.no-such-file",
+            where=str(path),
+            next_step="Start it: evenhand run CAMPAIGN.toml",
+        ) from error
+    return Resource(key=f"campaign {facts.st_dev} {facts.st_ino}", label=f"the campaign {path.name}")
+
+
+@contextmanager
+def campaign_locked(path: Path) -> Iterator[None]:
+    """No other process writes this file until the block ends. HostError names who does."""
+    next_step = f"Wait until it ends, or stop it; to see its progress: evenhand status {path}"
+    with holding([campaign_resource(path)], where=str(path), next_step=next_step):
+        yield
+
 
 LOCK_TIMEOUT_S = 60.0
 """Time for which a writer waits for a reader: whoever copies a large campaign while it goes on takes
@@ -71,7 +210,7 @@ def create_file(path: Path, *, command: list[str], host_name: bool = False) -> s
     try:
         connection.executescript(
             f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
-            f"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; {SCHEMAS[VERSION]}"
+            f"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; {SCHEMA}"
         )
         with connection:
             connection.execute(

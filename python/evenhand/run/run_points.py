@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from evenhand.run.conditions import conditions_of, configured
-from evenhand.run.point_document import check_point, point_columns
+from evenhand.run.point_document import check_point, conditions_of, configured, point_columns
 from evenhand.run.reading import StoredSearch
 from evenhand.run.rows import begun_search, insert
 from evenhand.run.run_file import to_json
 from evenhand.search import SearchHead
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 
 
 @dataclass(slots=True)

@@ -20,8 +20,8 @@ from contextlib import closing
 from pathlib import Path
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
-from evenhand.base.temporary_folder import temporary_folder
-from evenhand.run.schema import SUFFIX
+from evenhand.base.folders import temporary_folder
+from evenhand.run.run_file import SUFFIX
 
 MAX_FILE_BYTES = 2**30
 """Largest size of a file and of its journal: some 35,000 trials."""

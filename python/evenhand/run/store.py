@@ -14,21 +14,19 @@ from types import TracebackType
 from typing import Any, Self
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.base.without_folders import without_folders
+from evenhand.base.folders import without_folders
 from evenhand.rig import read_host_facts, read_versions
-from evenhand.run.campaign_lock import campaign_locked
 from evenhand.run.campaign_record import CUT_SHORT, HookRun
-from evenhand.run.old_files import bring_up_to_date
+from evenhand.run.folder import resume_command
 from evenhand.run.point_document import point_columns
 from evenhand.run.record import read_record
 from evenhand.run.recorder import RunRecorder, SearchWriter
-from evenhand.run.resume_command import resume_command
 from evenhand.run.rows import end_numbers, insert, insert_hook, reopen_points
-from evenhand.run.run_file import LOCK_TIMEOUT_S, create_file, not_stored, now, to_json
+from evenhand.run.run_file import LOCK_TIMEOUT_S, campaign_locked, create_file, not_stored, now, to_json
 from evenhand.run.run_points import RunPoints, suite_of
 from evenhand.run.stored_so_far import StoredSoFar
 from evenhand.search import SearchHead
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +160,6 @@ class RunStore(StoredSoFar):
                 )
                 stack.callback(connection.close)
                 connection.executescript("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;")
-                bring_up_to_date(connection)
                 store = cls(
                     path, connection, command=command, host_name=host_name, is_campaign=True, is_new=False
                 )

@@ -14,7 +14,7 @@ from evenhand.base.errors import HostError
 from evenhand.run.recorder import MeasuredSearch
 from evenhand.run.run_file import RunFile
 from evenhand.search import Role
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 
 LINUX_LAB = "linux namespace"
 """`dut` of the facts of a lab that can have a firewall."""

@@ -5,7 +5,7 @@ from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bisection import LengthBracket, find_largest
 from evenhand.search.bracket import whole_load
 from evenhand.search.ceiling import LOSSES_THAT_END_THE_WAY_UP, TesterCeiling, find_tester_ceiling
-from evenhand.search.choice import Goal, SearchResult, expected_search_s, run_search
+from evenhand.search.choice import Goal, SearchResult, Tst009Goal, expected_search_s, run_search
 from evenhand.search.classification import (
     Bounds,
     LoadClass,
@@ -14,11 +14,11 @@ from evenhand.search.classification import (
     conditional_loss_ratio,
     relevant_bounds,
 )
+from evenhand.search.estimate import LIKELY_SHARE, LikelyDevice, TrialTime
 from evenhand.search.head import DUT_GONE, Role, SearchHead
 from evenhand.search.losses import DirectionLoss, sum_of_losses
 from evenhand.search.mlr import find_goals
-from evenhand.search.mlr_goals import MlrGoal, MlrGoals
-from evenhand.search.mlr_result import GoalResult, MlrResult
+from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult
 from evenhand.search.model import (
     DEFAULT_INVALID_RETRIES,
     DEFAULT_PATIENCE,
@@ -34,8 +34,6 @@ from evenhand.search.model import (
 )
 from evenhand.search.search_trial import Purpose, SearchTrial
 from evenhand.search.throughput import find_throughput
-from evenhand.search.throughput_estimate import LIKELY_SHARE, TrialTime
-from evenhand.search.tst009 import Tst009Goal
 
 __all__ = [
     "DEFAULT_INVALID_RETRIES",
@@ -50,6 +48,7 @@ __all__ = [
     "GoalResult",
     "InvalidAttempts",
     "LengthBracket",
+    "LikelyDevice",
     "LoadClass",
     "MlrGoal",
     "MlrGoals",

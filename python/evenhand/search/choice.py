@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from typing import overload
+from dataclasses import dataclass
+from typing import ClassVar, overload
 
+from evenhand.base.errors import RequestError
+from evenhand.search.estimate import LIKELY_SHARE, LikelyDevice, TrialTime, likely_devices, likely_mean
 from evenhand.search.mlr import find_goals
-from evenhand.search.mlr_goals import MlrGoals
-from evenhand.search.mlr_result import MlrResult
+from evenhand.search.mlr_model import MlrGoals, MlrResult
 from evenhand.search.model import ProgressCallback, ThroughputGoal, ThroughputResult
 from evenhand.search.throughput import find_throughput
-from evenhand.search.throughput_estimate import LIKELY_SHARE, LikelyDevice, TrialTime
 from evenhand.trial import Measurer
 
 Goal = ThroughputGoal | MlrGoals
@@ -73,12 +74,38 @@ def expected_search_s(
     Args:
         limit_fps: Where the limit is taken to lie; None: nothing is known of it.
     """
-    device = LikelyDevice(
+    steady = LikelyDevice(
         limit_fps=limit_fps or goal.known_fps or goal.max_fps * LIKELY_SHARE,
         loss_ratio=goal.loss_ratio,
         overhead_s=overhead_s,
         trial_s=trial_s,
         full_length_s=goal.final_duration_s,
     )
-    find_throughput(device, goal)
-    return sum(device.seconds)
+    devices = likely_devices(goal, steady)
+    for device in devices:
+        find_throughput(device, goal)
+    return likely_mean([sum(device.seconds) for device in devices])
+
+
+DEFAULT_LOSS_VERIFICATIONS = 1
+"""One lossy trial of two is tolerated: the goal that RFC 9971 calls compliant with TST009 (MLR-06)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tst009Goal(ThroughputGoal):
+    """A `ThroughputGoal` that verifies trials with loss before they count, so that a transient of the host
+    does not affect the result."""
+
+    search: ClassVar[str] = "tst009"
+    loss_verifications: int = DEFAULT_LOSS_VERIFICATIONS
+
+    def __post_init__(self) -> None:
+        # Not super(): a dataclass with slots is another class than the one this function was defined in.
+        ThroughputGoal.__post_init__(self)
+        if self.loss_verifications < 1:
+            raise RequestError(
+                f"{self.loss_verifications} loss verifications: tst009 verifies a loss at least once",
+                code="search.out-of-range",
+                where="loss_verifications",
+                next_step="To count a loss at once, use the binary search.",
+            )

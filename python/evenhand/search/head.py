@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.plan import FrameSize
 from evenhand.search.choice import Goal
-from evenhand.search.mlr_goals import MlrGoals
+from evenhand.search.mlr_model import MlrGoals
 from evenhand.search.model import ThroughputGoal
 
 DUT_GONE = "dut_gone"

@@ -25,9 +25,8 @@ from evenhand.search.classification import (
     conditional_loss_ratio,
     relevant_bounds,
 )
-from evenhand.search.mlr_estimate import PRECEDING_TARGETS, Remaining, estimate
-from evenhand.search.mlr_goals import MlrGoal, MlrGoals
-from evenhand.search.mlr_result import GoalResult, MlrResult
+from evenhand.search.estimate import PRECEDING_TARGETS, Remaining, estimate
+from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult
 from evenhand.search.model import Outcome, ProgressCallback, TrialFinished, TrialStarted, outcome_at_maximum
 from evenhand.search.search_trial import Purpose, SearchTrial
 from evenhand.trial import Measurer, TrialResult

@@ -223,6 +223,9 @@ class TrialStarted:
     """Expected number of trials from this one on."""
     remaining_s: float
     """Expected time from now on."""
+    remaining_most_s: float | None = None
+    """The longest that it may take, where that depends on the DUT, and `remaining_s` is the shortest; None:
+    it takes about `remaining_s`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +239,8 @@ class TrialFinished:
     remaining_s: float
     quantity: str = "throughput"
     """The quantity between the bounds, as text: a load, per direction."""
+    remaining_most_s: float | None = None
+    """See `TrialStarted`."""
 
 
 SearchEvent = TrialStarted | TrialFinished

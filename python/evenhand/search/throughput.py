@@ -12,6 +12,7 @@ from typing import Any
 from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bound import is_bound_in_doubt
 from evenhand.search.bracket import LoadBracket
+from evenhand.search.estimate import TrialTime, estimate_left
 from evenhand.search.filling_queue import doubted_sustainable_fps, hidden_fps
 from evenhand.search.guide import Guide
 from evenhand.search.model import (
@@ -25,7 +26,6 @@ from evenhand.search.model import (
     outcome_at_maximum,
 )
 from evenhand.search.search_trial import Purpose, SearchTrial
-from evenhand.search.throughput_estimate import TrialTime, estimate_left
 from evenhand.trial import EarlyStopper, Measurer, TrialResult, Verdict
 
 LOADS_GIVEN_UP_IN_A_ROW = 5

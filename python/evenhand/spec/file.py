@@ -37,16 +37,14 @@ from evenhand.base.validation.checked_file import (
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.procedure.repetition import MOST_REPETITIONS
 from evenhand.rig import DEFAULT_PLAN, REFERENCE, DutFacts, rig_of
-from evenhand.spec.file_place import place_in_suite, place_of
+from evenhand.spec.common_options import REPETITIONS, SEED
 from evenhand.spec.frames import FRAME_SIZES
+from evenhand.spec.place import place_in_suite, place_of
 from evenhand.spec.plan import DIRECTION, HOSTS, NETWORKS, PLAN, PLAN_OPTIONS
-from evenhand.spec.point import HashType
 from evenhand.spec.presets import EVERY_SUITE, PRESET_PREFIX, apply_preset, preset_names, unheeded
-from evenhand.spec.repetition import REPETITIONS
-from evenhand.spec.request import point_options_of
+from evenhand.spec.request import HashType, point_options_of
 from evenhand.spec.router import ReferenceOptions
 from evenhand.spec.rules import Rules
-from evenhand.spec.seed import SEED
 
 DEFAULT_REPETITIONS = 10
 """SEED-72."""

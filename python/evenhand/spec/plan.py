@@ -12,9 +12,8 @@ from functools import lru_cache
 from typing import Annotated, Any, get_args
 
 from evenhand import rig
-from evenhand.base.errors import RequestError
+from evenhand.base.errors import RequestError, suggestion
 from evenhand.base.option import Grammar, Option, OptionField, options_of
-from evenhand.base.suggestion import suggestion
 from evenhand.base.units import is_whole, short_repr
 from evenhand.plan import (
     BOTH_DIRECTIONS,
@@ -34,7 +33,7 @@ from evenhand.plan import (
     mix_versions,
     plan_title,
 )
-from evenhand.plan.ports import parse_ports
+from evenhand.plan.ranges import parse_ports
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 DEFAULT_MODE = MODES[0]

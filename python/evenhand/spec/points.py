@@ -10,7 +10,8 @@ from itertools import count, product, takewhile
 from typing import Any, Literal
 
 from evenhand.base.errors import RequestError
-from evenhand.base.without_folders import without_folders
+from evenhand.base.folders import without_folders
+from evenhand.base.units import format_count
 from evenhand.plan import ONE_EACH, AddressPlan, FrameSize, Imix, SideCounts, largest_frame, largest_octets
 from evenhand.procedure import check_whole_sizes, choose_frames
 from evenhand.procedure.descriptor import Procedure
@@ -18,12 +19,53 @@ from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.rig import REFERENCE, tag_octets
 from evenhand.spec.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
 from evenhand.spec.frames import read_frame_sizes, read_size
-from evenhand.spec.most_points import check_points, check_sizes
 from evenhand.spec.place import placed
 from evenhand.spec.plan import HOSTS, NETWORKS, PLAN_OPTIONS, DirectionName, build_plan, read_directions
-from evenhand.spec.point import HashType, Point
 from evenhand.spec.reference import reference_dut
-from evenhand.spec.request import AFTER, plan_of, point_defaults, read_point
+from evenhand.spec.request import AFTER, HashType, Point, plan_of, point_defaults, read_point
+
+MOST_POINTS = 10_000
+"""Of a campaign. One that takes a minute takes a week for them."""
+MOST_SUITES = 500
+MOST_DOUBLED = 17
+"""Numbers of hosts that `doubling` gives, at most."""
+MOST_ENTRIES = 5_000
+"""Of a list, such as `hosts`: each is a point."""
+
+
+def check_sizes(file: CampaignFile) -> None:
+    """RequestError for more suites, or longer lists, than there may be."""
+    if len(file.suite) > MOST_SUITES:
+        raise _too_many(f"{format_count(len(file.suite))} suites", MOST_SUITES, "suites", file.where)
+    for suite in file.suite:
+        for key, entries in (("hosts", suite.host_counts), ("frame-sizes", suite.frame_sizes or ())):
+            if len(entries) > MOST_ENTRIES:
+                what = f"{format_count(len(entries))} entries"
+                raise _too_many(what, MOST_ENTRIES, "entries", file.where_of(suite.name, key))
+    points = sum(
+        sum(MOST_DOUBLED if each == "doubling" else 1 for each in suite.host_counts)
+        * max(1, len(suite.frame_sizes or ()))
+        * len(suite.procedure)
+        * max(1, len(suite.hash_types or ()))
+        for suite in file.suite
+    )
+    check_points(points, file.where)
+
+
+def check_points(point_count: int, where: str) -> None:
+    """RequestError for more points than a campaign may have."""
+    if point_count > MOST_POINTS:
+        raise _too_many(f"{format_count(point_count)} points", MOST_POINTS, "points", where)
+
+
+def _too_many(what: str, most: int, things: str, where: str) -> RequestError:
+    return RequestError(
+        f"{what} are more than a campaign may have",
+        code="spec.too-many",
+        where=where,
+        next_step=f"Ask for at most {format_count(most)} {things}, or make several campaigns of it.",
+    )
+
 
 DOUBLING, MAXIMUM = "doubling", "max"
 COSTLY_ROUNDS = 2
@@ -115,16 +157,11 @@ def expand(file: CampaignFile) -> CampaignPlan:
     _check_keys(points, file.where)
     if file.testbed == REFERENCE or file.reference is not None:
         _check_reference(file, points)
-    document = file.to_document()
-    if not file.on_each_testbed:
-        del document["on-each-testbed"]  # so that a campaign from before this key can be gone on with
-    if file.rules is None:
-        del document["rules"]  # likewise
     points = [
         replace(point, repetitions=point.repetitions * max(1, len(file.on_each_testbed))) for point in points
     ]
     spec = {
-        **document,
+        **file.to_document(),
         "testbed": without_folders(file.testbed),
         "hooks": _spec_of_hooks(file.hooks),
         "suite": suites,
@@ -339,8 +376,7 @@ def _spec_of(suite: Suite, points: Sequence[Point]) -> dict[str, Any]:
             for key in _STRUCTURE
             if key in written and key not in ("inner-repetitions", "rounds")
         },
-        # Not where it is left to the default, so that a campaign from before this key can be gone on with.
-        **({} if suite.rounds is None else {"rounds": {point.procedure: point.rounds for point in points}}),
+        "rounds": {point.procedure: point.rounds for point in points},
         "hooks": _spec_of_hooks(suite.hooks),
         "hosts": [hosts.written for hosts in dict.fromkeys(point.hosts for point in points)],
         "frame-sizes": list(dict.fromkeys(point.frame_size for point in points)),

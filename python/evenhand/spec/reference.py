@@ -6,7 +6,7 @@ from __future__ import annotations
 from evenhand.base.option import fill
 from evenhand.rig import ReferenceDut
 from evenhand.spec.file import Reference
-from evenhand.spec.point import HashType
+from evenhand.spec.request import HashType
 from evenhand.spec.router import ReferenceOptions
 
 

@@ -28,7 +28,7 @@ def _command(text: str) -> str:
     except ValueError as error:
         raise UnfitError(f"this is not a command line: {error}", code="spec.not-a-command") from error
     if not parts:
-        raise UnfitError("this is not a command line", code="spec.not-a-command")
+        raise UnfitError("it is empty, but must be a command line", code="spec.not-a-command")
     return text
 
 

@@ -2,19 +2,22 @@
 """Station 7, trial result: one trial, by the engine or simulated, and what it says."""
 
 from evenhand.trial.causes import (
+    TIME_LEFT_OUT,
+    TimeLeftOut,
     causes_of_invalid,
     describe_causes,
     describe_reasons,
     describe_taken,
     join_directions,
+    read_time_left_out,
+    show_share,
 )
 from evenhand.trial.clean_time import LAPSES, CleanCounts, CleanTime, LeftOut
-from evenhand.trial.direction import ClassCount, Delays, DirectionResult, LostFrame, Variation
+from evenhand.trial.direction import ClassCount, Delays, DirectionResult, LostFrame, SeenFlow, Variation
 from evenhand.trial.engine_group import DEFAULT_START_DIFFERENCE_US, EngineGroup
-from evenhand.trial.engine_session import EngineSession
-from evenhand.trial.find_engine import find_engine
-from evenhand.trial.group_clocks import ComparedClock
-from evenhand.trial.group_request import EngineMember
+from evenhand.trial.engine_process import find_engine
+from evenhand.trial.engine_session import EngineSession, TesterSession
+from evenhand.trial.group_parts import ComparedClock, EngineMember
 from evenhand.trial.learning import (
     DEFAULT_RATE_FPS,
     DEFAULT_ROUNDS,
@@ -54,10 +57,7 @@ from evenhand.trial.result import (
     WatchedCpu,
     read_clock_offsets,
 )
-from evenhand.trial.seen_flow import SeenFlow
 from evenhand.trial.simulated import SimulatedMeasurer
-from evenhand.trial.tester_session import TesterSession
-from evenhand.trial.time_left_out import TIME_LEFT_OUT, TimeLeftOut, read_time_left_out, show_share
 from evenhand.trial.watch import DEFAULT_WATCH_S, CpuStalls, Watch, WatchedClock, watch
 
 __all__ = [

@@ -3,13 +3,38 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evenhand.trial.clean_time import CleanCounts, read_clean_counts
 from evenhand.trial.contract_values import finite, number, optional, whole
-from evenhand.trial.seen_flow import SeenFlow, read_seen_flow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenFlow:
+    """As it came to the tester."""
+
+    frame: int
+    """Its number."""
+    source: str
+    destination: str
+    source_port: int
+    destination_port: int
+
+
+def read_seen_flow(document: Mapping[str, Any] | None) -> SeenFlow | None:
+    """ValueError, KeyError or TypeError if the document is outside the contract."""
+    if document is None:
+        return None
+    return SeenFlow(
+        frame=whole(document, "frame"),
+        source=str(ipaddress.ip_address(document["source"])),
+        destination=str(ipaddress.ip_address(document["destination"])),
+        source_port=whole(document, "source_port"),
+        destination_port=whole(document, "destination_port"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,20 @@ from typing import Any, ClassVar
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.version import VERSION
 from evenhand.plan import SIDES
-from evenhand.trial.engine_end import HALTED
+from evenhand.trial.engine_process import HALTED
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document, EventCallback
-from evenhand.trial.group_clocks import ComparedClock, compare_clock, compare_clocks
-from evenhand.trial.group_events import learning_of_all, progress_of_all, sum_of_learning
-from evenhand.trial.group_request import EngineMember, GroupRequest, named
-from evenhand.trial.group_stop import EarlyStopOfAll
+from evenhand.trial.group_parts import (
+    ComparedClock,
+    EarlyStopOfAll,
+    EngineMember,
+    GroupRequest,
+    compare_clock,
+    compare_clocks,
+    learning_of_all,
+    named,
+    progress_of_all,
+    sum_of_learning,
+)
 
 START_LEAD_S = 0.75
 """Seconds from the last wait before a trial's first frame to that frame: for engines that are slower to be
@@ -44,6 +52,9 @@ SILENT_S = 5.0
 SORT_S = 1e-6
 """More for each connection that an engine has opened: after the trial it looks whether two were translated to
 one four tuple, which was measured to take 0.2 us."""
+LAST_AFTER_FIRST_S = 10.0
+"""All engines end a trial at about the same time. One that is still at it so long after the first one has
+begun at another time."""
 STOP_WITHIN_S = 5.0
 """Time that an engine may take to answer once it was asked to stop."""
 DEFAULT_START_DIFFERENCE_US = 1000.0
@@ -223,7 +234,10 @@ class EngineGroup:
             answer_within_s=answer_within_s,
             ended_within_s=ended_within_s,
         )
-        lost = self._follow(asked, stop, silent_s=SILENT_S + opened * SORT_S)
+        sorting_s = opened * SORT_S
+        lost = self._follow(
+            asked, stop, silent_s=SILENT_S + sorting_s, last_after_first_s=LAST_AFTER_FIRST_S + sorting_s
+        )
         return self._judge(asked, lost, before)
 
     def _check_trial(self, arguments: Document) -> None:
@@ -250,11 +264,14 @@ class EngineGroup:
         frames: float = arguments["rate_fps"] * arguments["duration_s"] / len(self.members)
         return min(frames, MOST_RECORDED)
 
-    def _follow(self, asked: GroupRequest, stop: EarlyStopOfAll, *, silent_s: float) -> dict[str, str]:
+    def _follow(
+        self, asked: GroupRequest, stop: EarlyStopOfAll, *, silent_s: float, last_after_first_s: float
+    ) -> dict[str, str]:
         """Wait until all have answered. Returns why some have not, by their names.
 
         Args:
             silent_s: One that says nothing for so long is lost.
+            last_after_first_s: One that has not ended so long after the first one is not waited for.
         """
         lost: dict[str, str] = {}
         give_up = float("inf")
@@ -269,6 +286,8 @@ class EngineGroup:
                         lost.setdefault(member.name, f"it has said nothing for {silent_s:g} s")
                 for member in asked.halted(HALTED_S):
                     lost.setdefault(member.name, HALTED)
+                for name, why in asked.left_behind(last_after_first_s):
+                    lost.setdefault(name, why)
                 for name in asked.fallen_silent(QUIET_S):
                     lost.setdefault(name, f"it has said nothing for {QUIET_S:g} s")
                 if lost and give_up == float("inf"):

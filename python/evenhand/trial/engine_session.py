@@ -16,14 +16,24 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, ClassVar, Self
+from typing import IO, Any, ClassVar, Protocol, Self
 
 from evenhand.base.errors import EngineError, EvenhandError, HostError, RequestError
 from evenhand.base.programs import how_to_get_programs
 from evenhand.base.version import VERSION
 from evenhand.trial.contract_values import numbers_of
-from evenhand.trial.engine_end import ended_error, is_halted, signal_group, take_line
-from evenhand.trial.engine_lines import LONGEST_WORDS, MOST_LINE_OCTETS, EngineLines, parse_line, violated
+from evenhand.trial.engine_process import (
+    LONGEST_WORDS,
+    MOST_LINE_OCTETS,
+    EngineLines,
+    ended_error,
+    is_halted,
+    parse_line,
+    signal_group,
+    take_line,
+    violated,
+)
+from evenhand.trial.other_end import looking_at_other_ends
 from evenhand.trial.reply_check import check_answer, check_event, check_fault, check_response
 from evenhand.trial.result import CONTRACT, TrialResult
 
@@ -169,10 +179,11 @@ class EngineSession:
                 death, and for whatever does not answer what was asked.
         """
         request_id = self._say(name, arguments)
+        on_silence = looking_at_other_ends(arguments, self.kill) if name == "open" else None
         began_s, events = time.monotonic(), 0
         while True:
             left_s = began_s + ended_within_s - time.monotonic()
-            reply = self._read_reply(name, min(answer_within_s, left_s), ended_within_s)
+            reply = self._read_reply(name, min(answer_within_s, left_s), ended_within_s, on_silence)
             identity = reply.get("id")
             if identity is not None and type(identity) is not int:
                 raise violated(f"the engine answered request {identity!r:.80}", name)
@@ -303,9 +314,15 @@ class EngineSession:
         except (BrokenPipeError, ValueError) as error:
             raise self._death(document["request"]) from error
 
-    def _read_reply(self, request_name: str, timeout_s: float, ended_within_s: float) -> Document:
+    def _read_reply(
+        self,
+        request_name: str,
+        timeout_s: float,
+        ended_within_s: float,
+        on_silence: Callable[[float], None] | None = None,
+    ) -> Document:
         try:
-            line = take_line(self._lines, self.pid, request_name, timeout_s)
+            line = take_line(self._lines, self.pid, request_name, timeout_s, on_silence)
         except queue.Empty as error:
             waited_s = min(ended_within_s, max(timeout_s, 0.0)) if timeout_s > 0 else ended_within_s
             raise EngineError(
@@ -385,3 +402,50 @@ def _check(name: str, check: Callable[..., None], *arguments: Any) -> None:
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         problem = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise violated(f"the engine's answer violates the contract: {problem}", name) from error
+
+
+class TesterSession(Protocol):
+    """One request after the other, each answered: `EngineSession`, and `EngineGroup` for several engines."""
+
+    @property
+    def about(self) -> Document:
+        """Version, contract and DPDK."""
+        ...
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether one engine makes each trial."""
+        ...
+
+    @property
+    def can_reopen(self) -> bool:
+        """Whether `restart`, and `open` after it, open ports again that have stopped."""
+        ...
+
+    def open(self, requests: Sequence[Document], **arguments: Any) -> Document:
+        """Open the ports of each engine.
+
+        Args:
+            requests: Arguments of `open` for each engine, in their order.
+            arguments: Arguments for all of them.
+
+        Returns:
+            `left` and `right` with what all have together.
+        """
+        ...
+
+    def restart(self) -> None:
+        """Start it anew, with no ports open. RequestError unless `can_reopen`."""
+        ...
+
+    def request(
+        self,
+        name: str,
+        *,
+        on_event: EventCallback | None = None,
+        answer_within_s: float = ANSWER_TIMEOUT_S,
+        ended_within_s: float = math.inf,
+        **arguments: Any,
+    ) -> Document:
+        """See `EngineSession.request`."""
+        ...

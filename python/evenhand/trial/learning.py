@@ -11,8 +11,7 @@ from typing import Any
 from evenhand.base.errors import EngineError
 from evenhand.base.units import format_count
 from evenhand.plan import Direction, SideName
-from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document
-from evenhand.trial.tester_session import TesterSession
+from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document, TesterSession
 
 DEFAULT_RATE_FPS = 20_000.0
 """Slow enough for a control plane that resolves every destination, and 65,533 hosts still take seconds."""

@@ -10,12 +10,11 @@ from typing import Any, Protocol, runtime_checkable
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction
-from evenhand.trial.document_size import check_document_size
-from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EventCallback
+from evenhand.trial.contract_values import check_document_size
+from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EventCallback, TesterSession
 from evenhand.trial.load import Connections, Load, LoadMeasurer
 from evenhand.trial.replay import Replay
 from evenhand.trial.result import TrialResult
-from evenhand.trial.tester_session import TesterSession
 
 LARGEST_SEED = 2**64 - 1
 MAX_TRIAL_NUMBER = 65535

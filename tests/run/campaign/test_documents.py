@@ -17,6 +17,7 @@ import jsonschema
 from rich.console import Console
 
 from evenhand.base.terminal_table import rendered
+from evenhand.base.time_span import TimeSpan
 from evenhand.report.campaign_status import campaign_lines, campaign_table
 from evenhand.run.campaign_status import read_status
 from tests.preloaded.commands import evenhand_command
@@ -84,7 +85,7 @@ def test_a_repetition_without_a_value_is_not_counted_as_one_that_agrees(tmp_path
     key = status.points[0].point.key
     assert "1 of 2" in next(row for row in rows if row.startswith(key))
     assert sum("2 of 2" in row for row in rows) == 2
-    told = [line for line in campaign_lines(status, 0) if line.startswith("many/")]
+    told = [line for line in campaign_lines(status, TimeSpan.of(0)) if line.startswith("many/")]
     assert told == [f"{key}: 1 of its 2 finished repetitions has no value: too few."]
     point = document(tmp_path, "status", "run.evenhand")["points"][0]
     assert (point["finished_repetitions"], len(point["values"])) == (2, 1)

@@ -21,13 +21,13 @@ from typing import Any, cast
 import pytest
 
 from evenhand.rig import LabSetup
-from evenhand.rig.testbed import make_testbed
 from evenhand.run import read_record
 from evenhand.run.campaign.dut_setup import set_up_for
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import expand
+from evenhand.testbed import make_testbed
 from tests.cli.running import TESTBED
-from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, wait_until, why_not
+from tests.dut.namespace_dut import NamespaceDut, namespace_dut, wait_until, why_not
 from tests.run.campaign.small_campaign import OPTIONS, write_campaign
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from evenhand.host.finding import read_host_facts
 from evenhand.rig import Setup
 from evenhand.rig import facts as rig_facts
-from evenhand.rig.host.facts import read_host_facts
-from evenhand.rig.testbed import DutFacts, make_testbed
+from evenhand.testbed import DutFacts, make_testbed
 
 HOST = {
     "proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) Gold 6330N CPU @ 2.20GHz\ncpu MHz\t\t:"

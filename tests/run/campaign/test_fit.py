@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from evenhand.rig import rig_of
-from evenhand.run.campaign.demands import demands_of, lab_wish_of
-from evenhand.run.campaign.fit import check_fit, check_timeouts
+from evenhand.run.campaign.dut_setup import check_fit, check_timeouts, demands_of, lab_wish_of
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import CampaignPlan, expand
 from tests.cli.running import TESTBED

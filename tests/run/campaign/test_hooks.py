@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.run import read_record
-from evenhand.run.campaign.hooks import MOST_SHOWN, environment_of_suite, run_hook, why_failed
+from evenhand.run.campaign.events import MOST_SHOWN, environment_of_suite, run_hook, why_failed
 from evenhand.spec.file import Hooks
 from tests.cli.running import TESTBED
 from tests.preloaded.commands import evenhand_command

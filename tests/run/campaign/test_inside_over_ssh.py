@@ -19,8 +19,8 @@ import pytest
 
 from evenhand.run import read_record
 from tests.cli.running import TESTBED
+from tests.dut.namespace_dut import NamespaceDut, namespace_dut, why_not
 from tests.preloaded.commands import evenhand_command
-from tests.rig.dut.namespace_dut import NamespaceDut, namespace_dut, why_not
 from tests.run.campaign.small_campaign import OPTIONS, write_campaign
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]

@@ -17,9 +17,9 @@ import pytest
 
 from evenhand.base.errors import EvenhandError
 from evenhand.base.locks import holder_of
+from evenhand.lab import LinuxLab, lab_down, lab_status, lab_up
+from evenhand.lab.borrow import BORROWED_DIRECTORY, borrowing, kind_of
 from evenhand.plan import make_plan
-from evenhand.rig.lab import LinuxLab, lab_down, lab_status, lab_up
-from evenhand.rig.lab.borrow import BORROWED_DIRECTORY, borrowing, kind_of
 from evenhand.run import read_record
 from evenhand.run.campaign_record import CampaignRecord
 

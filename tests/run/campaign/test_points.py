@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenhand import testbed
 from evenhand.plan import TOPOLOGIES, plan_title
 from evenhand.procedure import BackToBackGoal, DelayGoal, DelayTest, RecoveryGoal
 from evenhand.procedure.descriptor import KnownThroughput
 from evenhand.procedure.expected_time import hosts_learning_s
-from evenhand.rig import testbed
-from evenhand.run.campaign.jobs import difference, jobs, seed_of
+from evenhand.run.campaign.events import difference, jobs, seed_of
 from evenhand.run.campaign.outline import describe, deviations_of
 from evenhand.search import MlrGoals, ThroughputGoal
 from evenhand.spec.file import make_campaign
@@ -179,7 +179,7 @@ def test_the_spec_is_json_that_expands_to_itself(plan: CampaignPlan) -> None:
     """What is stored can be read back, and a file that did not change makes no difference on a resume."""
     again = json.loads(json.dumps(plan.spec, allow_nan=False))
     assert difference(again, plan.spec) == []
-    assert all(0 < row.expected_s < 1e7 for row in describe(plan).rows)
+    assert all(0 < row.expected.most_s < 1e7 for row in describe(plan).rows)
     json.dumps(describe(plan).to_document(), allow_nan=False)
 
 
@@ -431,7 +431,7 @@ def test_expected_times_are_those_of_trials_and_waits() -> None:
     RFC 2544 has it."""
 
     def seconds(**suite: Any) -> float:
-        return describe(expanded({"hosts": 1, "repetitions": 1, **suite})).rows[0].expected_s
+        return describe(expanded({"hosts": 1, "repetitions": 1, **suite})).rows[0].expected.middle_s
 
     search = {"maximum-rate": "1Mfps", "duration": "5s", "final-duration": "60s", "precision": "0.5%"}
     assert seconds(**search) == pytest.approx(2 + 11 * (5 + 11) + 60 + 11)
@@ -446,7 +446,7 @@ def test_expected_times_are_those_of_trials_and_waits() -> None:
     assert seconds(**removal) == pytest.approx(2 + 10 * (5 + 11))
     assert hosts_learning_s([10, 4000], rate_fps=1000, wait_s=0.5) == 4.5
     direct = describe(expanded({"plan": "direct-v4-net16", "repetitions": 1, **search})).rows
-    assert direct[1].expected_s - direct[0].expected_s == pytest.approx(65_532 / 20_000)
+    assert direct[1].expected.middle_s - direct[0].expected.middle_s == pytest.approx(65_532 / 20_000)
 
 
 def test_what_has_to_be_set_up_by_hand_is_noted() -> None:

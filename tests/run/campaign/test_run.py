@@ -18,11 +18,11 @@ import pytest
 
 from evenhand.cli.live_page import LivePage
 from evenhand.run import CampaignRecord, PointState, read_record
-from evenhand.run.resume_command import MOST_KEPT, again_command, find_source, remember_source, resume_command
+from evenhand.run.folder import MOST_KEPT, again_command, find_source, remember_source, resume_command
 from tests.preloaded.commands import evenhand_command
 from tests.run.campaign.small_campaign import OPTIONS, essence, write_campaign
+from tests.run.goldens import recorded_file
 
-FILES = Path(__file__).parents[1] / "files"
 Evenhand = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -568,9 +568,7 @@ def test_the_page_goes_along_and_costs_no_measurement(evenhand: Evenhand, tmp_pa
 
 def test_a_page_that_can_no_longer_be_written_is_said_once(tmp_path: Path) -> None:
     said: list[str] = []
-    page = LivePage(
-        run=FILES / "version-2-campaign.evenhand", target=tmp_path / "gone" / "a.html", say=said.append
-    )
+    page = LivePage(run=recorded_file("campaign-v4"), target=tmp_path / "gone" / "a.html", say=said.append)
     point = read_record(page.run).points[0].point
     page.after_point(point)
     page.after_point(point)

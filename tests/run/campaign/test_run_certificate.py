@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.run.campaign.run_certificate import LONGEST_LINE, make_certificate, read_certificate
+from evenhand.run.campaign.dask_security import LONGEST_LINE, make_certificate, read_certificate
 from evenhand.run.campaign.started_workers import StartedScheduler, started
 from tests.errors import raises
 

@@ -12,15 +12,14 @@ from typing import Any
 
 import pytest
 
+from evenhand.base.time_span import TimeSpan
 from evenhand.procedure import Began, TrialPhase
 from evenhand.report.campaign_status import campaign_document, campaign_lines
 from evenhand.run import CampaignHead, RunStore
-from evenhand.run.campaign.events import RepetitionBegan, RepetitionEnded
-from evenhand.run.campaign.jobs import jobs
-from evenhand.run.campaign.running import RunningFile
-from evenhand.run.campaign_lock import campaign_locked
+from evenhand.run.campaign.events import RepetitionBegan, RepetitionEnded, RunningFile, jobs
 from evenhand.run.campaign_status import read_status
-from evenhand.run.running_trial import RunningTrial, read_running, running_path, write_running
+from evenhand.run.figures import RunningTrial, read_running, running_path, write_running
+from evenhand.run.run_file import campaign_locked
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import expand
 
@@ -57,13 +56,13 @@ def test_status_shows_point_repetition_trial_percent_and_times(tmp_path: Path) -
         running._written_s = float("-inf")  # a second later
         running.on_event(TrialPhase(phase="sending", elapsed_s=30.0, total_s=120.0))
         status = read_status(run)
-        (line,) = [line for line in campaign_lines(status, 60.0) if line.startswith("Now: ")]
+        (line,) = [line for line in campaign_lines(status, TimeSpan.of(60.0)) if line.startswith("Now: ")]
         assert (
             line
             == f"Now: {job.point.key}, repetition 1, trial 7: sending, 25% of the trial, 30 s elapsed, 90 s"
             " left."
         )
-        document = campaign_document(status, 60.0)["running"]
+        document = campaign_document(status, TimeSpan.of(60.0))["running"]
         assert (document["point"], document["trial"], document["percent"], document["left_s"]) == (
             job.point.key,
             7,
@@ -92,7 +91,7 @@ def test_what_a_killed_process_left_behind_says_nothing(tmp_path: Path) -> None:
     campaign(run)
     write_running(run, RUNNING)
     assert read_status(run).running is None
-    assert campaign_document(read_status(run), 0.0)["running"] is None
+    assert campaign_document(read_status(run), TimeSpan.of(0.0))["running"] is None
     write_running(run, replace(RUNNING, process=os.getpid() + 1))
     with campaign_locked(run):
         assert read_status(run).running is None

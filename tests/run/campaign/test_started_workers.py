@@ -18,8 +18,8 @@ import pytest
 from evenhand.run import PointState, read_record
 from evenhand.spec.worker_hosts import read_workers
 from tests.cli.running import TESTBED
+from tests.dut import namespace_dut as namespaces
 from tests.errors import raises
-from tests.rig.dut import namespace_dut as namespaces
 from tests.run.campaign.dask_processes import wait_until
 from tests.run.campaign.small_campaign import OPTIONS, write_campaign
 

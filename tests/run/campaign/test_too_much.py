@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from evenhand.base.units import parse_count, parse_duration, parse_line_rate, parse_rate, parse_ratio
-from evenhand.base.validation.limited_toml import MOST_OCTETS, parse_limited
+from evenhand.base.validation.checked_file import MOST_OCTETS, parse_limited
 from evenhand.plan import UdpRange
-from evenhand.plan.ports import parse_ports
+from evenhand.plan.ranges import parse_ports
 from evenhand.spec.file import read_campaign
 from evenhand.spec.plan import parse_counts
 from evenhand.spec.points import expand

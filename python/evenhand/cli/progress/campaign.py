@@ -16,7 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.base.errors import EvenhandError
-from evenhand.base.units import format_count, format_duration
+from evenhand.base.time_span import TimeSpan
+from evenhand.base.units import format_count
 from evenhand.cli.progress.contained import contained
 from evenhand.cli.progress.line import OF_A_CEILING, ProgressDisplay
 from evenhand.procedure import Measured, ProcedureEvent
@@ -26,17 +27,17 @@ from evenhand.report.campaign_status import format_figure
 from evenhand.run.campaign.events import (
     CampaignEvent,
     HookEnded,
+    Place,
     PointArrived,
     PointBegan,
     PointEnded,
     RepetitionBegan,
     RepetitionEnded,
 )
-from evenhand.run.campaign.jobs import Place
-from evenhand.run.campaign.time_left import time_left_s
+from evenhand.run.campaign.time_left import time_left
 from evenhand.run.campaign_status import CampaignStatus
 from evenhand.search import TrialFinished
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 from evenhand.trial import TrialResult
 
 
@@ -159,10 +160,10 @@ class CampaignDisplay(ProgressDisplay):
         return sum(not point.left for point in self._found.points)
 
     @property
-    def _left_s(self) -> float:
+    def _left_of_all(self) -> TimeSpan:
         elapsed_s = time.monotonic() - self._repetition_began_s
         now = self._under_way and self._under_way.key
-        return time_left_s(
+        return time_left(
             (
                 replace(point, under_way_s=point.under_way_s + elapsed_s) if point.point.key == now else point
                 for point in self._found.points
@@ -174,8 +175,8 @@ class CampaignDisplay(ProgressDisplay):
         counts = ", ".join(
             f"{format_count(self._verdicts[verdict])} {verdict}" for verdict in ("PASS", "FAIL", "INVALID")
         )
-        left_s = self._left_s
-        left = f"; about {format_duration(max(1, round(left_s)))} left" if left_s else ""
+        left_of_all = self._left_of_all
+        left = f"; {left_of_all.words} left" if left_of_all.most_s else ""
         return f"{format_count(self._verdicts.total())} trials in total ({counts}){left}"
 
     def _refresh(self) -> None:

@@ -5,17 +5,24 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 
 from evenhand.cli.progress.contained import contained
-from evenhand.cli.progress.line import ProgressDisplay
-from evenhand.cli.progress.rates import Rates
+from evenhand.cli.progress.line import ProgressDisplay, Rates
 from evenhand.procedure import Began, Learned, Measured, ProcedureEvent, TrialPhase
 from evenhand.procedure.expected_time import ExpectedTime
+from evenhand.run.campaign.events import (
+    CampaignEvent,
+    HookEnded,
+    PointArrived,
+    PointBegan,
+    PointEnded,
+    RepetitionBegan,
+    RepetitionEnded,
+)
 from evenhand.search import TrialFinished, TrialStarted
 from evenhand.trial import LearningProgress, TrialResult
 
@@ -38,26 +45,26 @@ class JsonProgress(ProgressDisplay):
     @contained
     def expect(self, expected: ExpectedTime) -> None:
         """How long all of it should take."""
-        self.write("expected", seconds=expected.seconds, parts=expected.parts)
+        self.write("expected", seconds=expected.seconds, most_s=expected.most_s, parts=expected.parts)
 
     @contained
     def on_event(self, event: ProcedureEvent) -> None:
         """Takes an event of a procedure."""
         match event:
             case TrialStarted():
-                self._deadline_s = time.monotonic() + event.remaining_s + self.later_s
+                self._expect_left(event)
                 self._trial = event.number
                 self.write(
                     "began",
                     trial=event.number,
                     rate_fps=event.rate_fps,
                     duration_s=event.duration_s,
-                    left_s=self._left_s,
+                    **self._left_fields,
                 )
             case Began():
-                self._deadline_s = time.monotonic() + event.remaining_s + self.later_s
+                self._expect_left(event)
                 self._trial = event.number
-                self.write("began", trial=event.number, what=event.what, left_s=self._left_s)
+                self.write("began", trial=event.number, what=event.what, **self._left_fields)
             case TrialPhase():
                 if self._seconds.note(event):
                     self._write_second(event)
@@ -78,8 +85,9 @@ class JsonProgress(ProgressDisplay):
         print(json.dumps({"event": event, **fields}), file=sys.stderr, flush=True)
 
     @property
-    def _left_s(self) -> float:
-        return max(0.0, self._deadline_s - time.monotonic())
+    def _left_fields(self) -> dict[str, float | None]:
+        left = self._left
+        return {"left_s": left.stated_s, "left_most_s": left.stated_most_s}
 
     def _write_second(self, event: TrialPhase) -> None:
         directions = {
@@ -96,7 +104,7 @@ class JsonProgress(ProgressDisplay):
             phase=event.phase,
             elapsed_s=event.elapsed_s,
             total_s=event.total_s,
-            left_s=self._left_s,
+            **self._left_fields,
             directions=directions,
         )
 
@@ -109,3 +117,47 @@ class JsonProgress(ProgressDisplay):
             loss_ratio=result.loss_ratio,
             reasons=[reason.text for reason in result.reasons],
         )
+
+
+class JsonCampaignProgress(JsonProgress):
+    """Lines for points and repetitions in addition to those of their trials; docs/reference/progress.md has
+    their keys."""
+
+    @contained
+    def on_campaign_event(self, event: CampaignEvent | ProcedureEvent) -> None:
+        """Takes an event of a campaign, or of one of its procedures."""
+        match event:
+            case PointBegan(point=point, place=place):
+                in_round = {} if place is None else {"round": place.round, "rounds": place.rounds}
+                self.write("point", point=point.key, **in_round)
+            case RepetitionBegan(job=job, stored_trials=stored):
+                self.write(
+                    "repetition",
+                    point=job.point.key,
+                    repetition=job.repetition,
+                    round=job.place.round,
+                    stored_trials=stored,
+                )
+            case RepetitionEnded(job=job):
+                self.write(
+                    "repetition_ended",
+                    point=job.point.key,
+                    repetition=job.repetition,
+                    value=event.value,
+                    reason=event.reason,
+                )
+            case PointEnded(point=point, reason=reason):
+                self.write("point_ended", point=point.key, reason=reason)
+            case PointArrived(point=point, reason=reason, verdicts=verdicts):
+                self.write(
+                    "point_arrived",
+                    point=point.key,
+                    testbed=event.testbed,
+                    reason=reason,
+                    verdicts=dict(verdicts),
+                )
+            case HookEnded(failure=failure):
+                if failure is not None:
+                    self.say(failure)
+            case _:
+                self.on_event(event)

@@ -17,7 +17,7 @@ from evenhand.run.remote_point import RemotePoint
 from evenhand.run.rows import begun_search, search_columns
 from evenhand.run.run_file import now
 from evenhand.search import DUT_GONE, Role, SearchHead, SearchResult, SearchTrial
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 from evenhand.trial import Load, TrialResult
 
 

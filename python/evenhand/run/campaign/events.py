@@ -3,13 +3,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import hashlib
+import json
+import os
+import random
+import re
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from evenhand.procedure import ProcedureEvent
-from evenhand.run.campaign.jobs import Job, Place
+from evenhand.base.programs import run_shell_command
+from evenhand.base.units import format_duration
+from evenhand.procedure import Began, ProcedureEvent, TrialPhase
 from evenhand.run.campaign_record import HookRun
-from evenhand.spec.point import Point
+from evenhand.run.figures import RunningTrial, remove_running, write_running
+from evenhand.search import TrialStarted
+from evenhand.spec.points import CampaignPlan
+from evenhand.spec.request import AFTER, Point
+
+_NOTHING = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where in a campaign something is measured."""
+
+    round: int
+    """Number of the round, from 1."""
+    rounds: int
+    point: int
+    """Its place among the points of the round, from 1."""
+    point_count: int
+
+    def __str__(self) -> str:
+        point = f"{self.point} of {self.point_count}"
+        return point if self.rounds == 1 else f"round {self.round} of {self.rounds}, point {point}"
+
+
+WHOLE = Place(round=1, rounds=1, point=1, point_count=1)
+"""The place of what is measured without rounds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One repetition of one point."""
+
+    point: Point
+    repetition: int
+    """Number of the repetition, from 1."""
+    seed: int
+    """Its own."""
+    place: Place = WHOLE
+
+
+def jobs(plan: CampaignPlan) -> tuple[Job, ...]:
+    """Every repetition of every point, in the order of measuring.
+
+    Suite by suite, and in rounds: each has a share of the repetitions of all points, so that a DUT that
+    drifts, because it warms up or its tables fill, does so for all of them. Each round has an order of its
+    own, shuffled by the plan's seed if the plan says so. In the first one points with a single address pair
+    come first (SEED-02). Points that take their load from another one have rounds of their own, after those
+    of all that give it.
+    """
+    found: list[Job] = []
+    for suite in dict.fromkeys(point.suite for point in plan.points):
+        of_suite = [point for point in plan.points if point.suite == suite]
+        for is_after in (False, True):
+            stage = [point for point in of_suite if (AFTER in point.goal) == is_after]
+            rounds = max((point.rounds for point in stage), default=0)
+            for number in range(1, rounds + 1):
+                ordered = _order_of_round(plan, suite, of_suite, number)
+                points = [
+                    point for point in ordered if (AFTER in point.goal) == is_after and point.rounds >= number
+                ]
+                for place, point in enumerate(points, start=1):
+                    where = Place(round=number, rounds=rounds, point=place, point_count=len(points))
+                    for repetition in plan.numbers_in_round(point, number):
+                        seed = seed_of(plan.seed, point.key, repetition)
+                        found.append(Job(point=point, repetition=repetition, seed=seed, place=where))
+    return tuple(found)
+
+
+def _order_of_round(plan: CampaignPlan, suite: str, points: Sequence[Point], number: int) -> list[Point]:
+    first = [point for point in points if number == 1 and point.is_single_pair]
+    others = [point for point in points if number > 1 or not point.is_single_pair]
+    if plan.order == "shuffled":
+        random.Random(seed_of(plan.seed, f"order of {suite}", number - 1)).shuffle(others)
+    return first + others
+
+
+def seed_of(seed: int, key: str, repetition: int) -> int:
+    """64 bits for one repetition of one point: the same each time, and not the same for any two of a
+    campaign."""
+    text = json.dumps([seed, key, repetition])
+    return int.from_bytes(
+        hashlib.blake2b(text.encode(), digest_size=8, person=b"evenhand-seed").digest(), "big"
+    )
+
+
+def difference(old_spec: Mapping[str, Any], new_spec: Mapping[str, Any]) -> list[str]:
+    """What a reader must know who resumes a campaign whose file was changed: a line for each value; empty if
+    nothing was."""
+    old, new = (dict(_values_in(spec)) for spec in (old_spec, new_spec))
+    lines = []
+    for place in dict.fromkeys([*old, *new]):
+        if old.get(place, _NOTHING) != new.get(place, _NOTHING):
+            lines.append(f"{place}: {_shown(old.get(place, _NOTHING))} -> {_shown(new.get(place, _NOTHING))}")
+    return lines
+
+
+def _shown(value: Any) -> str:
+    return "not there" if value is _NOTHING else json.dumps(value, ensure_ascii=False)
+
+
+def _values_in(value: Any, place: str = "") -> list[tuple[str, Any]]:
+    """Leaves with their places; a list of tables by the tables' names."""
+    if isinstance(value, Mapping):
+        return [
+            leaf
+            for key, item in value.items()
+            for leaf in _values_in(item, f"{place}.{key}" if place else str(key))
+        ]
+    if (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and any(isinstance(item, Mapping) for item in value)
+    ):
+        return [leaf for item in value for leaf in _values_in(item, f"{place} {item.get('name')!r}")]
+    return [(place, list(value) if isinstance(value, tuple) else value)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,3 +206,113 @@ OnCampaignEvent = Callable[[CampaignEvent | ProcedureEvent], None]
 
 def ignore(event: CampaignEvent | ProcedureEvent) -> None:
     """Ignore the event."""
+
+
+MOST_SHOWN = 600
+"""Characters of what a failed command printed."""
+_ERROR = re.compile(r"(?:\S+: )?(?:error|fatal)\b", re.IGNORECASE)
+"""`Error: ...`, as this and other programs begin; `fatal: ...`; `ssh: error ...`."""
+
+
+def run_hook(command: str, *, when: str, timeout_s: float, environment: Mapping[str, str]) -> HookRun:
+    """Run it to its end, with what `environment` adds to this process's own. See `run_shell_command`."""
+    ended = run_shell_command(command, timeout_s=timeout_s, environment=environment)
+    return HookRun(
+        when=when,
+        command=command,
+        exit_code=ended.exit_code,
+        output=ended.output,
+        duration_s=ended.duration_s,
+    )
+
+
+def why_failed(hook: HookRun, timeout_s: float) -> str | None:
+    """Why it failed, for people; None if it ended with 0."""
+    if hook.exit_code == 0:
+        return None
+    name = hook.when.replace("_", "-")
+    if hook.exit_code is None:
+        return f"the hook {name} did not end within {format_duration(timeout_s)}, and was stopped"
+    ended = (
+        f"ended with exit code {hook.exit_code}"
+        if hook.exit_code > 0
+        else f"was terminated by {signal.Signals(-hook.exit_code).name}"
+    )
+    said = _what_it_said(hook.output)
+    return f"the hook {name} {ended}" + (f": {said}" if said else "")
+
+
+def _what_it_said(output: str) -> str:
+    """Its output from the first line that begins with "Error" on, since the next step follows it; without
+    one, the last line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    begin = next((number for number, line in enumerate(lines) if _ERROR.match(line)), len(lines) - 1)
+    text = " ".join(lines[max(begin, 0) :])
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} ..."
+
+
+def environment_of_suite(points: Sequence[Point]) -> dict[str, str]:
+    """What a hook gets to know of a suite: its name, its plan, and the hash type that all its points have;
+    empty where they have several, or the file does not say."""
+    hash_types = {point.hash_type for point in points}
+    return {
+        "EVENHAND_SUITE": points[0].suite,
+        "EVENHAND_PLAN": points[0].plan,
+        "EVENHAND_HASH_TYPE": (hash_types.pop() or "") if len(hash_types) == 1 else "",
+    }
+
+
+def environment_of(point: Point) -> dict[str, str]:
+    """What a hook gets to know of its point."""
+    return {
+        "EVENHAND_SUITE": point.suite,
+        "EVENHAND_POINT": point.key,
+        "EVENHAND_PROCEDURE": point.procedure,
+        "EVENHAND_PLAN": point.plan,
+        "EVENHAND_HASH_TYPE": point.hash_type or "",
+        "EVENHAND_HOSTS_LEFT": str(point.hosts[0]),
+        "EVENHAND_HOSTS_RIGHT": str(point.hosts[1]),
+        "EVENHAND_NETWORKS_LEFT": str(point.networks[0]),
+        "EVENHAND_NETWORKS_RIGHT": str(point.networks[1]),
+        "EVENHAND_FRAME_SIZE": str(point.frame_size),
+    }
+
+
+EVERY_S = 1.0
+
+
+@dataclass(slots=True)
+class RunningFile:
+    """Written when a trial begins, and once a second while it is made."""
+
+    run: Path
+    _now: RunningTrial | None = None
+    _written_s: float = float("-inf")
+
+    def on_event(self, event: CampaignEvent | ProcedureEvent) -> None:
+        """Takes an event of a campaign, or of one of its procedures."""
+        match event:
+            case RepetitionBegan(job=job):
+                self._write(RunningTrial(process=os.getpid(), point=job.point.key, repetition=job.repetition))
+            case TrialStarted(number=number) | Began(number=number):
+                if self._now is not None:
+                    self._write(replace(self._now, trial=number, phase="", elapsed_s=0.0, total_s=0.0))
+            case TrialPhase():
+                if self._now is not None and time.monotonic() - self._written_s >= EVERY_S:
+                    self._write(
+                        replace(
+                            self._now, phase=event.phase, elapsed_s=event.elapsed_s, total_s=event.total_s
+                        )
+                    )
+            case RepetitionEnded() | PointEnded():
+                self.end()
+
+    def end(self) -> None:
+        """No trial is made any more."""
+        if self._now is not None:
+            self._now = None
+            remove_running(self.run)
+
+    def _write(self, running: RunningTrial) -> None:
+        self._now, self._written_s = running, time.monotonic()
+        write_running(self.run, running)

@@ -17,11 +17,10 @@ from evenhand.base.errors import HostError
 from evenhand.base.locks import InUseError
 from evenhand.base.units import format_count, format_rate
 from evenhand.procedure import Conditions, Note, OpenTestbed
-from evenhand.procedure.forwarding import STOPPED, Forwarded, forwarded_of, keep_own_ceiling
+from evenhand.procedure.maximum import STOPPED, Forwarded, forwarded_of, keep_own_ceiling
 from evenhand.rig import MOST_RULES, LabWish, LeasedLab, ReferenceDut, rig_of
 from evenhand.run.campaign.events import OnCampaignEvent
-from evenhand.spec.point import Point
-from evenhand.spec.request import plan_of, read_point
+from evenhand.spec.request import Point, plan_of, read_point
 
 SHARE = 1 / 3
 """Of the tester's ceiling, to which the router is brought: its limit stays below the ceiling also in a minute

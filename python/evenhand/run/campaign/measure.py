@@ -20,24 +20,25 @@ from evenhand.rig import LabWish, LeasedLab, Setup, campaign_facts, rig_of
 from evenhand.run.campaign.dut_setup import set_up_for
 from evenhand.run.campaign.events import (
     HookEnded,
+    Job,
     OnCampaignEvent,
     PointBegan,
     PointEnded,
     RepetitionBegan,
     RepetitionEnded,
+    environment_of,
+    run_hook,
+    why_failed,
 )
-from evenhand.run.campaign.hooks import environment_of, run_hook, why_failed
-from evenhand.run.campaign.jobs import Job
 from evenhand.run.campaign_record import HookRun, is_lower_bound
-from evenhand.run.no_number import why_no_number
+from evenhand.run.point_document import why_no_number
 from evenhand.run.recorder import STOPPED, CannotContinueError
 from evenhand.run.run_file import StorageError
 from evenhand.run.store import RepetitionEnd
-from evenhand.spec.argument_names import option_places
 from evenhand.spec.file import Hooks, Reference
-from evenhand.spec.point import Point
+from evenhand.spec.place import option_places
 from evenhand.spec.reference import reference_dut
-from evenhand.spec.request import PointRequest, plan_of, read_point
+from evenhand.spec.request import Point, PointRequest, plan_of, read_point
 from evenhand.trial import Replay, TrialResult, describe_reasons, describe_taken
 
 ENGINE_ENDS_WITHIN_S = 15.0
@@ -228,7 +229,8 @@ def _measure(
     point, procedure = job.point, request.procedure
     name = f"{point.key}, repetition {job.repetition}"
     conditions: Conditions = {**request.conditions, "seed": job.seed}
-    found: Any = procedure.run(bed, request.goal, request.options, name=name, **conditions)
+    has_own_loop = procedure.has_own_loop(request.options)
+    found: Any = bed.measure(procedure, request.goal, name=name, has_own_loop=has_own_loop, **conditions)
     if isinstance(found, Throughput):
         found = replace(found, is_repetition=True)
         found = _beside(found, single_pair, is_ours=bed.setup.has_new_macs)

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import format_count
 from evenhand.plan import ONE_EACH, Traffic, describe_mix, plan_warnings
 from evenhand.rig import REFERENCE
-from evenhand.run.campaign.estimate import time_of
-from evenhand.run.campaign.jobs import jobs
+from evenhand.run.campaign.events import jobs
+from evenhand.run.campaign.time_left import ceiling_of, preparing_s, time_of
 from evenhand.spec.frames import read_size
-from evenhand.spec.point import Point
 from evenhand.spec.points import CampaignPlan
-from evenhand.spec.request import goal_in_words, plan_of
+from evenhand.spec.request import Point, goal_in_words, plan_of
 from evenhand.trial import Deviation
 
 
@@ -30,7 +30,7 @@ class OutlineRow:
     """Addresses and UDP ports that are sent."""
     goal: str
     """The goal in words."""
-    expected_s: float
+    expected: TimeSpan
     """Expected time of all its repetitions."""
 
     @property
@@ -63,7 +63,8 @@ class OutlineRow:
             "goal": dict(point.goal),
             "repetitions": point.repetitions,
             "sent": self.traffic.to_document(host_macs=point.goal["host-macs"]),
-            "expected_s": self.expected_s,
+            "expected_s": self.expected.stated_s,
+            "expected_most_s": self.expected.stated_most_s,
         }
 
 
@@ -80,8 +81,12 @@ class Outline:
     """What may spoil results, or has to be done by hand."""
 
     @property
-    def expected_s(self) -> float:
-        return sum(row.expected_s for row in self.rows)
+    def expected(self) -> TimeSpan:
+        """Expected time of all points, and of what comes before them."""
+        points = [row.point for row in self.rows]
+        ceilings_s = sum(dict(ceiling_of(point) for point in points).values())
+        before_s = preparing_s(points, finds_rules=self.plan.rules == "auto")
+        return TimeSpan.sum(row.expected for row in self.rows).then(ceilings_s + before_s)
 
     @property
     def repetitions(self) -> int:
@@ -97,7 +102,8 @@ class Outline:
             "order": self.plan.order,
             "points": [row.to_document() for row in self.rows],
             "repetitions": self.repetitions,
-            "expected_s": self.expected_s,
+            "expected_s": self.expected.stated_s,
+            "expected_most_s": self.expected.stated_most_s,
             "deviations": [deviation.to_document() for deviation in self.deviations],
             "notes": list(self.notes),
         }
@@ -129,11 +135,7 @@ def describe(
         place = places[point.key]
         rows.append(
             OutlineRow(
-                point=point,
-                place=place,
-                traffic=traffic,
-                goal=goal_in_words(point),
-                expected_s=time_of(point),
+                point=point, place=place, traffic=traffic, goal=goal_in_words(point), expected=time_of(point)
             )
         )
     return Outline(

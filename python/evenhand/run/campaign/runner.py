@@ -4,33 +4,78 @@ again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
+from typing import Protocol
 
 from evenhand.base.errors import EvenhandError, RequestError
-from evenhand.base.without_folders import without_folders
+from evenhand.base.folders import without_folders
 from evenhand.procedure import Note, SinglePair, says_something
-from evenhand.procedure.descriptor import KnownThroughput
-from evenhand.procedure.known_throughput import throughput_to_serve
+from evenhand.procedure.descriptor import KnownThroughput, throughput_to_serve
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig import REFERENCE, LeasedLab, rig_of
 from evenhand.run import RunStore
-from evenhand.run.campaign.demands import lab_wish_of
-from evenhand.run.campaign.dut_setup import dut_over_ssh, name_of_run, put_dut_back
-from evenhand.run.campaign.events import OnCampaignEvent, PointBegan, PointEnded, ignore
-from evenhand.run.campaign.executor import Executor
-from evenhand.run.campaign.hooks import environment_of_suite
-from evenhand.run.campaign.jobs import WHOLE, Job, jobs
+from evenhand.run.campaign.dut_setup import dut_over_ssh, lab_wish_of, name_of_run, put_dut_back
+from evenhand.run.campaign.events import (
+    WHOLE,
+    Job,
+    OnCampaignEvent,
+    PointBegan,
+    PointEnded,
+    environment_of_suite,
+    ignore,
+    jobs,
+)
 from evenhand.run.campaign.lab_rules import RouterTrials, choose_rules
-from evenhand.run.campaign.measure import PointOrder, run_and_keep
+from evenhand.run.campaign.measure import PointOrder, measure_point, run_and_keep
 from evenhand.search import Outcome
 from evenhand.spec.file import Hooks
-from evenhand.spec.point import Point
 from evenhand.spec.points import CampaignPlan
-from evenhand.spec.request import AFTER
+from evenhand.spec.request import AFTER, Point
+
+
+class Executor(Protocol):
+    """Measures points, each at one place at a time."""
+
+    def run(
+        self,
+        orders: Iterable[PointOrder],
+        keeper: RunStore,
+        on_event: OnCampaignEvent,
+        *,
+        lab: LeasedLab | None = None,
+    ) -> Iterator[Point]:
+        """Gives each point when all of it is kept.
+
+        Args:
+            orders: Independent of each other. The next one is requested only when there is a place for it.
+            lab: The lab that is the testbed of this process; it is set up for each order.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HereExecutor:
+    """This process, on one testbed."""
+
+    engine: Path | None = None
+
+    def run(
+        self,
+        orders: Iterable[PointOrder],
+        keeper: RunStore,
+        on_event: OnCampaignEvent,
+        *,
+        lab: LeasedLab | None = None,
+    ) -> Iterator[Point]:
+        """See `Executor`."""
+        for order in orders:
+            measure_point(order, keeper, engine=self.engine, on_event=on_event, lab=lab)
+            yield order.point
+
 
 OnPoint = Callable[[Point], None]
 

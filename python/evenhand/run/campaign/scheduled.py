@@ -19,7 +19,7 @@ from evenhand.base.version import VERSION
 from evenhand.procedure import Note
 from evenhand.rig import LeasedLab
 from evenhand.run import RunStore
-from evenhand.run.campaign.dask_address import (
+from evenhand.run.campaign.dask_security import (
     ask_scheduler,
     import_distributed,
     no_scheduler,
@@ -28,10 +28,10 @@ from evenhand.run.campaign.dask_address import (
 from evenhand.run.campaign.events import OnCampaignEvent, PointArrived
 from evenhand.run.campaign.measure import PointOrder
 from evenhand.run.campaign.worker import PointAnswer, measure_here, resources_for, why_not_here
+from evenhand.run.folder import resume_command
 from evenhand.run.remote_point import check_remote_point, store_remote_point
-from evenhand.run.resume_command import resume_command
 from evenhand.spec.file import Reference
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 
 CONNECT_S = 10.0
 HOST_NOTE = (

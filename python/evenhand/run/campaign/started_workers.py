@@ -24,11 +24,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.base.errors import HostError
-from evenhand.base.temporary_folder import temporary_folder
+from evenhand.base.folders import temporary_folder
 from evenhand.base.version import VERSION
 from evenhand.rig import ssh_command
-from evenhand.run.campaign.dask_address import WithoutPages, import_distributed
-from evenhand.run.campaign.run_certificate import OPTION, RunCertificate, make_certificate
+from evenhand.run.campaign.dask_security import (
+    OPTION,
+    RunCertificate,
+    WithoutPages,
+    import_distributed,
+    make_certificate,
+)
 from evenhand.run.campaign.worker import resources_for
 from evenhand.spec.worker_hosts import DEFAULT_COMMAND, WorkerHost
 

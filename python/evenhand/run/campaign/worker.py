@@ -16,23 +16,20 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
-from evenhand.base.temporary_folder import temporary_folder
+from evenhand.base.folders import temporary_folder, without_folders
 from evenhand.base.version import VERSION
-from evenhand.base.without_folders import without_folders
 from evenhand.procedure import Note, ProcedureEvent
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.rig import REFERENCE, LeasedLab, rig_of
 from evenhand.run.campaign.collecting import CollectingRecorder
-from evenhand.run.campaign.dask_address import WithoutPages, no_scheduler, own_address, scheduler_place
-from evenhand.run.campaign.demands import demands_of
-from evenhand.run.campaign.dut_setup import dut_over_ssh, put_dut_back
+from evenhand.run.campaign.dask_security import WithoutPages, no_scheduler, own_address, scheduler_place
+from evenhand.run.campaign.dut_setup import check_timeouts, demands_of, dut_over_ssh, put_dut_back
 from evenhand.run.campaign.events import CampaignEvent, OnCampaignEvent, RepetitionEnded
-from evenhand.run.campaign.fit import check_timeouts
 from evenhand.run.campaign.measure import PointOrder, measure_point
 from evenhand.run.remote_point import RemotePoint
 from evenhand.spec.file import Reference
-from evenhand.spec.point import Point
+from evenhand.spec.request import Point
 
 CLOSE_S = 10.0
 """Time that a worker waits for its scheduler to let it go."""

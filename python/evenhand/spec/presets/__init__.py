@@ -7,8 +7,7 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
-from evenhand.base.errors import RequestError
-from evenhand.base.suggestion import suggestion
+from evenhand.base.errors import RequestError, suggestion
 
 PRESET_PREFIX = "preset:"
 """Prefix of the name of a preset, where a file may be named."""

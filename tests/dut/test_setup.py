@@ -1,0 +1,441 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand dut setup`: what is printed for every operating system and plan, and what is refused."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from evenhand.cli.dut import System
+from evenhand.dut import OPERATING_SYSTEMS, Part
+from evenhand.plan import TOPOLOGIES, make_plan
+from tests.cli.running import Ended
+from tests.dut import goldens
+from tests.plan.routed import ROUTED
+
+Run = Callable[..., Ended]
+SHELLS = ["linux", "openbsd", "freebsd", "vpp"]
+LINUX = ("--os", "linux", "--left", "eth1", "--right", "eth2")
+MACS = "02:00:00:00:00:01,02:00:00:00:00:02"
+
+
+@pytest.mark.parametrize("name", goldens.cases())
+def test_set_up_and_undo_are_those_of_the_golden_file(name: str) -> None:
+    """SEED-23: a file for each operating system and topology. If the change is meant: python -m
+    tests.dut.goldens."""
+    assert goldens.render(name) == (goldens.FOLDER / name).read_text(encoding="utf-8")
+
+
+def test_no_golden_file_is_left_over() -> None:
+    assert sorted(p.relative_to(goldens.FOLDER).as_posix() for p in goldens.FOLDER.glob("*/*")) == sorted(
+        goldens.cases()
+    )
+
+
+def test_every_system_has_its_name_on_the_command_line() -> None:
+    assert [str(system) for system in System] == list(OPERATING_SYSTEMS)
+
+
+def test_what_is_printed_is_the_script(dut_setup: Run) -> None:
+    """The golden files are what the command line prints."""
+    for undo in ([], ["--undo"]):
+        ended = dut_setup("nets-v4-gateway", *LINUX, "--networks", "3", *undo)
+        assert ended.code == 0
+        assert ended.out == goldens.script("linux", "nets_v4_gateway", is_undo=bool(undo)).text()
+
+
+@pytest.mark.parametrize("system", OPERATING_SYSTEMS)
+@pytest.mark.parametrize("plan", ROUTED)
+def test_every_set_up_begins_with_the_warning_and_undo_is_the_exact_reverse(system: str, plan: str) -> None:
+    """SEED-80: before the first command; what was set up last is taken back first."""
+    do, undo = (goldens.script(system, plan, is_undo=is_undo) for is_undo in (False, True))
+    comments = []
+    for line in do.text().splitlines():
+        if not line.startswith(do.system.comment):
+            break
+        comments.append(line)
+    assert "isolated test environment" in " ".join(comments)
+    assert [step.purpose for step in undo.steps] == [step.purpose for step in do.steps][::-1]
+    for one in (do, undo):
+        printed = [
+            line for line in one.text().splitlines() if line and not line.startswith(one.system.comment)
+        ]
+        assert printed == [line for command in one.commands() for line in command.command.splitlines()]
+
+
+BSD_FIGURE_3 = [
+    f"route -n add -inet {route} || route -n change -inet {route}"
+    for route in ("198.18.0.0/16 10.0.0.2", "198.19.0.0/16 10.0.1.2")
+]
+FIGURE_3 = {
+    "linux": [
+        "ip -4 route replace 198.18.0.0/16 via 10.0.0.2 dev eth1",
+        "ip -4 route replace 198.19.0.0/16 via 10.0.1.2 dev eth2",
+    ],
+    "openbsd": BSD_FIGURE_3,
+    "freebsd": BSD_FIGURE_3,
+    "vpp": [
+        "vppctl ip route add 198.18.0.0/16 via 10.0.0.2 TenGigabitEthernet5/0/0",
+        "vppctl ip route add 198.19.0.0/16 via 10.0.1.2 TenGigabitEthernet5/0/1",
+    ],
+    "cisco-ios": ["ip route 198.18.0.0 255.255.0.0 10.0.0.2", "ip route 198.19.0.0 255.255.0.0 10.0.1.2"],
+    "junos": [
+        "set routing-options static route 198.18.0.0/16 next-hop 10.0.0.2",
+        "set routing-options static route 198.19.0.0/16 next-hop 10.0.1.2",
+    ],
+}
+FIGURE_5 = {"2001:2::/64": "2001:2:0:1000::2", "2001:2:0:8000::/64": "2001:2:0:9000::2"}
+
+
+def _routes(system: str, plan: str) -> list[str]:
+    lines = [command.command for command in goldens.script(system, plan).commands()]
+    return [line for line in lines if re.search(r"\broute\b", line)]
+
+
+@pytest.mark.parametrize("system", OPERATING_SYSTEMS)
+def test_the_routes_of_figure_3(system: str) -> None:
+    """SEED-14: exactly these two static routes."""
+    assert _routes(system, "gateway_v4") == FIGURE_3[system]
+
+
+@pytest.mark.parametrize("system", OPERATING_SYSTEMS)
+def test_the_routes_of_figure_5_have_plain_next_hops(system: str) -> None:
+    """SEED-17, R5180-04: the next hop is an address, without a prefix length."""
+    lines = _routes(system, "gateway_v6")
+    assert len(lines) == 2
+    for line, (network, next_hop) in zip(lines, FIGURE_5.items(), strict=True):
+        assert {network, next_hop} <= set(line.split())
+
+
+@pytest.mark.parametrize("system", OPERATING_SYSTEMS)
+@pytest.mark.parametrize("plan", ["nets_v4_gateway", "nets_v6_gateway"])
+def test_256_networks_behind_gateways_are_256_routes_a_side(dut_setup: Run, system: str, plan: str) -> None:
+    """SEED-36."""
+    left, right = OPERATING_SYSTEMS[system].interfaces
+    commands = dut_setup(plan, "--os", system, "--left", left, "--right", right, "--json").json["commands"]
+    for side in make_plan(plan).sides:
+        assert side.gateway is not None
+        routes = [
+            c["command"]
+            for c in commands
+            if str(side.gateway.ip) in c["command"].split() and " route" in c["command"].split("printf")[0]
+        ]
+        assert len(set(routes)) == len(routes) == 256
+
+
+@pytest.mark.parametrize("plan", ["nets_v4_single_host", "nets_v4_multi_host"])
+def test_the_dut_has_the_first_address_of_each_direct_network(dut_setup: Run, plan: str) -> None:
+    """SEED-31: .1 of each /24, 256 a side."""
+    lines = dut_setup(plan, *LINUX).out.splitlines()
+    for side, name in ((18, "eth1"), (19, "eth2")):
+        added = [
+            line for line in lines if line.startswith("ip address replace") and line.endswith(f"dev {name}")
+        ]
+        assert added == [f"ip address replace 198.{side}.{r}.1/24 dev {name}" for r in range(256)]
+
+
+@pytest.mark.parametrize("plan", [name for name in ROUTED if TOPOLOGIES[name].ip_version == 6])
+def test_ipv6_interfaces_are_64_with_interface_id_1(plan: str) -> None:
+    """R5180-03, R5180-04."""
+    lines = [
+        c.command
+        for c in goldens.script("linux", plan).commands()
+        if c.command.startswith("ip address replace")
+    ]
+    assert lines
+    for line in lines:
+        assert re.fullmatch(
+            r"ip address replace 2001:2:[0-9a-f:]*::1/64 dev eth[12] nodad"
+            r"|ip address replace 2001:2::1/64 dev eth1 nodad",
+            line,
+        )
+
+
+@pytest.mark.parametrize(
+    ("hosts", "limits"), [("64", None), ("65", (258, 642, 1154)), ("65533", (131194, 131578, 132090))]
+)
+def test_gc_thresh_has_room_for_the_hosts_of_both_sides(
+    dut_setup: Run, hosts: str, limits: tuple[int, ...] | None
+) -> None:
+    """SEED-23: for direct forms, on top of the kernel's defaults; nothing where these suffice."""
+    out = dut_setup("direct-v4-net16", *LINUX, "--hosts", hosts).out
+    found = {line for line in out.splitlines() if line.startswith("sysctl -w net.ipv4.neigh")}
+    wanted = (
+        set()
+        if limits is None
+        else {f"sysctl -w net.ipv4.neigh.default.gc_thresh{n}={v}" for n, v in enumerate(limits, 1)}
+    )
+    assert found == wanted
+    assert "ipv6" not in out
+
+
+@pytest.mark.parametrize(
+    "plan", ["gateway-v4", "gateway-v6", "nets-v4-gateway", "nets-v6-gateway", "classic-v4"]
+)
+def test_gateway_forms_need_no_neighbour_limits(dut_setup: Run, plan: str) -> None:
+    """R5180-07: hosts are one hop beyond the DUT."""
+    assert "gc_thresh" not in dut_setup(plan, *LINUX).out
+
+
+@pytest.mark.parametrize(("hash_type", "fields"), [("type1", "sd"), ("type2", "sdfn")])
+def test_linux_hash_is_set_on_both_interfaces_and_read_back(
+    dut_setup: Run, hash_type: str, fields: str
+) -> None:
+    """RSS-02: udp4 and udp6, whichever the plan has."""
+    lines = dut_setup("gateway-v6", *LINUX, "--hash", hash_type).out.splitlines()
+    for name in ("eth1", "eth2"):
+        for flow in ("udp4", "udp6"):
+            at = lines.index(f"ethtool -N {name} rx-flow-hash {flow} {fields}")
+            assert f"ethtool -n {name} rx-flow-hash {flow}" in lines[at:]
+
+
+@pytest.mark.parametrize("system", OPERATING_SYSTEMS)
+def test_only_linux_gets_ethtool_lines(system: str) -> None:
+    """I-11: elsewhere there is a sentence about the hash instead."""
+    with_hash = goldens.script(system, "gateway_v4", is_all=True)
+    assert any("ethtool" in c.command for c in with_hash.commands()) == (system == "linux")
+    assert system == "linux" or any(
+        step.purpose.startswith("Hash: ") and step.notes for step in with_hash.steps
+    )
+
+
+def test_type_2_is_refused_where_it_cannot_be(dut_setup: Run) -> None:
+    """SEED-69: OpenBSD hashes addresses only."""
+    ended = dut_setup("gateway-v4", "--os", "openbsd", "--left", "ix0", "--right", "ix1", "--hash", "type2")
+    assert (ended.code, ended.out) == (2, "")
+    assert "addresses only" in ended.err
+
+
+@pytest.mark.parametrize("system", OPERATING_SYSTEMS)
+def test_static_neighbours_are_the_gateways_or_every_host(dut_setup: Run, system: str) -> None:
+    """R5180-07: static neighbours exist for both forms."""
+    left, right = OPERATING_SYSTEMS[system].interfaces
+    options = ("--os", system, "--left", left, "--right", right, "--static-neighbors", MACS)
+    lines = dut_setup("gateway-v6", *options).out.splitlines()
+    assert (
+        sum(
+            "2001:2:0:1000::2 " in f"{line} " and "01" in line and "02" in line and "route" not in line
+            for line in lines
+        )
+        == 1
+    )
+    text = dut_setup("direct-v6", *options, "--hosts", "300").out
+    assert len(set(re.findall(r"2001:2::(?:[0-9a-f]+:)?2(?= )", text))) == 300
+
+
+def test_static_neighbours_of_a_whole_direct_plan_are_printed_and_more_are_refused(dut_setup: Run) -> None:
+    ended = dut_setup("direct-v6", *LINUX, "--static-neighbors", MACS)
+    assert sum(line.startswith("neigh replace") for line in ended.out.splitlines()) == 131072
+    refused = dut_setup("nets-v6-direct", *LINUX, "--static-neighbors", MACS)
+    assert (refused.code, refused.out) == (2, "")
+    assert "33,554,432" in refused.err
+
+
+@pytest.mark.parametrize("name", [name for name in goldens.cases() if name.split("/")[0] in SHELLS])
+def test_every_line_is_a_command_that_a_shell_accepts(name: str, tmp_path: Path) -> None:
+    """Each line on its own, and all of them together; what a program is given to read is no command."""
+    text = goldens.render(name)
+    lines = re.sub(r"(?<=<<'END'\n).*?\n(?=END\n)", "", text, flags=re.DOTALL).splitlines()
+    for number, part in enumerate([text, *sorted(set(lines))]):
+        file = tmp_path / str(number)
+        file.write_text(part + "\n")
+    files = sorted(tmp_path.iterdir())
+    checked = subprocess.run(
+        ["bash", "-c", 'for file; do bash -n "$file" || exit 1; done', "bash", *map(str, files)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert checked.returncode == 0, checked.stderr
+    assert not set(re.findall(r"line \d+: (.*)", checked.stderr)) - {
+        "warning: here-document at line 1 delimited by end-of-file (wanted `END')"
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("gateway-v4 --os linux", "--left"),
+        ("gateway-v4 --os linux --left eth1", "--right"),
+        ("gateway-v4 --os junos --left ge-0/0/0", "ge-0/0/1"),
+        ("gateway-v4 --os linux --left eth1 --right eth1", "both interfaces"),
+        ("gateway-v4 --os linux --left <left> --right eth2", "'<left>'"),
+        ("gateway-v4 --os linux --left eth1;reboot --right eth2", "eth1;reboot"),
+        ("gateway-v4 --os linux --left a-name-of-16-char --right eth2", "15"),
+        ("gateway-v4 --left eth1 --right eth2", "--os"),
+        ("gateway-v4 --os windows --left eth1 --right eth2", "windows"),
+        ("gateway-v5 --os linux --left eth1 --right eth2", "gateway-v5"),
+        ("gateway-v4 --os linux --left eth1 --right eth2 --hosts 0", "0 hosts"),
+        ("gateway-v4 --os linux --left eth1 --right eth2 --networks 2", "2 networks"),
+        ("nets-v4-gateway --os linux --left eth1 --right eth2 --networks many", "number of networks"),
+        ("gateway-v4 --os linux --left eth1 --right eth2 --hash type3", "type3"),
+        ("gateway-v4 --os linux --left eth1 --right eth2 --only hash", "--hash type1"),
+        ("gateway-v4 --os linux --left eth1 --right eth2 --only neighbors", "--static-neighbors"),
+        (
+            "gateway-v4 --os linux --left eth1 --right eth2 --only limits",
+            "interfaces, routes, policing, forwarding",
+        ),
+        ("gateway-v4 --os linux --left eth1 --right eth2 --only hashes", "hashes"),
+        ("gateway-v4 --os linux --left eth1 --right eth2 --static-neighbors 02:00:00:00:00:01", "two MACs"),
+        (
+            "gateway-v4 --os linux --left eth1 --right eth2 --static-neighbors 02:00:00:00:00:01,02:00",
+            "'02:00'",
+        ),
+        (
+            "gateway-v4 --os linux --left eth1 --right eth2 --static-neighbors"
+            " 01:00:5e:00:00:01,02:00:00:00:00:02",
+            "01:00:5e",
+        ),
+    ],
+)
+def test_bad_options_are_refused_with_nothing_printed(dut_setup: Run, options: str, said: str) -> None:
+    """Half a set-up could be pasted: there is none, and no interface is guessed."""
+    ended = dut_setup(*options.split())
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+
+
+@pytest.mark.parametrize("plan", ["direct-v4-net24", "direct-v4-net16", "nets-v4-multi-host", "direct-v6"])
+def test_every_static_neighbour_of_vpp_has_the_mac_of_its_side(dut_setup: Run, plan: str) -> None:
+    """R5180-07: `set ip neighbor ... count N` counts the MAC up with the address, so that all hosts but the
+    first had a wrong one."""
+    networks = ("--networks", "2") if plan.startswith("nets") else ()
+    options = (
+        "--os",
+        "vpp",
+        "--left",
+        "left",
+        "--right",
+        "right",
+        "--hosts",
+        "50",
+        *networks,
+        "--static-neighbors",
+        MACS,
+    )
+    for undo in ((), ("--undo",)):
+        text = dut_setup(plan, *options, *undo).out
+        assert not re.search(r"\bcount\b", text)
+        found = re.findall(r"^set ip neighbor (?:del )?static (\w+) (\S+) (\S+)$", text, re.MULTILINE)
+        wanted = make_plan(plan, 50, networks=2 if networks else None)
+        macs = dict(zip(("left", "right"), MACS.split(","), strict=True))
+        assert sorted(found) == sorted(
+            (side.name, str(side.host_range.address(host, network)), macs[side.name])
+            for side in wanted.sides
+            for network in range(side.host_range.network_count)
+            for host in range(50)
+        )
+
+
+def test_openbsd_says_that_its_packet_filter_keeps_states_and_how_it_is_turned_off_and_on(
+    dut_setup: Run,
+) -> None:
+    """SEED-81: 100,000 states against millions of pseudorandom port pairs; whether it is measured is the
+    user's to say (SEED-07)."""
+    for plan in ("gateway-v4", "gateway-v6"):
+        ended = dut_setup(plan, "--os", "openbsd", "--left", "ix0", "--right", "ix1", "--json")
+        notes = " ".join(ended.json["notes"])
+        for said in (
+            "state for each pair of addresses and ports",
+            "100,000",
+            "pfctl -d turns it off",
+            "pfctl -e turns it on again",
+        ):
+            assert said in notes
+        commands = [command["command"] for command in ended.json["commands"]]
+        assert "pfctl -s info || true" in commands
+        assert not any(command.startswith(("pfctl -d", "pfctl -e")) for command in commands)
+
+
+POLICERS = {
+    "linux": [
+        "(nf_conntrack|nf_tables|ip_tables|ip6_tables|act_police|",
+        "nft list ruleset",
+        "tc filter show",
+    ],
+    "openbsd": ["pfctl -s info", "pf is on", "100,000"],
+    "freebsd": ["kldstat", "pf, ipfw"],
+    "vpp": ["show interface features", "acl-plugin", "policers"],
+    "cisco-ios": ["Control plane policing", "storm control", "ARP inspection"],
+    "junos": ["DDoS protection", "ARP policer", "flow sessions"],
+}
+"""What each has that may take thousands of flows or neighbours for an attack."""
+
+
+@pytest.mark.parametrize("system", OPERATING_SYSTEMS)
+def test_every_system_names_what_may_police_the_traffic_and_changes_none_of_it(system: str) -> None:
+    """SEED-81, SEED-07: shown and named in the report; the DUT gets nothing that it has not in production."""
+    steps = [step for step in goldens.script(system, "gateway_v6").steps if step.part == "policing"]
+    assert [bool(step.notes) and not step.undo for step in steps] == [True]
+    text = " ".join([*steps[0].do, *steps[0].notes])
+    assert [word for word in POLICERS[system] if word not in text] == []
+    shows = ("grep ", "pfctl -s ", "kldstat", "vppctl show ")
+    assert all(command.startswith(shows) for step in steps for command in step.do)
+
+
+@pytest.mark.parametrize("system", OPERATING_SYSTEMS)
+def test_one_part_can_be_printed_alone(dut_setup: Run, system: str) -> None:
+    """RSS-02: a second set-up for another hash type; the parts together are the whole."""
+    left, right = OPERATING_SYSTEMS[system].interfaces
+    hash_type = "type1" if system == "openbsd" else "type2"
+    options = (
+        "direct-v6",
+        "--os",
+        system,
+        "--left",
+        left,
+        "--right",
+        right,
+        "--hash",
+        hash_type,
+        "--static-neighbors",
+        MACS,
+        "--hosts",
+        "20",
+    )
+    ends = {"Begin.", "End."}
+
+    def printed(*more: str) -> list[str]:
+        """The commands; none of a part that this set-up has not."""
+        ended = dut_setup(*options, *more, "--json")
+        return (
+            [c["command"] for c in ended.json["commands"] if c["purpose"] not in ends]
+            if ended.code == 0
+            else []
+        )
+
+    assert sorted(command for part in get_args(Part) for command in printed("--only", part)) == sorted(
+        printed()
+    )
+    alone = dut_setup(*options, "--only", "hash").out
+    assert "only hash" in alone.splitlines()[0] + alone.splitlines()[1]
+    assert not re.search(
+        r"address (add|replace)|inet6? alias|ip address|route",
+        "\n".join(line for line in alone.splitlines() if line[:1] not in "#!"),
+    )
+
+
+def test_many_direct_hosts_are_warned_of_in_the_script_and_on_stderr(dut_setup: Run) -> None:
+    """SEED-06, SEED-80: whoever pipes the script into the DUT reads stderr."""
+    for hosts, is_warned in (("2048", False), ("2049", True)):
+        ended = dut_setup("direct-v6", *LINUX, "--hosts", hosts)
+        assert ("Warning:" in ended.out) == ("Warning:" in ended.err) == is_warned
+
+
+def test_json_tells_what_each_command_is_for(dut_setup: Run) -> None:
+    document = dut_setup("direct-v4-net16", *LINUX, "--json").json
+    assert (document["plan"], document["os"], document["is_undo"], document["dut_neighbors"]) == (
+        "direct-v4-net16",
+        "linux",
+        False,
+        131066,
+    )
+    assert len(document["warnings"]) == 1
+    purposes = {c["command"]: c["purpose"] for c in document["commands"]}
+    assert purposes["sysctl -w net.ipv4.ip_forward=1"] == "Forwarding."
+    assert purposes["ip address replace 198.18.0.1/16 dev eth1"] == "The left interface: 1 address."
