@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 import evenhand
-from evenhand.procedure import LossGoal, OpenTestbed
+from evenhand.base.option import fill
+from evenhand.plan import make_plan
+from evenhand.procedure import LossGoal, OpenTestbed, Profile, retries_of
+from evenhand.procedure.registry import PROCEDURES, Procedure
 from evenhand.rig import Setup
 from evenhand.testbed import make_testbed
 from tests.errors import raises
@@ -81,3 +84,25 @@ def test_a_delay_needs_a_load(bed: OpenTestbed, verb: str) -> None:
     with raises("base.wrong-type") as refused:
         getattr(bed, verb)("1Mfps")
     assert refused.value.where == "rate_fps"
+
+
+@pytest.mark.parametrize("procedure", PROCEDURES.values(), ids=list(PROCEDURES))
+def test_a_load_above_the_line_rate_is_refused_before_the_dut_learns_its_hosts(
+    procedure: Procedure, bed: OpenTestbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every procedure's, also one that has no check of its own; learning may take a minute."""
+    options: Any = fill(procedure.options, {procedure.load_option.name: "3Mfps"})
+    goal = procedure.make_goal(options, retries_of(bed.setup.testbed.limits), None)
+    profile = Profile(
+        plan=make_plan("gateway-v4"),
+        frame_size=64,
+        seed=1,
+        directions=("forward", "reverse"),
+        line_rate_bps=1_000_000_000,
+        theoretical_fps=1_488_095,
+    )
+    checks: list[Any] = []
+    monkeypatch.setattr(OpenTestbed, "tester", lambda self, *, check, **_: checks.append(check))
+    bed._tester_for(procedure, goal, {})
+    with raises("rig.above-line-rate"):
+        checks[0](profile)

@@ -42,8 +42,7 @@ from evenhand.procedure.descriptor import (
 from evenhand.procedure.events import Note, OnEvent, followed_by, ignore
 from evenhand.procedure.expected_time import A_LINE_RATE_FPS, count_of, search_s
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.maximum import check_given, find_maximum
-from evenhand.procedure.profile import Profile
+from evenhand.procedure.maximum import find_maximum
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, measure_throughput
@@ -351,10 +350,6 @@ def _goal(options: BackToBackOptions, retries: Retries, known: KnownThroughput |
     return goal if known is None else goal.after(known)
 
 
-def _check(goal: BackToBackGoal, profile: Profile) -> None:
-    check_given(goal.rate_fps, profile, where="rate_fps")
-
-
 def _measure(
     tester: OpenTester, goal: BackToBackGoal, *, name: str = "", repetition: int | None = None, **others: Any
 ) -> BackToBack:
@@ -386,7 +381,6 @@ BACK_TO_BACK = Procedure(
     make_goal=_goal,
     goals=BackToBackGoal,
     default_goal=lambda retries: BackToBackGoal(**retries),
-    check=_check,
     measure=_measure,
     table=BackToBackTable,
     is_always_table=True,

@@ -26,7 +26,7 @@ from evenhand.procedure.descriptor import (
 from evenhand.procedure.events import Note, OnEvent, followed_by, ignore
 from evenhand.procedure.expected_time import A_LINE_RATE_FPS, count_of, search_s
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.maximum import check_given, find_maximum
+from evenhand.procedure.maximum import find_maximum
 from evenhand.procedure.profile import (
     Profile,
     burst_rate_without_line_rate,
@@ -384,10 +384,6 @@ def _goal(options: BurstOptions, retries: Retries, known: KnownThroughput | None
     return BurstGoal(**values_of(options), **retries)
 
 
-def _check(goal: BurstGoal, profile: Profile) -> None:
-    check_given(goal.rate_fps, profile, where="rate_fps")
-
-
 def _value(result: Mapping[str, Any]) -> float | None:
     """The interval in s; with several sizes of bursts, that of the first one."""
     interval_s = as_number((result.get("intervals") or [result])[0].get("interval_s"))
@@ -432,7 +428,6 @@ BURST = Procedure(
     make_goal=_goal,
     goals=BurstGoal,
     default_goal=lambda retries: BurstGoal(**retries),
-    check=_check,
     measure=measure_burst,
     figure=Figure(name="smallest interval between bursts", unit="us", is_higher_better=False),
     section=Section.BURSTS,

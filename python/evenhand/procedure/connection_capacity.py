@@ -30,7 +30,6 @@ from evenhand.procedure.connection_rate import (
     ConnectionRate,
     check_before,
     check_idle,
-    check_rate,
     search_rate,
     with_maximum,
 )
@@ -353,7 +352,6 @@ CAPACITY = Procedure(
     make_goal=_goal,
     goals=CapacityGoal,
     default_goal=lambda retries: CapacityGoal(**retries),
-    check=check_rate,
     measure=measure_capacity,
     opens_connections=True,
     figure=Figure(name="connection table capacity", unit="connections", is_higher_better=True),

@@ -36,7 +36,7 @@ from evenhand.procedure.descriptor import (
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import halvings
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.maximum import CeilingWish, check_given, find_maximum
+from evenhand.procedure.maximum import CeilingWish, find_maximum
 from evenhand.procedure.profile import Profile, plain_deviations, result_document
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
@@ -388,11 +388,6 @@ def _goal(
     return ConnectionRateGoal(**values_of(options), **retries)
 
 
-def check_rate(goal: Any, profile: Profile) -> None:
-    """RequestError if the goal's own maximum is above the line rate."""
-    check_given(goal.max_fps, profile, where="max_fps")
-
-
 def _value(result: Mapping[str, Any]) -> float | None:
     return as_number(result.get("connections_per_second"))
 
@@ -439,7 +434,6 @@ CONNECTIONS = Procedure(
     make_goal=_goal,
     goals=ConnectionRateGoal,
     default_goal=lambda retries: ConnectionRateGoal(**retries),
-    check=check_rate,
     measure=measure_connection_rate,
     opens_connections=True,
     figure=Figure(name="connection establishment rate", unit="connections/s", is_higher_better=True),

@@ -30,7 +30,6 @@ from evenhand.procedure.expected_time import count_of
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
 from evenhand.procedure.prepared_testbed import PreparedTestbed
-from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder, SearchRecord, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.trial import Load, LoadMeasurer, TrialResult
@@ -216,10 +215,6 @@ def delay_goal(
     )
 
 
-def _check(goal: DelayGoal, profile: Profile) -> None:
-    choose_maximum(goal.rate_fps, profile, where="rate_fps")
-
-
 def median_us(result: Mapping[str, Any], names: Sequence[str]) -> float | None:
     """The median of the first of these figures that a direction has; of two directions the worse one."""
     found: list[Mapping[str, Any]] = [
@@ -246,7 +241,6 @@ def delay_procedure(**own: Any) -> Procedure:
     """A test of delays: what it says of itself, and what is the same for all of them."""
     return Procedure(
         goals=DelayGoal,
-        check=_check,
         before=own_loop_first,
         measure=measure_delay,
         expected_s=expected_s,

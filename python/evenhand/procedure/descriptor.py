@@ -162,8 +162,9 @@ class Procedure:
     """The type of its goals, as `check_type` takes it."""
     default_goal: Callable[[Retries], Any] | None = None
     """The goal of a caller in Python who gives none, with the testbed's retries; None: one must be given."""
-    check: Callable[[Any, Profile], object] = lambda goal, profile: None
-    """RequestError for a goal that the traffic does not allow, before the DUT learns its hosts."""
+    check: Callable[[Any, Profile], object] | None = None
+    """RequestError for a goal that the traffic does not allow, before the DUT learns its hosts. None: all
+    that is checked is that a load of the user's own is not above the line rate."""
     before: Callable[..., Mapping[str, Any]] | None = None
     """`before(bed, goal, conditions)` measures something before the tester is open, and gives further
     keywords of `measure`."""

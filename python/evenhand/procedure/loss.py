@@ -26,7 +26,7 @@ from evenhand.procedure.descriptor import (
 )
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.maximum import check_given, find_maximum
+from evenhand.procedure.maximum import find_maximum
 from evenhand.procedure.profile import (
     Profile,
     attempt_documents,
@@ -399,10 +399,6 @@ def _goal(options: LossOptions, retries: Retries, known: KnownThroughput | None)
     return LossGoal(**values_of(options), **retries)
 
 
-def _check(goal: LossGoal, profile: Profile) -> None:
-    check_given(goal.max_fps, profile, where="max_fps")
-
-
 def _value(result: Mapping[str, Any]) -> float | None:
     points = result.get("points") or [{}]
     return as_number(points[0].get("loss_ratio"))
@@ -436,7 +432,6 @@ LOSS = Procedure(
     make_goal=_goal,
     goals=LossGoal,
     default_goal=lambda retries: LossGoal(**retries),
-    check=_check,
     measure=measure_loss,
     table=LossTable,
     spread_of=spread_of,

@@ -24,7 +24,6 @@ from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, P
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import count_of
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.maximum import check_given
 from evenhand.procedure.profile import Profile, attempt_documents, plain_deviations, result_document
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
@@ -269,10 +268,6 @@ def _goal(options: TearDownOptions, retries: Retries, known: KnownThroughput | N
     return TearDownGoal(**values_of(options), **retries)
 
 
-def _check(goal: TearDownGoal, profile: Profile) -> None:
-    check_given(goal.rate_fps, profile, where="rate_fps")
-
-
 def _value(result: Mapping[str, Any]) -> float | None:
     return as_number(result.get("connections_per_second"))
 
@@ -304,7 +299,6 @@ TEAR_DOWN = Procedure(
     options=TearDownOptions,
     make_goal=_goal,
     goals=TearDownGoal,
-    check=_check,
     measure=measure_tear_down,
     opens_connections=True,
     figure=Figure(name="connection tear-down rate", unit="connections/s", is_higher_better=True),

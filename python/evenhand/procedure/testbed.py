@@ -4,8 +4,8 @@ each. What `evenhand.open_testbed` gives, and what verbs and campaigns use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
 
@@ -22,12 +22,14 @@ from evenhand.procedure.connection_capacity_goal import CapacityGoal
 from evenhand.procedure.connection_rate import CONNECTIONS, ConnectionRate, ConnectionRateGoal
 from evenhand.procedure.delay_result import REPETITIONS, DelayGoal, DelayResult, DelayTest
 from evenhand.procedure.descriptor import KnownThroughput, Procedure, throughput_to_serve
-from evenhand.procedure.events import Note, OnEvent, followed_by
+from evenhand.procedure.events import Note, followed_by
 from evenhand.procedure.latency import LATENCY
 from evenhand.procedure.learning import RFC_FRAME_SIZES
 from evenhand.procedure.limits import retries_of
 from evenhand.procedure.loss import LOSS, FrameLoss, LossGoal, LossTable
+from evenhand.procedure.maximum import check_given
 from evenhand.procedure.prepared_testbed import PreparedTestbed
+from evenhand.procedure.profile import Profile
 from evenhand.procedure.recovery import RECOVERY, Recovery, RecoveryGoal
 from evenhand.procedure.repetition import STOPPED, Repetitions, check_whole_sizes, repeat
 from evenhand.procedure.single_pair import SinglePair
@@ -71,11 +73,10 @@ class OpenTestbed(PreparedTestbed):
         """
         chosen = self._goal(procedure, goal, conditions)
         given = dict(details or {})
-        if procedure.before is not None:
-            self.check_idle(
-                conditions.get("established"), conditions.get("waits", RFC_WAITS), chosen.longest_trial_s
-            )
-            given |= procedure.before(self, chosen, conditions) if has_own_loop else {}
+        if procedure.before is not None and has_own_loop:
+            waits = conditions.get("waits", RFC_WAITS)
+            self.check_idle(conditions.get("established"), waits, chosen.longest_trial_s)
+            given |= procedure.before(self, chosen, conditions)
         if name is not None:
             given["name"] = name
         with self._tester_for(procedure, chosen, conditions) as tester:
@@ -117,40 +118,45 @@ class OpenTestbed(PreparedTestbed):
                 followed = followed_by(self.on_event, (later + repetitions.count) * each_s)
                 of_size["single_pair"] = replace(self, on_event=followed)._single_pair(plan, chosen, of_size)
             with self._tester_for(procedure, wish, of_size) as tester:
-                measure = self._repetition(procedure, tester, wish, size)
-                if procedure.repeats_itself:
-                    rows.append(measure(1, followed_by(self.on_event, later * each_s)))
-                else:
-                    rows.append(
-                        repeat(
-                            lambda number, measure=measure, later=later: measure(  # type: ignore[misc]
-                                number,
-                                followed_by(self.on_event, (later + repetitions.count - number) * each_s),
-                            ),
-                            repetitions,
-                            frame_size=size,
-                            spread_of=procedure.spread_of,
-                            on_event=self.on_event,
-                        )
-                    )
+                rows.append(
+                    self._row(procedure, tester, wish, repetitions, size=size, later=later, each_s=each_s)
+                )
             if rows[-1].outcome == STOPPED:
                 break
         return procedure.table(rows=tuple(rows))
 
-    def _repetition(
-        self, procedure: Procedure, tester: OpenTester, goal: Any, size: FrameSize
-    ) -> Callable[[int, OnEvent], Any]:
-        def measure(number: int, on_event: OnEvent) -> Any:
+    def _row(
+        self,
+        procedure: Procedure,
+        tester: OpenTester,
+        goal: Any,
+        repetitions: Repetitions,
+        *,
+        size: FrameSize,
+        later: int,
+        each_s: float,
+    ) -> Any:
+        """All repetitions with one frame size.
+
+        Args:
+            later: How many are made with the sizes that follow; each takes `each_s`.
+        """
+
+        def measure(number: int) -> Any:
             return procedure.measure(
                 tester,
                 goal,
                 name=f"{procedure.name}, {describe_size(size)}",
                 repetition=number,
-                on_event=on_event,
+                on_event=followed_by(self.on_event, (later + repetitions.count - number) * each_s),
                 recorder=self.recorder,
             )
 
-        return measure
+        if procedure.repeats_itself:
+            return measure(repetitions.count)
+        return repeat(
+            measure, repetitions, frame_size=size, spread_of=procedure.spread_of, on_event=self.on_event
+        )
 
     def _single_pair(self, plan: AddressPlan, goal: Goal, of_size: Conditions) -> SinglePair | None:
         one_pair: Conditions = {**of_size, "plan": plan.single_pair(), "single_pair": None}
@@ -175,15 +181,17 @@ class OpenTestbed(PreparedTestbed):
         assert default is not None
         return default(retries_of(self.setup.testbed.limits))
 
-    @contextmanager
-    def _tester_for(self, procedure: Procedure, goal: Any, conditions: Conditions) -> Iterator[OpenTester]:
+    def _tester_for(
+        self, procedure: Procedure, goal: Any, conditions: Conditions
+    ) -> AbstractContextManager[OpenTester]:
+        def check(profile: Profile) -> None:
+            if procedure.check is not None:
+                procedure.check(goal, profile)
+            else:
+                check_given(getattr(goal, procedure.load), profile, where=procedure.load)
+
         longest_trial_s = 0.0 if procedure.opens_connections else getattr(goal, "longest_trial_s", 0.0)
-        with self.tester(
-            check=lambda profile: procedure.check(goal, profile),
-            longest_trial_s=longest_trial_s,
-            **conditions,
-        ) as tester:
-            yield tester
+        return self.tester(check=check, longest_trial_s=longest_trial_s, **conditions)
 
     def throughput(
         self,

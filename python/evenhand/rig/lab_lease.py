@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from evenhand.base.errors import EvenhandError, HostError
+from evenhand.base.errors import EvenhandError
 from evenhand.base.locks import InUseError
 from evenhand.lab.borrow import BorrowedLab, LabWish, borrowed
 from evenhand.lab.nft import check_nft
@@ -54,13 +54,10 @@ class LeasedLab:
         """How many rules its firewall had when it was borrowed; 0: it was down, or had none."""
         return self.lab.users_rules
 
-    def why_no_rules(self) -> HostError | None:
-        """What this machine lacks for a firewall."""
-        try:
-            check_nft("the firewall")
-        except HostError as error:
-            return error
-        return None
+    @staticmethod
+    def check_rules() -> None:
+        """HostError if this machine lacks what a firewall needs."""
+        check_nft("the firewall")
 
     def set_up_for(self, wish: LabWish) -> str | None:
         """Why it cannot be set up for this; None if it is.

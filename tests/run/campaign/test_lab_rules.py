@@ -188,8 +188,8 @@ def test_a_campaign_that_goes_on_has_the_rules_that_it_began_with(
 class LabWithoutNft:
     users_rules: int = 0
 
-    def why_no_rules(self) -> HostError:
-        return HostError(
+    def check_rules(self) -> None:
+        raise HostError(
             "no nft", code="rig.program-missing", next_step="Install it: apt-get install nftables"
         )
 

@@ -146,11 +146,12 @@ def choose_rules(trials: RouterTrials, *, keep_note: Callable[[str], None]) -> F
     if lab.users_rules:
         say(f"the firewall of the lab keeps its {format_count(lab.users_rules)} rules")
         return None
-    lacking = lab.why_no_rules()
-    if lacking is not None:
+    try:
+        lab.check_rules()
+    except HostError as error:
         # Half an hour of trials at the tester's own limit would say nothing of the router.
-        lacking.next_step = f"{lacking.next_step}; or measure the router as it is: --rules none"
-        raise lacking
+        error.next_step = f"{error.next_step}; or measure the router as it is: --rules none"
+        raise
     try:
         found = find_rules(trials.forward)
     except InUseError:
