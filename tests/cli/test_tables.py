@@ -20,7 +20,7 @@ from evenhand.procedure import (
     check_frame_sizes,
 )
 from evenhand.procedure.registry import THROUGHPUT
-from evenhand.report.found import found_table
+from evenhand.report.found import found_tables
 from evenhand.run import read_run
 from evenhand.search import ThroughputGoal, find_throughput
 from evenhand.spec.frames import read_frame_sizes
@@ -143,7 +143,7 @@ def test_one_value_has_no_interval_and_is_counted_as_one() -> None:
         for device in devices
     ]
     table = ThroughputTable(rows=(Row(frame_size=64, asked=3, repetitions=tuple(found), stopped_early=None),))
-    (row,) = found_table(table, THROUGHPUT).rows
+    (row,) = found_tables(table, THROUGHPUT)[-1].rows
     value = found[1].throughput_fps
     assert value is not None
     cells = [cell.text for cell in row]

@@ -14,7 +14,7 @@ from evenhand.procedure.burst import RFC_BURSTS, search_interval
 from evenhand.procedure.maximum import check_given
 from evenhand.procedure.registry import BURST
 from evenhand.procedure.tester import choose_maximum
-from evenhand.report.found import found_lines, found_table
+from evenhand.report.found import found_lines, found_tables
 from evenhand.search import Outcome
 from evenhand.trial import Load, SimulatedMeasurer, TrialResult
 from evenhand.trial.simulated import frames_of
@@ -66,7 +66,7 @@ def test_the_smallest_interval_is_that_in_which_a_burst_is_served() -> None:
 def test_the_table_says_what_a_reader_must_know() -> None:
     """R2544-17."""
     found = measure()
-    table = shown(found_table(found, BURST))
+    table = shown(found_tables(found, BURST)[-1])
     assert "no interval up to" in table
     assert "1,024" in table
     lines = "\n".join(found_lines(found, BURST))
@@ -81,7 +81,7 @@ def test_a_device_as_fast_as_the_line_needs_no_gap() -> None:
     found = measure(replace(GOAL, burst_frames=(64,)), limit_fps=2e6)
     (interval,) = found.intervals
     assert (interval.outcome, interval.gap_s) == (Outcome.AT_OR_ABOVE_MAXIMUM, 0)
-    assert "without a gap" in shown(found_table(found, BURST))
+    assert "without a gap" in shown(found_tables(found, BURST)[-1])
 
 
 def test_what_departs_from_the_rfc_is_told() -> None:
@@ -99,7 +99,7 @@ def test_a_tester_that_cannot_is_no_fault_of_the_dut() -> None:
     """R2544-39."""
     found = measure(replace(GOAL, burst_frames=(64,)), tester_ceiling_fps=100_000)
     assert found.outcome == "tester_limit"
-    assert "says nothing about the DUT" in shown(found_table(found, BURST))
+    assert "says nothing about the DUT" in shown(found_tables(found, BURST)[-1])
 
 
 @pytest.mark.parametrize(

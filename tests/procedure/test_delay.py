@@ -16,7 +16,7 @@ from evenhand.procedure.delay_result import STAMPS
 from evenhand.procedure.own_loop import LOOPED_DRIVER
 from evenhand.procedure.record import nowhere
 from evenhand.procedure.registry import LATENCY
-from evenhand.report.found import found_lines, found_table
+from evenhand.report.found import found_lines, found_tables
 from evenhand.rig import Setup
 from evenhand.testbed import make_testbed
 from evenhand.trial import Load, SimulatedMeasurer
@@ -74,7 +74,7 @@ def test_latency_is_as_rfc_2544_has_it() -> None:
     latency = found.statistics("forward", "latency")
     assert latency is not None
     assert (latency.count, found.average("forward", "latency")) == (20, 10_000)
-    assert "average" in shown(found_table(found, LATENCY))
+    assert "average" in shown(found_tables(found, LATENCY)[-1])
 
 
 def test_delay_variation_is_over_every_frame() -> None:
@@ -87,7 +87,7 @@ def test_delay_variation_is_over_every_frame() -> None:
     assert [found.statistics("forward", f"ipdv_{name}") is not None for name in ("min", "median", "max")] == [
         True
     ] * 3
-    assert "IPDV median" in shown(found_table(found, LATENCY))
+    assert "IPDV median" in shown(found_tables(found, LATENCY)[-1])
     for direction in found.profile.directions:
         assert (
             found.summary()["figures"][direction]["pdv_resolution_ns"]
@@ -113,8 +113,8 @@ def test_what_the_tester_adds_stands_beside_each_figure_and_is_not_subtracted() 
             {name: value for name, value in expected.items() if name in own}, rel=1e-3
         )
         assert all(value is not None for value in own.values())
-        assert "own loop" in shown(found_table(found, LATENCY))
-        assert "not known" not in shown(found_table(found, LATENCY))
+        assert "own loop" in shown(found_tables(found, LATENCY)[-1])
+        assert "not known" not in shown(found_tables(found, LATENCY)[-1])
         assert (
             "the tester's own loop at this load, forward: median 0.015000 ms, 99.9th percentile 0.019990 ms"
             in "\n".join(found_lines(found, LATENCY))
@@ -129,7 +129,7 @@ def test_an_own_loop_that_is_not_known_says_why() -> None:
         goal_of(repetitions=1), own_loop=OwnLoop(unknown="ports of net_af_xdp cannot be joined to each other")
     )
     assert found.own_loop_figure("forward", "typical") is None
-    assert "not known" in shown(found_table(found, LATENCY))
+    assert "not known" in shown(found_tables(found, LATENCY)[-1])
     assert "is not known: ports of net_af_xdp cannot be joined" in "\n".join(found_lines(found, LATENCY))
     assert "the 99.9th percentile is their maximum" in "\n".join(found_lines(found, LATENCY))
     assert found.to_document()["own_loop"] == {
@@ -178,7 +178,7 @@ def test_lost_frames_are_infinitely_late() -> None:
     assert document["worst_case"]["median_ns"] is None
     assert document["worst_case"]["values"] == [None] * 3
     assert document["lost_frames"] == found.lost_frames("forward") > 0
-    assert "infinite" in shown(found_table(found, LATENCY))
+    assert "infinite" in shown(found_tables(found, LATENCY)[-1])
 
 
 def test_all_that_is_less_than_the_rfc_asks_for_is_told() -> None:

@@ -13,7 +13,7 @@ from evenhand.procedure import LossGoal, LossOutcome, Measured, ProcedureEvent, 
 from evenhand.procedure.loss import FrameLoss, LossPoint, _Series
 from evenhand.procedure.record import nowhere
 from evenhand.procedure.registry import LOSS
-from evenhand.report.found import found_lines, found_table
+from evenhand.report.found import found_lines, found_tables
 from evenhand.trial import SimulatedMeasurer
 from tests.errors import raises
 from tests.report.test_throughput import shown
@@ -105,7 +105,7 @@ def test_a_load_that_the_tester_does_not_keep_is_named_and_has_no_loss() -> None
         "There was no valid trial at 100 %, 90 %, 80 % of the maximum: the tester itself did not keep"
         " the load"
     ) in lines
-    assert "offered" in shown(found_table(found, LOSS))
+    assert "offered" in shown(found_tables(found, LOSS)[-1])
 
 
 def test_what_stayed_invalid_does_not_stand_between_two_lossless_loads() -> None:
@@ -123,7 +123,7 @@ def test_the_table_says_what_a_reader_must_know() -> None:
     """R2544-26, R2544-28: loads in percent of the maximum, loss in percent; conditions and deviations
     below."""
     found = series(limit_fps=640_000)
-    table = shown(found_table(found, LOSS))
+    table = shown(found_tables(found, LOSS)[-1])
     assert "load per direction, fps" in table
     assert "1,000,000" in table
     assert "fps" not in table.split("fps")[-1]

@@ -17,7 +17,7 @@ from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.record import nowhere
 from evenhand.procedure.recovery import check_throughput, repeat_overload
 from evenhand.procedure.registry import RECOVERY
-from evenhand.report.found import found_lines, found_table
+from evenhand.report.found import found_lines, found_tables
 from evenhand.trial import SimulatedMeasurer
 from tests.errors import raises
 from tests.report.test_throughput import shown
@@ -77,7 +77,7 @@ def test_recovery_is_from_the_fall_of_the_load_to_the_last_lost_frame(recovery_s
         assert (found.still_losing(direction), found.lossless(direction)) == (0, 0)
     assert found.outcome == "measured"
     assert found.deviations == []
-    table = shown(found_table(found, RECOVERY))
+    table = shown(found_tables(found, RECOVERY)[-1])
     assert "average, s" in table
     assert f" {recovery_s:g}" in table
     assert found.to_document()["figures"]["forward"]["values"] == list(found.values("forward"))
@@ -104,7 +104,7 @@ def test_what_lost_up_to_the_end_has_not_recovered() -> None:
     """R2544-29: a lower bound is named as one."""
     found = measure(recovery_s=1000.0)
     assert found.still_losing("forward") == 3
-    assert ">= 60 " in shown(found_table(found, RECOVERY))
+    assert ">= 60 " in shown(found_tables(found, RECOVERY)[-1])
     assert "repeat with a longer --observe" in "\n".join(found_lines(found, RECOVERY))
 
 
@@ -137,7 +137,7 @@ def test_invalid_trials_are_repeated_and_a_tester_that_cannot_ends_it() -> None:
     ended = measure(tester_ceiling_fps=50_000)
     assert (ended.outcome, ended.values("forward"), ended.average_s("forward")) == ("tester_limit", (), None)
     assert "says nothing about the DUT" in "\n".join(found_lines(ended, RECOVERY))
-    assert "-" in shown(found_table(ended, RECOVERY))
+    assert "-" in shown(found_tables(ended, RECOVERY)[-1])
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from evenhand.procedure.limits import Retries
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.tester import OpenTester
-from evenhand.report.found import found_lines, found_table
+from evenhand.report.found import found_lines, found_tables
 from evenhand.run import read_record
 from evenhand.run.campaign.outline import describe
 from evenhand.spec.file import make_campaign, read_campaign
@@ -267,7 +267,7 @@ def test_a_procedure_of_one_file_is_measured_shown_and_exported(
 
 def test_a_result_of_an_unknown_type_is_shown_by_its_figure(soak: Procedure) -> None:
     console = Console(file=io.StringIO(), width=100)
-    console.print(FittedTable.of(found_table(SoakResult(lost_frames=7), procedure=soak)))
+    console.print(FittedTable.of(found_tables(SoakResult(lost_frames=7), procedure=soak)[-1]))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert re.search(r"frames lost in a long trial, frames *\nmeasured +7 *\n", shown)
     assert found_lines(SoakResult(lost_frames=7), procedure=soak) == []

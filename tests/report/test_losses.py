@@ -14,12 +14,12 @@ from rich.console import Console
 from evenhand.report.campaign_rows import rows_of
 from evenhand.report.page_points import _repetitions
 from evenhand.report.show import point_report
-from evenhand.report.throughput import mlr_lines, summary_lines
 from evenhand.run.campaign_record import PointRecord
 from evenhand.run.figures import losses_of
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal, find_goals, find_throughput
 from evenhand.trial import SimulatedMeasurer, TrialResult
 from tests.analysis.records import point, record
+from tests.report.live import lines_of
 from tests.report.test_throughput import PROFILE
 
 LIMIT_FPS = 400_000.0
@@ -48,13 +48,13 @@ def test_text_and_document_say_what_each_direction_lost() -> None:
     assert losses["forward"].lost_frames == 0
     assert losses["reverse"].lost_frames == result.final_trial.lost_frames > 0
     assert 0.005 < losses["reverse"].loss_ratio <= 0.01  # twice what both lost together
-    (line,) = (line for line in summary_lines(result, PROFILE) if line.startswith("Lost at that load"))
+    (line,) = (line for line in lines_of(result, PROFILE) if line.startswith("Lost at that load"))
     assert line.startswith("Lost at that load: forward 0 % (0 of ")
     assert line.endswith("; the loss ratio is over both directions together (MLR-03).")
     document = result.to_document()["loss_by_direction"]
     assert document["reverse"]["loss_ratio"] == losses["reverse"].loss_ratio
     strict = find_throughput(SimulatedMeasurer(limit_fps=LIMIT_FPS), replace(goal, loss_ratio=0.0))
-    assert not any("Lost at" in line for line in summary_lines(strict, PROFILE))
+    assert not any("Lost at" in line for line in lines_of(strict, PROFILE))
 
 
 def test_each_goal_of_several_has_its_own() -> None:
@@ -67,7 +67,7 @@ def test_each_goal_of_several_has_its_own() -> None:
     ) == (0, 0)
     assert pdr["loss_by_direction"]["forward"]["lost_frames"] == 0
     assert 0.005 < pdr["loss_by_direction"]["reverse"]["loss_ratio"] <= 0.01
-    lines = [line for line in mlr_lines(result, PROFILE) if line.startswith("Lost at the lower bound of ")]
+    lines = [line for line in lines_of(result, PROFILE) if line.startswith("Lost at the lower bound of ")]
     assert len(lines) == 1
     assert lines[0].startswith("Lost at the lower bound of PDR: forward 0 %")
 

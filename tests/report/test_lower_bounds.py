@@ -11,11 +11,12 @@ from evenhand.report.campaign_rows import rows_of
 from evenhand.report.page import _summary
 from evenhand.report.page_head import headline_figures
 from evenhand.report.page_points import _repetitions
-from evenhand.report.throughput import note_lines, summary_lines
+from evenhand.report.throughput import note_lines
 from evenhand.report.uti import uti_documents
 from evenhand.search import Outcome, ThroughputGoal, find_throughput
 from evenhand.trial import SimulatedMeasurer
 from tests.analysis.records import point, record
+from tests.report.live import line_of_pair, lines_of
 from tests.report.test_throughput import PROFILE
 
 GOAL = ThroughputGoal(max_fps=1e6, duration_s=1.0, final_duration_s=60.0)
@@ -25,7 +26,7 @@ def test_a_tester_that_cannot_send_more_gives_at_least_what_passed() -> None:
     """R2544-23, R2544-39: in text and document, with the outcome; also where it stands before many addresses
     (SEED-02)."""
     result = find_throughput(SimulatedMeasurer(limit_fps=900_000, tester_ceiling_fps=800_000), GOAL)
-    lines = summary_lines(result, PROFILE)
+    lines = lines_of(result, PROFILE)
     assert lines[0].startswith("Throughput: at least 800,000 fps per direction")
     assert "tester limit: the tester itself could not keep the load" in lines[1]
     document = result.to_document()
@@ -33,13 +34,17 @@ def test_a_tester_that_cannot_send_more_gives_at_least_what_passed() -> None:
     assert not any("lower bound" in deviation.text for deviation in search_deviations(result, PROFILE))
     before = SinglePair.of(result, PROFILE)
     assert before is not None
-    assert "at least 800,000 fps" in before.line(result)
+    assert "at least 800,000 fps" in line_of_pair(before, result, PROFILE)
     assert before.ratio(result) is None
-    assert before.line(result).endswith("no ratio, because both are lower bounds.")
+    assert line_of_pair(before, result, PROFILE).endswith("no ratio, because both are lower bounds.")
     found = find_throughput(SimulatedMeasurer(limit_fps=600_000), GOAL)
-    assert before.line(found).endswith("no ratio, because that with 1 address pair is a lower bound.")
+    assert line_of_pair(before, found, PROFILE).endswith(
+        "no ratio, because that with 1 address pair is a lower bound."
+    )
     nothing = replace(result, outcome=Outcome.BELOW_MINIMUM, throughput_fps=None)
-    assert before.line(nothing).endswith("no ratio, because no load passed in that with many addresses.")
+    assert line_of_pair(before, nothing, PROFILE).endswith(
+        "no ratio, because no load passed in that with many addresses."
+    )
 
 
 def test_what_no_full_length_trial_has_confirmed_is_no_bound() -> None:
@@ -55,7 +60,7 @@ def test_what_no_full_length_trial_has_confirmed_is_no_bound() -> None:
         f"Unconfirmed: {format_count(result.highest_passed_fps)} fps per direction passed in shorter trials"
         " only. There was no valid trial of 60 s at that load, so it is not a bound."
     )
-    assert expected in summary_lines(result, PROFILE)
+    assert expected in lines_of(result, PROFILE)
     assert expected in note_lines(result.to_document())
 
 

@@ -17,10 +17,11 @@ from evenhand.plan import make_plan
 from evenhand.procedure import Profile
 from evenhand.procedure import throughput_document as search_document
 from evenhand.report.measured import measured_report
-from evenhand.report.throughput import goals_table, mlr_lines, search_lines, search_tables
+from evenhand.report.throughput import goals_table
 from evenhand.run import MeasuredSearch
 from evenhand.search import MlrGoal, MlrGoals, MlrResult, ThroughputGoal, find_goals, run_search
 from evenhand.trial import SimulatedMeasurer
+from tests.report.live import lines_of, tables_of
 
 PROFILE = Profile(
     plan=make_plan("gateway_v6"),
@@ -50,7 +51,7 @@ def shown(*renderables: object) -> str:
 def test_each_goal_is_told_with_both_bounds_and_all_its_attributes() -> None:
     """MLR-11, MLR-02, R2544-23: per direction; a sum is labelled as one."""
     result = found()
-    lines = "\n".join(mlr_lines(result, PROFILE))
+    lines = "\n".join(lines_of(result, PROFILE))
     table = shown(FittedTable.of(goals_table(result.to_document())))
     for goal in result.goals:
         assert goal.lower_fps is not None
@@ -87,14 +88,14 @@ def test_an_irregular_result_says_why(limit_fps: float, tester_ceiling_fps: floa
     table = shown(FittedTable.of(goals_table(result.to_document())))
     assert table.count("irregular") == 2
     assert words in table
-    assert "irregular (" in mlr_lines(result, PROFILE)[0]
+    assert "irregular (" in lines_of(result, PROFILE)[0]
     if "tester" in words:
         limit = f"{format_count(result.tester_limit_fps or 0)} fps per direction"
         said = (
             f"Every trial at {limit} was INVALID: this tester cannot keep that load, which"
             " says nothing about the DUT."
         )
-        assert said in mlr_lines(result, PROFILE)
+        assert said in lines_of(result, PROFILE)
 
 
 def test_what_the_rfc_only_recommends_is_told_as_a_deviation() -> None:
@@ -105,7 +106,7 @@ def test_what_the_rfc_only_recommends_is_told_as_a_deviation() -> None:
     )
     result = found(goals)
     assert any(
-        line.startswith("Deviation from MLR-12: the width of PDR") for line in mlr_lines(result, PROFILE)
+        line.startswith("Deviation from MLR-12: the width of PDR") for line in lines_of(result, PROFILE)
     )
     assert {"MLR-05", "MLR-12"} <= {d["requirement"] for d in search_document(result, PROFILE)["deviations"]}
 
@@ -120,10 +121,10 @@ def test_the_document_is_json_and_holds_every_trial() -> None:
 
 def test_one_way_to_show_them_all() -> None:
     binary = run_search(SimulatedMeasurer(limit_fps=640_000), ThroughputGoal(max_fps=1e6))
-    assert len(search_tables(binary)) == 1
-    assert search_lines(binary, PROFILE)[0].startswith("Throughput: ")
-    assert len(search_tables(found())) == 2
-    assert search_lines(found(), PROFILE)[0].startswith("NDR ")
+    assert len(tables_of(binary, PROFILE)) == 1
+    assert lines_of(binary, PROFILE)[0].startswith("Throughput: ")
+    assert len(tables_of(found(), PROFILE)) == 2
+    assert lines_of(found(), PROFILE)[0].startswith("NDR ")
 
 
 @pytest.mark.parametrize("is_ended", [True, False])
@@ -150,10 +151,10 @@ def test_a_lower_bound_that_longer_trials_would_refute_says_so() -> None:
     document = deep.to_document()
     assert document["sustainable_fps_per_direction"] == pytest.approx(8_000)
     assert [goal["sustainable_fps_per_direction"] for goal in document["goals"]] == [pytest.approx(8_000)] * 2
-    lines = "\n".join(mlr_lines(deep, PROFILE))
+    lines = "\n".join(lines_of(deep, PROFILE))
     for name in ("NDR", "PDR"):
         assert f"Longer trials would refute the lower bound of {name}: in most trials" in lines
     assert "The DUT sustains about 8,000 fps per direction." in lines
     plain = found()
     assert plain.to_document()["sustainable_fps_per_direction"] is None
-    assert "Longer trials would refute" not in "\n".join(mlr_lines(plain, PROFILE))
+    assert "Longer trials would refute" not in "\n".join(lines_of(plain, PROFILE))

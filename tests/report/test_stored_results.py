@@ -47,7 +47,7 @@ from evenhand.procedure.registry import (
     Procedure,
 )
 from evenhand.procedure.tear_down import Removal, TearDown, TearDownGoal
-from evenhand.report.found import entry_of, found_table, report_of
+from evenhand.report.found import entry_of, found_tables, report_of
 from evenhand.report.result_entry import RepeatedEntry, ResultEntry
 from evenhand.report.show import point_report
 from evenhand.report.stored_results import stored_entry
@@ -227,7 +227,7 @@ def test_a_campaign_shows_a_result_as_its_verb_does(tmp_path: Path, name: str, p
     own_loop = found.own_loop.trial if hasattr(found, "own_loop") else None
     record = stored_campaign(tmp_path / "a.evenhand", procedure, plan, [found], own_loop=own_loop)
     (repetition,) = record.points[0].repetitions
-    live = found_table(found, procedure)
+    live = found_tables(found, procedure)[-1]
     alike(live, report_of(procedure).table([stored_entry(record, repetition)]))
     text = shown(record)
     assert text.index(live.title) < text.index("what and why"), "above the trials"
@@ -260,8 +260,8 @@ def test_the_run_of_a_verb_shows_it_too(tmp_path: Path, name: str, plan: str) ->
             writer.finish_with(str(found.outcome), found.summary())
     record = read_record(path)
     (repetition,) = record.points[0].repetitions
-    alike(found_table(found, procedure), report_of(procedure).table([stored_entry(record, repetition)]))
-    assert found_table(found, procedure).title in shown(record)
+    alike(found_tables(found, procedure)[-1], report_of(procedure).table([stored_entry(record, repetition)]))
+    assert found_tables(found, procedure)[-1].title in shown(record)
 
 
 def test_each_size_of_bursts_is_a_result_of_its_own_in_the_run_of_the_verb(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_each_size_of_bursts_is_a_result_of_its_own_in_the_run_of_the_verb(tmp_p
     # In one table, all times have one number of decimals.
     live, stored = (
         [[cell.text if cell.value is None else cell.value for cell in row] for row in each]
-        for each in (found_table(found, BURST).rows, rows)
+        for each in (found_tables(found, BURST)[-1].rows, rows)
     )
     assert stored == live
 
@@ -316,7 +316,7 @@ def test_the_bursts_of_back_to_back_make_one_result_in_the_run_of_the_verb(
     record = read_record(path)
     (point,) = (n for n, p in enumerate(record.points) if p.point.procedure == BACK_TO_BACK.name)
     text = shown(record, point=point)
-    live = found_table(BackToBackTable(rows=(found,)), BACK_TO_BACK)
+    live = found_tables(BackToBackTable(rows=(found,)), BACK_TO_BACK)[-1]
     assert "-" not in text_of(live)
     told = " ".join(text.split())
     assert " ".join(cell.text for cell in live.rows[0]) in told
@@ -355,7 +355,7 @@ def test_the_tables_over_sizes_and_repetitions_are_those_of_the_file(tmp_path: P
         assert repeated is not None
         documents = [one.result or {} for one in record.points[0].repetitions]
         stored = repeated([RepeatedEntry(repetitions=documents)])
-        alike(found_table(table, procedure), stored)
+        alike(found_tables(table, procedure)[-1], stored)
         text = shown(record)
         assert text.index(stored.title) < text.index("Repetition 1"), "once, above all repetitions"
         assert all(cell in text for cell in text_of(stored))
@@ -366,7 +366,7 @@ def test_the_goals_of_an_mlrsearch_are_shown(tmp_path: Path, plan: str) -> None:
     """MLR-10, MLR-11."""
     found = Throughput(profile=profile_of(plan), search=find_goals(SimulatedMeasurer(limit_fps=640_000), MLR))
     record = stored_campaign(tmp_path / "a.evenhand", THROUGHPUT, plan, [found])
-    live = found_table(found, THROUGHPUT)
+    live = found_tables(found, THROUGHPUT)[-1]
     assert [row[0].text for row in live.rows] == ["NDR", "PDR"]
     (repetition,) = record.points[0].repetitions
     alike(live, report_of(THROUGHPUT).table([stored_entry(record, repetition)]))
@@ -454,10 +454,10 @@ def test_documents_of_others_break_no_table(name: str) -> None:
 def test_a_row_of_each_size_is_labelled_with_it() -> None:
     found = bursts.measure()
     small, large = found, replace(found, profile=replace(found.profile, frame_size=1518))
-    table = found_table(BackToBackTable(rows=(small, large)), BACK_TO_BACK)
+    table = found_tables(BackToBackTable(rows=(small, large)), BACK_TO_BACK)[-1]
     assert table.columns[0].title == "frame size, octets"
     assert [row[0].text for row in table.rows] == ["64", "1518"]
-    alone = found_table(BackToBackTable(rows=(small,)), BACK_TO_BACK)
+    alone = found_tables(BackToBackTable(rows=(small,)), BACK_TO_BACK)[-1]
     assert alone.columns == table.columns[1:]
     document = ThroughputTable(
         rows=(Row(frame_size=64, asked=1, repetitions=(), stopped_early=None),)

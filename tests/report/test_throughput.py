@@ -23,12 +23,13 @@ from evenhand.procedure import (
 )
 from evenhand.report.proof import make_pcap
 from evenhand.report.suite import SuiteEntry, suite_lines, suite_table
-from evenhand.report.throughput import ceiling_lines, filling_lines, summary_lines, verification_lines
+from evenhand.report.throughput import ceiling_lines, filling_lines, verification_lines
 from evenhand.report.trial import describe_sending, trial_report, trials_table
 from evenhand.search import Purpose, SearchTrial, ThroughputGoal, ThroughputResult, find_throughput
 from evenhand.trial import Load, SimulatedMeasurer, TrialResult
 from evenhand.trial.clean_time import LAPSES, CleanTime
 from evenhand.trial.direction import QueueFilling
+from tests.report.live import entry_of_search, line_of_pair, lines_of
 
 GOLDEN = Path(__file__).resolve().parents[2] / "contract" / "golden" / "replies.jsonl"
 PROFILE = Profile(
@@ -89,7 +90,7 @@ def test_the_summary_has_the_four_items_and_says_per_direction() -> None:
     the total apart."""
     result = found()
     assert result.throughput_fps is not None
-    line = summary_lines(result, PROFILE)[0]
+    line = lines_of(result, PROFILE)[0]
     assert f"{result.throughput_fps:,.0f} fps per direction" in line
     assert f"{2 * result.throughput_fps:,.0f} fps in both directions" in line
     assert "64 octet frames" in line
@@ -134,13 +135,13 @@ def test_a_trial_that_waited_for_clean_time_says_so(
 
 def test_a_loss_ratio_is_named() -> None:
     """A number with loss allowed must not pass for the throughput of RFC 2544."""
-    assert "with a loss ratio of at most 0.5 %" in summary_lines(found(loss_ratio=0.005), PROFILE)[0]
+    assert "with a loss ratio of at most 0.5 %" in lines_of(found(loss_ratio=0.005), PROFILE)[0]
 
 
 def test_an_unknown_theoretical_limit_is_said_to_be_unknown() -> None:
     assert (
         "theoretical limit unknown"
-        in summary_lines(found(), replace(PROFILE, line_rate_bps=None, theoretical_fps=None))[0]
+        in lines_of(found(), replace(PROFILE, line_rate_bps=None, theoretical_fps=None))[0]
     )
 
 
@@ -153,14 +154,14 @@ def test_an_unknown_theoretical_limit_is_said_to_be_unknown() -> None:
     ],
 )
 def test_the_outcome_is_said_in_words(limit_fps: float, words: str) -> None:
-    assert words in summary_lines(found(limit_fps=limit_fps), PROFILE)[1]
+    assert words in lines_of(found(limit_fps=limit_fps), PROFILE)[1]
 
 
 def test_a_tester_limit_is_no_throughput() -> None:
     result = find_throughput(
         SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=500), ThroughputGoal(max_fps=1e6)
     )
-    lines = summary_lines(result, PROFILE)
+    lines = lines_of(result, PROFILE)
     assert "no throughput" in lines[0]
     assert "tester limit" in lines[1]
     assert "Highest load passed: none" in lines[1]
@@ -196,7 +197,7 @@ def test_the_omission_of_a_single_pair_is_named_and_only_that() -> None:
         assert (
             any(
                 "single address pair" in line and line.startswith("Deviation")
-                for line in summary_lines(result, profile)
+                for line in lines_of(result, profile)
             )
             == is_named
         )
@@ -204,7 +205,7 @@ def test_the_omission_of_a_single_pair_is_named_and_only_that() -> None:
         assert any(d["requirement"] == "SEED-02" for d in document["deviations"]) == is_named
     line = next(
         line
-        for line in summary_lines(result, replace(PROFILE, single_pair=before))
+        for line in lines_of(result, replace(PROFILE, single_pair=before))
         if line.startswith("Before it")
     )
     assert "with 1 address pair: 299,8" in line
@@ -221,7 +222,7 @@ def test_a_search_that_the_tester_ended_is_no_single_pair_result() -> None:
     at_maximum = SinglePair.of(found(limit_fps=2e6), PROFILE)
     assert at_maximum is not None
     assert at_maximum.ratio(found()) is None
-    assert "at least 1,000,000 fps" in at_maximum.line(found())
+    assert "at least 1,000,000 fps" in line_of_pair(at_maximum, found(), PROFILE)
 
 
 def test_loss_verification_is_named() -> None:
@@ -289,7 +290,7 @@ def test_of_unlike_directions_the_delays_that_grow_faster_are_told() -> None:
             for (name, each), slope in zip(final.directions.items(), slopes, strict=True)
         }
         last = replace(result.trials[-1], result=replace(final, directions=directions))
-        (line,) = filling_lines(replace(result, trials=(*result.trials[:-1], last)))
+        (line,) = filling_lines(entry_of_search(replace(result, trials=(*result.trials[:-1], last)), PROFILE))
         assert "delays grew by 300 ms per second" in line
         assert "sustains about 9,000 fps" in line
 
@@ -321,7 +322,7 @@ def test_a_tester_limit_names_what_made_the_trials_invalid() -> None:
     """R2544-39: and the load that they offered is none that a valid trial offered."""
     device = SimulatedMeasurer(limit_fps=900_000, invalid_probability=1, is_load_offered=False)
     limited = find_throughput(device, ThroughputGoal(max_fps=1e6))
-    lines = "\n".join(summary_lines(limited, PROFILE))
+    lines = "\n".join(lines_of(limited, PROFILE))
     causes = f"in {len(limited.trials)} trials"
     assert f"tester limit: the tester itself could not keep the load (offered_load {causes})" in lines
     assert "highest load offered in a valid trial: none" in lines

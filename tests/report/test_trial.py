@@ -13,7 +13,6 @@ import pytest
 from evenhand.plan import UdpRange, make_plan
 from evenhand.procedure import Profile
 from evenhand.report.plain import OF_THE_HOST, next_lines
-from evenhand.report.throughput import summary_lines
 from evenhand.report.trial import describe_clock_offsets, trial_report
 from evenhand.search import ThroughputGoal, find_throughput
 from evenhand.trial import (
@@ -26,6 +25,7 @@ from evenhand.trial import (
     Verdict,
     describe_taken,
 )
+from tests.report.live import lines_of
 from tests.report.test_throughput import shown
 
 PLANS = pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
@@ -170,7 +170,7 @@ def test_a_search_that_ends_at_the_testers_limit_says_where_to_look(
     device = SimulatedMeasurer(
         limit_fps=900_000, invalid_probability=invalid_probability, is_load_offered=False
     )
-    said = summary_lines(find_throughput(device, ThroughputGoal(max_fps=1e6)), profile_of("gateway-v6"))
+    said = lines_of(find_throughput(device, ThroughputGoal(max_fps=1e6)), profile_of("gateway-v6"))
     assert sum(line.startswith("Next: ") for line in said) == lines
 
 

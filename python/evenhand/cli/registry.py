@@ -75,10 +75,6 @@ def register(app: Verbs, names: Iterable[str]) -> None:
 
 
 def _register_procedure(app: Verbs, name: str, procedure: Procedure) -> None:
-    if procedure.has_own_verb:
-        verb = getattr(import_module(f"evenhand.cli.{name}"), name)
-    else:
-        from evenhand.cli.measure import verb_of
+    from evenhand.cli.measure import verb_of
 
-        verb = verb_of(procedure)
-    app.command(name, epilog=f"Example: {procedure.example}")(verb)
+    app.command(name, epilog=f"Example: {procedure.example}")(verb_of(procedure))

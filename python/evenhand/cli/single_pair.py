@@ -167,26 +167,34 @@ class SinglePairOptions:
 
     def check(self, plan: AddressPlan) -> None:
         """RequestError for both at once, and for a plan that is a single pair itself."""
-        check_options(plan, first=self.single_pair_first, after=self.after)
+        if self.single_pair_first and self.after is not None:
+            raise RequestError(
+                "both a search to make and an existing search are given",
+                code="cli.options-exclude-each-other",
+                where="--single-pair-first, --after",
+                next_step="Give one.",
+            )
+        if (self.single_pair_first or self.after is not None) and all(
+            plan.pairs_of(direction) == 1 for direction in ("forward", "reverse")
+        ):
+            raise RequestError(
+                "this search itself uses a single address pair",
+                code="cli.already-a-single-pair",
+                where="--single-pair-first" if self.single_pair_first else "--after",
+                next_step="Leave it out.",
+            )
 
-
-def check_options(plan: AddressPlan, *, first: bool, after: Path | None) -> None:
-    """RequestError for both at once, and for a plan that is a single pair itself."""
-    if first and after is not None:
-        raise RequestError(
-            "both a search to make and an existing search are given",
-            code="cli.options-exclude-each-other",
-            where="--single-pair-first, --after",
-            next_step="Give one.",
-        )
-    if (first or after is not None) and all(
-        plan.pairs_of(direction) == 1 for direction in ("forward", "reverse")
-    ):
-        raise RequestError(
-            "this search itself uses a single address pair",
-            code="cli.already-a-single-pair",
-            where="--single-pair-first" if first else "--after",
-            next_step="Leave it out.",
+    def read(self, setup: Setup, given: Given, frame_size: FrameSize, goal: Any) -> SinglePair | None:
+        """What `--after` names; None without it. Errors as in `read_single_pair`."""
+        if self.after is None:
+            return None
+        return read_single_pair(
+            self.after,
+            setup,
+            given.plan,
+            frame_size=frame_size,
+            directions=given.conditions["directions"],
+            loss_ratio=goal.loss_ratio,
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from evenhand.base.terminal_table import FittedTable
 from evenhand.cli.common import out, write_json
 from evenhand.procedure.descriptor import Procedure
-from evenhand.report.found import found_lines, found_table
+from evenhand.report.found import found_lines, found_tables
 from evenhand.run import RunStore
 
 WITHOUT_NUMBER = 1
@@ -26,20 +26,29 @@ def exit_code_of(procedure: Procedure, document: Mapping[str, Any]) -> int:
     return WITHOUT_NUMBER if has_none else 0
 
 
-def show_found(procedure: Procedure, found: Any, store: RunStore | None, *, is_json: bool) -> None:
+def show_found(
+    procedure: Procedure, found: Any, store: RunStore | None, *, first: Any = None, is_json: bool
+) -> None:
     """
     Args:
         found: A result of the procedure, or a table of several.
         store: Where it is kept, if it is.
+        first: What one address pair came to before it, if that was measured.
     """
     if is_json:
         run = None if store is None else str(store.path)
-        write_json({"command": procedure.verb, "run": run, **found.to_document()})
+        before = {} if first is None else {"first_search": first.to_document()}
+        write_json({"command": procedure.verb, "run": run, **found.to_document(), **before})
         return
     console = out()
-    console.print(FittedTable.of(found_table(found, procedure)))
-    console.print()
-    for line in found_lines(found, procedure):
-        console.print(line, markup=False)
+    shown = [] if first is None else [(first, "Trials with one address pair")]
+    for place, (result, title) in enumerate([*shown, (found, "Trials")]):
+        if place:
+            console.print()
+        for table in found_tables(result, procedure, title=title):
+            console.print(FittedTable.of(table))
+            console.print()
+        for line in found_lines(result, procedure):
+            console.print(line, markup=False)
     if store is not None:
         console.print(f"Stored in {store.path}.", markup=False)

@@ -174,9 +174,9 @@ class Procedure:
     as `repetition`."""
     opens_connections: bool = False
     """Whether its trials open connections themselves, so that none are established beforehand."""
-    has_own_verb: bool = False
-    """Whether its verb does more than to measure once, or a table: `cli/` has a module and a function of the
-    verb's name then."""
+    is_compared_with_one_pair: bool = False
+    """Whether its verb can measure with one address pair first, or take that from another run, and shows both
+    (SEED-02)."""
     table: Callable[..., Any] | None = None
     """`table(rows=...)`: what several frame sizes, or several repetitions, come to: of each size a `Row`, or
     a result if one execution repeats itself. None: its verb takes neither."""

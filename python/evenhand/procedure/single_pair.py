@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from evenhand.base.errors import RequestError
-from evenhand.base.units import format_count, format_ratio
 from evenhand.plan import PortMacs, SideName
 from evenhand.search import Outcome, SearchResult, is_outcome_at_least
 from evenhand.trial import Deviation
@@ -86,42 +85,6 @@ class SinglePair:
         ):
             return None
         return None if result.throughput_fps is None else result.throughput_fps / self.throughput_fps
-
-    def line(self, result: SearchResult) -> str:
-        """The sentence that is shown with a result with many addresses."""
-        value = (
-            "no throughput"
-            if self.throughput_fps is None
-            else f"{format_count(self.throughput_fps)} fps per direction"
-        )
-        bound = "at least " if self.is_at_least else ""
-        loss = f" with a loss ratio of at most {format_ratio(self.loss_ratio)}" if self.loss_ratio else ""
-        ratio = self.ratio(result)
-        compared = (
-            f"no ratio, because {self._why_no_ratio(result)}"
-            if ratio is None
-            else (
-                f"the result with many addresses is {ratio:.3f} times that (one search"
-                " each, so the spread is not known)"
-            )
-        )
-        return f"Before it, {self.source}, with 1 address pair{loss}: {bound}{value}; {compared}."
-
-    def _why_no_ratio(self, result: SearchResult) -> str:
-        searches = (
-            ("with 1 address pair", self.outcome, self.throughput_fps),
-            ("with many addresses", result.outcome, result.throughput_fps),
-        )
-        without = [(name, outcome) for name, outcome, fps in searches if fps is None]
-        if without:
-            names = "either" if len(without) == 2 else f"that {without[0][0]}"
-            ended = {outcome for _, outcome in without}
-            what = "no load passed in" if ended == {Outcome.BELOW_MINIMUM} else "no throughput was found by"
-            return f"{what} {names}"
-        if self.throughput_fps == 0:
-            return f"that {searches[0][0]} is 0"
-        bounds = [name for name, outcome, _ in searches if is_outcome_at_least(outcome)]
-        return "both are lower bounds" if len(bounds) == 2 else f"that {bounds[0]} is a lower bound"
 
     def to_document(self, result: SearchResult | None = None) -> dict[str, Any]:
         """With `result`, which is the search with many addresses, also the ratio."""

@@ -438,5 +438,5 @@ THROUGHPUT = Procedure(
     frame_sizes=FrameSizes.SEVERAL,
     load="max_fps",
     gives_throughput=True,
-    has_own_verb=True,
+    is_compared_with_one_pair=True,
 )

@@ -42,6 +42,7 @@ from evenhand.report.recovery import recovery_conditions, recovery_lines, recove
 from evenhand.report.result_entry import (
     RepeatedEntry,
     ResultEntry,
+    describe_conditions,
     deviation_lines,
     dut_lines,
     size_of,
@@ -50,7 +51,8 @@ from evenhand.report.result_entry import (
     words,
 )
 from evenhand.report.table import OF_LIMIT, loss_sizes_table, rows_of, table_lines, throughput_sizes_table
-from evenhand.report.throughput import goal_lines, goals_table, note_lines
+from evenhand.report.throughput import goals_table, throughput_lines
+from evenhand.report.trial import trials_table
 
 Joining = Callable[
     [Sequence[Mapping[str, Any]], Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any] | None
@@ -76,6 +78,8 @@ class ResultReport:
     join: Joining | None = None
     is_of_figures: bool = False
     """The table has the outcome and the one number alone."""
+    has_trials_table: bool = False
+    """A live result is shown with a table of all its trials."""
 
 
 def report_of(procedure: Procedure) -> ResultReport:
@@ -83,12 +87,18 @@ def report_of(procedure: Procedure) -> ResultReport:
     return _REPORTS.get(procedure.name) or _figure_report(procedure, lambda entry: [])
 
 
-def found_table(result: Any, procedure: Procedure) -> Table:
-    """The table of a live result."""
+def found_tables(result: Any, procedure: Procedure, *, title: str = "Trials") -> list[Table]:
+    """The tables of a live result.
+
+    Args:
+        title: Of the table of its trials, if there is one.
+    """
     report, entry = report_of(procedure), entry_of(result, procedure)
     if report.repeated is not None and "rows" in entry.document:
-        return report.repeated(rows_of(entry.document))
-    return report.table([entry])
+        return [report.repeated(rows_of(entry.document))]
+    trials = [trials_table(result.search.trials, title=title)] if report.has_trials_table else []
+    table = report.table([entry])
+    return [*trials, table] if table.rows or not trials else trials
 
 
 def found_lines(result: Any, procedure: Procedure) -> list[str]:
@@ -111,13 +121,14 @@ def found_lines(result: Any, procedure: Procedure) -> list[str]:
 
 def entry_of(result: Any, procedure: Procedure) -> ResultEntry:
     """A live result, as its document."""
-    document = result.to_document()
+    document, profile = result.to_document(), getattr(result, "profile", None)
     return ResultEntry(
         document=document,
         value=None if "rows" in document else procedure.value_of(document),
         trials=[getattr(trial, "result", trial) for trial in getattr(result, "trials", ())],
         own_loop=getattr(getattr(result, "own_loop", None), "trial", None),
         labels=size_of(document),
+        conditions="" if profile is None else describe_conditions(profile),
     )
 
 
@@ -140,10 +151,6 @@ def _is_decided(document: Mapping[str, Any]) -> bool:
     return "points" not in document and document.get("outcome") != "tester_limit"
 
 
-def _search_lines(entry: ResultEntry) -> list[str]:
-    return [*goal_lines(entry.document), *note_lines(entry.document)]
-
-
 def _figure_report(procedure: Procedure, lines: Callable[[ResultEntry], list[str]]) -> ResultReport:
     return ResultReport(
         table=lambda entries: figure_table(procedure, entries), lines=lines, is_of_figures=True
@@ -154,7 +161,8 @@ _DELAY = ResultReport(table=delay_table, lines=delay_lines, conditions=delay_con
 _REPORTS: Mapping[str, ResultReport] = {
     THROUGHPUT.name: ResultReport(
         table=lambda entries: goals_table(entries[0].document),
-        lines=_search_lines,
+        lines=throughput_lines,
+        has_trials_table=True,
         repeated=partial(throughput_sizes_table, leave_out=(OF_LIMIT,)),
         sizes_lines=table_lines,
     ),

@@ -11,7 +11,7 @@ from evenhand.base.terminal_table import Printable
 from evenhand.base.units import format_count
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.report.result_entry import count_verdicts
-from evenhand.report.throughput import describe_outcome, search_tables
+from evenhand.report.throughput import describe_outcome, goals_table
 from evenhand.report.trial import trial_report, trials_table
 from evenhand.run import MeasuredSearch
 from evenhand.search import MlrGoals, MlrResult, Outcome, ThroughputResult
@@ -33,8 +33,8 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[Printable]:
             continue
         if isinstance(search.goal, MlrGoals):
             counts = count_verdicts(trial.result.verdict for trial in search.trials)
-            tables = [trials_table(search.trials)] if search.end is None else search_tables(search.end)
-            parts += [*tables, Text(f"Trials: {len(search.trials)} ({counts}).")]
+            goals = [] if search.end is None else [goals_table(search.end.to_document())]
+            parts += [trials_table(search.trials), *goals, Text(f"Trials: {len(search.trials)} ({counts}).")]
             continue
         assert not isinstance(search.end, MlrResult)
         result = search.end or ThroughputResult(

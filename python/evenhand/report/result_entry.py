@@ -46,6 +46,8 @@ class ResultEntry:
     """The trial of the tester's own loop before a test of delays; None if there is none, or not at hand."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Cells of the columns that tell results apart, by the titles of these columns."""
+    conditions: str = ""
+    """`describe_conditions` of a result whose plan is at hand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

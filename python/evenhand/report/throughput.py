@@ -16,69 +16,93 @@ from evenhand.base.units import (
     format_rate,
     format_ratio,
 )
-from evenhand.procedure import Profile, throughput_document
 from evenhand.procedure.connection_rate import LEAST_SHARE
 from evenhand.report.result_entry import (
+    ResultEntry,
     by_direction,
-    describe_conditions,
-    deviation_lines,
-    dut_lines,
     mapping,
     mappings,
     number,
     show,
     text,
-    trials_lines,
     whole,
     words,
 )
-from evenhand.report.trial import trials_table
 from evenhand.rig import KnownCeiling
-from evenhand.search import (
-    DEFAULT_INVALID_RETRIES,
-    DEFAULT_PATIENCE,
-    DirectionLoss,
-    GoalResult,
-    MlrResult,
-    Outcome,
-    SearchResult,
-    ThroughputResult,
-)
+from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, DirectionLoss, Outcome
 from evenhand.trial import TrialResult, causes_of_invalid, describe_causes
 
 
-def summary_lines(result: ThroughputResult, profile: Profile) -> list[str]:
-    """The closing lines: the four items of R2544-23, the loss ratio if it is not 0, the outcome, what
-    deviates."""
-    document = throughput_document(result, profile)
-    trials = [trial.result for trial in result.trials]
-    if result.throughput_fps is None:
-        value = "no throughput"
-    else:
-        both = ""
-        if len(profile.directions) == 2:
-            both = f" ({format_count(2 * result.throughput_fps)} fps in both directions together)"
-        bound = "at least " if result.is_at_least else ""
-        value = f"{bound}{format_count(result.throughput_fps)} fps per direction{both}"
-    loss = (
-        f" with a loss ratio of at most {format_ratio(result.goal.loss_ratio)}"
-        if result.goal.loss_ratio
-        else ""
-    )
-    lost = loss_by_direction(result.losses) if result.goal.loss_ratio else None
-    lines = [
-        f"Throughput{loss}: {value}; {describe_conditions(profile)}.",
-        f"Outcome: {describe_outcome(document, trials)}.",
+def throughput_lines(entry: ResultEntry) -> list[str]:
+    """What any search found: the four items of R2544-23, a loss ratio that is not 0, how it ended, what was
+    lost, and how the search differed from the usual one; of several goals all attributes of each (MLR-11)."""
+    document = entry.document
+    goals = mappings(document, "goals")
+    found = _goals_lines(entry, goals) if goals else _search_lines(entry)
+    return [*found, *single_pair_lines(document), *filling_lines(entry), *note_lines(document)]
+
+
+def _search_lines(entry: ResultEntry) -> list[str]:
+    document = entry.document
+    loss_ratio = number(mapping(document, "goal"), "loss_ratio")
+    loss = f" with a loss ratio of at most {format_ratio(loss_ratio)}" if loss_ratio else ""
+    lost = loss_by_direction(read_losses(document)) if loss_ratio else None
+    return [
+        f"Throughput{loss}: {_value_words(document)}{f'; {entry.conditions}' if entry.conditions else ''}.",
+        f"Outcome: {describe_outcome(document, entry.trials)}.",
         *([] if lost is None else [f"Lost at that load: {lost}."]),
-        *profile.sent_lines,
     ]
-    if profile.single_pair is not None:
-        lines.append(profile.single_pair.line(result))
-    lines += filling_lines(result)
-    lines += dut_lines(profile.dut)
-    lines += note_lines(document)
-    lines += trials_lines(trials, is_decided=result.outcome is not Outcome.TESTER_LIMIT)
-    return [*lines, *deviation_lines(document)]
+
+
+def _value_words(document: Mapping[str, Any]) -> str:
+    """`at least 638,671 fps per direction (1,277,342 fps in both directions together)`."""
+    fps = number(document, "throughput_fps_per_direction")
+    if fps is None:
+        return "no throughput"
+    bound = "at least " if document.get("is_at_least") is True else ""
+    return f"{bound}{format_count(fps)} fps per direction{_both_words(document, fps)}"
+
+
+def _both_words(document: Mapping[str, Any], fps: float) -> str:
+    """Empty of one direction, and where the document does not state how many there are."""
+    directions = document.get("directions")
+    if not isinstance(directions, list | tuple) or len(directions) != 2:
+        return ""
+    return f" ({format_count(2 * fps)} fps in both directions together)"
+
+
+def single_pair_lines(document: Mapping[str, Any]) -> list[str]:
+    """The search with one address pair that was made before (SEED-02); none where there was none."""
+    before = mapping(document, "single_pair")
+    if not before:
+        return []
+    fps, loss_ratio, ratio = (
+        number(before, key) for key in ("throughput_fps_per_direction", "loss_ratio", "many_to_one")
+    )
+    bound = "at least " if before.get("is_at_least") is True else ""
+    value = "no throughput" if fps is None else f"{format_count(fps)} fps per direction"
+    loss = f" with a loss ratio of at most {format_ratio(loss_ratio)}" if loss_ratio else ""
+    compared = (
+        f"no ratio, because {_why_no_ratio(before, document)}"
+        if ratio is None
+        else f"the result with many addresses is {ratio:.3f} times that (one search each, so the spread is"
+        " not known)"
+    )
+    return [f"Before it, {text(before, 'source')}, with 1 address pair{loss}: {bound}{value}; {compared}."]
+
+
+def _why_no_ratio(before: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    searches = {"that with 1 address pair": before, "that with many addresses": document}
+    fps = {name: number(found, "throughput_fps_per_direction") for name, found in searches.items()}
+    without = [name for name, value in fps.items() if value is None]
+    if without:
+        ended = {searches[name].get("outcome") for name in without}
+        what = "no load passed in" if ended == {Outcome.BELOW_MINIMUM} else "no throughput was found by"
+        return f"{what} {'either' if len(without) == 2 else without[0]}"
+    if fps["that with 1 address pair"] == 0:
+        return "that with 1 address pair is 0"
+    bounds = [name for name, found in searches.items() if found.get("is_at_least") is True]
+    return "both are lower bounds" if len(bounds) == 2 else f"{bounds[0]} is a lower bound"
 
 
 def describe_outcome(document: Mapping[str, Any], trials: Sequence[TrialResult]) -> str:
@@ -130,18 +154,22 @@ def _per_direction(fps: float) -> str:
     return f"{format_count(fps)} fps per direction"
 
 
-def filling_lines(result: ThroughputResult) -> list[str]:
+def filling_lines(entry: ResultEntry) -> list[str]:
     """Where the confirming trial passed although a queue was filling: what a longer one would find."""
-    final, sustainable_fps = result.final_trial, result.sustainable_fps
-    if final is None or sustainable_fps is None:
+    document = entry.document
+    fps, sustainable_fps = (
+        number(document, key) for key in ("throughput_fps_per_direction", "sustainable_fps_per_direction")
+    )
+    confirming = [t for t in entry.trials if t.intended_fps == fps and t.sustainable_fps is not None]
+    if mappings(document, "goals") or sustainable_fps is None or not confirming:
         return []
+    final = max(confirming, key=lambda trial: trial.intended_duration_s)
     slope = max(d.queue_filling.slope for d in final.directions.values() if d.queue_filling is not None)
     return [
         "A longer trial would refute this: in the confirming trial of"
         f" {format_duration(final.intended_duration_s)} delays grew by {format_duration(slope)}"
         " per second, so a queue of the DUT was filling. The DUT sustains about"
-        f" {format_count(sustainable_fps)} fps per direction; search with a longer final"
-        " trial."
+        f" {_per_direction(sustainable_fps)}; search with a longer final trial."
     ]
 
 
@@ -263,17 +291,6 @@ def describe_load(rate_fps: float) -> str:
     return f"{format_rate(rate_fps)} per direction"
 
 
-def search_tables(result: SearchResult, *, title: str = "Trials") -> list[Table]:
-    """All trials, and for `mlr` all goals."""
-    goals = goals_table(result.to_document())
-    return [trials_table(result.trials, title=title), *([goals] if goals.rows else [])]
-
-
-def search_lines(result: SearchResult, profile: Profile) -> list[str]:
-    """The closing lines of any search."""
-    return mlr_lines(result, profile) if isinstance(result, MlrResult) else summary_lines(result, profile)
-
-
 def goals_table(document: Mapping[str, Any]) -> Table:
     """A line for each goal: both bounds, how far they are apart, and the conditional throughput (MLR-10,
     MLR-11)."""
@@ -337,38 +354,30 @@ def _describe_goal(found: Mapping[str, Any], goal: Mapping[str, Any]) -> str:
             return f"irregular: {words(found, 'outcome')}"
 
 
-def mlr_lines(result: MlrResult, profile: Profile) -> list[str]:
-    """A line for each goal with the items of R2544-23, then all its attributes, what was sent, what deviates
-    (MLR-11)."""
-    lines = [_goal_line(found, profile) for found in result.goals]
-    lines.append(f"{describe_conditions(profile)}.")
-    document = throughput_document(result, profile)
-    lines += goal_lines(document)
-    for found in result.goals:
-        lost = loss_by_direction(result.losses_of(found)) if found.goal.loss_ratio else None
-        lines += [] if lost is None else [f"Lost at the lower bound of {found.goal.name}: {lost}."]
-        lines += _filling_lines(found, result.sustainable_fps_of(found))
-    lines.append(
-        f"Loads from {format_count(result.goal.lowest_fps)} to {format_count(result.goal.max_fps)}"
-        " fps per direction; loss is counted over all directions together, and a trial"
-        f" is FAIL if its loss exceeds {format_ratio(result.goal.loss_ratio)}, which is the"
-        " strictest goal."
-    )
-    if result.tester_limit_fps is not None:
-        load = f"{format_count(result.tester_limit_fps)} fps per direction"
-        lines.append(
-            f"Every trial at {load} was INVALID: this tester cannot keep that load, which"
-            " says nothing about the DUT."
-        )
-    lines += profile.sent_lines
-    if profile.single_pair is not None:
-        lines.append(profile.single_pair.line(result))
-    lines += dut_lines(profile.dut)
-    lines += note_lines(document)
-    lines += trials_lines(
-        [trial.result for trial in result.trials], is_decided=result.outcome is not Outcome.TESTER_LIMIT
-    )
-    return [*lines, *deviation_lines(document)]
+def _goals_lines(entry: ResultEntry, goals: Sequence[Mapping[str, Any]]) -> list[str]:
+    document = entry.document
+    goal, tester_limit_fps = mapping(document, "goal"), number(document, "tester_limit_fps_per_direction")
+    low, high = (show(number(goal, key), format_count) for key in ("min_fps", "max_fps"))
+    strictest = min(number(each, "loss_ratio") or 0.0 for each in goals)
+    lossy = [each for each in goals if number(each, "loss_ratio")]
+    lost = [(text(each, "name"), loss_by_direction(read_losses(each))) for each in lossy]
+    return [
+        *(_goal_line(each, document) for each in goals),
+        *([f"{entry.conditions}."] if entry.conditions else []),
+        *goal_lines(document),
+        *(f"Lost at the lower bound of {name}: {words}." for name, words in lost if words is not None),
+        *(line for each in goals for line in _goal_filling_lines(each)),
+        f"Loads from {low} to {high} fps per direction; loss is counted over all directions together, and a"
+        f" trial is FAIL if its loss exceeds {format_ratio(strictest)}, which is the strictest goal.",
+        *(
+            []
+            if tester_limit_fps is None
+            else [
+                f"Every trial at {_per_direction(tester_limit_fps)} was INVALID: this tester cannot keep that"
+                " load, which says nothing about the DUT."
+            ]
+        ),
+    ]
 
 
 def goal_lines(document: Mapping[str, Any]) -> list[str]:
@@ -387,40 +396,33 @@ def goal_lines(document: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _goal_line(found: GoalResult, profile: Profile) -> str:
-    described = f"{found.goal.name} (loss ratio {format_ratio(found.goal.loss_ratio)})"
-    if found.lower_fps is None:
-        return f"{described}: no throughput; {_outcome(found)}."
-    both = ""
-    if len(profile.directions) == 2:
-        both = f" ({format_count(2 * found.lower_fps)} fps in both directions together)"
-    conditional = (
-        ""
-        if found.conditional_throughput_fps is None
-        else f"; conditional throughput {_load(found.conditional_throughput_fps)} fps"
+def _goal_line(found: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    lower_fps, upper_fps, conditional_fps = (
+        number(found, f"{key}_fps_per_direction") for key in ("lower", "upper", "conditional_throughput")
     )
-    upper = "" if found.upper_fps is None else f"; upper bound {_load(found.upper_fps)} fps"
-    bound = "" if found.is_regular else "at least "
+    is_regular = found.get("outcome") == Outcome.FOUND
+    described = f"{text(found, 'name')} (loss ratio {show(number(found, 'loss_ratio'), format_ratio)})"
+    ended = "regular" if is_regular else f"irregular ({words(found, 'outcome')})"
+    if lower_fps is None:
+        return f"{described}: no throughput; {ended}."
+    upper = "" if upper_fps is None else f"; upper bound {_load(upper_fps)} fps"
+    conditional = "" if conditional_fps is None else f"; conditional throughput {_load(conditional_fps)} fps"
     return (
-        f"{described}: {bound}{_load(found.lower_fps)} fps per direction{both}{upper}{conditional};"
-        f" {_outcome(found)}."
+        f"{described}: {'' if is_regular else 'at least '}{_load(lower_fps)} fps per"
+        f" direction{_both_words(document, lower_fps)}{upper}{conditional}; {ended}."
     )
 
 
-def _filling_lines(found: GoalResult, sustainable_fps: float | None) -> list[str]:
+def _goal_filling_lines(found: Mapping[str, Any]) -> list[str]:
+    sustainable_fps = number(found, "sustainable_fps_per_direction")
     if sustainable_fps is None:
         return []
     return [
-        f"Longer trials would refute the lower bound of {found.goal.name}: in most trials of"
-        f" {format_duration(found.goal.final_duration_s)} at that load delays grew steadily, so"
-        " a queue of the DUT was filling. The DUT sustains about"
-        f" {format_count(sustainable_fps)} fps per direction."
+        f"Longer trials would refute the lower bound of {text(found, 'name')}: in most trials of"
+        f" {show(number(found, 'final_duration_s'), format_duration)} at that load delays grew steadily, so"
+        f" a queue of the DUT was filling. The DUT sustains about {_per_direction(sustainable_fps)}."
     ]
 
 
-def _outcome(found: GoalResult) -> str:
-    return "regular" if found.is_regular else f"irregular ({str(found.outcome).replace('_', ' ')})"
-
-
-def _load(rate_fps: float | None) -> str:
-    return "-" if rate_fps is None else f"{rate_fps:,.0f}" if rate_fps >= 1000 else format_count(rate_fps)
+def _load(rate_fps: float) -> str:
+    return f"{rate_fps:,.0f}" if rate_fps >= 1000 else format_count(rate_fps)
