@@ -8,7 +8,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ import pytest
 from rich.console import Console
 
 from evenhand.base.option import DURATION, RATE, Option, fill, options_of, values_of
+from evenhand.base.table import Table
 from evenhand.base.terminal_table import FittedTable
 from evenhand.cli.main import app_of, main
 from evenhand.procedure.descriptor import (
@@ -33,7 +34,8 @@ from evenhand.procedure.limits import Retries
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.tester import OpenTester
-from evenhand.report.found import found_lines, found_tables
+from evenhand.report.found import REPORTS, ResultReport, found_lines, found_tables
+from evenhand.report.result_entry import ResultEntry, table_of
 from evenhand.run import read_record
 from evenhand.run.campaign.outline import describe
 from evenhand.spec.file import make_campaign, read_campaign
@@ -316,6 +318,37 @@ def test_an_option_of_one_declaration_is_everywhere(
     exported = json.loads(capsys.readouterr().out)
     assert exported["points"][0]["goal"]["warm-up"] == "3s"
     assert exported["spec"]["suite"][0]["options"][warm_soak.name]["warm-up"] == "3s"
+
+
+def lost_table(entries: Sequence[ResultEntry]) -> Table:
+    """What one function makes of the results of a procedure."""
+    rows = ((entry.labels, [[str(entry.document.get("lost_frames"))]]) for entry in entries)
+    return table_of(rows, ["#left behind"], title="What was left behind")
+
+
+def test_a_table_of_one_function_is_everywhere(
+    soak: Procedure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The verb shows it, `show` and the page of a run have it."""
+    monkeypatch.setitem(REPORTS, soak.name, ResultReport(table=lost_table, lines=lambda entry: []))
+    (live,) = found_tables(SoakResult(lost_frames=7), procedure=soak)
+    assert (live.title, [[cell.text for cell in row] for row in live.rows]) == (
+        "What was left behind",
+        [["7"]],
+    )
+    suite = (
+        'name = "c"\ntestbed = "testbed.toml"\n[[suite]]\nname = "s"\nprocedure = "soak"\nhosts = [4]\n'
+        'repetitions = 1\nrate = "1kfps"\nsoak = "1s"\nwaits = "short"\nsingle-pair-first = false\n'
+    )
+    campaign = write_campaign(tmp_path, suite)
+    monkeypatch.setenv("EVENHAND_ENGINE", str(tmp_path / "engine"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", str(campaign), "--run", "a.evenhand"]) == 0
+    capsys.readouterr()
+    assert main(["show", "a.evenhand", "--point", "1"]) == 0
+    assert re.search(r"What was left behind\s+left behind\s+0\s", capsys.readouterr().out)
+    assert main(["report", "a.evenhand", "--output", "a.html"]) == 0
+    assert "left behind" in Path("a.html").read_text()
 
 
 def test_two_procedures_of_one_name_are_refused(soak: Procedure) -> None:

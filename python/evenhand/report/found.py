@@ -84,7 +84,7 @@ class ResultReport:
 
 def report_of(procedure: Procedure) -> ResultReport:
     """One that is not part of Evenhand is shown by its outcome and its one number."""
-    return _REPORTS.get(procedure.name) or _figure_report(procedure, lambda entry: [])
+    return REPORTS.get(procedure.name) or _figure_report(procedure, lambda entry: [])
 
 
 def found_tables(result: Any, procedure: Procedure, *, title: str = "Trials") -> list[Table]:
@@ -158,7 +158,7 @@ def _figure_report(procedure: Procedure, lines: Callable[[ResultEntry], list[str
 
 
 _DELAY = ResultReport(table=delay_table, lines=delay_lines, conditions=delay_conditions)
-_REPORTS: Mapping[str, ResultReport] = {
+REPORTS: dict[str, ResultReport] = {
     THROUGHPUT.name: ResultReport(
         table=lambda entries: goals_table(entries[0].document),
         lines=throughput_lines,
@@ -186,4 +186,4 @@ _REPORTS: Mapping[str, ResultReport] = {
     TEAR_DOWN.name: _figure_report(TEAR_DOWN, tear_down_lines),
     CAPACITY.name: _figure_report(CAPACITY, capacity_lines),
 }
-"""By the names of procedures."""
+"""By the names of procedures; one line here is all that a table of its own takes."""
