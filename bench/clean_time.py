@@ -36,12 +36,12 @@ from evenhand.trial import CLEAN_AT_MOST, EngineMeasurer, Limits, TrialResult, V
 
 BOTH: tuple[Direction, ...] = ("forward", "reverse")
 CAPACITY_FPS = 40_000.0
-"""Of the router's one element, in both directions together."""
+"""The capacity of the router's one element, in both directions together."""
 LOAD_FPS = CAPACITY_FPS / 2
-"""Of each direction, that the element serves."""
+"""The load of each direction that the element serves."""
 QUEUES = (16, 256, 4_096, 100_000)
 DURATION_S = 5.0
-"""Of the trial that confirms, at least."""
+"""The duration of the trial that confirms, at least."""
 QUEUE_TIMES = 24
 """So many times longer than the router takes for a full queue: what a queue holds at the end was not lost, so
 a search finds that much more."""
@@ -223,7 +223,7 @@ def losses(seed: int, count: int) -> tuple[list[dict[str, Any]], list[str]]:
         for name, dut in duts.items():
             with measurer(plan, dut) as measure, Host(is_quiet=False, seed=seed).at_work():
                 is_of_pauses = name.startswith("what")
-                # Of a million frames ten are lost on average: one trial in 20,000 loses none.
+                # Ten of a million frames are lost on average: one trial in 20,000 loses none.
                 seconds, rate_fps = (10.0, 50_000.0) if "random" in name else (2.0, 0.9 * LOAD_FPS)
                 made = [measure.measure(seconds, rate_fps) for _ in range(count)]
             wanted = Verdict.PASS if is_of_pauses else Verdict.FAIL

@@ -26,7 +26,7 @@ SECONDS = at_length(0.7, 0.1)
 ROUNDS = at_length(9, 1)
 BEYOND_REACH_FPS = 8e8
 RECEIVER_ROUNDS = at_length(4000, 50)
-"""Of 1,024 frames for each core."""
+"""Rounds of 1,024 frames for each core."""
 PLANS = {"IPv4": gateway_v4(), "IPv6": gateway_v6()}
 
 
@@ -42,13 +42,14 @@ def workers(cpus: list[int]) -> list[dict[str, Any]]:
 
 
 def sender_fps(plan: AddressPlan, cpus: list[int]) -> float:
-    """Of all of them together."""
+    """The rate of all of them together."""
     with opened(plan, "net_null0,no-rx=1", "net_null1,no-rx=1", workers(cpus)) as session:
         return float(trial(session, BEYOND_REACH_FPS, SECONDS)["directions"]["forward"]["offered_fps"])
 
 
 def receiver_fps(plan: AddressPlan, cpus: list[int]) -> float:
-    """Of all of them together: each core's least time, in which other programs had the smallest share."""
+    """The rate of all of them together: each core's least time, in which other programs had the smallest
+    share."""
     command = [str(RECEIVERS), str(plan.ip_version), str(plan.smallest_frame_size), str(RECEIVER_ROUNDS)]
     done = subprocess.run(
         [*command, *map(str, cpus)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True

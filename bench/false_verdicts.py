@@ -150,7 +150,7 @@ def with_effect(points: int, repetitions: int, noise: float, *, series: int, see
 
 
 def asked_for(hidden: float, repetitions: int, noise: float, *, series: int, seed: int) -> dict[str, Any]:
-    """Of the series without a verdict: how many repetitions more they ask for, and what comes of so many."""
+    """For the series without a verdict, how many repetitions more they ask for, and what comes of so many."""
     draw = Random(f"{seed} asked {hidden} {repetitions} {noise}")
     asked: list[int] = []
     decided = wrong = 0

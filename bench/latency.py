@@ -48,11 +48,11 @@ LONGER_EVERY = 100
 MOST_FPS = 1e6
 """More than the router can keep for 10 ms says nothing of delays."""
 WITHIN_US = 5.0
-"""Of software ports; 1 us where ports stamp by themselves, which none here does."""
+"""For software ports; 1 us where ports stamp by themselves, which none here does."""
 BUCKET = 0.001
 """Largest relative width of a bucket of the histogram."""
 QUIET = 0.1
-"""Of the distance: with a larger spread the host has said nothing of PDV."""
+"""The largest share of the distance: with a larger spread the host has said nothing of PDV."""
 TAGGED = 500
 """Frames whose delays are known exactly (R8219-07): a bucket of the histogram is 10 us wide at 10 ms."""
 ATTEMPTS = at_length(5, 1)

@@ -34,10 +34,10 @@ from evenhand.testbed.workers import lay_out_workers
 
 CPU = 1
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
-"""Of the tester's ports. It sends to the other one's, so a forwarder that changes nothing delivers frames as
-a router does; such with another destination take a receiver's longer way."""
+"""MACs of the tester's ports. It sends to the other one's, so a forwarder that changes nothing delivers
+frames as a router does; such with another destination take a receiver's longer way."""
 RATE_FPS = 40e6
-"""Of each direction: more than a core builds."""
+"""The rate of each direction: more than a core builds."""
 SECONDS = 6.0
 SAMPLED_S = 4
 TRIALS = 5
@@ -62,7 +62,7 @@ def worker_of(process: int) -> int:
 
 
 def shares(samples: Path) -> dict[str, float]:
-    """Of all samples, by part."""
+    """Shares of all samples, by part."""
     told = subprocess.run(
         [
             "perf",

@@ -31,7 +31,7 @@ ASKING_S = 5.0
 TRIAL_S = at_length(2.0, 0.2)
 TRIALS = at_length(5, 1)
 SHARES = (0.5,) if IS_SHORT else (0.5, 0.8)
-"""Of the tester's ceiling."""
+"""Shares of the tester's ceiling."""
 LADDER = (0.2,) if IS_SHORT else (0.9, 0.75, 0.6, 0.5, 0.4, 0.3, 0.2)
 """Where the ceiling is looked for, as shares of what the core can send."""
 BEYOND_REACH_FPS = 4e8

@@ -76,7 +76,7 @@ def searched(draw: Random) -> dict[str, Any]:
         limits = [
             [fps * math.exp(draw.gauss(0, NOISE / 10)) for _ in range(10)] for fps in (1000 * FACTOR, 1000)
         ]
-        # Of all repetitions of a point the searches end at the same loads; those of the two points do not lie
+        # The searches of all repetitions of a point end at the same loads; those of the two points do not lie
         # alike.
         (above, above_uppers), (below, below_uppers) = (_ends(values, draw.random()) for values in limits)
         widened = ratio_interval(above, below, above_uppers=above_uppers, below_uppers=below_uppers)

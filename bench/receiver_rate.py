@@ -18,7 +18,7 @@ from evenhand.trial.engine_process import find_engine
 PARTS = find_engine().parent / "bench" / "evenhand-bench-receiver-parts"
 CPU = 1
 ROUNDS = at_length(20_000, 200)
-"""Of 1,024 frames, some 6 us each for the whole."""
+"""Rounds of 1,024 frames, some 6 us each for the whole."""
 IN_L2, IN_L3 = 4, 16
 """Bursts of 64 frames that a round goes over: with 1,518 octets 256 frames stay in a second-level cache,
 where a software port's copy leaves them, and 1,024 do not, as what a NIC writes does not."""

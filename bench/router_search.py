@@ -37,7 +37,7 @@ WAITS = replace(SHORT_WAITS, residual_s=RFC_WAITS.residual_s)
 its first loss; a shorter wait would leave doubts that RFC 2544's does not."""
 GOAL = replace(GUIDED, max_fps=MAX_FPS, invalid_retries=10, patience=20)
 WITHIN = 1.2
-"""Of the time on the simulated device."""
+"""The largest multiple of the time on the simulated device."""
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ SECONDS = at_length(0.7, 0.1)
 ROUNDS = at_length(9, 1)
 """Many short rounds: what other programs take from the CPU then falls into some of them only."""
 PARTS_ROUNDS = at_length(2000, 20)
-"""Of 0.3 ms for each part."""
+"""Rounds of 0.3 ms for each part."""
 BEYOND_REACH_FPS = 4e8
 """More than any core builds, so that the sender always has a full burst due."""
 SIITPERF_FRAMES = 40_000_000
@@ -98,8 +98,8 @@ def measured_in_turn(contenders: dict[str, Callable[[], float]]) -> dict[str, li
 
 
 def ratio(above: list[float], below: list[float]) -> dict[str, Any]:
-    """Of neighbours in time, since the host's speed changes from second to second; and of the best of
-    each."""
+    """The ratio of neighbours in time, since the host's speed changes from second to second; and of the best
+    of each."""
     return {**spread([a / b for a, b in zip(above, below, strict=True)]), "of_best": max(above) / max(below)}
 
 
@@ -130,7 +130,7 @@ def main() -> None:
             f" best {values['of_best']:.3f})"
         )
     parts_ns = {f"v{version}": parts(version) for version in (4, 6)}
-    # Of whole senders, one after the other in each round: the cost beside the one whose flows are drawn.
+    # Whole senders, one after the other in each round: the cost beside the one whose flows are drawn.
     connection_ratios = {
         version: {name: found["all"]["least"] / found[f"all, {name}"]["least"] for name in CONNECTIONS}
         for version, found in parts_ns.items()

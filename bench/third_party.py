@@ -54,7 +54,7 @@ NETWORKS = {
 }
 MEMIF = "net_memif{0},role={1},id={0},socket={2},socket-abstract=no,rsize=11"
 MAGIC = b"\xe5\xe4\x01"
-"""Of the tag in each test frame; docs/reference/frame.md."""
+"""The beginning of the tag in each test frame; docs/reference/frame.md."""
 AF_PACKET = "net_af_packet0,iface={}"
 VETH = ("l3fwd-right", "tester-right")
 MIXED = (
@@ -97,7 +97,7 @@ plan = "{plan}"
 procedure = "loss"
 maximum-rate = "200kfps"
 """
-"""Of each IP version."""
+"""One for each IP version."""
 PATIENT = ("--overdue-tolerance", "99%", "--longest-overdue", "5s", "--offered-tolerance", "10%")
 """Where counts are what matters, and not the pace."""
 ATTEMPTS = 10

@@ -27,7 +27,7 @@ from evenhand.trial import EngineMeasurer, Limits, TrialResult, Waits
 ELEMENTS, ELEMENT_FPS = 16, 50_000.0
 DURATION_S = 5.0
 QUEUE_FRAMES = 800
-"""Of the 250,000 frames of an element in a trial 0.3 %: so much of an overload a queue can hide. Pseudorandom
+"""0.3 % of the 250,000 frames of an element in a trial: so much of an overload a queue can hide. Pseudorandom
 arrivals vary by 0.2 %."""
 WITHIN = 0.005
 LATENCY_WITHIN_US = 5.0

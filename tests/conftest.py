@@ -23,9 +23,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DIVIDING_MARKS = ("wire", "root", "two_cpus", "alone")
-"""By which `make test` makes parts of the tests."""
+"""Marks that divide the tests into the parts of `make test`."""
 FILES_OF_MARKS = pytest.StashKey[dict[str, set[Path]]]()
-"""Of all files that were read, those with such a test."""
+"""Files with such a test, among those that were read."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -265,7 +265,7 @@ def _is_of(case: ElementTree.Element, test: str) -> bool:
 
 
 def _judge(cases: Sequence[ElementTree.Element]) -> Ran:
-    """Of one test with all its parameters: failed if one of them did."""
+    """The outcome of one test with all its parameters: failed if one of them did."""
     if not cases:
         return Ran(Ran.NOT_FOUND)
     bad = [element for case in cases for element in case if element.tag in ("failure", "error")]

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comments of C++ that are no sentences on their own.
+"""Comments of C++ and Python, and docstrings, that are no sentences on their own.
 
     tools/comment_words.py
 
 A comment says what something is or why it is so, in plain technical English. `WORDS` lists what it must not
-begin with or contain, and what to write in its place. Docstrings and comments of Python are not checked
-yet: some 150 of them begin with "Of".
+begin with or contain, and what to write in its place.
 """
 
 from __future__ import annotations
 
+import ast
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -40,6 +42,8 @@ WORDS = (
     Word(re.compile(r"\bwhom to\b"), "write a noun, or who does it"),
 )
 
+PYTHON = ("python", "tests", "bench", "tools")
+_PARAGRAPH = re.compile(r"(\n\s*\n)")
 _COMMENT = re.compile(r"^\s*///?<?(?: (.*))?$")
 _CODE = r'(?:[^"/]|"(?:[^"\\]|\\.)*"|/(?!/))*'
 _AFTER_CODE = re.compile(rf'^{_CODE}[^\s"/]{_CODE}//+ (.*)$')
@@ -72,14 +76,50 @@ def comments_of(text: str) -> Iterator[Comment]:
         yield Comment(first, " ".join(lines))
 
 
+def python_comments_of(text: str) -> Iterator[Comment]:
+    """The comments and docstrings of a Python file, those of attributes too, each paragraph
+    by itself; without the licence."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield from _paragraphs(str(node.value.value), node.lineno)
+    first, last, lines = 0, 0, list[str]()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        words = token.string.lstrip("#").strip()
+        if token.type != tokenize.COMMENT or words.startswith("SPDX-"):
+            continue
+        if lines and token.start[0] != last + 1:
+            yield Comment(first, " ".join(lines))
+            lines.clear()
+        first, last = (first if lines else token.start[0]), token.start[0]
+        lines.append(words)
+    if lines:
+        yield Comment(first, " ".join(lines))
+
+
+def _paragraphs(docstring: str, line: int) -> Iterator[Comment]:
+    for paragraph in _PARAGRAPH.split(docstring):
+        if paragraph.strip():
+            yield Comment(line, " ".join(paragraph.split()))
+        line += paragraph.count("\n")
+
+
+def comments_below(root: Path) -> Iterator[tuple[str, Comment]]:
+    """Every comment of the checkout, with its file."""
+    for file in sources(root):
+        yield from ((file, each) for each in comments_of((root / file).read_text(encoding="utf-8")))
+    for folder in PYTHON:
+        for path in sorted((root / folder).rglob("*.py")):
+            file = str(path.relative_to(root))
+            yield from ((file, each) for each in python_comments_of(path.read_text(encoding="utf-8")))
+
+
 def violations(root: Path) -> list[str]:
     """One line for each comment with such a word: where it is, how it begins, what to write instead."""
     found = []
-    for file in sources(root):
-        for comment in comments_of((root / file).read_text(encoding="utf-8")):
-            for word in WORDS:
-                if word.pattern.search(comment.text):
-                    found.append(f'{file}:{comment.line}: "{comment.text[:40]}": {word.instead}')
+    for file, comment in comments_below(root):
+        for word in WORDS:
+            if word.pattern.search(comment.text):
+                found.append(f'{file}:{comment.line}: "{comment.text[:40]}": {word.instead}')
     return found
 
 

@@ -157,7 +157,7 @@ def claims_of_cpp(file: str, source: str) -> Iterator[Claim]:
 
 
 def all_claims(root: Path) -> list[Claim]:
-    """Of every test below a checkout."""
+    """The claims of every test below a checkout."""
     claims: list[Claim] = []
     for path in sorted(
         [

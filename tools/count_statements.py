@@ -26,7 +26,7 @@ HEAD = """\
 
 
 def statements(source: str) -> int:
-    """Of one file; a docstring is one too."""
+    """How many statements a file has; a docstring is one too."""
     return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(source)))
 
 

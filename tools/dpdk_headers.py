@@ -25,7 +25,7 @@ _DPDK = re.compile(r"(^|/)rte_\w+\.h$|^(ethdev|bus_\w+)_(driver|vdev|pci)\.h$")
 
 
 def sources(root: Path) -> list[str]:
-    """Of C++, from the root of the checkout."""
+    """C++ sources, from the root of the checkout."""
     return sorted(
         str(path.relative_to(root)) for folder in FOLDERS for path in (root / folder).rglob("*.[ch]pp")
     )

@@ -52,13 +52,14 @@ FOLDER_OF_LABS = "tests/lab/"
 """Its tests look at what labs change for the whole kernel: they run one by one."""
 ON_PORTS = "Python tests on ports"
 QUIET_SHARE = 0.2
-"""Of this machine's CPU time may others use, so that one suite can be run in what another leaves."""
+"""The share of this machine's CPU time that others may use, so that one suite can be run in what another
+leaves."""
 STARVED_S = 30.0
 """A suite that others leave no CPU for so long gets its share again."""
 STARVED_SHARE = 0.02
 IN_MEMORY = Path("/dev/shm")
 ROOM_OCTETS = 2 << 30
-"""Of all suites at once."""
+"""Room for all suites at once."""
 
 
 def quick_folder(folder: Path = IN_MEMORY) -> Path | None:

@@ -52,7 +52,7 @@ KINDS: dict[str, Kind] = {
 
 
 def alarms(kind: Kind, count: int) -> int:
-    """Of `SEEDS` series of noise alone, those in which a change is found."""
+    """In how many of `SEEDS` series of noise alone a change is found."""
     return sum(len(find_levels(_series(kind, count, seed, NOISE)).groups) > 1 for seed in range(SEEDS))
 
 
@@ -67,7 +67,7 @@ def alarms_on_any_night(kind: Kind) -> int:
 
 
 def detections(before: int, after: int, noise: float) -> tuple[int, int]:
-    """Of `SEEDS` series with a fall of 5 %: those in which it is found at the right run, and at that or one
+    """In how many of `SEEDS` series a fall of 5 % is found at the right run, and at that or one
     beside it."""
     exact = near = 0
     for seed in range(SEEDS):
@@ -85,7 +85,7 @@ def _series(kind: Kind, count: int, seed: int, noise: float) -> list[float]:
 
 
 def alarm_rows() -> list[list[str]]:
-    """Of the first table."""
+    """The rows of the first table."""
     return [[str(count), *(_percent(alarms(kind, count)) for kind in KINDS.values())] for count in LENGTHS]
 
 
@@ -98,7 +98,7 @@ def any_night_row() -> list[str]:
 
 
 def detection_rows() -> list[list[str]]:
-    """Of the second table."""
+    """The rows of the second table."""
     return [
         [str(before), str(after), *(" / ".join(map(_percent, detections(before, after, n))) for n in NOISES)]
         for before, after in PLACES

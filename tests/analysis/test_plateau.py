@@ -19,7 +19,7 @@ TOP_FPS = 1e6
 
 
 def shape_of(levels: Sequence[float], *, repetitions: int = 10, noise: float = 0.0, seed: int = 1) -> Shape:
-    """Of the first points of a doubling series with these shares of the plateau."""
+    """The shape of a doubling series whose first points have these shares of the plateau."""
     points = [
         point(hosts, noisy(level * TOP_FPS, repetitions, noise, seed=seed * 100 + i))
         for i, (hosts, level) in enumerate(zip(DOUBLING, levels, strict=False))

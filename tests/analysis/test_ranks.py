@@ -57,7 +57,7 @@ def with_u(u: int) -> tuple[list[float], list[float]]:
 
 @pytest.mark.parametrize(("critical_u", "level"), [(27, 0.05), (23, 0.025), (19, 0.01), (16, 0.005)])
 def test_the_critical_values_of_the_published_tables(critical_u: int, level: float) -> None:
-    """Of ten values against ten, one-sided."""
+    """For ten values against ten, one-sided."""
     assert lower_p_value(*with_u(critical_u)) <= level < lower_p_value(*with_u(critical_u + 1))
 
 

@@ -70,7 +70,7 @@ def changes_at(found: PointTrend) -> list[int]:
 
 
 def share(holds: Callable[[int], bool], seeds: int) -> float:
-    """Of so many seeded series, those for which it holds."""
+    """The share of so many seeded series for which it holds."""
     return sum(holds(seed) for seed in range(seeds)) / seeds
 
 

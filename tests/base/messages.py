@@ -37,8 +37,8 @@ class Message:
 
 @cache
 def messages() -> tuple[Message, ...]:
-    """Of all places that give an error a code: where it is made, or where a function is called that makes it.
-    A place that passes on the code of another error has none of its own."""
+    """The messages of all places that give an error a code: where it is made, or where a function is called
+    that makes it. A place that passes on the code of another error has none of its own."""
     return tuple(
         sorted(
             {

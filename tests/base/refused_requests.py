@@ -32,14 +32,14 @@ class Asked:
 
 
 def sessions() -> Iterator[list[Asked]]:
-    """Of the engine: without ports, with a plan, and with one that has state."""
+    """Sessions of the engine: without ports, with a plan, and with one that has state."""
     yield [Asked(line) for line in _without_ports()]
     yield _with_ports("gateway_v4", _TRIALS)
     yield _with_ports("nat44", _TRIALS_WITH_STATE)
 
 
 def configurations() -> Iterator[str]:
-    """Of the router."""
+    """Configurations of the router."""
     yield from ("{", "[]", "[" * 100)
     for config, changes in _CONFIGURATIONS:
         yield json.dumps(_changed(config, changes))

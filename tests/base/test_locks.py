@@ -46,7 +46,7 @@ except HostError as error:
 
 @pytest.fixture(autouse=True)
 def folders(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, Path]]:
-    """Of this test alone: (root's, that of all). Other users get into them."""
+    """Folders of this test alone: (root's, that of all). Other users get into them."""
     folder = Path(tempfile.mkdtemp(prefix="locks-"))
     folder.chmod(0o755)
     root, shared = folder / "root", folder / "shared"

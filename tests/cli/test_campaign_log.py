@@ -60,7 +60,7 @@ def ended(job: Job) -> RepetitionEnded:
 
 
 def test_a_repetition_that_goes_on_loses_no_trial_of_the_count() -> None:
-    """Of the trials that it had, some may not be asked for again: a ceiling is known by now."""
+    """Some of the trials that it had may not be asked for again: a ceiling is known by now."""
     before = in_the_file(verdicts={"PASS": 4, "FAIL": 3, "INVALID": 2})
     after = in_the_file(verdicts={"PASS": 6, "FAIL": 3, "INVALID": 2})
     trial = SimulatedMeasurer(limit_fps=1e6).measure(1.0, 1e5)

@@ -299,7 +299,7 @@ NAT64 = {
     "Enumerate-ips": "3",
     "Responder-tuples": "3",
 }
-"""Of siitperf's README: 4,000 IPv6 hosts and 1,000 IPv4 hosts."""
+"""As in siitperf's README: 4,000 IPv6 hosts and 1,000 IPv4 hosts."""
 
 
 def test_a_nat64_of_siitperfs_readme_has_as_many_connections_between_as_many_hosts(

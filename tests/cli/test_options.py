@@ -35,9 +35,9 @@ OF_EACH_VERB = {
     *("--anyway", "--dry-run", "--force"),
     # The default plan, or number of elements, that the verb has.
     *("--elements", "--plan"),
-    # Of a device that is computed, or of the DUT's NICs; ports, or interfaces.
+    # A device that is computed, or the DUT's NICs; ports, or interfaces.
     *("--dut", "--hash", "--key", "--left", "--right"),
-    # Of a lab that is set up now, or of the lab of a campaign, which can find out how many it takes.
+    # A lab that is set up now, or the lab of a campaign, which can find out how many it takes.
     "--rules",
 }
 """Options that do not mean the same in all verbs that have them."""

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).with_name("golden")
 GATEWAY_MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 NAT_CHOICES = NatWishes(ports="random", table_size=1_000_000)
 NETWORKS = 3
-"""Of plans with networks: enough to see what is repeated."""
+"""Networks of plans that have some: enough to see what is repeated."""
 
 
 def cases() -> dict[str, list[tuple[str, str]]]:

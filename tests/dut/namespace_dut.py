@@ -35,7 +35,7 @@ left = "left"
 right = "right"
 """
 NAMES = ("near", "far", "farther", "farthest")
-"""Of engines."""
+"""Names of engines."""
 
 
 def of_engines(pairs: int) -> str:

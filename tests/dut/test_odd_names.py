@@ -33,7 +33,7 @@ a>b a#b #a ~ {a,b} a!b a=b [a] a? $HOME a+b a,b ^a . _a
 """
 REFUSED = tuple(WORDS.split())
 OTHERS = (*(name for name in REFUSED if name not in ("a%b", ".")), "x..", "..y", ".z", "a\u2028b", "\x85")
-"""Of interfaces that are nobody's business."""
+"""Interfaces that are nobody's business."""
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def forward_v6(dut: NamespaceDut, name: str, value: int) -> None:
 
 
 def assert_refused_or_plain(name: str) -> None:
-    """Of each operating system: what is not plain is refused, and prints no command."""
+    """For each operating system, what is not plain is refused, and prints no command."""
     is_plain = re.fullmatch("[A-Za-z][A-Za-z0-9._/:-]*", name) is not None
     for system in System:
         for pair in (("--left", name, "--right", "ok1"), ("--left", "ok1", "--right", name)):

@@ -92,7 +92,7 @@ def test_eight_ports_are_four_pairs_with_a_table_each(tmp_path: Path, plan: str)
 @pytest.mark.thorough
 @pytest.mark.parametrize("of", ["all", "left2"])
 def test_a_strict_reverse_path_filter_is_loosened_and_put_back(dut: NamespaceDut, of: str) -> None:
-    """Of two interfaces with one network the strict one takes what comes in on the first alone."""
+    """Where two interfaces have one network, the strict one takes what comes in on the first alone."""
     path = f"net.ipv4.conf.{of}.rp_filter"
     dut.inside("sysctl", "-w", f"{path}=1")
     try:

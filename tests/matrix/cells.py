@@ -17,7 +17,7 @@ from evenhand.procedure.registry import PROCEDURES
 
 
 class Way(StrEnum):
-    """By which it is measured."""
+    """How it is measured."""
 
     VERB = "verb"
     CAMPAIGN = "campaign"

@@ -24,7 +24,7 @@ from tests.cli.running import TESTBED, run_here
 from tests.matrix.timing import Clock, Device, session_of
 
 LINE_RATE_FPS = 1_488_095
-"""Of 1 Gbps."""
+"""That of 1 Gbps."""
 HEAD = 'name = "times"\ntestbed = "testbed.toml"\nseed = 7\n[every-suite]\nhosts = [1, 20]\nwaits = "short"\n'
 THROUGHPUT = """
 [[suite]]

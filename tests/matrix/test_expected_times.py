@@ -15,7 +15,7 @@ from evenhand.trial import RFC_WAITS, SHORT_WAITS, Waits
 from tests.matrix.timing import Device, Timed, time_procedure
 
 MAXIMUM_FPS = 1_488_095
-"""Of 1 Gbps."""
+"""That of 1 Gbps."""
 LOAD: dict[str, dict[str, Any]] = {
     "latency": {"rate": "100kfps"},
     "pdv": {"rate": "100kfps"},
@@ -70,8 +70,8 @@ def check_shrinks(timed: Timed) -> None:
 
 @pytest.mark.parametrize("name", list(PROCEDURES))
 def test_the_expected_time_is_right_within_a_factor_of_two(name: str, measure: Any) -> None:
-    """Of each procedure in the registry, with a device that forwards a fifth of the line rate; and so is what
-    is said to be left before each trial."""
+    """For each procedure in the registry, with a device that forwards a fifth of the line rate; and so is
+    what is said to be left before each trial."""
     check_times(name, SHORT_WAITS, measure)
 
 

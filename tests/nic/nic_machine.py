@@ -50,7 +50,7 @@ NOT_NEEDED = frozenset(
         "tzdata",
     }
 )
-"""Of .venv: what draws pictures or checks code, and is large."""
+"""Parts of .venv that draw pictures or check code, and are large."""
 BOOT_TIMEOUT_S = 300
 AGENT_TIMEOUT_S = 240
 VIRTIO = ",disable-legacy=on,iommu_platform=on"
@@ -69,7 +69,7 @@ class Model:
 
     name: str
     slot: int
-    """Of the left one on the PCI bus."""
+    """The slot of the left one on the PCI bus."""
     right_slot: int
     kernel_driver: str
     dpdk_driver: str
@@ -92,7 +92,7 @@ class Model:
     most_streams: int = 1
     """Transmit queues, by the same."""
     control_queue: str = "own"
-    """Of answers to the DUT, where it has more transmit queues than streams."""
+    """The queue of answers to the DUT, where it has more transmit queues than streams."""
 
     @property
     def qemu_name(self) -> str:
@@ -182,7 +182,7 @@ UNPLUGGED = (
     ),
     replace(IGB, name="igb-in-slot", device="igb", slot=0x16, right_slot=0x17, buses=(5, 6)),
 )
-"""Of the machine with slots: they can be taken out while it runs."""
+"""NICs of the machine with slots: they can be taken out while it runs."""
 ON_BOTH_NODES = replace(
     E1000E_IN_SLOT, name="e1000e-on-nodes", slot=0x14, right_slot=0x15, buses=(0x41, 0x61)
 )
@@ -363,7 +363,7 @@ class NicMachine:
         return arguments
 
     def _keys_of(self, model: Model, number: int) -> dict[str, str]:
-        """Of one of the two, as QEMU takes them."""
+        """The keys of one of the two, as QEMU takes them."""
         name = f"{model.name}-{('left', 'right')[number]}"
         if model.buses is not None:
             place = {"bus": f"port{model.buses[number]:x}", "addr": "0"}

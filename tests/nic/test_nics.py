@@ -86,7 +86,7 @@ def test_a_nic_that_is_not_there_is_refused(machine: NicMachine) -> None:
 
 
 def test_the_very_commands_of_check_bind_a_nic_and_take_it_back(machine: NicMachine) -> None:
-    """Of all NICs it says what is bound, and which driver of DPDK they need; one with an address is left
+    """It says for each NIC what is bound, and which driver of DPDK they need; one with an address is left
     alone."""
     left, right = E1000E.addresses
     machine.run(f"modprobe vfio-pci; modprobe {E1000E.kernel_driver}; sleep 1")
@@ -247,7 +247,7 @@ def test_a_cable_that_is_pulled_makes_the_trial_invalid(machine: NicMachine, mod
 def test_a_link_that_is_down_for_a_few_milliseconds_makes_the_trial_invalid(
     machine: NicMachine, model: Model
 ) -> None:
-    """The tester looks each millisecond; an emulated CPU misses some. Of times that are half as long as the
+    """The tester looks each millisecond; an emulated CPU misses some. Times that are half as long as the
     20 ms after which it looks at all else, these would see every other one."""
     prepare(machine, model)
     flaps = 20

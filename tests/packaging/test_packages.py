@@ -39,7 +39,7 @@ def groups(path: Path) -> dict[str, list[str]]:
 
 
 def fields(package: str) -> dict[str, str]:
-    """Of one paragraph of debian/control: of a binary package, or `source`."""
+    """The fields of one paragraph of debian/control: that of a binary package, or `source`."""
     lines = [
         line
         for line in (PACKAGING / "debian" / "control").read_text().splitlines()

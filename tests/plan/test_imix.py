@@ -29,7 +29,7 @@ from tests.errors import raises
 
 
 def frames_of(mix: dict[str, object]) -> list[tuple[int, int]]:
-    """Of one period: size and plan of each frame."""
+    """Size and plan of each frame of a period."""
     document = mix["mix"]
     assert isinstance(document, dict)
     classes = [(c["frame_size"], c["plan"]) for c in document["classes"]]

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 ENTRIES = [(3 * i + i // 7) % 6 for i in range(128)]
-"""Of six queues, in no order that could be guessed."""
+"""Entries of six queues, in no order that could be guessed."""
 KEY = bytes((7 * i + 19) % 256 for i in range(52))
 RINGS = 6
 UDP4_TYPE2 = (

@@ -244,7 +244,7 @@ class Forgetting:
 
 
 def test_that_nothing_is_held_ends_the_search_of_the_first_number_only() -> None:
-    """At a lower rate each connection would have to be remembered for longer. Of more connections than were
+    """At a lower rate each connection would have to be remembered for longer. With more connections than were
     held before, it is what a full table does."""
     goal = ConnectionRateGoal(connections=1000, max_fps=1e5)
     tester: Any = Forgetting()

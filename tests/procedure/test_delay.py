@@ -42,7 +42,7 @@ def repeat(goal: DelayGoal, *, own_loop: OwnLoop | None = None, **device: Any) -
 
 
 def own_loop_of(goal: DelayGoal) -> OwnLoop:
-    """Of a tester whose delays rise from 10 us to 20 us; see `make_delays_document`."""
+    """The loop of a tester whose delays rise from 10 us to 20 us; see `make_delays_document`."""
     wish = replace(goal.wish, from_s=0.0, tagged_frames=0)
     measurer = SimulatedMeasurer(limit_fps=1e6, delays=wish)
     return OwnLoop(trial=measurer.offer(Load(rate_fps=RATE_FPS, duration_s=5)), unknown=None)

@@ -51,7 +51,7 @@ def test_a_few_values_tell_how_little_they_say() -> None:
 
 
 def test_the_interval_covers_the_median_as_often_as_it_says() -> None:
-    """Of a skewed distribution, whose median is ln 2."""
+    """Drawn from a skewed distribution, whose median is ln 2."""
     draw = random.Random(7)
     runs = [sorted(draw.expovariate(1) for _ in range(10)) for _ in range(4_000)]
     covered = sum(interval.low <= 0.6931 <= interval.high for interval in map(median_interval, runs))

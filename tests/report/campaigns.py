@@ -73,8 +73,8 @@ HOST = {
 
 
 def capacity_fps(hosts: int, *, ports: bool = False) -> float:
-    """Of sixteen elements, per direction: rises up to 16 x 16, level, falls above 4k x 4k as the neighbour
-    table outgrows the caches."""
+    """The capacity of sixteen elements, per direction: rises up to 16 x 16, level, falls above 4k x 4k as the
+    neighbour table outgrows the caches."""
     even = 1.0 if ports else min(1.0, hosts / 16)
     return (
         ELEMENT_FPS * 16 * max(even, 1 / 8) / 2 * (1.0 if ports or hosts <= 4096 else (4096 / hosts) ** 0.22)

@@ -158,7 +158,7 @@ def test_ports_are_whole_at_80_columns(is_resolved: bool) -> None:
 
 
 def test_a_cpu_of_another_node_than_a_port_is_told_with_what_to_do() -> None:
-    """Of NICs alone: a software port has no node, and on most hosts nobody knows of any."""
+    """For NICs alone: a software port has no node, and on most hosts nobody knows of any."""
     near = [make_port(side, 0, is_resolved=True) for side in SIDES]
     assert "NUMA" not in shown(ports_table(near))
     assert list(far_lines(near)) == []

@@ -85,7 +85,7 @@ def show_everything(path: Path, width: int = 80) -> str:
 
 
 class Content(bytes):
-    """Of a file; a test that fails does not print all of it."""
+    """The content of a file; a test that fails does not print all of it."""
 
     def __repr__(self) -> str:
         return f"<{len(self)} octets>"

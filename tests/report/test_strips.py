@@ -40,7 +40,7 @@ def searched(plan: str = "gateway-v4", repetitions: int = 2) -> PointRecord:
 
 
 def clean_of(parts: list[Part], **changes: Any) -> CleanTime:
-    """Of a trial that wanted 10 s."""
+    """The clean time of a trial that wanted 10 s."""
     trial = SimulatedMeasurer(limit_fps=1e6).measure(10.0, 1000.0)
     clean = judged_by_clean_time(trial, parts, **changes).clean
     assert clean is not None
@@ -152,7 +152,7 @@ def test_the_sentence_says_how_much_and_why(parts: list[Part], text: str) -> Non
 
 
 def test_a_part_is_where_it_was_and_as_wide_as_it_was() -> None:
-    """Of 12.5 s: 2.5 s after 5 s."""
+    """In 12.5 s: 2.5 s after 5 s."""
     assert bars_of(clean_of([(5.0, 7.5, ("dut_away",))])) == {
         KINDS["dut_away"][1]: [(WIDTH * 2 // 5, 0, WIDTH // 5, HEIGHT)]
     }

@@ -273,7 +273,7 @@ def test_a_merged_campaign_is_not_resumed(tmp_path: Path) -> None:
 
 
 def merged_campaign(folder: Path) -> CampaignRecord:
-    """Of the kept one, and of another session of it, which has one repetition more of its first point."""
+    """The kept one merged with another session of it, which has one repetition more of its first point."""
     original = read_record(recorded_file("campaign-v4"))
     other = folder / "other.evenhand"
     head = CampaignHead(name="two-suites", source="two-suites.toml", seed=original.seed, spec=original.spec)

@@ -17,7 +17,7 @@ from tests.analysis.records import point, record
 
 
 def status(*finished: int, rounds: int = 5) -> CampaignStatus:
-    """Of points of ten repetitions in rounds."""
+    """The status of points of ten repetitions in rounds."""
     points = tuple(
         PointStatus(
             point=replace(point(n, [1.0] * 10).point, rounds=rounds),

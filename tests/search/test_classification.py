@@ -112,7 +112,7 @@ def test_the_package_classifies_alike(goal: MlrGoal, trials: list[Observation]) 
 def test_the_conditional_loss_of_a_lower_bound_is_within_the_goal(
     goal: MlrGoal, trials: list[Observation]
 ) -> None:
-    """MLR-09: and the same as the package's. Of other loads it says nothing."""
+    """MLR-09: and the same as the package's. It says nothing about other loads."""
     if classify(goal, trials) is L:
         assert conditional_loss_ratio(goal, trials) == package_stat(goal, trials).pessimistic_loss_ratio
         assert conditional_loss_ratio(goal, trials) <= goal.loss_ratio

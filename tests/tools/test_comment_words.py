@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comments of C++ are sentences that can be read on their own."""
+"""Comments and docstrings are sentences that can be read on their own."""
 
 from __future__ import annotations
 
@@ -57,3 +57,32 @@ def test_other_comments_are_left_alone(tmp_path: Path, text: str) -> None:
 def test_comments_behind_code_are_read() -> None:
     texts = [comment.text for comment in comment_words.comments_of('f("a // b");  // c\nint a;\n/// d\n')]
     assert texts == ["c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('"""Of a file."""\n', 1),
+        ('def f():\n    """A number.\n\n    Args:\n        a: Of both.\n    """\n', 4),
+        ('A = 1\n"""Of a file."""\n', 2),
+        ("a = 1\n# Of both sides, where the DUT\n# does not translate.\n", 2),
+        ("a = 1  # Of both.\n", 1),
+        ("# SPDX-License-Identifier: Apache-2.0\n# Of a file.\n", 2),
+    ],
+)
+def test_comments_and_docstrings_of_python_are_read_too(tmp_path: Path, text: str, line: int) -> None:
+    file = tmp_path / "python" / "a.py"
+    file.parent.mkdir()
+    file.write_text(text)
+    (found,) = comment_words.violations(tmp_path)
+    assert found.startswith(f"python/a.py:{line}: ")
+
+
+@pytest.mark.parametrize(
+    "text", ['A = "Of a text"\n', '"""The length\nOf a file."""\n', "# The length\n# Of a file.\n"]
+)
+def test_what_is_no_comment_of_python_is_left_alone(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "python" / "a.py"
+    file.parent.mkdir()
+    file.write_text(text)
+    assert comment_words.violations(tmp_path) == []

@@ -147,7 +147,7 @@ TEST CASE:  b
 
 
 def test_the_tests_that_failed_are_named_last_with_what_they_said(tmp_path: Path) -> None:
-    """Of a CI run one may see the last lines only."""
+    """The last lines may be all that one sees of a CI run."""
     report = tmp_path / "report.xml"
     said = '<failure message="AssertionError: 1 == 2&#10;more">all of it</failure>'
     broken = '<error message="no fixture"/>'

@@ -171,7 +171,7 @@ def main(part: str, log: str | None = None) -> None:
     faults = [reply for reply in replies if "fault" in reply]
     print("EAL: scripted engine speaks to people", file=sys.stderr, flush=True)
     trials: list[int] = []
-    """Of this process."""
+    """Trials of this process."""
     if part == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for line in sys.stdin:

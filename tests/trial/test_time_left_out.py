@@ -18,7 +18,7 @@ AWAY: Part = (3.0, 4.5, ("receiver_away", "dut_away"))
 
 
 def trials(count: int, **device: Any) -> list[TrialResult]:
-    """Of 10 s each."""
+    """Trials of 10 s each."""
     measurer = SimulatedMeasurer(limit_fps=1e6, **device)
     return [measurer.measure(10.0, 1000.0) for _ in range(count)]
 

@@ -36,13 +36,13 @@ COUNT = 2 * 50 * 3 * 2
 LOAD_FPS = 100
 UNHARMED = {"no_checksum": 0, "traffic_class": 0, "address_or_port": 0}
 MOST_WITHOUT_CHECKSUM = 2
-"""Of hundreds of frames: where the UDP checksum of an IPv6 packet comes out as 0, TAYGA 0.9.2 and Jool 4.1.9
-and 4.1.13 let it be 0. That is one frame of 65,536."""
+"""How many of hundreds of frames: where the UDP checksum of an IPv6 packet comes out as 0, TAYGA 0.9.2 and
+Jool 4.1.9 and 4.1.13 let it be 0. That is one frame of 65,536."""
 
 
 @pytest.fixture
 def lab(request: pytest.FixtureRequest) -> Iterator[VmLab]:
-    """Of a plan, or of a plan and Jool with so many hosts."""
+    """The lab of a plan, or of a plan and Jool with so many hosts."""
     name = f"n{os.getpid() % 10_000_000}"
     plan, hosts = request.param if isinstance(request.param, tuple) else (request.param, None)
     translator: Translator | None = None if hosts is None else "jool"

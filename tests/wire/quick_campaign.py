@@ -8,7 +8,7 @@ def quick_campaign(name: str, *, elements: int, rate: str, every_suite: str, ipv
     """The text of its file.
 
     Args:
-        rate: Of each element.
+        rate: That of each element.
         every_suite: Lines for both suites: hosts, maximum rate, and what else this campaign is about.
         ipv6: Lines for the second suite alone.
     """

@@ -94,7 +94,7 @@ def open_group(
     """Open the ports of all.
 
     Args:
-        devices: Of each engine left and right.
+        devices: Those of each engine, left and right.
         resolves: There is a DUT, which is yet to be asked for its MACs.
     """
     requests = []
@@ -123,7 +123,7 @@ def open_group(
 
 
 def silent_ports(number: int) -> list[tuple[str, str]]:
-    """Of so many engines: what is sent is gone, and nothing comes."""
+    """Ports of so many engines: what is sent is gone, and nothing comes."""
     return [("net_null0,no-rx=1", "net_null1,no-rx=1")] * number
 
 
@@ -133,7 +133,7 @@ def process_of(member: EngineMember) -> int:
 
 
 def pcap_ports(folder: Path, number: int) -> tuple[list[tuple[str, str]], list[dict[SideName, Path]]]:
-    """Of so many engines: ports that write what they are given; and the files."""
+    """Ports of so many engines, which write what they are given; and the files."""
     captures: list[dict[SideName, Path]] = [
         {side: folder / f"{NAMES[each]}-{side}.pcap" for side in SIDES} for each in range(number)
     ]

@@ -23,7 +23,7 @@ BOTH = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4", 
 LOAD_FPS = 5_000
 """The DUT's ring of 256 frames holds 51.2 ms of it."""
 TRIALS = int(os.environ.get("EVENHAND_STALLED_TRIALS", "50"))
-"""Of each IP version and each seed."""
+"""How many for each IP version and each seed."""
 STALLS = """
 import os, random, sys, time
 cpu, gap_s, seed = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])

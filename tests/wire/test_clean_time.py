@@ -24,7 +24,7 @@ from tests.wire.wire_session import QUIET_FPS, engine, memif_cable, open_ports, 
 pytestmark = pytest.mark.wire
 BOTH = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
 RATE_FPS = 50_000.0
-"""Of which a ring of 2,048 holds 40 ms."""
+"""A ring of 2,048 holds 40 ms of it."""
 WANTED_S = 1.0
 STOPPED_S = 0.08
 WAITS = Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=0.2, restabilize_s=0.0)

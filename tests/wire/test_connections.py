@@ -82,7 +82,7 @@ def opened(setup: Setup, plan: AddressPlan, limits: Limits = PATIENT) -> Iterato
 
 
 def valid(measure: Any) -> TrialResult:
-    """Of a host that did not spoil it."""
+    """The trial on a host that did not spoil it."""
     found: TrialResult = measure()
     for _ in range(TRIES):
         if found.is_valid:
@@ -97,7 +97,7 @@ def counted(
     """A trial that this host did not spoil, and what the router counted in it.
 
     Args:
-        part: Of its counters.
+        part: The part of its counters.
     """
     counts: Document = {}
 

@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.wire, pytest.mark.root]
 LOAD_FPS = 5_000
 """The DUT's veth ring holds 50 ms of it."""
 GENTLE_FPS = 2_000
-"""Of learning: for small plans, on a machine that does other things."""
+"""The rate of learning: for small plans, on a machine that does other things."""
 NOISE = 0.05
 """Share of frames that stalls of a busy virtual machine may cost (docs/explanation/linux-lab.md)."""
 ALL_AT_ONCE = 0.25

@@ -24,13 +24,13 @@ pytestmark = [pytest.mark.wire, pytest.mark.root]
 HOSTS = 50
 BOTH = pytest.mark.parametrize("plan", [gateway_v4(HOSTS), gateway_v6(HOSTS)], ids=lambda p: p.name)
 MACS = (b"\x02\x00\x00\x00\xa0\x01", b"\x02\x00\x00\x00\xa0\x02")
-"""Of the tester's ports, which the taps have."""
+"""MACs of the tester's ports, which the taps have."""
 RATE_FPS = 400
 """What a Python loop forwards on any machine."""
 RESIDUAL_S = 1.0
 LIMITS = {"longest_overdue_us": 1e5, "overdue_tolerance": 1, "offered_tolerance": 0.1}
 STANDS_FROM_S, STANDS_UNTIL_S = 0.5, 3.0
-"""Of each trial: for longer than the residual wait, and over well before its end."""
+"""When the DUT stands in each trial: for longer than the residual wait, and over well before its end."""
 TRIAL_S = 5.0
 TESTBED = """isolated_test_environment = true
 [left]

@@ -78,8 +78,8 @@ def test_a_loss_of_one_pair_stops_all_engines_at_one_frame(plan: AddressPlan) ->
 @pytest.mark.thorough
 @pytest.mark.usefixtures("_router")
 def test_losses_of_all_engines_together_are_held_against_what_the_whole_trial_may_lose() -> None:
-    """Of each pair 0.15 of its frames: of one alone that is less than the whole trial may lose, of both it is
-    more, though nobody knows before two thirds of the trial."""
+    """Each pair loses 0.15 of its frames: of one alone that is less than the whole trial may lose, of both it
+    is more, though nobody knows before two thirds of the trial."""
     plan, duration_s = gateway_v4(), 12.0
     lossy = ReferenceDut(defects=Defects(ratios={"loss": 0.15}))
     trial = early(plan, lossy, lossy, loss_ratio=0.1, duration_s=duration_s)

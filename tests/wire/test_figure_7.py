@@ -36,13 +36,13 @@ limit may lie on either side of it; the thinned series leaves it out."""
 
 @dataclass(frozen=True)
 class Case:
-    """Of Figure 7, with the hash of this DUT; the published keys are not known."""
+    """A case of Figure 7, with the hash of this DUT; the published keys are not known."""
 
     number: int
     plan: str
     elements: int
     free_entries: int
-    """Of the neighbour table; both sides' hosts are in it. 0: it costs nothing."""
+    """Free entries of the neighbour table; both sides' hosts are in it. 0: it costs nothing."""
     key: str | None = None
 
     @property

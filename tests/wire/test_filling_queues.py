@@ -15,7 +15,7 @@ from tests.wire.wire_session import Document, engine, open_ports, until, valid_t
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 CAPACITY_FPS = 20_000
-"""Of the router's one element, for one direction: far below what tester and router can do."""
+"""The capacity of the router's one element, for one direction: far below what tester and router can do."""
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 __all__ = ["_needs_router"]  # the fixture
 PAIRS = 4
 FRAMES = 1000
-"""Of each direction, of all engines."""
+"""Frames of each direction, over all engines."""
 LIMITS = replace(Limits(), **PATIENT, overdue_after_us=1e7)
 """Four engines and the router share two CPUs: being late is not what these tests are about."""
 

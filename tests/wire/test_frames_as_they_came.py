@@ -60,7 +60,7 @@ def fragments(frame: bytes) -> list[bytes]:
 
 
 def spoilt(plan: AddressPlan, side: int, frame: bytes) -> Sent:
-    """Of what goes from left to right: each sixth frame as it should be, the others in five other ways."""
+    """What goes from left to right: each sixth frame as it should be, the others in five other ways."""
     if side != 0 or not is_test_frame(plan, frame):
         return
     out = routed(plan, frame, bytes.fromhex(OWN_MACS[1].replace(":", "")))

@@ -37,7 +37,7 @@ from tests.wire.wire_session import FAST_WAITS, NOBODY, PATIENT, cpus, engine, o
 
 pytestmark = pytest.mark.wire
 LONG_S = 60.0
-"""Of a trial that nobody waits for."""
+"""The duration of a trial that nobody waits for."""
 SOON_S = 15.0
 """Within that everything ends that has lost its other process; busy hosts take some seconds."""
 PORTS = ("ring", "pcap")

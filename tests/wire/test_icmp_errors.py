@@ -27,8 +27,8 @@ OWN_MACS = ("02:00:00:00:a0:01", "02:00:00:00:a0:02")
 DUT_MAC = "02:00:00:00:d0:01"
 MTU = 1280
 FIRST = 7
-"""Number of the first frame of which the DUT says that it is too big; then each tenth. Of number 3 it says
-that there is no route, and quotes only as much as RFC 792 demands. Of number 4 it quotes what nobody has
+"""The first frame that the DUT calls too big; then each tenth. About number 3 it says
+that there is no route, and quotes only as much as RFC 792 demands. About number 4 it quotes what nobody has
 sent."""
 
 

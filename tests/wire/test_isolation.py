@@ -96,7 +96,7 @@ def place(namespace: str, tmp_path: Path) -> Place:
 
 @pytest.fixture(scope="module")
 def namespace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Of all these tests: none may send a frame in it."""
+    """The namespace of all these tests: none may send a frame in it."""
     place = Place(f"ehguard-{os.getpid()}", tmp_path_factory.mktemp("namespace"))
     subprocess.run(["ip", "netns", "add", place.namespace], check=True)
     try:

@@ -83,7 +83,7 @@ def test_only_what_is_ours_and_dead_is_removed(tmp_path: Path) -> None:
             for folder in stay[1:]:
                 folder.mkdir()
             (full / "precious").touch()
-            # Of a process in another PID namespace, say.
+            # A process in another PID namespace, say.
             holder = subprocess.Popen(["flock", held, "sleep", "60"], start_new_session=True)
             while subprocess.run(["flock", "--nonblock", held, "true"], check=False).returncode == 0:
                 time.sleep(0.01)

@@ -81,7 +81,7 @@ class NatRig:
 
 
 def kinds(*, proved: Sequence[str]) -> pytest.MarkDecorator:
-    """Of the kernel's NAT. Those of `make prove` are, in `make test-all`, of the reference router
+    """Kinds of the kernel's NAT. Those of `make prove` are, in `make test-all`, of the reference router
     (test_connections.py), or have here what is theirs asked by another test."""
     return pytest.mark.parametrize(
         "rig",
@@ -127,7 +127,7 @@ def rig(request: pytest.FixtureRequest) -> Iterator[NatRig]:
 
 
 def connections_with_the_hosts_port(rig: NatRig) -> int:
-    """Of those in the kernel's table."""
+    """How many of those are in the kernel's table."""
     family = socket.AF_INET6 if rig.plan.right.ip_version == 6 else socket.AF_INET
 
     def count() -> int:

@@ -36,10 +36,10 @@ pytestmark = [pytest.mark.wire, pytest.mark.root, pytest.mark.two_cpus]
 PLANS = (gateway_v4(50), gateway_v6(50))
 BOTH = pytest.mark.parametrize("plan", [PLANS[1], *thorough(PLANS[0])], ids=lambda p: p.name)
 MACS = (b"\x02\x00\x00\x00\xa0\x01", b"\x02\x00\x00\x00\xa0\x02")
-"""Of the tester's ports, which the taps have."""
+"""MACs of the tester's ports, which the taps have."""
 RATE_FPS = 400
 FRAMES = 200
-"""Of each direction: what a Python loop forwards on any machine."""
+"""Frames of each direction: what a Python loop forwards on any machine."""
 
 
 def measured(plan: AddressPlan, change: Callable[[int, bytes], Sent], **arguments: Any) -> Document:

@@ -24,7 +24,7 @@ INDEX = 1000
 
 
 def process_of(session: EngineSession) -> int:
-    """Of its engine."""
+    """The process of its engine."""
     return session._process.pid
 
 

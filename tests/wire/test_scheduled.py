@@ -17,8 +17,8 @@ from tests.run.campaign.dask_processes import cluster, wait_until
 pytest.importorskip("distributed")
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 RATE_FPS = 2_000
-"""Of a router as fast as it can be: two of them and two testers on the same CPUs have room, and a search ends
-where it begins."""
+"""The limit of a router that could be faster: two of them and two testers on the same CPUs have room, and a
+search ends where it begins."""
 CAMPAIGN = f"""
 name = "two testbeds"
 [reference]

@@ -156,7 +156,7 @@ def test_a_device_that_loses_frames_of_one_pair_fails_the_whole_and_the_engine_i
     assert lost == {"a": 0, "b": trial.lost_frames}
     assert trial.lost_frames > 20
     assert all(" of b: " in reason.text for reason in trial.reasons)
-    # Of two streams the second has the odd numbers.
+    # The second of two streams has the odd numbers.
     assert {number % 2 for d in trial.directions.values() for number in d.first_lost} == {1}
 
 
@@ -210,7 +210,7 @@ def test_the_union_of_the_captures_is_that_of_one_engine(plan: AddressPlan, tmp_
 
 
 def kill_at_random(rounds: int) -> None:
-    """Of two engines one is killed at any moment between its start and the end of a trial."""
+    """One of two engines is killed at any moment between its start and the end of a trial."""
     draw = random.Random(rounds)
     spoiled = 0
     stopped_after_s: list[float] = []

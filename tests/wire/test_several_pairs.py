@@ -114,7 +114,7 @@ def test_a_trial_on_both_pairs_has_a_verdict(dut: NamespaceDut, plan: str) -> No
 
 
 def passed_trial(dut: NamespaceDut, *words: str) -> Document:
-    """Of 500 frames in each direction."""
+    """A trial of 500 frames in each direction."""
 
     def trial() -> Document:
         more = ("--rate", "1kfps", "--duration", "500ms", "--waits", "short", "--json", "--no-run")

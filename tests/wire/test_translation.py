@@ -43,7 +43,7 @@ from tests.wire.wire_session import (
 pytestmark = pytest.mark.wire
 __all__ = ["_needs_router"]  # the fixture
 LENGTHS = (32, 40, 48, 56, 64, 96)
-"""Of a prefix of RFC 6052, in bits."""
+"""Lengths of a prefix of RFC 6052, in bits."""
 
 
 def through_router(

@@ -31,7 +31,7 @@ PATIENT = {"overdue_tolerance": 0.9999, "longest_overdue_us": 1e9, "offered_tole
 frame left is INVALID all the same: `valid_trial` makes it again."""
 MOST_ATTEMPTS = 30
 LENIENT_OPTIONS = ("--overdue-tolerance", "99%", "--longest-overdue", "10s", "--offered-tolerance", "10%")
-"""Of a command, where being late is not what a test is about."""
+"""Options of a command, where being late is not what a test is about."""
 QUIET_FPS = 20_000
 """Rings of software ports hold 50 ms and more of it."""
 
@@ -108,7 +108,8 @@ def router_beside_tester(plan: AddressPlan, dut: ReferenceDut | None = None) -> 
 
 
 def setup_beside_tester(router: ReferenceRouter) -> Setup:
-    """Of `router_beside_tester`. How long the router was without its CPU is nothing to judge by."""
+    """The set-up of `router_beside_tester`. How long the router was without its CPU is nothing to judge
+    by."""
     setup = make_reference_setup(router)
     dut = setup.testbed.dut.model_copy(update={"cpus": (), "threads": (), "ring_frames": None})
     return replace(setup, testbed=setup.testbed.model_copy(update={"dut": dut}))
@@ -177,7 +178,7 @@ def assert_all_came(direction: Document, *, but: Collection[str] = ()) -> None:
     """What was to be sent was sent and received, and nothing is amiss with it.
 
     Args:
-        but: Of AMISS, what is not asked for.
+        but: What of AMISS is not asked for.
     """
     assert direction["received_frames"] == direction["offered_frames"] == direction["intended_frames"]
     for kind in AMISS:

@@ -198,7 +198,7 @@ class JudgedUnlike:
 
     @property
     def shares(self) -> tuple[float, float]:
-        """Of the first run and of the other; 0 where all trials were judged as a whole."""
+        """The shares of both runs; 0 where all trials were judged as a whole."""
         return share_left_out(self.first), share_left_out(self.other)
 
     @property

@@ -30,7 +30,7 @@ _OWN_NAMES: Mapping[str, tuple[str, _Write | None]] = {
     "width": ("width", format_ratio),
     "alpha": ("alpha", None),
 }
-"""Of the goals that procedures write, where the key's own words would not do."""
+"""Words for keys of the goals that procedures write, where the key's own words would not do."""
 _UNITS: tuple[tuple[str, _Write, str], ...] = (
     ("fps_per_direction", format_rate, "fps"),
     ("fps", format_rate, "fps"),

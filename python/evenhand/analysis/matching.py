@@ -85,7 +85,7 @@ def _differing(procedure: str, *runs: Sequence[PointRecord]) -> list[str]:
 
 
 def _distinguishing(point: Point) -> dict[str, Hashable]:
-    """What a series is made over. Of the plan, only the IP versions count: the same series with other
+    """What a series is made over. Only the IP versions of the plan count: the same series with other
     connections may well be compared."""
     return {
         "addresses": (tuple(point.hosts), tuple(point.networks)),

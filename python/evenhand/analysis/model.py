@@ -69,7 +69,7 @@ class BiasVerdict:
     """What the hash and the table of a DUT whose configuration is known make of these addresses; empty if it
     is not known."""
     more_repetitions: int | None = None
-    """Of an unknown finding: how many repetitions of each point would decide, about, beyond those there are;
+    """For an unknown finding, how many repetitions of each point would decide, about, beyond those there are;
     None if no number of them would."""
 
     @property

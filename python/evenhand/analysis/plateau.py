@@ -38,7 +38,7 @@ class _Outside:
     point: CurvePoint
     is_tested: bool
     level: float
-    """Of the plateau as it was chosen."""
+    """The level of the plateau as it was chosen."""
     limit: float
     """What its median must be lower by, as a share."""
     test: PointTest

@@ -64,7 +64,7 @@ def compare_testbeds(
 ) -> BedsVerdict | None:
     """Which testbeds disagree where. None: no point was measured by more than one."""
     shared = [(found, values_by_testbed(found)) for found in record.points]
-    # Of two that passed at the highest load, it is not known which does more.
+    # Which of two does more is not known where both passed at the highest load.
     pairs = [
         (found, values, pair)
         for found, values in shared

@@ -100,7 +100,8 @@ def suggestion(word: str, known: Iterable[str], *, cutoff: float = USUAL_CUTOFF)
     near = get_close_matches(word.casefold(), by_letters, n=len(by_letters) or 1, cutoff=cutoff)
     if not near:
         return None
-    # Of names that are equally like it, the one that begins as it does: `nat45` is nat44 rather than nat64.
+    # Among names that are equally like it, the one that begins as it does: `nat45` is nat44 rather than
+    # nat64.
     best = max(near, key=lambda name: (_similarity(word, name), _common_beginning(word.casefold(), name)))
     return by_letters[best]
 

@@ -16,7 +16,7 @@ from evenhand.base.errors import HostError, RequestError
 
 
 def real_path(path: Path) -> Path:
-    """The file behind all links. Of links in a circle a path that leads nowhere; `Path.resolve` of Python
+    """The file behind all links; for links in a circle, a path that leads nowhere. `Path.resolve` of Python
     before 3.13 makes a RuntimeError of them."""
     return Path(os.path.realpath(path))
 

@@ -115,8 +115,8 @@ LONGEST_TEXT = 100
 """Characters of a quantity."""
 MOST_DIGITS = 20
 LARGEST_EXPONENT = 30
-"""Of ten, in a quantity: neither a rate nor a time has more. What is larger is refused before it is computed:
-its integer may have millions of digits, and its float may be infinite or 0."""
+"""The largest power of ten in a quantity: neither a rate nor a time has more. What is larger is refused
+before it is computed: its integer may have millions of digits, and its float may be infinite or 0."""
 
 ETHERNET_GAP_OCTETS = 20
 """8 octets of preamble and 12 of inter-frame gap (RFC 2544 appendix B)."""
@@ -350,7 +350,7 @@ def _four_digits(value: float) -> str:
 SIGNIFICANT = 4
 """Digits that the smallest value keeps."""
 MOST_DECIMALS = 6
-"""Of a millisecond a nanosecond; of a percent a hundred-millionth."""
+"""A nanosecond where the unit is a millisecond."""
 WHOLE_FPS = "whole fps"
 """Kind of loads that are shown in full, as `--rate` takes them."""
 LOSS, SHARE, LEFT_OUT = "lost frames of all", "share of a maximum", "time left out"
@@ -372,8 +372,9 @@ _SCALES: dict[str, Sequence[tuple[str, float]]] = {
     MULTIPLE: (("", 1.0),),
     MEAN_FRAMES: (("frames", 1.0),),
 }
-"""Kinds of values by the unit in which they are kept: units in which people read them, and their factors. Of
-several the largest in which no value is below 1. Delays are read in milliseconds, as RFC 8219 asks."""
+"""Kinds of values by the unit in which they are kept: units in which people read them, and their factors. For
+several values, the largest in which no value is below 1. Delays are read in milliseconds, as RFC 8219
+asks."""
 _DIGITS: dict[str, tuple[int, int, int]] = {
     LOSS: (2, 2, 9),
     SHARE: (2, 2, MOST_DECIMALS),

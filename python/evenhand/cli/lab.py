@@ -249,7 +249,7 @@ def _show_lab(lab: Lab, name: str) -> None:
         if lab.nat is None
         else f"{CONNECTIONS.name} lab:{name} --connections {count}"
     )
-    # Of 65,536 frames a translator loses the one whose UDP checksum comes out as 0 (docs/how-to/
+    # A translator loses one frame in 65,536, whose UDP checksum comes out as 0 (docs/how-to/
     # test-a-translator.md).
     loss = " --loss-ratio 0.01%" if lab.nat is None and translates(lab.plan) else ""
     console.print(f"Next: evenhand {verb} --maximum-rate {rate}{loss} --waits short", markup=False)

@@ -109,7 +109,7 @@ def router(
         reference_router(address_plan, dut, pairs=pairs) as running,
         written_testbed(testbed, testbed_text(running, counts), say=say) as file,
     ):
-        # Of a mix, whose share the tester chooses, only what all elements serve is known.
+        # The tester chooses the share of a mix: only what all elements serve is known.
         is_predicted = dut.model is not None and address_plan.other is None
         fps = predict(address_plan, dut.model).throughput_fps or 0.0 if is_predicted and dut.model else 0.0
         most_fps = fps or (0.0 if dut.model is None else dut.model.elements * (dut.model.rate_fps or 0.0) / 2)

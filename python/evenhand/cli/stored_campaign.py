@@ -57,8 +57,8 @@ def stored_and_source(file: Path, run: Path | None, *, is_resumed: bool) -> tupl
 
 
 def _refuse_stored(run: Path, source: Path) -> None:
-    """RequestError if this campaign is what the file stores already: it is resumed, not begun in it again. Of
-    any other file the store says that it is taken."""
+    """RequestError if this campaign is what the file stores already: it is resumed, not begun in it again.
+    The store says of any other file that it is taken."""
     try:
         status = read_status(run)
     except EvenhandError:

@@ -53,7 +53,7 @@ class SiitperfReading:
     ports: ImportedPorts
 
     def value(self, key: str) -> Any:
-        """Of a key, or of an argument, which has <> around it."""
+        """The value of a key, or of an argument, which has <> around it."""
         return self.typed.arguments[key[1:-1]] if key.startswith("<") else self.file.value(key)
 
     @property

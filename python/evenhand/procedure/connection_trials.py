@@ -132,7 +132,7 @@ DEFAULT_ALPHA = 0.5
 ATTEMPTS = 5
 """Trials to establish connections for another test, INVALID ones included."""
 FAILED_ATTEMPTS = 2
-"""Of these, trials that FAIL."""
+"""How many of these FAIL."""
 EMPTIED = "emptied"
 """What is known of the table that was emptied, in the document of a trial."""
 

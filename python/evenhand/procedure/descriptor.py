@@ -290,7 +290,7 @@ def finite(value: Any) -> float | None:
 
 
 def open_above(document: Mapping[str, Any], key: str) -> LeftOpen:
-    """Of a search for the highest load that passes: up to the lowest that failed."""
+    """What a search for the highest load that passes left open: up to the lowest that failed."""
     return LeftOpen(high=finite(document.get(key)))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 16
 """Frames that came through otherwise than they must, where none came as it must: it is what the DUT does with
-all. Of fewer frames all but a tenth."""
+all. Where there were fewer frames, all but a tenth."""
 CAME_BACK_SHARE = 0.9
 FEW = 64
 """Connections of which none may be known after emptying."""

@@ -347,8 +347,8 @@ class KeptLimits:
 
 
 def _kept(key: _Key, names: Sequence[str] = HOST_CHOOSES) -> KeptLimits | None:
-    """Those of `names` that this run began with; None if it has just begun, or what is there is none. Of
-    `ANY_RUN` those of the last hour."""
+    """Those of `names` that this run began with; None if it has just begun, or what is there is none. For
+    `ANY_RUN`, those of the last hour."""
     entries = read_state(state_file(STATE), version=VERSION, key="runs")
     wanted = [list(key[0]), key[1]]
     for entry in entries if isinstance(entries, list) else []:

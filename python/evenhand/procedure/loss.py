@@ -349,8 +349,8 @@ def loss_statistics(
     series that had lost nothing at two loads above was not tried here, and counts as lossless.
 
     Args:
-        series: Of each series the loss ratio at each load, by its share of the maximum, and whether it ended
-            since two loads lost nothing.
+        series: For each series, the loss ratio at each load, by its share of the maximum, and whether it
+            ended since two loads lost nothing.
     """
 
     def ratio(ratios: Mapping[float, float | None], is_lossless: bool, share: float) -> float | None:

@@ -196,7 +196,7 @@ class CeilingWish:
     """After so many trials in which the DUT lost more, nothing above that load is tried. 0: the way goes up
     to the tester's own ceiling, whatever the DUT loses."""
     make_measurer: MakeMeasurer | None = None
-    """Of trials other than those of even loads."""
+    """Makes trials other than those of even loads."""
     frames: str = ""
     """What is special about these trials: their ceiling is one of its own. Empty: nothing."""
 

@@ -201,5 +201,5 @@ def each_once(found: Sequence[Deviation], sizes: int) -> list[Deviation]:
 
 
 def document_of(statistics: Statistics | None) -> dict[str, Any] | None:
-    """Of statistics that there may be none of."""
+    """The document of statistics; None without them."""
     return None if statistics is None else statistics.to_document()

@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Any, Self
 
 FEWEST_FOR_PERCENTILES = 20
-"""Values from which on the 1st and the 99th percentile are shown: RFC 8219 has so many repetitions. Of fewer
-they would be the minimum and the maximum under another name."""
+"""Values from which on the 1st and the 99th percentile are shown: RFC 8219 has so many repetitions. With
+fewer they would be the minimum and the maximum under another name."""
 OWN_PERCENTILES = 100
 """Values from which on they are not both ends of the range."""
 MOST_EXACT = 1000
@@ -134,7 +134,7 @@ def _rank_of_many(count: int) -> tuple[int, float]:
     k = max(0, math.floor(count / 2 - 4.5 * math.sqrt(count)))
     log = math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1) - count * math.log(2)
     probability, below = math.exp(log), 0.0
-    """Of exactly k values below the median; and of fewer."""
+    """The probability of exactly k values below the median, and of fewer."""
     while 1 - 2 * (below + probability) >= WANTED_LEVEL:
         below += probability
         probability *= (count - k) / (k + 1)

@@ -126,7 +126,7 @@ def _not_started(name: str, ssh: str | None, error: EvenhandError) -> EvenhandEr
 
 RESOLVE_TIMEOUT_S = 5.0
 STATE_WAITS = Waits(after_routing_s=0.0, after_learning_s=0.1, residual_s=0.5, restabilize_s=0.1)
-"""Of the trials that show whether a table is empty: a few frames at a low rate."""
+"""The waits of the trials that show whether a table is empty: a few frames at a low rate."""
 REOPENED = "A port of the tester had stopped: the engine was restarted, which reopens its ports."
 
 

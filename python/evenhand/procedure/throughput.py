@@ -337,7 +337,7 @@ def throughput_statistics(found: Iterable[tuple[float | None, bool]]) -> Statist
     """Statistics of the throughputs that are there; None if there is none.
 
     Args:
-        found: Of each search its throughput, and whether that is a lower bound.
+        found: The throughput of each search, and whether that is a lower bound.
     """
     valued = [(value, is_bound) for value, is_bound in found if value is not None]
     return Statistics.of((value for value, _ in valued), lower_bounds=(is_bound for _, is_bound in valued))

@@ -90,7 +90,7 @@ class ReferenceDut:
     largest_frame_size: int = 1518
     """Octets with FCS that its ports take, to 9216."""
     translation_defects: Mapping[str, int] = field(default_factory=dict)
-    """Every so manieth frame is translated wrongly, by the keys of the router's `translation`."""
+    """Every nth frame is translated wrongly: n by the keys of the router's `translation`."""
     nat_options: Mapping[str, object] = field(default_factory=dict)
     """How it translates connections, and what it does wrong then, by the keys of the router's `nat`; its
     addresses are those of the plan."""

@@ -73,7 +73,7 @@ def join_bursts(
     None if these are whole results.
 
     Args:
-        goal: Of the bursts.
+        goal: The goal of the bursts.
         before: The throughput that was measured first; empty if it was known from before.
     """
     rate_fps = number(goal, "rate_fps_per_direction")

@@ -273,7 +273,7 @@ _INSIDE = (
 
 
 def _left_out(get: Callable[[TimeLeftOut], Value]) -> Callable[[RowPlace], Value]:
-    """Of the repetition; in a row of a point, of all that have ended."""
+    """The time left out of the repetition; in a row of a point, of all that have ended."""
 
     def of(place: RowPlace) -> Value:
         found = (

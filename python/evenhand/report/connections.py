@@ -23,8 +23,8 @@ CAPACITY_OUTCOMES = {
 
 
 def rate_lines(entry: ResultEntry) -> list[str]:
-    """Of a maximum connection establishment rate. A frame opens a connection, so that fps are connections per
-    second."""
+    """The lines of a maximum connection establishment rate. A frame opens a connection, so that fps are
+    connections per second."""
     return [
         f"Outcome: {describe_outcome(entry.document, entry.trials)}. Each frame opens one of"
         f" {format_count(whole(entry.document, 'connections'))} connections."
@@ -32,7 +32,7 @@ def rate_lines(entry: ResultEntry) -> list[str]:
 
 
 def capacity_lines(entry: ResultEntry) -> list[str]:
-    """Of the capacity of a connection table."""
+    """The lines of a connection table's capacity."""
     document = entry.document
     held, not_held = (
         show(count, format_count, none="none") for count in (entry.value, number(document, "not_held"))
@@ -55,7 +55,7 @@ def _step_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def tear_down_lines(entry: ResultEntry) -> list[str]:
-    """Of a tear-down rate: the table has the median."""
+    """The lines of a tear-down rate: the table has the median."""
     rates = ", ".join(
         show(
             number(removal, "connections_per_second"),

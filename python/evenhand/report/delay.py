@@ -197,7 +197,7 @@ def _few_tags_lines(documents: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _resolution_lines(documents: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Of each direction that of the worst of the results; none of files that do not state it."""
+    """The worst resolution of each direction; none for files that do not state it."""
     found: dict[str, float] = {}
     for document in documents:
         for direction, figures in by_direction(document, "figures"):

@@ -66,7 +66,7 @@ class ResultReport:
     """How the results of a procedure are shown. All but `conditions` and `sizes_lines` read documents."""
 
     table: Callable[[Sequence[ResultEntry]], Table]
-    """Of one result, or of several."""
+    """The table of one result, or of several."""
     lines: Callable[[ResultEntry], list[str]]
     """What its table does not say."""
     conditions: Callable[[Any], list[str]] = lambda result: []
@@ -91,7 +91,7 @@ def found_tables(result: Any, procedure: Procedure, *, title: str = "Trials") ->
     """The tables of a live result.
 
     Args:
-        title: Of the table of its trials, if there is one.
+        title: Title of the table of its trials, if there is one.
     """
     report, entry = report_of(procedure), entry_of(result, procedure)
     if report.repeated is not None and "rows" in entry.document:
@@ -146,8 +146,8 @@ def _figure_row(procedure: Procedure, entry: ResultEntry) -> list[str | Cell]:
 
 
 def _is_decided(document: Mapping[str, Any]) -> bool:
-    """Whether the result does not depend on loads that the tester did not keep. Of a series of loads, each
-    one is a result."""
+    """Whether the result does not depend on loads that the tester did not keep. Each one of a
+    series of loads is a result."""
     return "points" not in document and document.get("outcome") != "tester_limit"
 
 

@@ -19,7 +19,7 @@ from evenhand.trial import LAPSES, CleanTime, LeftOut
 MOST_STRIPS = 24
 """Most strips of a point; the table of its trials has all of them."""
 WIDTH = 1000
-"""Of a strip, in its own units."""
+"""The width of a strip, in its own units."""
 HEIGHT = 12
 NARROWEST = 3
 """A part is drawn at least so wide: a millisecond of a minute could not be seen."""
@@ -28,7 +28,7 @@ KINDS = {
     "receiver_away": ("a receiver was away", "lapse-receiver"),
     "dut_away": ("the DUT's CPU was away", "lapse-dut"),
 }
-"""Of lapses: what happened, and the class of their colour."""
+"""Kinds of lapses: what happened, and the class of their colour."""
 NOT_JUDGED = ("R2544-20", "R2544-24")
 """Requirements that a trial deviates from that was not judged as a whole."""
 

@@ -197,7 +197,7 @@ class _LossPoint:
     """One load of a size."""
 
     share: float
-    """Of the maximum."""
+    """Share of the maximum."""
     load_fps: float | None
     statistics: Statistics | None
     repetitions: int

@@ -109,7 +109,7 @@ def describe_outcome(document: Mapping[str, Any], trials: Sequence[TrialResult])
     """How a search ended, in a sentence.
 
     Args:
-        document: Of a throughput, or of a maximum connection establishment rate.
+        document: The result of a throughput, or of a maximum connection establishment rate.
     """
     goal = mapping(document, "goal")
     upper_fps = number(document, "upper_fps_per_direction") or number(document, "failed_per_second")

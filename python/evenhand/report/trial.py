@@ -358,7 +358,7 @@ def _sending(result: TrialResult) -> Cell:
 
 
 def _left_out(result: TrialResult) -> Cell:
-    """Of a valid trial that was judged by its clean time."""
+    """The share of a valid trial that was not judged, since it was judged by its clean time."""
     return measured(result.left_out_share if result.is_valid else None, LEFT_OUT)
 
 

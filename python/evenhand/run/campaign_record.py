@@ -170,8 +170,8 @@ class Repetition:
     @property
     def left_open(self) -> LeftOpen:
         """What its procedure left open on either side of the value, if the file states it and it is one: a
-        search for the highest load that passes leaves open all up to the lowest that failed. Of a lower bound
-        nothing is known above it."""
+        search for the highest load that passes leaves open all up to the lowest that failed. About a lower
+        bound nothing is known above it."""
         found, value = self._stated, self.value
         if value is None:
             return EXACT

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 Shape: TypeAlias = Callable[[Any, str], None]
-"""Of a value that is there, and the name of its place. ValueError if it has another shape."""
+"""Checks a value that is there; gets the name of its place too. ValueError if it has another shape."""
 MOST = 1 << 64
 """No number of a run is so large; with larger ones sums and products of sound numbers are infinite."""
 

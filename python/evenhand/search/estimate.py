@@ -78,7 +78,7 @@ class LikelyDevice:
     """Says by how much; always the same."""
     full_length_s: float
     seconds: list[float] = field(default_factory=list)
-    """Of each trial."""
+    """The time of each trial."""
     full_length: list[bool] = field(default_factory=list)
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
@@ -146,7 +146,7 @@ def likely_devices(goal: ThroughputGoal, steady: LikelyDevice) -> list[LikelyDev
 
 
 def likely_mean(found: Sequence[float]) -> float:
-    """Of what was found for each of these devices: the steady one counts as much as all others."""
+    """The mean of what was found for each of these devices: the steady one counts as much as all others."""
     steady, *others = found
     return (steady + sum(others) / len(others)) / 2 if others else steady
 

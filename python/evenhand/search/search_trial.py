@@ -35,7 +35,7 @@ class SearchTrial:
     """1, or 2 and more after INVALID trials at the same load, or lossy ones that are verified."""
     is_full_length: bool
     load_fps: float
-    """The load that the search asked for. Of what is no even load, the trial's own document has what came of
+    """The load that the search asked for. Where it is no even load, the trial's own document has what came of
     it: of bursts a whole number of intervals."""
     result: TrialResult
 

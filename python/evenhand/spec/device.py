@@ -27,7 +27,7 @@ from evenhand.predict.ethtool import is_ethtool, read_ethtool
 OPENBSD = "openbsd"
 COMMON = "common"
 MOST_OCTETS = 4 << 20
-"""Of a file with a table: 65,536 entries have a tenth of that."""
+"""The largest file with a table: 65,536 entries have a tenth of that."""
 
 
 class HashName(StrEnum):
@@ -99,7 +99,7 @@ class DeviceOptions:
 
         Args:
             default: How many elements there are, if neither `elements` nor a table states it.
-            ip_versions: Of the frames that it will hash.
+            ip_versions: Those of the frames that it will hash.
         """
         return self.read_with_notes(elements, default=default, ip_versions=ip_versions)[0]
 

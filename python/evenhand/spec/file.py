@@ -269,7 +269,8 @@ class CampaignFile(_Table):
     seed: Annotated[int, _within(SEED)] = _of(SEED, SEED.default)
     order: Order = "shuffled"
     rules: Rules | None = None
-    """Of the firewall of `lab:linux`; None: those of a lab that is up. No other testbed heeds it."""
+    """How many rules the firewall of `lab:linux` has; None: those of a lab that is up. No other testbed heeds
+    it."""
     hooks: Hooks = Hooks()
     reference: Reference | None = None
     dut: CampaignDut | None = None

@@ -25,12 +25,12 @@ from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import AFTER, HashType, Point, plan_of, point_defaults, read_point
 
 MOST_POINTS = 10_000
-"""Of a campaign. One that takes a minute takes a week for them."""
+"""The most points of a campaign: at a minute each they take a week."""
 MOST_SUITES = 500
 MOST_DOUBLED = 17
 """Numbers of hosts that `doubling` gives, at most."""
 MOST_ENTRIES = 5_000
-"""Of a list, such as `hosts`: each is a point."""
+"""The most entries of a list, such as `hosts`: each is a point."""
 
 
 def check_sizes(file: CampaignFile) -> None:

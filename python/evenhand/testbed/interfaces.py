@@ -145,7 +145,7 @@ class HostNetwork:
 
 
 def _names_of(folder: Path) -> list[str]:
-    """By which the kernel names the device as the parent of an interface."""
+    """The names that the kernel has for the device as the parent of an interface."""
     return [folder.name, *(entry.name for entry in folder.glob("virtio[0-9]*"))]
 
 

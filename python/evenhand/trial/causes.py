@@ -96,8 +96,8 @@ MOST_TRIALS = 1 << 31
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeLeftOut:
-    """Of the valid trials of a result, of which at least one was judged by its clean time. Those that were
-    judged as a whole leave out nothing; INVALID ones say nothing, and do not count."""
+    """Time left out of the valid trials of a result, at least one of which was judged by its clean time.
+    Those that were judged as a whole leave out nothing; INVALID ones say nothing, and do not count."""
 
     valid_trials: int
     judged_trials: int
@@ -130,7 +130,8 @@ class TimeLeftOut:
 
     @classmethod
     def together(cls, parts: Iterable[TimeLeftOut | None]) -> TimeLeftOut | None:
-        """Of several results. None if none of them has any; those that have none are not counted."""
+        """The sum over several results. None if none of them has any; those that have none are not
+        counted."""
         known = [part for part in parts if part is not None]
         if not known:
             return None
@@ -145,7 +146,7 @@ class TimeLeftOut:
 
     @property
     def share(self) -> float:
-        """Of the sending time; 0..1."""
+        """The share of the sending time; 0..1."""
         return self.left_out_s / self.sent_s if self.sent_s > 0 else 0.0
 
     @property

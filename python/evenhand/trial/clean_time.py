@@ -24,7 +24,7 @@ class LeftOut:
     from_s: float
     until_s: float
     kinds: tuple[str, ...]
-    """Of the lapses that may have touched them."""
+    """The kinds of the lapses that may have touched them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class CleanTime:
     sent_s: float
     """How long frames were sent."""
     clean_s: float
-    """Of that, what no lapse can have touched."""
+    """The part of it that no lapse can have touched."""
     is_enough: bool
     """Whether the verdict is that of the clean time; else it is that of the whole trial."""
     pieces: int

@@ -60,7 +60,7 @@ def _shown(value: Any) -> str:
 
 
 _OTHER_VALUES, _OTHER_OCTETS = 30_000, 1 << 20
-"""Of a trial's document without its lists: histograms, slices, ports, notes."""
+"""The most of a trial's document without its lists: histograms, slices, ports, notes."""
 _OF_A_TAG = (3, 40)
 """Values, as the reader counts them, and octets: `[1234567890,12345678.901234567],`."""
 _OF_A_TENTH = (1, 10)

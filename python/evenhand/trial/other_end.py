@@ -20,7 +20,7 @@ TAKEN_WITHIN_S = 10.0
 GREETED_WITHIN_S = 0.3
 """A server greets whoever connects; DPDK's own does not survive one that has gone before that."""
 _LISTENS = 0x10000
-"""Of the flags in /proc/net/unix: __SO_ACCEPTCON."""
+"""The flag __SO_ACCEPTCON in /proc/net/unix."""
 
 
 def looking_at_other_ends(request: Mapping[str, Any], kill: Callable[[], None]) -> Callable[[float], None]:
@@ -44,7 +44,7 @@ def check_other_ends(ports: Mapping[str, Any], waited_s: float) -> None:
     """While the ports are being opened: whether one of them waits for an end that takes no connection.
 
     Args:
-        ports: Of the request `open`.
+        ports: Those of the request `open`.
         waited_s: For so long the engine has said nothing.
 
     Raises:

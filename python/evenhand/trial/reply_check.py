@@ -204,8 +204,8 @@ def _check_opened(reply: Mapping[str, Any]) -> None:
 
 
 def _check_rates(name: str, direction: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
-    """Of one direction: they are what its frames make in the time in which they were sent, which may have
-    taken longer than it was to."""
+    """EngineError unless the rates of a direction are what its frames make in the time in which they were
+    sent, which may have taken longer than it was to."""
     offered, intended = whole(direction, "offered_frames"), whole(direction, "intended_frames")
     if offered > intended:
         raise ValueError(f"{name}.offered_frames is {offered}, but {intended} were intended")

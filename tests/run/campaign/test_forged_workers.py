@@ -62,7 +62,7 @@ FORGERIES = (
     ("replace(answer, point=replace(point, facts={'x': object()}))", "it does not have the form of a result"),
     ("'<script>'", "it belongs to another point"),
 )
-"""Of the points with 2, 3, ... hosts: what the worker answers instead, and what is said."""
+"""For the points with 2, 3, ... hosts: what the worker answers instead, and what is said."""
 
 
 @pytest.mark.thorough

@@ -25,7 +25,7 @@ DOCUMENTS = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examp
 
 
 def shown_hooks() -> list[tuple[str, str]]:
-    """Of all documents and examples, by moment, each once."""
+    """The hooks of all documents and examples, by moment, each once."""
     found = {
         (f"{when}-{what}", command)
         for path in DOCUMENTS

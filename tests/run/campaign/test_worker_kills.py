@@ -210,7 +210,7 @@ def assert_killed_is_as_unkilled(folder: Path, *, kills: int, hosts: int, seed: 
     expected, found = (read_record(folder / f"{name}.evenhand") for name in ("unkilled", "killed"))
     assert {point.state for point in found.points} == {PointState.MEASURED}
     for point in found.points:
-        # Of what was lost nothing is stored: there is neither a second result nor a first beginning.
+        # Nothing of what was lost is stored: there is neither a second result nor a first beginning.
         assert [r.number for r in point.repetitions] == list(range(1, point.point.repetitions + 1))
         assert all(r.finished_at is not None for r in point.repetitions), point.point.key
     assert essence(found) == essence(expected)

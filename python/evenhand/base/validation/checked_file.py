@@ -24,12 +24,12 @@ from evenhand.base.validation.words import as_toml, in_plain_words, toml_to_writ
 
 MOST_OCTETS = 512 << 10
 MOST_DEPTH = 50
-"""Of lists and tables in each other."""
+"""How many lists and tables may lie in each other."""
 MOST_PARTS = 20
-"""Of a key, such as `a.b`."""
+"""How many parts a key may have, such as `a.b`."""
 MOST_DIGITS = 400
 MOST_TABLES = 2000
-"""Of a file: `[a]`, `[[a]]` and `{}`."""
+"""How many tables a file may have: `[a]`, `[[a]]` and `{}`."""
 _BEGINS_TEXT = re.compile(r"#|\"{3}|'{3}|\"|'")
 _TEXT_ENDS = {
     "#": re.compile(r"[^\n]*"),

@@ -411,7 +411,7 @@ class ProgressDisplay:
 
 
 def _shown_reasons(result: TrialResult) -> list[Reason]:
-    """What says more than that frames were lost, and how many. Of connections that were opened but did not
+    """What says more than that frames were lost, and how many. For connections that were opened but did not
     hold all of it: the loss that is shown is that of the trial that opened them."""
     if not result.is_valid or (result.verdict is Verdict.FAIL and VALIDATION in result.raw):
         return list(result.reasons)

@@ -23,8 +23,8 @@ from evenhand.run.campaign.events import OnCampaignEvent
 from evenhand.spec.request import Point, plan_of, read_point
 
 SHARE = 1 / 3
-"""Of the tester's ceiling, to which the router is brought: its limit stays below the ceiling also in a minute
-in which the host leaves the tester half of it."""
+"""The share of the tester's ceiling to which the router is brought: its limit stays below the ceiling also in
+a minute in which the host leaves the tester half of it."""
 NEAR = 0.2
 """So far from that the router may be."""
 FIRST, STEP = 1_000, 100

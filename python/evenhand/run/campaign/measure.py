@@ -60,7 +60,7 @@ class PointOrder:
     of them."""
     reference: Reference | None
     throughput: KnownThroughput | None = None
-    """Of the point whose throughput this one takes."""
+    """The throughput that this point takes from another one."""
     start_fps: float | None = None
     """About what the DUT forwards, where a search that chooses its start itself begins; None: not known."""
     single_pair: SinglePair | None = None
