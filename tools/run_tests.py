@@ -316,6 +316,15 @@ def run_tests_on_ports(marked: str, mark: str, cpus: int, *, each: int = 1, of_l
     return run_python_tests(name, marked, files=files_marked(mark), **how)
 
 
+def write_times(outcomes: Sequence[Outcome]) -> None:
+    """Seconds, suite and name of each test, the slowest first, in the file that EVENHAND_TEST_TIMES names: what
+    to look at when the tests take too long."""
+    name = os.environ.get("EVENHAND_TEST_TIMES")
+    if name:
+        found = sorted(((s, o.name, test) for o in outcomes for s, test in o.durations), reverse=True)
+        Path(name).write_text("".join(f"{s:.2f}\t{suite}\t{test}\n" for s, suite, test in found))
+
+
 def main() -> int:
     start = time.monotonic()
     # Tests start hundreds of commands. Some systems forbid Python to keep what it compiled, and each command
@@ -324,6 +333,7 @@ def main() -> int:
     outcomes = run_suites()
     print("\n== The slowest tests")
     print("\n".join(slowest(outcomes)))
+    write_times(outcomes)
     print(f"\n== {time.monotonic() - start:.0f} s")
     for outcome in outcomes:
         print(outcome)
