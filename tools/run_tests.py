@@ -317,8 +317,7 @@ def run_tests_on_ports(marked: str, mark: str, cpus: int, *, each: int = 1, of_l
 
 
 def write_times(outcomes: Sequence[Outcome]) -> None:
-    """Seconds, suite and name of each test, the slowest first, in the file that EVENHAND_TEST_TIMES names: what
-    to look at when the tests take too long."""
+    """Seconds, suite and name of each test, the slowest first, in the file that EVENHAND_TEST_TIMES names."""
     name = os.environ.get("EVENHAND_TEST_TIMES")
     if name:
         found = sorted(((s, o.name, test) for o in outcomes for s, test in o.durations), reverse=True)
