@@ -6,6 +6,7 @@
 #include "contract/reply.hpp"
 #include "contract/reply_parts.hpp"
 #include "contract/translated.hpp"
+#include "tally/frame_capture.hpp"
 #include "tally/icmp_errors.hpp"
 #include "tally/reception_counts.hpp"
 #include "units.hpp"
@@ -64,6 +65,30 @@ Ordered port_of_trial(const tally::TrialResult::BeforeAfter& p) {
                           {"first_frame", e.first_frame ? Ordered(*e.first_frame) : Ordered(nullptr)}});
     }
     json["icmp_errors"] = errors;
+    return json;
+}
+
+/// Frames that were kept, as hexadecimal digits, with the time of day at which each was received.
+Ordered kept_frames(const tally::TrialResult& r) {
+    Ordered json = Ordered::array();
+    for (const auto side : plan::both_sides) {
+        for (const auto& f : r.ports[side].kept_frames) {
+            const auto before_s =
+                static_cast<double>(static_cast<std::int64_t>(r.ended.ticks - f.received)) / r.ticks_per_second;
+            Ordered octets = std::string{};
+            auto& digits = octets.get_ref<std::string&>();
+            for (const std::byte octet : f.octets) digits += fmt::format("{:02x}", std::to_integer<unsigned>(octet));
+            json.push_back({{"side", side == plan::Side::left ? "left" : "right"},
+                            {"kind", tally::kept_names[static_cast<std::size_t>(f.kind)]},
+                            {"fault", f.kind == tally::Kept::corrupted && f.fault
+                                          ? Ordered(frame::damage_names[static_cast<std::size_t>(*f.fault)])
+                                          : Ordered(nullptr)},
+                            {"number", f.number ? Ordered(*f.number) : Ordered(nullptr)},
+                            {"unix_ns", r.ended.time_ns - static_cast<std::int64_t>(before_s * ns_per_second)},
+                            {"length", f.length},
+                            {"octets", octets}});
+        }
+    }
     return json;
 }
 
@@ -304,6 +329,7 @@ Ordered trial_result(std::int64_t id, const char* response, const tally::TrialRe
         json["then"] = {
             {"before_fps", r.then->before_fps}, {"rate_fps", r.then->rate_fps}, {"duration_s", r.then->duration_s}};
     if (r.clean) json["clean"] = clean_time(*r.clean);
+    if (r.keeps_frames) json["kept_frames"] = kept_frames(r);
     if (r.stopped_early_s) json["stopped_early_s"] = *r.stopped_early_s;
     if (const auto& share = r.share)
         json["share"] = {{"first", share->first}, {"streams", share->streams}, {"stride", share->stride}};

@@ -136,6 +136,7 @@ run::TrialRequest read_trial(ObjectReader& r) {
             trial.limits.remarked_tolerance = limits.number("remarked_tolerance", 0, any_number);
         limits.finish();
     }
+    if (r.has("kept_frames")) trial.kept_frames = r.whole("kept_frames", 0, tally::most_kept_frames);
     if (r.has("stop_when_failed")) trial.stops_when_failed = r.boolean("stop_when_failed");
     if (trial.stops_when_failed && (trial.burst || trial.then))
         r.refuse("stop_when_failed", "bursts, or a second load, in a trial that may stop early",

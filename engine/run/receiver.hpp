@@ -30,6 +30,7 @@
 #include "tally/delay_burst.hpp"
 #include "tally/delay_spread.hpp"
 #include "tally/delays.hpp"
+#include "tally/frame_capture.hpp"
 #include "tally/icmp_errors.hpp"
 #include "tally/sequence_map.hpp"
 #include "tally/stream_order.hpp"
@@ -43,8 +44,13 @@ class Receiver {
    public:
     /// `tags`: the tags that frames of this side must have; all other frames are foreign.
     Receiver(Port& port, unsigned queue, Responder& responder, const frame::VlanTags& tags = {},
-             tally::IcmpErrors* icmp_errors = nullptr) noexcept
-        : port_{&port}, queue_{queue}, responder_{&responder}, tags_{tags}, icmp_errors_{icmp_errors} {}
+             tally::IcmpErrors* icmp_errors = nullptr, tally::FrameCapture* capture = nullptr) noexcept
+        : port_{&port},
+          queue_{queue},
+          responder_{&responder},
+          tags_{tags},
+          icmp_errors_{icmp_errors},
+          capture_{capture} {}
 
     /// Begins a trial at `now`; map and tally outlive the trial. `part`: the map's part for the thread that calls
     /// turn().
@@ -53,7 +59,9 @@ class Receiver {
         expectation_.emplace(expectation);
         slice_ = {};
         burst_checks_ = {};
-        if (const auto* const alike = std::get_if<frame::TestFrameExpectation>(&expectation.frames))
+        // Whole bursts are not looked at frame by frame, as a capture needs it.
+        const auto* const alike = std::get_if<frame::TestFrameExpectation>(&expectation.frames);
+        if (alike != nullptr && (capture_ == nullptr || !capture_->is_on()))
             burst_checks_ = alike->burst_checks({.direction = expectation.direction, .trial = expectation.trial});
         map_ = &map;
         marks_ = map.part(part);
@@ -125,9 +133,11 @@ class Receiver {
             }
             std::byte* octets = Port::octets(frame);
             std::size_t length = Port::length(frame);
+            looked_at_ = {.frame = frame, .at = now};
             if (around != 0) [[unlikely]] {
                 if (!tags_.take(octets, length)) {
                     if (is_armed_) ++tally_->foreign_frames;
+                    keep(tally::Kept::foreign);
                     frames_[kept++] = frame;
                     continue;
                 }
@@ -136,7 +146,10 @@ class Receiver {
             }
             const frame::FirstLook look = frame::look_at(octets, length);
             if (look.kind == frame::FrameKind::test) {
-                if (is_armed_) count_test_frame<Frames>(octets, length, look, now);
+                if (is_armed_)
+                    count_test_frame<Frames>(octets, length, look, now);
+                else
+                    keep(tally::Kept::returned, look.tag.sequence);
             } else if (look.kind == frame::FrameKind::neighbor) {
                 if (is_armed_) ++tally_->neighbor_frames;
                 const std::size_t answer = responder_->answer({octets, Port::room(frame) - around}, length);
@@ -146,12 +159,29 @@ class Receiver {
                     port_->post_answer(frame);
                     continue;
                 }
-            } else if ((icmp_errors_ == nullptr || !icmp_errors_->note(octets, length)) && is_armed_) {
-                ++tally_->foreign_frames;
+            } else if (icmp_errors_ != nullptr && icmp_errors_->note(octets, length)) {
+                keep(tally::Kept::icmp_error);
+            } else {
+                if (is_armed_) ++tally_->foreign_frames;
+                keep(tally::Kept::foreign);
             }
             frames_[kept++] = frame;
         }
         if (kept != 0) port_->release(frames_.data(), kept);
+    }
+
+    /// Keeps the frame that is looked at now, if frames are kept at all.
+    void keep(tally::Kept kind, std::optional<std::uint64_t> number = std::nullopt,
+              std::optional<frame::FrameFault> fault = std::nullopt) noexcept {
+        if (capture_ == nullptr || !capture_->is_on()) [[likely]]
+            return;
+        const std::size_t length = Port::length(looked_at_.frame);
+        capture_->keep({.kind = kind,
+                        .fault = fault,
+                        .number = number,
+                        .received = looked_at_.at,
+                        .length = length,
+                        .octets = {Port::octets(looked_at_.frame), length}});
     }
 
     /// Determines which frames of this burst belong to the trial and are as they were sent.
@@ -298,21 +328,35 @@ class Receiver {
         const std::uint64_t place = expectation_->share.place(tag.sequence);
         if (tag.trial != expectation_->trial) {
             ++t.stale_frames;
+            keep(tally::Kept::stale, tag.sequence);
         } else if (!expectation_->share.has(tag.sequence)) [[unlikely]] {
             ++t.strayed_frames;
+            keep(tally::Kept::strayed, tag.sequence);
         } else if (const Ticks sent = sent_at(now, tag.time_ticks); ages_at(now).is_of_another_time(sent))
             [[unlikely]] {
             note_wrong_time(*tally_, now, expectation_->start, sent);
+            keep(tally::Kept::wrong_time, tag.sequence);
         } else if (tag.direction != expectation_->direction) {
             ++t.foreign_frames;
             ++t.returned_frames;
+            keep(tally::Kept::returned, tag.sequence);
         } else if (length != expected.frame_octets(frame_class)) {
             ++t.wrong_length_frames;
+            keep(tally::Kept::wrong_length, tag.sequence);
         } else if (place >= map_->frames() || !expected.holds(frame_class, octets, look.version)) {
             note_not_as_sent(expected, octets, look, place);
         } else {
             count_intact_frame<Frames>(octets, frame_class, look.version, tag.numbers(), place, now,
                                        [&](Ticks delay) { note_delay(tag.numbers(), place, now, delay); });
+        }
+    }
+
+    [[nodiscard]] static tally::Kept kind_of(frame::FrameFault fault) noexcept {
+        switch (fault) {
+            case frame::FrameFault::address: return tally::Kept::wrong_address;
+            case frame::FrameFault::port: return tally::Kept::wrong_port;
+            case frame::FrameFault::payload: return tally::Kept::wrong_payload;
+            default: return tally::Kept::corrupted;
         }
     }
 
@@ -324,10 +368,13 @@ class Receiver {
             if (const auto fault = expected.fault_of(frame_class, octets, look.version);
                 fault && place < map_->frames()) {
                 tally_->note(*fault, octets, look.version, look.tag.sequence);
+                keep(tally::Kept::mistranslated, look.tag.sequence);
                 return;
             }
         }
-        tally_->note(expected.frame_fault(frame_class, octets, look.version).value_or(frame::FrameFault::number));
+        const auto fault = expected.frame_fault(frame_class, octets, look.version).value_or(frame::FrameFault::number);
+        tally_->note(fault);
+        keep(kind_of(fault), look.tag.sequence, fault);
     }
 
     /// Counts a frame of this trial and time that is as it was sent; `place`: its place in the map. `note` is called
@@ -340,10 +387,12 @@ class Receiver {
         if (is_after(now, expectation_->residual_end)) {
             ++t.late_frames;
             t.late_by_gap_frames += static_cast<std::uint64_t>(backlog_.is_catching_up());
+            keep(tally::Kept::late, tag.sequence);
         } else if (!map_->holds(place)) [[unlikely]] {
             note_not_held(tag.sequence, place, now);
         } else if (marks_.mark(place)) {
             ++t.duplicated_frames;
+            keep(tally::Kept::duplicated, tag.sequence);
         } else {
             if (t.received_frames++ == 0) [[unlikely]]
                 t.first_hop_limit = frame::hop_limit_of(octets, version);
@@ -381,6 +430,12 @@ class Receiver {
     Responder* responder_;
     frame::VlanTags tags_;
     tally::IcmpErrors* icmp_errors_;
+    tally::FrameCapture* capture_;
+    struct LookedAt {
+        typename Port::Frame* frame = nullptr;
+        Ticks at = 0;
+    };
+    LookedAt looked_at_;  // the frame that take() looks at, and when it was received
     bool is_armed_ = false;
     std::optional<Expectation> expectation_;  // while armed
     frame::BurstChecks burst_checks_;         // made from the expectation; empty where there are none

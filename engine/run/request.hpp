@@ -121,6 +121,7 @@ struct TrialRequest {
         double wanted_s = 0;
     };
     std::optional<Clean> clean;
+    std::size_t kept_frames = 0;  // the first ones of each kind that are not what was sent are kept with their octets
     bool stops_when_failed = false;  // sending ends as soon as the trial can no longer pass
     bool has_overdue_after = false;  // false: the limit follows from the rate, see tally::usual_overdue_after_us()
 };

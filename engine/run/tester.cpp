@@ -83,7 +83,9 @@ Tester::Tester(OpenRequest request)
         auto worker = std::make_unique<Worker>(w.cpu);
         for (const auto& r : w.receivers) {
             auto& errors = icmp_errors_[r.side].emplace_back(std::make_unique<tally::IcmpErrors>(all_hosts()));
-            worker->queues().add_receiver(*ports_[r.side], r.number, *responders_[0][r.side], tags(r.side), *errors);
+            auto& capture = captures_[r.side].emplace_back(std::make_unique<tally::FrameCapture>());
+            worker->queues().add_receiver(*ports_[r.side], r.number, *responders_[0][r.side], tags(r.side), *errors,
+                                          *capture);
         }
         for (const auto& s : w.senders) {
             if (s.number != 0) continue;

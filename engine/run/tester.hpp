@@ -21,6 +21,7 @@
 #include "run/request.hpp"
 #include "run/way.hpp"
 #include "run/worker.hpp"
+#include "tally/frame_capture.hpp"
 #include "tally/icmp_errors.hpp"
 #include "witness/cpu_watch.hpp"
 
@@ -78,6 +79,10 @@ class Tester {
     /// From now on, ICMP errors count if they are about frames of the trial that has this number in its tags.
     void begin_icmp_errors(std::uint16_t wire_trial) noexcept;
     [[nodiscard]] std::vector<tally::IcmpErrorCount> icmp_errors(plan::Side side) const;
+    /// From now on each receive queue keeps the first `frames` of each kind that are not what was sent; 0: none.
+    void begin_captures(std::size_t frames);
+    /// What the receive queues of this side have kept; they keep no more.
+    [[nodiscard]] std::vector<tally::KeptFrame> end_captures(plan::Side side);
     /// The offsets of the workers' tick counters, as measured when the tester was opened, relative to the first
     /// worker's. Workers whose CPU did not run in time are missing. Empty with one worker.
     [[nodiscard]] const std::vector<tally::ClockOffset>& clock_offsets() const { return clock_offsets_; }
@@ -181,6 +186,7 @@ class Tester {
     std::array<plan::PerSide<std::unique_ptr<neighbor::Responder>>, 2> responders_;  // by plan
     plan::PerSide<std::unique_ptr<neighbor::Sightings>> sightings_;
     plan::PerSide<std::vector<std::unique_ptr<tally::IcmpErrors>>> icmp_errors_;  // one for each receive queue
+    plan::PerSide<std::vector<std::unique_ptr<tally::FrameCapture>>> captures_;   // the same
     std::vector<std::unique_ptr<Worker>> workers_;  // after the ports, so that they end before the ports close
     std::vector<std::unique_ptr<witness::CpuWatch>> watches_;
     pace::ClockSample opened_at_;

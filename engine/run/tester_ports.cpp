@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <thread>
 
 #include "fault.hpp"
@@ -73,6 +74,21 @@ std::vector<tally::IcmpErrorCount> Tester::icmp_errors(plan::Side side) const {
     std::vector<tally::IcmpErrorCount> counts;
     for (const auto& errors : icmp_errors_[side]) errors->add_to(counts);
     return counts;
+}
+
+void Tester::begin_captures(std::size_t frames) {
+    for (auto& side : captures_) {
+        for (auto& capture : side) capture->begin(frames);
+    }
+}
+
+std::vector<tally::KeptFrame> Tester::end_captures(plan::Side side) {
+    std::vector<tally::KeptFrame> found;
+    for (auto& capture : captures_[side]) {
+        capture->end();
+        std::ranges::copy(capture->kept(), std::back_inserter(found));
+    }
+    return found;
 }
 
 }  // namespace evenhand::run

@@ -117,6 +117,7 @@ void RunningTrial::prepare() {
     for (const auto side : plan::both_sides)
         result_.ports[side].before = count_before(tester_.port(side), [&] { return tester_.taken_frames(side); });
     tester_.begin_icmp_errors(tester_.wire_trial(request_.trial));
+    tester_.begin_captures(request_.kept_frames);
     ticks_per_second_ = tester_.ticks_per_second();
     clock_before_ = pace::sample_clocks();
     for (const auto direction : request_.directions) {
@@ -209,6 +210,8 @@ void RunningTrial::read_ports_after() {
         auto& counters = result_.ports[side];
         counters.after = count_after(tester_.port(side), counters.before, [&] { return tester_.taken_frames(side); });
         counters.icmp_errors = tester_.icmp_errors(side);
+        result_.keeps_frames = request_.kept_frames != 0;
+        if (result_.keeps_frames) counters.kept_frames = tester_.end_captures(side);
     }
 }
 
@@ -216,6 +219,7 @@ void RunningTrial::read_clocks_after() {
     result_.ticks_per_second = ticks_per_second_;
     result_.clock_offsets = tester_.clock_offsets();
     const auto now = pace::sample_clocks();
+    result_.ended = now;
     result_.clock_error_ppm = (pace::ticks_per_second(clock_before_, now) / ticks_per_second_ - 1) * per_million;
     if (pace::is_steered_clock_right()) {
         const double steered = pace::steered_ticks_per_second(tester_.opened_at(), now);

@@ -20,8 +20,8 @@ class WorkerQueues {
    public:
     /// To be called before the worker starts: receive queue `queue` of `port` is read here.
     void add_receiver(Port& port, unsigned queue, neighbor::Responder& responder, const frame::VlanTags& tags,
-                      tally::IcmpErrors& icmp_errors) {
-        receivers_.emplace_back(port, queue, responder, tags, &icmp_errors);
+                      tally::IcmpErrors& icmp_errors, tally::FrameCapture& capture) {
+        receivers_.emplace_back(port, queue, responder, tags, &icmp_errors, &capture);
         receiver_ports_.push_back(&port);
     }
     /// To be called before the worker starts: answers and questions of `port` leave here; the worker owns its transmit

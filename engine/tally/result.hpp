@@ -18,6 +18,7 @@
 #include "plan/plan.hpp"
 #include "tally/clean_time.hpp"
 #include "tally/delay_buckets.hpp"
+#include "tally/frame_capture.hpp"
 #include "tally/latency_histogram.hpp"
 #include "tally/queue_filling.hpp"
 #include "tally/slice_delays.hpp"
@@ -320,9 +321,12 @@ struct TrialResult {
         PortCounters before;
         PortCounters after;
         std::vector<IcmpErrorCount> icmp_errors;  // received between the two
+        std::vector<KeptFrame> kept_frames;       // of those received between the two; their octets are the tester's
     };
     plan::PerSide<BeforeAfter> ports;
     std::optional<Share> share;      // where the tester is one of several
+    bool keeps_frames = false;       // see KeptFrame
+    pace::ClockSample ended;         // when the counts were read
     std::optional<StartTime> start;  // where the request gives a time of start
     HostRecord host;
     double ticks_per_second = 0;

@@ -31,8 +31,8 @@ struct Bench {
         const auto n = left.reserve(0, all.data(), 2048);
         for (auto* const f : all) frame::write_pattern(IpVersion::v4, std::span{f->octets}.first(1514));
         left.give_back(all.data(), n);
-        queues.add_receiver(left, 0, left_responder, {}, icmp_errors);
-        queues.add_receiver(right, 0, right_responder, {}, icmp_errors);
+        queues.add_receiver(left, 0, left_responder, {}, icmp_errors, capture);
+        queues.add_receiver(right, 0, right_responder, {}, icmp_errors, capture);
         queues.add_outlet(left, left_responder, {});
         queues.add_outlet(right, right_responder, {});
     }
@@ -72,6 +72,7 @@ struct Bench {
     neighbor::Responder left_responder{left_mac, plan.left.gateway.value(), plan.left.dut_address};
     neighbor::Responder right_responder{right_mac, plan.right.gateway.value(), plan.right.dut_address};
     tally::IcmpErrors icmp_errors{{}};
+    tally::FrameCapture capture;
     run::WorkerQueues<MemoryPort> queues;
     tally::SequenceMap map{frames, false};
     run::WorkerTrial worker_trial;

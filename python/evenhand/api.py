@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from evenhand.procedure import OnEvent, OpenTestbed, ignore
 from evenhand.rig import read_setup
 from evenhand.run import RunStore
+from evenhand.trial import capture_file
 
 
 @contextmanager
@@ -18,6 +19,7 @@ def open_testbed(
     path: str | Path,
     *,
     run: str | Path | None = None,
+    capture: str | Path | None = None,
     engine: Path | None = None,
     on_event: OnEvent = ignore,
     host_name: bool = False,
@@ -28,6 +30,8 @@ def open_testbed(
         path: A testbed file (TOML), or `lab:linux` or `lab:vm` for a lab that is up.
         run: Store every trial in this file, which must not exist; None: store nothing. Each trial is stored
             before the next one begins.
+        capture: Write the first received frames of each kind that were not what was sent to this new pcapng
+            file, each with a comment; None: keep none.
         engine: Default: EVENHAND_ENGINE, this checkout's, PATH.
         on_event: Gets every `ProcedureEvent` while a method measures; match it by its type. An exception of
             its own ends the procedure.
@@ -39,9 +43,12 @@ def open_testbed(
         HostError: A device does not exist, or is in use; the run file cannot be written.
     """
     setup = read_setup(str(path))
-    if run is None:
-        yield OpenTestbed(setup=setup, engine=engine, on_event=on_event)
-        return
     command = [Path(sys.argv[0]).name or "python", *sys.argv[1:]]
-    with RunStore.create(Path(run), command=command, host_name=host_name) as store:
-        yield OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=on_event)
+    with ExitStack() as stack:
+        store = file = None
+        if run is not None:
+            created = RunStore.create(Path(run), command=command, host_name=host_name)
+            store = stack.enter_context(created)
+        if capture is not None:
+            file = stack.enter_context(capture_file(Path(capture), where="capture"))
+        yield OpenTestbed(setup=setup, engine=engine, recorder=store, capture=file, on_event=on_event)

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from evenhand.cli.common import EngineOption, JsonOption, warn_about
 from evenhand.cli.progress.line import ProgressDisplay
@@ -31,6 +33,22 @@ from evenhand.spec.common_options import (
     WaitOptions,
 )
 from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
+from evenhand.trial import CaptureFile, capture_file
+
+CaptureOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--capture",
+        metavar="FILE",
+        help="Write the first received frames of each kind that were not what was sent to this pcapng file,"
+        " each with a comment.",
+    ),
+]
+
+
+def _say_captured(capture: CaptureFile, progress: ProgressDisplay) -> None:
+    counts = ", ".join(f"{count} {kind}" for kind, count in capture.counts.items())
+    progress.say(f"Captured in {capture.path}: {counts or 'no frame, since all were what was sent'}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +63,7 @@ class ConditionOptions:
     waits: WaitOptions
     limits: LimitOptions
     run: RunOptions
+    capture: CaptureOption = None
     engine: EngineOption = None
     progress: ProgressOption = ProgressForm.AUTO
     json_output: JsonOption = False
@@ -68,6 +87,7 @@ class ConditionOptions:
             conditions=conditions,
             limits=self.limits.read(),
             run=self.run,
+            capture=self.capture,
             engine=self.engine,
             progress=self.progress,
         )
@@ -82,6 +102,7 @@ class Given:
     conditions: Conditions
     limits: dict[str, Any]
     run: RunOptions
+    capture: Path | None
     engine: Path | None
     progress: ProgressForm
 
@@ -141,6 +162,10 @@ class Given:
         with ExitStack() as stack:
             store = stack.enter_context(self.run.open(verb))
             progress = stack.enter_context(progress_display(self.progress))
+            capture = None
+            if self.capture is not None:
+                capture = stack.enter_context(capture_file(self.capture, where=f"--capture {self.capture}"))
+                stack.callback(_say_captured, capture, progress)
             if self.limits.get(LIMIT_SET) == OF_HOST:
                 progress.remedy = None
             progress.expect(expected)
@@ -153,6 +178,7 @@ class Given:
                     engine=self.engine,
                     engines=engines,
                     recorder=store,
+                    capture=capture,
                     on_event=progress.on_event,
                 ),
                 store,

@@ -22,7 +22,7 @@ from evenhand.procedure.record import Recorder
 from evenhand.procedure.repetition import check_frame_sizes
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.tester import EnginesOf, OpenTester, open_tester
-from evenhand.trial import RFC_WAITS, Limits, Replay, Waits
+from evenhand.trial import RFC_WAITS, CaptureFile, Limits, Replay, Waits
 
 if TYPE_CHECKING:
     from evenhand.rig import Setup
@@ -43,6 +43,8 @@ class PreparedTestbed:
     """Trials of a procedure that was cut short, which need not be made again."""
     engines: EnginesOf | None = None
     """The engines of the set-up, if they are known already; None: each method finds them by `engine`."""
+    capture: CaptureFile | None = None
+    """Where received frames are kept that were not what was sent."""
     run: str = ""
     """The campaign that measures: if it is resumed, it keeps the limits that were measured on the host.
     Empty: no campaign."""
@@ -110,7 +112,9 @@ class PreparedTestbed:
         with opened as tester:
             after = tester.after(single_pair)
             profile = replace(after.profile, established=established)
-            ready = replace(after, profile=profile, replay=self.replay, established=established)
+            ready = replace(
+                after, profile=profile, replay=self.replay, capture=self.capture, established=established
+            )
             check(ready.profile)
             yield learn_first(ready, learning, on_event=self.on_event)
 

@@ -40,6 +40,7 @@ from evenhand.procedure.single_pair import SinglePair, check_same_dut
 from evenhand.trial import (
     DEFAULT_START_DIFFERENCE_US,
     RFC_WAITS,
+    CaptureFile,
     DelayWish,
     EngineGroup,
     EngineMeasurer,
@@ -149,6 +150,8 @@ class OpenTester:
     `open_tester` was allowed to go on without."""
     replay: Replay | None = None
     """Trials that need not be made again."""
+    capture: CaptureFile | None = None
+    """Where received frames are kept that were not what was sent."""
     inside: Inside | None = None
     """The look into the DUT; None if its testbed does not say how."""
     established: ConnectionWish | None = None
@@ -200,6 +203,7 @@ class OpenTester:
             delays=delays,
             stops_when_failed=stops_when_failed,
             replay=self.replay,
+            capture=self.capture,
             on_event=take,
             check_dut=self.setup.check_dut,
             reopen=self.reopen,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 7, trial result: one trial, by the engine or simulated, and what it says."""
 
+from evenhand.trial.capture import CaptureFile, capture_file
 from evenhand.trial.causes import (
     TIME_LEFT_OUT,
     TimeLeftOut,
@@ -78,6 +79,7 @@ __all__ = [
     "TIME_LEFT_OUT",
     "USUAL_OVERDUE_AFTER_US",
     "Burst",
+    "CaptureFile",
     "ClassCount",
     "CleanCounts",
     "CleanTime",
@@ -120,6 +122,7 @@ __all__ = [
     "Watch",
     "WatchedClock",
     "WatchedCpu",
+    "capture_file",
     "causes_of_invalid",
     "describe_causes",
     "describe_reasons",

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.version import VERSION
 from evenhand.plan import SIDES
+from evenhand.trial.capture import KEPT_FRAMES
 from evenhand.trial.engine_process import HALTED
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, Document, EventCallback
 from evenhand.trial.group_parts import (
@@ -345,9 +346,10 @@ class EngineGroup:
         # Nothing can be said of a trial that no engine has finished.
         if not survivors:
             raise self._lost or _not_finished(lost)
+        kept = [frame for each in survivors for frame in asked.replies[each.name].pop(KEPT_FRAMES, ())]
         judge = next((member for member in survivors if member.is_here), survivors[0])
         judged = judge.session.request("judge", results=results, start_difference_us=self.start_difference_us)
-        return {**judged, "response": "trial"}
+        return {**judged, "response": "trial", **({KEPT_FRAMES: kept} if kept else {})}
 
     def _is_lost(self, member: EngineMember, why: str) -> EvenhandError:
         member.session.kill()

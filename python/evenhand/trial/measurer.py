@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction
+from evenhand.trial.capture import FRAMES_OF_A_KIND, KEPT_FRAMES, CaptureFile
 from evenhand.trial.contract_values import check_document_size
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EventCallback, TesterSession
 from evenhand.trial.load import Connections, Load, LoadMeasurer
@@ -232,6 +233,8 @@ class EngineMeasurer:
     witness: Witness | None = None
     """Witness of each trial that is made here; not of those that were made before."""
     on_event: EventCallback | None = None
+    capture: CaptureFile | None = None
+    """Where frames are kept that were not what was sent."""
     check_dut: Callable[[], None] | None = None
     """Called after each trial; raises HostError if the DUT no longer exists. What such a trial lost says
     nothing of any load."""
@@ -361,7 +364,11 @@ class EngineMeasurer:
             **({"stop_when_failed": True} if self.stops_when_failed else {}),
             **({} if most_s is None else {"clean": {"at_most_s": most_s}}),
             **({} if self.delays is None else {"delays": self.delays.to_contract()}),
+            **({} if self.capture is None else {KEPT_FRAMES: FRAMES_OF_A_KIND}),
         )
+        kept = document.pop(KEPT_FRAMES, ())
+        if self.capture is not None:
+            self.capture.add(kept, trial=self._last_trial, load=load)
         if self.check_dut is not None:
             self.check_dut()
         self._look_for_dut(load, document)
