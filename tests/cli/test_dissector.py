@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dissector of `evenhand plan dissector` in the real program: the tag of each frame, and nothing taken from
-others."""
+"""The dissector of `evenhand plan dissector` in the real program: it reads the tag of each test frame, and leaves
+other frames alone."""
 
 from __future__ import annotations
 
@@ -40,15 +40,9 @@ def test_each_test_frame_is_read(plan: str, direction: str, script: Path, tmp_pa
     path = tmp_path / "frames.pcap"
     asked = ["plan", "frames", plan, "--count", str(FRAMES), "--direction", direction, "--first", "7"]
     assert main([*asked, "--format", "pcap", "--output", str(path)]) == 0
-    names = (
-        "evenhand.sequence",
-        "evenhand.direction",
-        "evenhand.stream",
-        "evenhand.time",
-        "_ws.col.Protocol",
-    )
+    tag = [f"evenhand.{name}" for name in ("sequence", "direction", "stream", "time")]
     number = "01"[direction == "reverse"]
-    assert fields(script, path, *names) == [
+    assert fields(script, path, *tag, "_ws.col.Protocol") == [
         [str(k), number, "0", "0", "Evenhand"] for k in range(7, 7 + FRAMES)
     ]
     assert fields(script, path, "frame.number", where="_ws.malformed") == []
