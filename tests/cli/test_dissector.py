@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dissector of `evenhand plan dissector` in the real program: it reads the tag of each test frame, and leaves
-other frames alone."""
+"""The dissector of `evenhand plan dissector` in the real program: it reads the tag of each test frame, and
+leaves other frames alone."""
 
 from __future__ import annotations
 
