@@ -10,6 +10,10 @@ INTERRUPTED = 130
 def run() -> None:
     """Entry point."""
     try:
+        if sys.argv[1:] == ["--version"]:  # which other programs ask often: without a verb, and at once
+            from evenhand.cli.version import show_version
+
+            sys.exit(show_version())
         from evenhand.cli.main import run as run_command
 
         run_command()

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -127,3 +129,12 @@ async def start(*hosts: WorkerHost) -> None:
         ("m.start", "hosts", "WorkerHost"),
         ("m.start", "hosts", NO_ANNOTATION),
     ]
+
+
+@pytest.mark.parametrize("package", ["host", "procedure", "rig", "search", "trial"])
+def test_no_name_of_a_package_is_that_of_a_module_in_it(package: str) -> None:
+    """Python puts a module into its package under its own name: a name that is loaded when it is first used
+    would be the module then."""
+    imported = import_module(f"evenhand.{package}")
+    modules_in_it = {path.stem for folder in imported.__path__ for path in Path(folder).glob("*.py")}
+    assert not modules_in_it & set(imported.__all__)

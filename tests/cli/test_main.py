@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from evenhand.base.version import VERSION
 from evenhand.cli import main as cli
 from tests.cli.running import Ended
 
@@ -217,3 +218,14 @@ def _count(run: Path, table: str) -> int:
         return 0
     finally:
         connection.close()
+
+
+def test_the_version_is_told_without_loading_a_verb() -> None:
+    """Other programs ask for it often."""
+    program = (
+        "import sys, evenhand_command\nsys.argv = ['evenhand', '--version']\n"
+        "try:\n    evenhand_command.run()\nexcept SystemExit as ended:\n"
+        "    print(ended.code, sorted({'typer', 'rich', 'evenhand.cli.main'} & set(sys.modules)))\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert shown.splitlines() == [f"evenhand {VERSION}", "0 []"]

@@ -29,6 +29,8 @@ from evenhand.search.estimate import estimate_left
 from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
 from evenhand.trial.direction import QueueFilling
 from tests.errors import raises
+from tests.report.live import entry_of_search
+from tests.report.test_throughput import PROFILE
 
 MAX_FPS = 1_000_000.0
 limits = st.floats(min_value=0, max_value=2 * MAX_FPS)
@@ -559,10 +561,11 @@ def test_a_throughput_that_a_longer_trial_would_refute_says_so() -> None:
     assert (found.outcome, found.throughput_fps) == (Outcome.AT_OR_ABOVE_MAXIMUM, 9_000)
     assert found.sustainable_fps == pytest.approx(8_000)
     assert found.to_document()["sustainable_fps_per_direction"] == pytest.approx(8_000)
-    (line,) = filling_lines(found)
+    (line,) = filling_lines(entry_of_search(found, PROFILE))
     assert "delays grew by 125 ms per second" in line
     assert "sustains about 8,000 fps" in line
-    assert filling_lines(search(SimulatedMeasurer(limit_fps=8_000), max_fps=9_000.0)) == []
+    plain = search(SimulatedMeasurer(limit_fps=8_000), max_fps=9_000.0)
+    assert filling_lines(entry_of_search(plain, PROFILE)) == []
 
 
 def test_a_short_trial_with_a_filling_queue_is_decided_by_a_full_length_one() -> None:

@@ -53,7 +53,8 @@ def read_pcapng(path: Path) -> list[Packet]:
 
 
 def _options(data: bytes) -> dict[int, bytes]:
-    found, at = {}, 0
+    found: dict[int, bytes] = {}
+    at = 0
     while True:
         code, length = struct.unpack_from("<HH", data, at)
         if code == 0:

@@ -56,7 +56,7 @@ def test_other_programs_read_it(tmp_path: Path) -> None:
     path = tmp_path / "a.pcapng"
     with capture_file(path, where="--capture") as file:
         file.add([frame(), frame(side="left")], trial=1, load=LOAD)
-    command = ["tcpdump", "-qtttr", path]
+    command = ["tcpdump", "-qtttr", str(path)]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert len([line for line in shown.splitlines() if not line.startswith("\t")]) == 2
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.trial import EngineSession, Watch, watch
+from evenhand.trial import EngineSession, Watch
+from evenhand.trial.watch import watch
 from tests.errors import raises
 
 SCRIPTED = Path(__file__).with_name("scripted_engine.py")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from evenhand.plan import AddressPlan, Direction, gateway_v4, gateway_v6
 from evenhand.trial import EngineMeasurer, Limits, Load, Waits, capture_file
 from evenhand.trial.capture import FRAMES_OF_A_KIND, MEANINGS
 from tests.trial.pcapng import read_pcapng
@@ -66,7 +66,9 @@ class Spoiler:
 
 @pytest.mark.parametrize("plan", [gateway_v4(50), gateway_v6(50)], ids=lambda p: p.name)
 @pytest.mark.parametrize("directions", [("forward", "reverse"), ("forward",)], ids=len)
-def test_each_kind_is_kept_as_it_came(plan: AddressPlan, directions: tuple[str, ...], tmp_path: Path) -> None:
+def test_each_kind_is_kept_as_it_came(
+    plan: AddressPlan, directions: tuple[Direction, ...], tmp_path: Path
+) -> None:
     """Also what comes back on the port of a trial in one direction that only sends."""
     spoiler = Spoiler(plan)
     path = tmp_path / "spoilt.pcapng"

@@ -56,15 +56,8 @@ from evenhand.report.check import (
 from evenhand.report.trial import describe_clock_offsets
 from evenhand.rig import Setup, TestbedEngine, Tester, looped_setup
 from evenhand.testbed import lay_out_workers
-from evenhand.trial import (
-    ComparedClock,
-    EngineGroup,
-    EngineSession,
-    Watch,
-    find_engine,
-    read_clock_offsets,
-    watch,
-)
+from evenhand.trial import ComparedClock, EngineGroup, EngineSession, Watch, find_engine, read_clock_offsets
+from evenhand.trial.watch import watch
 
 
 class CheckedEngines:

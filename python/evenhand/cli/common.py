@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.segment import Segment
 
 from evenhand.base.terminal_table import rendered
+from evenhand.base.visible import visible_lines
 from evenhand.plan import TOPOLOGIES, AddressPlan, plan_title, plan_warnings
-from evenhand.report.plain import visible_lines
 
 PageOption = Annotated[
     Path | None,

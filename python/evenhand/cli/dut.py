@@ -14,9 +14,16 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.cli import dut_over_ssh
 from evenhand.cli.common import JsonOption, NameArgument, warn_about, write_json, write_text
-from evenhand.cli.nat_options import NatOptions, TranslatorOption, read_translator
+from evenhand.cli.nat_options import (
+    NatOptions,
+    NicHashOption,
+    StaticNeighborsOption,
+    TranslatorOption,
+    read_hash_type,
+    read_translator,
+)
 from evenhand.cli.options import with_options
-from evenhand.cli.verbs import NicHashOption, StaticNeighborsOption, Verbs, read_hash_type
+from evenhand.cli.verbs import Verbs
 from evenhand.dut import OPERATING_SYSTEMS, DutScript, OperatingSystem, Part, describe_setup
 from evenhand.spec.plan import CountOptions
 

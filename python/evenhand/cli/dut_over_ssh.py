@@ -14,9 +14,8 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import JsonOption, out, warn_about, write_json
-from evenhand.cli.nat_options import NatOptions
+from evenhand.cli.nat_options import NatOptions, NicHashOption, StaticNeighborsOption, read_hash_type
 from evenhand.cli.options import with_options
-from evenhand.cli.verbs import NicHashOption, StaticNeighborsOption, read_hash_type
 from evenhand.dut import describe_setups
 from evenhand.dut.linux_nic import NicWishes
 from evenhand.dut.linux_state import FLOWS, LinuxState

@@ -9,8 +9,8 @@ import traceback
 from typing import Any, TypeVar
 
 from evenhand.base.errors import EvenhandError
+from evenhand.base.visible import visible, visible_lines
 from evenhand.cli.common import err, write_json
-from evenhand.report.plain import visible, visible_lines
 
 E = TypeVar("E", bound=EvenhandError)
 _REPORTED = "the document contains the error"

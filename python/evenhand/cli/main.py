@@ -18,7 +18,7 @@ from evenhand.base.new_file import is_disk_full
 from evenhand.base.version import VERSION
 from evenhand.cli import streams
 from evenhand.cli.error_output import report_error
-from evenhand.cli.registry import GROUPS, register, verb_names
+from evenhand.cli.registry import GROUPS, is_verb, register, verb_names
 from evenhand.cli.verbs import Verbs
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def app_for(arguments: Sequence[str]) -> Verbs:
     first = arguments[0] if arguments else ""
     if first == "--version":  # is printed without looking at a verb, and all verbs take a second to load
         return app_of(("status",))
-    return app_of((first,) if first in verb_names() else ())
+    return app_of((first,) if is_verb(first) else ())
 
 
 def _print_version(is_asked: bool) -> None:
@@ -157,7 +157,7 @@ def _command_of(arguments: list[str]) -> str | None:
     if words and words[0] in GROUPS:
         # All three of `lab` write the same document.
         return words[0] if words[0] == "lab" else " ".join(words[:2])
-    return words[0] if words and words[0] in verb_names() else None
+    return words[0] if words and is_verb(words[0]) else None
 
 
 def _of_the_host(error: OSError | MemoryError) -> HostError:

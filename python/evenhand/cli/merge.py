@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from evenhand.base.units import format_count
+from evenhand.base.visible import visible
 from evenhand.cli.common import command_line, out, quoted
 from evenhand.cli.run_options import HostNameOption, RunOption, run_file
 from evenhand.report.campaign_rows import trials_of
-from evenhand.report.plain import visible
 from evenhand.run import SUFFIX, CampaignRecord
 from evenhand.run.merge import merge_runs
 

@@ -11,8 +11,8 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count, parse_files
+from evenhand.base.visible import visible
 from evenhand.cli.common import JsonOption, out, write_json
-from evenhand.report.plain import visible
 from evenhand.run import SUFFIX
 from evenhand.run.folder import FolderLimits, Pruned, Pruning
 from evenhand.run.folder import prune as prune_folder

@@ -7,10 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from evenhand.cli.verbs import Verbs
-from evenhand.procedure.descriptor import Procedure
-from evenhand.procedure.registry import PROCEDURES
+
+if TYPE_CHECKING:
+    from evenhand.procedure.descriptor import Procedure
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ _LAST = {
 
 def procedure_verbs() -> dict[str, Procedure]:
     """Procedures by the name of the verb."""
+    from evenhand.procedure.registry import PROCEDURES  # takes longer to load than many a verb
+
     return {each.verb: each for each in PROCEDURES.values() if each.verb is not None}
 
 
@@ -62,16 +66,21 @@ def verb_names() -> tuple[str, ...]:
     return (*GROUPS, *_FIRST, *procedure_verbs(), *_LAST)
 
 
+def is_verb(name: str) -> bool:
+    """Whether it is one of them."""
+    return name in GROUPS or name in _FIRST or name in _LAST or name in procedure_verbs()
+
+
 def register(app: Verbs, names: Iterable[str]) -> None:
     """Load these verbs and groups, and add them to the command."""
-    procedures, others = procedure_verbs(), {**_FIRST, **_LAST}
+    others = {**_FIRST, **_LAST}
     for name in names:
         if name in GROUPS:
             app.add_typer(import_module(f"evenhand.cli.{GROUPS[name]}").app, name=name)
         elif name in others:
             others[name].register(app, name)
         else:
-            _register_procedure(app, name, procedures[name])
+            _register_procedure(app, name, procedure_verbs()[name])
 
 
 def _register_procedure(app: Verbs, name: str, procedure: Procedure) -> None:

@@ -8,17 +8,13 @@ import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
 from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand
 from typer.main import get_command
-
-from evenhand.base.errors import RequestError
-from evenhand.base.option import Grammar, Option
-from evenhand.spec.request import HashType
 
 _MOST_TYPE_COLUMNS = 20
 """Most columns of an option's values, such as `OCTETS|imix:LETTERS`; longer ones are folded, so that the text
@@ -198,40 +194,3 @@ def called_here(verb: str, name: str, known: Collection[str], arguments: Collect
         return f"Write {bare} without an option, after the name of the command."
     there = (*OTHER_NAMES.get(f"{verb} {name}", ()), *OTHER_NAMES.get(name, ()))
     return next((text for needed, text in there if needed in (_ANY, *known, *arguments)), None)
-
-
-def parse_hash_type(text: str, *, where: str) -> HashType:
-    """RequestError if it is none."""
-    match text:
-        case "type1" | "type2":
-            return text
-    raise RequestError(
-        f"{text!r} is not a hash type",
-        code="cli.not-a-hash-type",
-        where=where,
-        next_step="Use type1 (addresses) or type2 (addresses and UDP ports).",
-    )
-
-
-NIC_HASH = Grammar("type1|type2", parse_hash_type)
-NicHashOption = Annotated[
-    str | None,
-    Option(
-        declared="--hash",
-        grammar=NIC_HASH,
-        help="Hash of the DUT's NICs: addresses, or addresses and UDP ports (Linux). Default: unchanged.",
-    ),
-]
-StaticNeighborsOption = Annotated[
-    str | None,
-    Option(
-        metavar="MAC,MAC",
-        help="MACs of the tester's left and right port, for a DUT that must not resolve its neighbours. With"
-        " several engines (dut apply): one pair after the other.",
-    ),
-]
-
-
-def read_hash_type(written: str | None) -> HashType | None:
-    """`--hash`; None if it is not given."""
-    return None if written is None else parse_hash_type(written, where="--hash")

@@ -2,66 +2,139 @@
 """Procedure, between search and series: what a test is: its trials, its repetitions, its figures. Knows a
 tester; shows nothing."""
 
-from evenhand.procedure.back_to_back import measure_back_to_back
-from evenhand.procedure.back_to_back_goal import BackToBackGoal
-from evenhand.procedure.back_to_back_result import BackToBack, BackToBackTable, BurstSearch
-from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, measure_burst
-from evenhand.procedure.cable_test import CableState, CableTest, measure_cable
-from evenhand.procedure.conditions import Conditions
-from evenhand.procedure.connection_capacity import Capacity, CapacityOutcome, CapacityStep
-from evenhand.procedure.connection_capacity_goal import CapacityGoal
-from evenhand.procedure.connection_rate import ConnectionRate, ConnectionRateGoal
-from evenhand.procedure.connection_trials import ConnectionWish, OrderName
-from evenhand.procedure.delay import measure_delay
-from evenhand.procedure.delay_result import DelayGoal, DelayResult, DelayTest
-from evenhand.procedure.events import (
-    Began,
-    Learned,
-    Measured,
-    Note,
-    OnEvent,
-    ProcedureEvent,
-    TrialPhase,
-    ignore,
-)
-from evenhand.procedure.host_limits import HostLimits, measure_host_limits
-from evenhand.procedure.learning import (
-    ALL_HOSTS_FIRST,
-    DEFAULT_FRAME_SIZE,
-    FRAME_SIZE_SETS,
-    JUMBO_FRAME_SIZES,
-    MAX_FRAME_SIZE,
-    RFC8219_FRAME_SIZES,
-    RFC_FRAME_SIZES,
-    USUAL_MAX_FRAME_SIZE,
-    LearningChoice,
-    check_reachable,
-    choose_frame_size,
-    choose_frames,
-    learn_first,
-)
-from evenhand.procedure.limits import limits_of, retries_of
-from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint, LossTable, measure_loss
-from evenhand.procedure.maximum import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
-from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
-from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
-from evenhand.procedure.record import Recorder, SearchRecord
-from evenhand.procedure.recovery import Recovery, RecoveryGoal, measure_recovery
-from evenhand.procedure.repetition import Repetitions, Row, check_frame_sizes, check_whole_sizes, repeat
-from evenhand.procedure.single_pair import OMISSION, SinglePair, check_same_dut, says_something
-from evenhand.procedure.single_trial import SingleTrial, measure_trial
-from evenhand.procedure.statistics import Interval, Statistics
-from evenhand.procedure.tear_down import Removal, TearDown, TearDownGoal
-from evenhand.procedure.testbed import OpenTestbed
-from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
-from evenhand.procedure.throughput import (
-    UP_TO_LINE_RATE,
-    Throughput,
-    ThroughputTable,
-    measure_throughput,
-    search_deviations,
-    throughput_document,
-)
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evenhand.procedure.back_to_back import measure_back_to_back
+    from evenhand.procedure.back_to_back_goal import BackToBackGoal
+    from evenhand.procedure.back_to_back_result import BackToBack, BackToBackTable, BurstSearch
+    from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, measure_burst
+    from evenhand.procedure.cable_test import CableState, CableTest, measure_cable
+    from evenhand.procedure.conditions import Conditions
+    from evenhand.procedure.connection_capacity import Capacity, CapacityOutcome, CapacityStep
+    from evenhand.procedure.connection_capacity_goal import CapacityGoal
+    from evenhand.procedure.connection_rate import ConnectionRate, ConnectionRateGoal
+    from evenhand.procedure.connection_trials import ConnectionWish, OrderName
+    from evenhand.procedure.delay import measure_delay
+    from evenhand.procedure.delay_result import DelayGoal, DelayResult, DelayTest
+    from evenhand.procedure.events import (
+        Began,
+        Learned,
+        Measured,
+        Note,
+        OnEvent,
+        ProcedureEvent,
+        TrialPhase,
+        ignore,
+    )
+    from evenhand.procedure.host_limits import HostLimits, measure_host_limits
+    from evenhand.procedure.learning import (
+        ALL_HOSTS_FIRST,
+        DEFAULT_FRAME_SIZE,
+        FRAME_SIZE_SETS,
+        JUMBO_FRAME_SIZES,
+        MAX_FRAME_SIZE,
+        RFC8219_FRAME_SIZES,
+        RFC_FRAME_SIZES,
+        USUAL_MAX_FRAME_SIZE,
+        LearningChoice,
+        check_reachable,
+        choose_frame_size,
+        choose_frames,
+        learn_first,
+    )
+    from evenhand.procedure.limits import limits_of, retries_of
+    from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint, LossTable, measure_loss
+    from evenhand.procedure.maximum import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
+    from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
+    from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
+    from evenhand.procedure.record import Recorder, SearchRecord
+    from evenhand.procedure.recovery import Recovery, RecoveryGoal, measure_recovery
+    from evenhand.procedure.repetition import Repetitions, Row, check_frame_sizes, check_whole_sizes, repeat
+    from evenhand.procedure.single_pair import OMISSION, SinglePair, check_same_dut, says_something
+    from evenhand.procedure.single_trial import SingleTrial, measure_trial
+    from evenhand.procedure.statistics import Interval, Statistics
+    from evenhand.procedure.tear_down import Removal, TearDown, TearDownGoal
+    from evenhand.procedure.testbed import OpenTestbed
+    from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
+    from evenhand.procedure.throughput import (
+        UP_TO_LINE_RATE,
+        Throughput,
+        ThroughputTable,
+        measure_throughput,
+        search_deviations,
+        throughput_document,
+    )
+else:
+    from evenhand.base.lazy_import import lazy_names
+
+    # The same, each loaded when it is first used: most verbs need a few of them.
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "back_to_back": ("measure_back_to_back",),
+            "back_to_back_goal": ("BackToBackGoal",),
+            "back_to_back_result": ("BackToBack", "BackToBackTable", "BurstSearch"),
+            "burst": ("BurstGoal", "BurstInterval", "BurstIntervals", "measure_burst"),
+            "cable_test": ("CableState", "CableTest", "measure_cable"),
+            "conditions": ("Conditions",),
+            "connection_capacity": ("Capacity", "CapacityOutcome", "CapacityStep"),
+            "connection_capacity_goal": ("CapacityGoal",),
+            "connection_rate": ("ConnectionRate", "ConnectionRateGoal"),
+            "connection_trials": ("ConnectionWish", "OrderName"),
+            "delay": ("measure_delay",),
+            "delay_result": ("DelayGoal", "DelayResult", "DelayTest"),
+            "events": (
+                "Began",
+                "Learned",
+                "Measured",
+                "Note",
+                "OnEvent",
+                "ProcedureEvent",
+                "TrialPhase",
+                "ignore",
+            ),
+            "host_limits": ("HostLimits", "measure_host_limits"),
+            "learning": (
+                "ALL_HOSTS_FIRST",
+                "DEFAULT_FRAME_SIZE",
+                "FRAME_SIZE_SETS",
+                "JUMBO_FRAME_SIZES",
+                "MAX_FRAME_SIZE",
+                "RFC8219_FRAME_SIZES",
+                "RFC_FRAME_SIZES",
+                "USUAL_MAX_FRAME_SIZE",
+                "LearningChoice",
+                "check_reachable",
+                "choose_frame_size",
+                "choose_frames",
+                "learn_first",
+            ),
+            "limits": ("limits_of", "retries_of"),
+            "loss": ("FrameLoss", "LossGoal", "LossOutcome", "LossPoint", "LossTable", "measure_loss"),
+            "maximum": ("DUT_WAY", "LOOPED_WAY", "CeilingEntry", "CeilingGoal", "measure_ceiling"),
+            "own_loop": ("OwnLoop", "measure_own_loop"),
+            "profile": ("Profile", "WorstTesterFigures", "collect_deviations"),
+            "record": ("Recorder", "SearchRecord"),
+            "recovery": ("Recovery", "RecoveryGoal", "measure_recovery"),
+            "repetition": ("Repetitions", "Row", "check_frame_sizes", "check_whole_sizes", "repeat"),
+            "single_pair": ("OMISSION", "SinglePair", "check_same_dut", "says_something"),
+            "single_trial": ("SingleTrial", "measure_trial"),
+            "statistics": ("Interval", "Statistics"),
+            "tear_down": ("Removal", "TearDown", "TearDownGoal"),
+            "testbed": ("OpenTestbed",),
+            "tester": ("OpenTester", "choose_maximum", "open_tester"),
+            "throughput": (
+                "UP_TO_LINE_RATE",
+                "Throughput",
+                "ThroughputTable",
+                "measure_throughput",
+                "search_deviations",
+                "throughput_document",
+            ),
+        },
+    )
+
 
 __all__ = [
     "ALL_HOSTS_FIRST",

@@ -10,10 +10,11 @@ from typing import Any
 from evenhand.base.table import Cell, Column, Table, make_table
 from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import WHOLE_FPS, format_count, format_duration
+from evenhand.base.visible import visible
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_words import measured_cells, time_share_cell
-from evenhand.report.plain import WHY_BOUND, visible
+from evenhand.report.plain import WHY_BOUND
 from evenhand.run import PointState
 from evenhand.run.campaign_status import CampaignStatus, PointStatus
 from evenhand.run.figures import RunningTrial

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from evenhand.analysis.comparable import moment_of
 from evenhand.analysis.trend_model import PointTrend, Trend, TrendValue
+from evenhand.base.visible import visible
 from evenhand.report.figures import LIGHT, Picture, PictureShape, put_legend, put_title
-from evenhand.report.plain import visible
 from evenhand.report.trend import show_begun, show_change, show_latest, span_of
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Any
 
 from evenhand.base.table import Cell, Table, measured
 from evenhand.base.units import LOSS, SHARE, WHOLE_FPS, format_count, format_duration, format_ratio
+from evenhand.base.visible import visible
 from evenhand.procedure import FrameLoss, LossOutcome
 from evenhand.report.page_words import NONE
-from evenhand.report.plain import visible
 from evenhand.report.result_entry import (
     ResultEntry,
     describe_conditions,

@@ -1,37 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: texts of others, such as of a run file that came by mail, as they may be shown: they say what
-they are, and do nothing."""
+"""Station 10: why a number is a bound, and what to do where the tester spoiled trials, in words."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable
 
 from evenhand.trial import TrialResult, causes_of_invalid, describe_taken
-
-_SHOWN = ("L", "M", "N", "P", "S", "Zs")
-
-
-def visible(text: str) -> str:
-    """The text with what is not a readable character (line ends, escape sequences of terminals, marks that
-    turn the order) as `\\x1b`.
-
-    Rich's markup is not handled here: show it as `rich.text.Text`, or with `markup=False`.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        c if unicodedata.category(c).startswith(_SHOWN) else c.encode("unicode_escape").decode() for c in text
-    )
-
-
-def visible_lines(text: str) -> str:
-    """The same of text of several lines: line ends and tabs stay."""
-    if text.isprintable():
-        return text
-    return "".join(part if part in ("\n", "\t") else visible(part) for part in re.split(r"([\n\t])", text))
-
 
 WHY_BOUND = "the highest load that was tried passed, or the tester could not keep a higher one"
 """Why a number is a lower bound."""

@@ -10,11 +10,12 @@ from typing import Any
 
 from evenhand.base.table import Cell, Column, Table, columns_of, make_table
 from evenhand.base.units import format_count, format_duration, format_line_rate
+from evenhand.base.visible import visible
 from evenhand.plan import FrameSize, Imix, parse_imix
 from evenhand.procedure import Profile, Statistics, WorstTesterFigures
 from evenhand.procedure.statistics import FEWEST_FOR_PERCENTILES, OWN_PERCENTILES
 from evenhand.report.page_words import NONE
-from evenhand.report.plain import next_lines, visible
+from evenhand.report.plain import next_lines
 from evenhand.rig import READ_THERE
 from evenhand.trial import Deviation, Reason, TimeLeftOut, TrialResult, Verdict, join_directions
 

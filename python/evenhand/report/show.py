@@ -20,12 +20,12 @@ from evenhand.base.locks import holder_of
 from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.terminal_table import rendered
 from evenhand.base.units import MULTIPLE, format_count, format_duration, format_ratio, one_unit
+from evenhand.base.visible import visible
 from evenhand.plan import ONE_EACH, SideCounts
 from evenhand.procedure.descriptor import Figure, show_number
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
 from evenhand.report.page_words import established_connections, in_words, show_statistics
-from evenhand.report.plain import visible
 from evenhand.report.stored_results import StoredResults
 from evenhand.report.trial import allowed_loss, trials_table
 from evenhand.run import CampaignRecord, HookRun, PointRecord, PointState, Repetition, StoredSearch

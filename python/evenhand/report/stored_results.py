@@ -11,9 +11,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from evenhand.base.terminal_table import FittedTable
+from evenhand.base.visible import visible
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.report.found import report_of
-from evenhand.report.plain import visible
 from evenhand.report.result_entry import RepeatedEntry, ResultEntry, deviation_lines
 from evenhand.report.table import OF_INTERVAL
 from evenhand.run import CampaignRecord, PointRecord, Repetition

@@ -9,9 +9,10 @@ import io
 from collections.abc import Sequence
 
 from evenhand.base.table import Cell, Column, Row, Table, in_one_unit, make_table, measured
+from evenhand.base.visible import visible
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_words import NONE, measured_cells, show_size, show_version, time_share_cell, unit_of
-from evenhand.report.plain import WHY_BOUND, visible
+from evenhand.report.plain import WHY_BOUND
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.run.figures import time_left_out_at
 

@@ -8,8 +8,8 @@ import io
 
 from evenhand.base.errors import HostError
 from evenhand.base.programs import in_checkout
+from evenhand.base.visible import visible
 from evenhand.report.campaign_rows import TableName, Value, columns_of, rows_of
-from evenhand.report.plain import visible
 from evenhand.run import CampaignRecord
 
 _FORMULA = ("=", "+", "-", "@")

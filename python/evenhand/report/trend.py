@@ -14,10 +14,11 @@ from evenhand.analysis.medians import FEWEST_RUNS
 from evenhand.analysis.trend_model import Change, PointTrend, Trend, TrendRun, TrendValue
 from evenhand.base.table import Cell, Table, make_table, measured
 from evenhand.base.units import format_count
+from evenhand.base.visible import visible
 from evenhand.procedure.descriptor import show_number
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_words import show_size
-from evenhand.report.plain import WHY_BOUND, visible
+from evenhand.report.plain import WHY_BOUND
 from evenhand.run.campaign_record import AT_LEAST
 from evenhand.spec.request import Point
 from evenhand.trial import show_share

@@ -9,9 +9,9 @@ from pathlib import Path
 from evenhand.analysis.trend_model import PointTrend, Trend
 from evenhand.base.new_file import replace_own
 from evenhand.base.table import Cell, Table, make_table
+from evenhand.base.visible import visible
 from evenhand.report.figures_trend import trend_picture
 from evenhand.report.page import MARK, ShownFigure, render, show_picture
-from evenhand.report.plain import visible
 from evenhand.report.trend import (
     SINGLE,
     changes_table,

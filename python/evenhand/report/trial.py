@@ -21,8 +21,9 @@ from evenhand.base.units import (
     format_ratio,
     one_unit,
 )
+from evenhand.base.visible import visible
 from evenhand.procedure import Profile
-from evenhand.report.plain import next_lines, visible
+from evenhand.report.plain import next_lines
 from evenhand.run import StoredTrial
 from evenhand.search import SearchTrial
 from evenhand.trial import ClockOffset, DirectionResult, TrialResult, join_directions

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts of others, such as of a run file that came by mail, as they may be shown: they say what they are, and
+do nothing."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_SHOWN = ("L", "M", "N", "P", "S", "Zs")
+
+
+def visible(text: str) -> str:
+    """The text with what is not a readable character (line ends, escape sequences of terminals, marks that
+    turn the order) as `\\x1b`.
+
+    Rich's markup is not handled here: show it as `rich.text.Text`, or with `markup=False`.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if unicodedata.category(c).startswith(_SHOWN) else c.encode("unicode_escape").decode() for c in text
+    )
+
+
+def visible_lines(text: str) -> str:
+    """The same of text of several lines: line ends and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(part if part in ("\n", "\t") else visible(part) for part in re.split(r"([\n\t])", text))
