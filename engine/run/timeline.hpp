@@ -24,9 +24,8 @@ struct Timeline {
     static constexpr double lead_s = 0.05;  // time for the workers to wake from their idle sleep
 
     Timeline(const TrialRequest& request, std::optional<std::int64_t> steered_start_ns, double ticks_per_second) {
-        start = steered_start_ns
-                    ? pace::ticks_at(*steered_start_ns, pace::sample_clocks(), ticks_per_second)
-                    : pace::TickClock::now() + static_cast<Ticks>(lead_s * ticks_per_second);
+        start = steered_start_ns ? pace::ticks_at(*steered_start_ns, pace::sample_clocks(), ticks_per_second)
+                                 : pace::TickClock::now() + static_cast<Ticks>(lead_s * ticks_per_second);
         end_sending_after(run::sending_s(request), request.waits, ticks_per_second);
     }
 

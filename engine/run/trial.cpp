@@ -146,9 +146,9 @@ void RunningTrial::wait_before_sending() {
     // frame has not thereby proved that it remembers the host.
     if (!tester_.is_direct()) tester_.send_questions();
     // With a given time of start, wait longer if the other testers need longer to be ready.
-    const double wait_s =
-        steered_start_ns_ ? std::max(w.after_learning_s, until_s(*steered_start_ns_) - 2 * Timeline::lead_s)
-                          : w.after_learning_s;
+    const double wait_s = steered_start_ns_
+                              ? std::max(w.after_learning_s, until_s(*steered_start_ns_) - 2 * Timeline::lead_s)
+                              : w.after_learning_s;
     goes_on_ = phases_.wait("learning", wait_s);
 }
 

@@ -69,10 +69,6 @@ void check_start(const TrialRequest& request, std::optional<std::int64_t> steere
 std::optional<std::int64_t> steered_start_ns(const TrialRequest& request) {
     if (!request.start_at_unix_ns) return std::nullopt;
     const auto now = pace::sample_clocks();
-    // Without overflow, however far away it is said to be: what is hours away is refused.
-    constexpr std::int64_t furthest_ns = std::int64_t{1} << 62U;
-    const auto ahead = static_cast<double>(*request.start_at_unix_ns) - static_cast<double>(now.time_ns);
-    if (std::abs(ahead) > static_cast<double>(furthest_ns) / 2) return ahead < 0 ? -furthest_ns : furthest_ns;
     return now.steered_ns + (*request.start_at_unix_ns - now.time_ns);
 }
 

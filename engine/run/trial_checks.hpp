@@ -10,8 +10,8 @@
 
 namespace evenhand::run {
 
-/// When frame 0 is due, by CLOCK_MONOTONIC; nothing: soon. To be called once, when the request has come: the time of day
-/// may jump afterwards, and a start read from it again would be hours away or over.
+/// When frame 0 is due, by CLOCK_MONOTONIC; nothing: soon. To be called once, when the request has come: the time of
+/// day may jump afterwards, and a start read from it again would be hours away or over.
 [[nodiscard]] std::optional<std::int64_t> steered_start_ns(const TrialRequest& request);
 
 /// Throws Fault{bad_rate, bad_request, not_resolved, no_device, too_late}, which says what to request instead.

@@ -155,9 +155,8 @@ TEST_CASE("another tester's clock says nothing: its frames are strayed, not of a
 
 TEST_CASE("a time is a tick, and the other way round") {
     constexpr double rate = 2.596e9;
-    const pace::ClockSample sample{.ticks = 1'000'000'000'000,
-                                   .steered_ns = 27'000'123'456'789,
-                                   .time_ns = 1'795'628'890'062'122'339};
+    const pace::ClockSample sample{
+        .ticks = 1'000'000'000'000, .steered_ns = 27'000'123'456'789, .time_ns = 1'795'628'890'062'122'339};
     for (const std::int64_t ahead_ns : {std::int64_t{0}, std::int64_t{1'000}, std::int64_t{750'000'000},
                                         std::int64_t{-20'000'000}, std::int64_t{60'000'000'000}}) {
         const auto ticks = pace::ticks_at(sample.steered_ns + ahead_ns, sample, rate);
