@@ -50,8 +50,8 @@ double steered_ticks_per_second(const ClockSample& earlier, const ClockSample& l
            static_cast<double>(later.steered_ns - earlier.steered_ns);
 }
 
-Ticks ticks_at(std::int64_t time_ns, const ClockSample& sample, double ticks_per_second) noexcept {
-    const double ticks = static_cast<double>(time_ns - sample.time_ns) * ticks_per_second / ns_per_second;
+Ticks ticks_at(std::int64_t steered_ns, const ClockSample& sample, double ticks_per_second) noexcept {
+    const double ticks = static_cast<double>(steered_ns - sample.steered_ns) * ticks_per_second / ns_per_second;
     return sample.ticks + static_cast<Ticks>(std::llround(ticks));
 }
 

@@ -44,10 +44,10 @@ struct ClockSample {
 /// The same, measured with CLOCK_MONOTONIC.
 [[nodiscard]] double steered_ticks_per_second(const ClockSample& earlier, const ClockSample& later) noexcept;
 
-/// The tick count at which the time of day is `time_ns`, calculated from the sample, which must be close to it.
-[[nodiscard]] Ticks ticks_at(std::int64_t time_ns, const ClockSample& sample, double ticks_per_second) noexcept;
+/// The tick count at which CLOCK_MONOTONIC shows `steered_ns`, calculated from the sample, which must be close to it.
+[[nodiscard]] Ticks ticks_at(std::int64_t steered_ns, const ClockSample& sample, double ticks_per_second) noexcept;
 
-/// The inverse of ticks_at().
+/// The time of day at this tick count, calculated in the same way.
 [[nodiscard]] std::int64_t time_at(Ticks ticks, const ClockSample& sample, double ticks_per_second) noexcept;
 
 /// Whether NTP steers CLOCK_MONOTONIC and reports that it is right. Where the kernel's clock source is the tick counter

@@ -2,6 +2,9 @@
 // Station 3, pace: when the parts of a trial begin and end.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "pace/clock.hpp"
 #include "pace/schedule.hpp"
 #include "run/load.hpp"
@@ -20,10 +23,9 @@ struct Timeline {
 
     static constexpr double lead_s = 0.05;  // time for the workers to wake from their idle sleep
 
-    Timeline(const TrialRequest& request, double ticks_per_second) {
-        start = request.start_at_unix_ns
-                    ? pace::ticks_at(*request.start_at_unix_ns, pace::sample_clocks(), ticks_per_second)
-                    : pace::TickClock::now() + static_cast<Ticks>(lead_s * ticks_per_second);
+    Timeline(const TrialRequest& request, std::optional<std::int64_t> steered_start_ns, double ticks_per_second) {
+        start = steered_start_ns ? pace::ticks_at(*steered_start_ns, pace::sample_clocks(), ticks_per_second)
+                                 : pace::TickClock::now() + static_cast<Ticks>(lead_s * ticks_per_second);
         end_sending_after(run::sending_s(request), request.waits, ticks_per_second);
     }
 

@@ -104,10 +104,12 @@ double total_s(const TrialRequest& request) {
 
 }  // namespace
 
-RunningTrial::RunningTrial(Tester& tester, const TrialRequest& asked, TrialObserver& observer)
+RunningTrial::RunningTrial(Tester& tester, const TrialRequest& asked, std::optional<std::int64_t> steered_start_ns,
+                           TrialObserver& observer)
     : tester_{tester},
       observer_{observer},
       request_{with_usual_limits(asked)},
+      steered_start_ns_{steered_start_ns},
       records_{make_records(tester, request_)},
       result_{begin_result(tester, request_)},
       phases_{tester, result_, observer, total_s(request_)} {}
@@ -127,13 +129,13 @@ void RunningTrial::prepare() {
                         static_cast<Ticks>(order_settles_us * ticks_per_second_ / us_per_second)};
     }
     host_.emplace(tester_);
-    time_.emplace(request_, ticks_per_second_);
+    time_.emplace(request_, steered_start_ns_, ticks_per_second_);
     workers_ = make_worker_trials(tester_, request_, *time_, ticks_per_second_, records_);
     if (request_.clean) {
         const auto absences = [this] { return host_->absences(request_.rate_fps); };
         clean_.emplace(request_, workers_, absences, time_->start, ticks_per_second_);
     }
-    if (goes_on_) check_is_ready(request_);
+    if (goes_on_) check_is_ready(request_, steered_start_ns_);
 }
 
 void RunningTrial::wait_before_sending() {
@@ -145,10 +147,9 @@ void RunningTrial::wait_before_sending() {
     // frame has not thereby proved that it remembers the host.
     if (!tester_.is_direct()) tester_.send_questions();
     // With a given time of start, wait longer if the other testers need longer to be ready.
-    const double wait_s =
-        request_.start_at_unix_ns
-            ? std::max(w.after_learning_s, until_start_s(*request_.start_at_unix_ns) - 2 * Timeline::lead_s)
-            : w.after_learning_s;
+    const double wait_s = steered_start_ns_
+                              ? std::max(w.after_learning_s, until_s(*steered_start_ns_) - 2 * Timeline::lead_s)
+                              : w.after_learning_s;
     goes_on_ = phases_.wait("learning", wait_s);
 }
 
@@ -240,12 +241,13 @@ tally::DirectionResult RunningTrial::result_of(plan::Direction direction) {
 }
 
 tally::TrialResult Tester::run_trial(const TrialRequest& asked, TrialObserver& observer) {
-    check_trial(*this, asked);
+    const auto start_ns = steered_start_ns(asked);
+    check_trial(*this, asked, start_ns);
     Progress waiting;
     waiting.trial = asked.trial, waiting.phase = "routing";
     wait_for_links([&] { return observer.goes_on(waiting); });
     prepare_connections(asked);
-    RunningTrial trial{*this, asked, observer};
+    RunningTrial trial{*this, asked, start_ns, observer};
     trial.prepare();
     trial.run();
     return trial.collect();

@@ -3,6 +3,7 @@
 // run, then the sums.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -24,7 +25,8 @@ namespace evenhand::run {
 class RunningTrial {
    public:
     /// `asked` has been checked (run/trial_checks.hpp). Takes the memory that the trial needs: throws Fault{no_memory}.
-    RunningTrial(Tester& tester, const TrialRequest& asked, TrialObserver& observer);
+    RunningTrial(Tester& tester, const TrialRequest& asked, std::optional<std::int64_t> steered_start_ns,
+                 TrialObserver& observer);
     RunningTrial(const RunningTrial&) = delete;
     RunningTrial& operator=(const RunningTrial&) = delete;
 
@@ -47,6 +49,7 @@ class RunningTrial {
     Tester& tester_;
     TrialObserver& observer_;
     TrialRequest request_;
+    std::optional<std::int64_t> steered_start_ns_;
     TrialRecords records_;
     tally::TrialResult result_;
     PhaseClock phases_;

@@ -54,10 +54,10 @@ void check_share(const Tester& tester, const TrialRequest& request) {
     }
 }
 
-void check_start(const TrialRequest& request) {
+void check_start(const TrialRequest& request, std::optional<std::int64_t> steered_start_ns) {
     constexpr double longest_s = 3600;
-    if (!request.start_at_unix_ns) return;
-    const double ahead_s = until_start_s(*request.start_at_unix_ns);
+    if (!steered_start_ns) return;
+    const double ahead_s = until_s(*steered_start_ns);
     if (ahead_s < request.waits.after_routing_s + request.waits.after_learning_s + Timeline::lead_s)
         refuse_start(*request.start_at_unix_ns, ahead_s, "too soon for the waits before it");
     if (ahead_s > request.waits.after_routing_s + request.waits.after_learning_s + longest_s)
@@ -66,7 +66,13 @@ void check_start(const TrialRequest& request) {
 
 }  // namespace
 
-void check_trial(const Tester& tester, const TrialRequest& request) {
+std::optional<std::int64_t> steered_start_ns(const TrialRequest& request) {
+    if (!request.start_at_unix_ns) return std::nullopt;
+    const auto now = pace::sample_clocks();
+    return now.steered_ns + (*request.start_at_unix_ns - now.time_ns);
+}
+
+void check_trial(const Tester& tester, const TrialRequest& request, std::optional<std::int64_t> steered_start_ns) {
     const auto frames = frames_of(request);
     if (frames == 0 || frames > most_frames) {
         throw Fault{FaultCode::bad_rate,
@@ -86,7 +92,7 @@ void check_trial(const Tester& tester, const TrialRequest& request) {
     }
     tester.check_ports();
     tester.check_resolved("trial");
-    check_start(request);
+    check_start(request, steered_start_ns);
     if (const auto& delays = request.delays) {
         if (request.stops_when_failed) {
             throw Fault{FaultCode::bad_request, "delays are wanted of a trial that may stop early", "stop_when_failed",
@@ -108,14 +114,14 @@ void check_trial(const Tester& tester, const TrialRequest& request) {
     }
 }
 
-double until_start_s(std::int64_t start_at_unix_ns) {
-    return static_cast<double>(start_at_unix_ns - pace::sample_clocks().time_ns) / ns_per_second;
+double until_s(std::int64_t steered_ns) {
+    return static_cast<double>(steered_ns - pace::sample_clocks().steered_ns) / ns_per_second;
 }
 
-void check_is_ready(const TrialRequest& request) {
+void check_is_ready(const TrialRequest& request, std::optional<std::int64_t> steered_start_ns) {
     constexpr double least_s = 0.01;
-    if (!request.start_at_unix_ns) return;
-    if (const double ahead_s = until_start_s(*request.start_at_unix_ns); ahead_s < least_s)
+    if (!steered_start_ns) return;
+    if (const double ahead_s = until_s(*steered_start_ns); ahead_s < least_s)
         refuse_start(*request.start_at_unix_ns, ahead_s, "the tester was not ready by then");
 }
 

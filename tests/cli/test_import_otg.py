@@ -75,6 +75,33 @@ def test_what_was_exported_comes_back_and_runs(
 
 
 @pytest.mark.parametrize(
+    ("plan", "size", "became", "text"),
+    [
+        ("gateway-v4", 60, "refused", "60 octets: an IPv4 test frame has 64 to 9216 octets with FCS"),
+        ("gateway-v4", 9217, "refused", "9217 octets"),
+        ("gateway-v6", 83, "refused", "an IPv6 test frame has 84 to 9216"),
+        ("gateway-v6", 64, "differs", "--frame-size 84, the smallest of an IPv6 test frame"),
+        ("gateway-v6", None, "differs", "--frame-size 84"),
+    ],
+)
+def test_a_size_that_no_test_frame_has_is_in_no_command(
+    evenhand: Run, plan: str, size: int | None, became: str, text: str
+) -> None:
+    """OTG's own default is 64, which IPv6 cannot have (R5180-10)."""
+    document = export(evenhand, plan)
+    for flow in document["flows"]:
+        del flow["size"]
+        flow |= {} if size is None else {"size": {"choice": "fixed", "fixed": size}}
+    Path("flows.json").write_text(json.dumps(document))
+    ended = evenhand("import", "flows.json", *WHOLE, "--json").json
+    rows = [each for each in ended["keys"] if each["key"] in ("flows[0].size", "flows[1].size")]
+    assert [row["became"] for row in rows] == [became, became]
+    assert all(text in row["text"] for row in rows)
+    assert bool(ended["commands"]) == (became == "differs")
+    assert all("84" in command["words"] for command in ended["commands"])
+
+
+@pytest.mark.parametrize(
     ("path", "value", "became", "text"),
     [
         ("devices", [], "refused", "only flows are imported"),

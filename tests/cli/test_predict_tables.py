@@ -97,6 +97,14 @@ def test_rings_that_the_table_does_not_use_are_remarked(evenhand: Run, tmp_path:
     assert evenhand(*line, "--json").json["notes"] == [remark]
 
 
+def test_a_table_that_names_more_rings_than_there_are_is_remarked(evenhand: Run, tmp_path: Path) -> None:
+    file = saved(
+        tmp_path, heading(rings=4) + "".join(rows([i % 8 for i in range(128)])) + key_part() + FUNCTION
+    )
+    ended = evenhand("predict", "gateway-v6", "--table", file)
+    assert "The NIC has 4 RX rings, but its table names number 7" in ended.out
+
+
 def test_a_table_that_may_have_been_cut_is_remarked(evenhand: Run, tmp_path: Path) -> None:
     """`head` leaves no mark in a file."""
     ends = saved(tmp_path, heading() + "".join(rows()[:8]))

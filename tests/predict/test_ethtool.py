@@ -98,6 +98,16 @@ def test_the_hashed_fields_of_the_same_file_are_read(json: bool) -> None:
     vlan = "UDP over IPV4 flows use these fields for computing Hash flow key:\nVLAN tag\nIP SA\nIP DA\n"
     found = read_ethtool(table + vlan, where="--table")
     assert (found.fields, found.fields_words) == ({4: ""}, {4: "VLAN tag, IP SA, IP DA"})
+    label = UDP6_TYPE1.replace("IP DA\n", "IP DA\nIPv6 Flow Label\n")
+    assert read_ethtool(table + label, where="--table").fields == {6: ""}
+
+
+def test_fields_that_the_file_states_twice_must_be_the_same() -> None:
+    """RSS-01: two NICs, or before and after a change; neither is the one that is meant."""
+    other = UDP6_TYPE1.replace("IPV6", "IPV4")
+    with raises("predict.fields-twice", match="IPv4: IP SA, IP DA, L4 .*; and IP SA, IP DA$"):
+        read_ethtool(UDP4_TYPE2 + other + whole(), where="--table")
+    assert read_ethtool(UDP4_TYPE2 + whole() + UDP4_TYPE2, where="--table").fields == {4: "sdfn"}
 
 
 @pytest.mark.parametrize(
@@ -112,6 +122,11 @@ def test_the_hashed_fields_of_the_same_file_are_read(json: bool) -> None:
         ("netlink error: No such device\n", "No such device", "ip link"),
         ("bash: ethtool: command not found\n", "command not found", "ethtool -x"),
         (heading() + "Operation not supported\n", "Operation not supported", "--elements"),
+        (
+            heading() + "Operation not supported\n" + key_part() + FUNCTION,
+            "Operation not supported",
+            "--elements",
+        ),
         (UDP4_TYPE2, "IP SA, IP DA, L4 bytes 0", ">> FILE"),
         (heading(), "no entries", "ethtool -x"),
     ],

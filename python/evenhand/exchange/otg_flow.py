@@ -267,7 +267,7 @@ class OtgFlow:
                 )
                 return
             value = packets / int(self.options["--rate"])
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < 10**6:
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not 1e-9 <= value < 10**6:
             why = "has no end" if choice == "continuous" else "is not a duration that can be represented"
             self._reader.refuse(
                 at, "...", f"{choice} {why}: use fixed_seconds, or fixed_packets with a rate in pps"

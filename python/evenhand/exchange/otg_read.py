@@ -26,6 +26,7 @@ from evenhand.exchange.otg_write import NETWORK_STEP
 from evenhand.exchange.outcome import Became, Imported, ImportedCommand
 from evenhand.exchange.testbed_text import GivenHardware, ImportedPorts, write_testbed
 from evenhand.plan import SIDES, make_plan
+from evenhand.procedure.learning import choose_frame_size
 
 MOST_OCTETS = 4 * 1024 * 1024
 MOST_FLOWS = 2
@@ -75,6 +76,8 @@ def import_otg(path: Path, given: GivenHardware, *, plan: str | None, testbed: P
     if len(read) == MOST_FLOWS:
         _check_alike(reader, *read)
     found = _find(reader, read, plan) if reader.is_sendable else None
+    if found is not None and not _takes_size(reader, read, found):
+        found = None
     facts: ImportedPorts = {each.sender: each.macs for each in reversed(read)}
     text, gaps = write_testbed(
         "a configuration of the Open Traffic Generator API",
@@ -142,6 +145,25 @@ def _check_alike(reader: OtgReader, first: OtgFlow, second: OtgFlow) -> None:
             "...",
             "both directions must have the same IP version; for a translator use --plan siit",
         )
+
+
+def _takes_size(reader: OtgReader, flows: list[OtgFlow], found: FoundPlan) -> bool:
+    """False, and other rows, if no test frame has this size: there is no command then. In IPv6, 64 stands
+    for the smallest (R5180-10)."""
+    places = [flow.at_option["--frame-size"] for flow in flows]
+    try:
+        size, note = choose_frame_size(found.plan, int(flows[0].options["--frame-size"]))
+    except RequestError as error:
+        for place in places:
+            reader.replace(place, Became.REFUSED, error.what)
+        return False
+    if note is not None:
+        for flow, place in zip(flows, places, strict=True):
+            reader.replace(
+                place, Became.DIFFERS, f"--frame-size {size}, the smallest of an IPv6 test frame with its tag"
+            )
+            flow.options["--frame-size"] = str(size)
+    return True
 
 
 def _find(reader: OtgReader, flows: list[OtgFlow], plan: str | None) -> FoundPlan | None:
@@ -228,7 +250,11 @@ def _wanted(reader: OtgReader, part: Part, at: str, pattern: Pattern, version: V
     behind = next((k for k in range(octets - 1) if pattern.step == 256**k), None)
     number = 0 if behind is None else pattern.first >> (8 * behind) & 0xFFFF
     if behind is None or number + pattern.count - 1 > 0xFFFF:
-        reader.refuse(at, "...", "addresses of hosts can only differ in 16 bits")
+        reader.refuse(
+            at,
+            "...",
+            "addresses of hosts can only differ in 16 bits, with a step of 1 in one of their octets",
+        )
         return None
     return WantedSide(part, real, pattern.mode, octets - 2 - behind, number, number + pattern.count - 1, 1)
 

@@ -84,6 +84,13 @@ def read_ethtool(text: str, *, where: str) -> IndirectionTable:
             next_step=_SAVE,
         )
     _refuse_other_hash(table, where)
+    for version, (one, other) in found.contrary_fields.items():
+        raise RequestError(
+            f"the text says twice which fields are hashed for UDP over IPv{version}: {one}; and {other}",
+            code="predict.fields-twice",
+            where=where,
+            next_step="Keep what `ethtool -n` printed of the interface that the frames come to.",
+        )
     return _of(table, found)
 
 

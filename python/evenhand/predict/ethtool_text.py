@@ -47,7 +47,8 @@ _ERROR = re.compile(
 )
 _FIELDS = (("IP SA", "s"), ("IP DA", "d"), ("bytes 0 & 1", "f"), ("bytes 2 & 3", "n"))
 """What `ethtool -n` prints of each field, and the letters that `ethtool -N` takes for them."""
-_OTHER_FIELDS = ("L2DA", "VLAN tag", "L3 proto", "GTP TEID")
+_OTHER_FIELDS = ("l2da", "vlan tag", "l3 proto", "gtp teid", "flow label")
+"""In lower case: the newest of them is written in more than one way."""
 
 
 @dataclass(slots=True)
@@ -97,6 +98,8 @@ class EthtoolText:
     others too."""
     fields_words: dict[int, str] = field(default_factory=dict)
     """The same in the words of the text."""
+    contrary_fields: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """By IP version, if the text says two unlike things of it, as of two NICs: the words of both."""
     errors: list[str] = field(default_factory=list)
     """Lines in which a program reports an error."""
     broken_json: str = ""
@@ -119,7 +122,7 @@ def read_text(text: str) -> EthtoolText:
 def fields_of(lines: list[str]) -> str:
     """`sd`, `sdfn` ... of the lines that `ethtool -n` prints; empty if it says none, or one that has no
     letter here."""
-    if any(other in line for line in lines for other in _OTHER_FIELDS):
+    if any(other in line.lower() for line in lines for other in _OTHER_FIELDS):
         return ""
     return "".join(letter for words, letter in _FIELDS if any(words in line for line in lines))
 
@@ -172,14 +175,21 @@ class _Reader:
         elif self._part == "key":
             self._end_key()
         elif self._part == "fields" and self._version:
-            self._found.fields[self._version] = fields_of(self._fields)
-            self._found.fields_words[self._version] = ", ".join(self._fields) or "no field"
+            self._end_fields(self._version, fields_of(self._fields), ", ".join(self._fields) or "no field")
         self._part, self._version, self._gap, self._fields = "", 0, "", []
+
+    def _end_fields(self, version: int, letters: str, words: str) -> None:
+        found = self._found
+        if found.fields.get(version, letters) != letters:
+            found.contrary_fields[version] = (found.fields_words[version], words)
+        found.fields[version], found.fields_words[version] = letters, words
 
     def _end_rows(self) -> None:
         """What stands between the rows and the next part of the same table is in place of rows."""
+        count = len(self._table.words)
+        if not count and _ERROR.match(self._gap):
+            return  # the driver reports no table, which is among the errors
         if self._gap and not _PAGER.fullmatch(self._gap) and not self._table.problem:
-            count = len(self._table.words)
             after = f"after entry {count - 1}" if count else "in place of entries"
             self._table.problem = f"{after} the text has {self._gap[:40]!r}"
 

@@ -254,7 +254,13 @@ class GivenTable:
         used, size = len(set(self.entries)), len(self.entries)
         notes = []
         if self.rings is not None and used != self.rings and elements != self.rings:
-            notes.append(f"The NIC has {_rings(self.rings)}; its table uses {used} of them.")
+            highest = max(self.entries, default=0)
+            notes.append(
+                f"The NIC has {_rings(self.rings)}; its table uses {used} of them."
+                if highest < self.rings
+                else f"The NIC has {_rings(self.rings)}, but its table names number {highest}: it may be the"
+                " table of another NIC."
+            )
         if self.ends_after_table:
             notes.append(
                 f"The output ends after {size} entries, before the key. If it was cut there, the table is"

@@ -38,7 +38,9 @@ _TEXT_ENDS = {
     '"""': re.compile(r'(?:[^"\\]|\\.|"(?!""))*+"{3}', re.DOTALL),
     "'''": re.compile(r".*?'{3}", re.DOTALL),
 }
-_LONG_NUMBER = re.compile(rf"[0-9_]{{{MOST_DIGITS + 1}}}")
+_LONG_NUMBER = re.compile(
+    rf"[0-9_]{{{MOST_DIGITS + 1}}}|(?<![A-Za-z0-9_-])0x[0-9A-Fa-f_]{{{MOST_DIGITS + 1}}}"
+)
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
 _TABLE = re.compile(r"^[ \t]*+\[|\{", re.MULTILINE)
 
