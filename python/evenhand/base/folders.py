@@ -150,6 +150,28 @@ def without_folders(value: Any) -> Any:
             return value
 
 
+_QUOTED = re.compile(r"'((?:~|\.{1,2})?/[^'\n]*)'")
+_WORD = re.compile(r"[^\s'\"()<>\[\]{},;=|]*/[^\s'\"()<>\[\]{},;=|]*")
+_IN_FOLDER = re.compile(r"(?:~[^/]*|\.{1,2})?/.*[^/].*|(?!.*://).*\.[A-Za-z][A-Za-z0-9]{0,9}(?::\d+)*")
+_OF_THE_KERNEL = ("/proc/", "/sys/")
+
+
+def sentence_without_folders(text: str) -> str:
+    """A sentence, such as the reason of an error or what a program printed, with each path in it cut to its
+    file name. A path is what begins with a slash, `~`, `./` or `../`, and any other word with a slash whose
+    end looks like a file's (`customers/acme/mine.toml`): `and/or` stays, and so do the kernel's own files,
+    which are the same on every host."""
+    text = _QUOTED.sub(lambda found: f"'{_cut(found[1])}'", text)
+    return _WORD.sub(lambda found: _cut_word(found[0]), text)
+
+
+def _cut_word(word: str) -> str:
+    path = word.rstrip(".:!?")
+    if path.startswith(_OF_THE_KERNEL) or not _IN_FOLDER.fullmatch(path):
+        return word
+    return f"{_cut(path)}{word[len(path) :]}"
+
+
 def _cut(text: str) -> str:
     """What is behind the last slash of a folder."""
     if _SHARE.fullmatch(text):
