@@ -8,12 +8,19 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from evenhand.base.units import shortened
 from evenhand.trial import TrialResult, causes_of_invalid, describe_taken
 
 _SHOWN = ("L", "M", "N", "P", "S", "Zs")
 
 
 def visible(text: str) -> str:
+    """The same as `harmless`, of a text of any length: of one that no one could read its beginning, and how
+    long it is."""
+    return harmless(shortened(text))
+
+
+def harmless(text: str) -> str:
     """The text with what is not a readable character (line ends, escape sequences of terminals, marks that
     turn the order) as `\\x1b`.
 
@@ -30,7 +37,7 @@ def visible_lines(text: str) -> str:
     """The same of text of several lines: line ends and tabs stay."""
     if text.isprintable():
         return text
-    return "".join(part if part in ("\n", "\t") else visible(part) for part in re.split(r"([\n\t])", text))
+    return "".join(part if part in ("\n", "\t") else harmless(part) for part in re.split(r"([\n\t])", text))
 
 
 WHY_BOUND = "the highest load that was tried passed, or the tester could not keep a higher one"
