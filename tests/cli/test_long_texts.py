@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.units import LONGEST_SHOWN, shortened
+from evenhand.base.errors import LONGEST_SHOWN, shortened
 from tests.cli.running import run_here
 from tests.run.foreign import make_another_run, rich_record, write_record
 

@@ -16,7 +16,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from evenhand.base import table as data
-from evenhand.base.units import shortened
+from evenhand.base.errors import shortened
 
 LEAST_TEXT = 24
 """Columns that a text needs to be read; a narrower one has its rows stacked."""

@@ -136,16 +136,6 @@ def short_repr(text: str, most: int = 60) -> str:
     return repr(text) if len(text) <= most else f"{text[:most]!r}... ({len(text):,} characters)"
 
 
-LONGEST_SHOWN = 5_000
-"""Characters of one text on a terminal or a page: far more than Evenhand itself writes, except a command with
-hundreds of files."""
-
-
-def shortened(text: str, most: int = LONGEST_SHOWN) -> str:
-    """The text; of a longer one, which may come from a file of others, the beginning, and how long it is."""
-    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
-
-
 def parse_rate(text: str, *, where: str = "") -> float:
     """Frames per second, > 0. RequestError shows the text and the accepted forms."""
     return float(_positive(RATE, text, where))

@@ -18,8 +18,8 @@ import typer
 from rich.console import Console
 from rich.segment import Segment
 
+from evenhand.base.errors import shortened
 from evenhand.base.terminal_table import rendered
-from evenhand.base.units import shortened
 from evenhand.plan import TOPOLOGIES, AddressPlan, plan_title, plan_warnings
 from evenhand.report.plain import visible_lines
 

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from evenhand.base.units import shortened
+from evenhand.base.errors import shortened
 from evenhand.trial import TrialResult, causes_of_invalid, describe_taken
 
 _SHOWN = ("L", "M", "N", "P", "S", "Zs")
