@@ -4,11 +4,14 @@ DUT."""
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import MISSING, fields
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 import evenhand
@@ -48,6 +51,54 @@ def test_no_field_takes_a_text_or_what_is_no_number(name: str) -> None:
             with pytest.raises(RequestError):
                 kind(**{**given, field.name: math.inf})
         assert field.default is not MISSING or field.default_factory is not MISSING or field.name in given
+
+
+HUGE = (10**400, -(10**400), 10**5000, 1e308, 5e-324, Fraction(10**400), Fraction(1, 10**400))
+SEQUENCES: tuple[Any, ...] = ((10**400, 1), [10**5000], range(10**400))
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_number_that_nothing_has_is_refused_with_its_field(name: str) -> None:
+    """Before anything is computed of it, which may take for ever, or end in an OverflowError."""
+    kind: Any = getattr(evenhand, name)
+    given = NEEDED.get(name, {})
+    for field in fields(kind):
+        for huge in (*HUGE, *SEQUENCES, "9" * 10**6):
+            if field.type == "str | None" and isinstance(huge, str):
+                continue
+            with pytest.raises(RequestError) as refused:
+                kind(**{**given, field.name: huge})
+            assert field.name in str(refused.value.where)
+            assert len(str(refused.value)) < 500
+
+
+@pytest.mark.parametrize(
+    "huge", [*HUGE, *SEQUENCES, "9" * 400, (1, 2, 3)], ids=lambda huge: type(huge).__name__
+)
+@pytest.mark.parametrize("argument", ["hosts", "networks", "source_ports", "host_mode"])
+def test_no_plan_has_such_a_number(argument: str, huge: Any) -> None:
+    with pytest.raises(RequestError) as refused:
+        evenhand.make_plan("direct-v4-net16", **{argument: huge})
+    assert argument in str(refused.value.where)
+    with pytest.raises(RequestError):
+        evenhand.mix_versions(evenhand.make_plan("gateway-v4"), evenhand.make_plan("gateway-v6"), huge)
+
+
+@pytest.mark.parametrize("goal", [evenhand.ConnectionRateGoal, evenhand.CapacityGoal])
+def test_no_connections_a_second_are_refused(goal: Any) -> None:
+    with pytest.raises(RequestError) as refused:
+        goal(max_fps=0)
+    assert refused.value.where == "max_fps"
+
+
+def test_numbers_of_numpy_become_those_of_python() -> None:
+    """They come from `numpy.linspace`, for example; no document can have them."""
+    goal = evenhand.ThroughputGoal(max_fps=numpy.float32(1e5), patience=numpy.int64(3))
+    plan = evenhand.make_plan("gateway-v4", (numpy.int64(5), 6))
+    burst = evenhand.BurstGoal(burst_frames=(numpy.int64(16), 64))
+    assert json.loads(json.dumps([goal.to_document(), plan.to_contract(), burst.to_document()]))
+    assert (goal.max_fps, type(goal.patience), plan.hosts) == (1e5, int, (5, 6))
+    assert evenhand.ThroughputGoal(max_fps=Fraction(200_001, 2)).max_fps == 100_000.5
 
 
 @pytest.mark.parametrize(

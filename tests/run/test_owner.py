@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.base.folders import without_folders
+from evenhand.base.folders import sentence_without_folders, without_folders
 from evenhand.dut.kernel_parameters import kept_parameters
 from evenhand.host.finding import read_host_facts
 from evenhand.plan import make_plan
@@ -147,6 +147,32 @@ def test_kernel_parameters_are_kept_by_name_and_in_their_order(tmp_path: Path) -
 def test_names_stay_and_folders_go(text: str, stored: str) -> None:
     assert without_folders(text) == stored
     assert without_folders({"deep": [(text, 1)]}) == {"deep": [[stored, 1]]}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "stored"),
+    [
+        (
+            "it has no [dut] table (/home/alice/mine.toml: dut.plan)",
+            "it has no [dut] table (mine.toml: dut.plan)",
+        ),
+        ("customers/acme/mine.toml: dut.plan is missing.", "mine.toml: dut.plan is missing."),
+        ("the file '/home/alice smith/mine.toml' is gone", "the file 'mine.toml' is gone"),
+        ("Error: ~/bin/nat.sh, ../alice/x: not found", "Error: nat.sh, x: not found"),
+        ('File "/home/alice/hook.py", line 3', 'File "hook.py", line 3'),
+        ("socket=/tmp/evenhand-alice/left.sock", "socket=left.sock"),
+        ("no route to 198.18.0.0/16 and 2001:2::/49.", "no route to 198.18.0.0/16 and 2001:2::/49."),
+        (
+            "siit@2001:db8::/40: 90/10 of frames/s and/or N/A",
+            "siit@2001:db8::/40: 90/10 of frames/s and/or N/A",
+        ),
+        ("cannot read /sys/class/net/eth1/mtu", "cannot read /sys/class/net/eth1/mtu"),
+        ("Debian GNU/Linux 12 / 13", "Debian GNU/Linux 12 / 13"),
+        ("see https://example.org/a/b.html", "see https://example.org/a/b.html"),
+    ],
+)
+def test_folders_go_from_sentences_too(sentence: str, stored: str) -> None:
+    assert sentence_without_folders(sentence) == stored
 
 
 @pytest.mark.parametrize("path", sorted(BENCH_RESULTS.glob("*.json")), ids=lambda path: path.stem)

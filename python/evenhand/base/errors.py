@@ -9,6 +9,15 @@ from difflib import SequenceMatcher, get_close_matches
 from itertools import takewhile
 from typing import Any
 
+LONGEST_SHOWN = 5_000
+"""Characters of one text on a terminal or a page, or in an error: far more than Evenhand writes, except
+a command with hundreds of files."""
+
+
+def shortened(text: str, most: int = LONGEST_SHOWN) -> str:
+    """The text; of a longer one, which may come from a file of others, the beginning, and how long it is."""
+    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
+
 
 class EvenhandError(Exception):
     """Base of all errors: what is wrong, where (a key, an address, a file) and what to do next. Its `code`
@@ -21,11 +30,13 @@ class EvenhandError(Exception):
         code: Which mistake it is, for scripts and tests: `room.words`. It stays when the words of the message
             change, and mistakes of one kind share it.
         """
+        # Values that are wrong are shown, and some come from files of others.
+        what = shortened(what)
         super().__init__(what)
         self.what = what
         self.code = code
-        self.where = where
-        self.next_step = next_step
+        self.where = shortened(where)
+        self.next_step = shortened(next_step)
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}" if self.where else self.what

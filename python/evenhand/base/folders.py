@@ -127,7 +127,7 @@ _PART = re.compile(r"(?:(?<=[,=])|^)[^,=]*(?<!\bGNU)/[^,]*")
 """What has a slash, from the start, a comma or an equals sign to the next comma: a whole text, or a value in
 a device's arguments. The slash of GNU/Linux does not mark a folder."""
 _FOLDER = re.compile(r"(?<!\bGNU)/")
-_PREFIX = re.compile(r"(?<![\w./])[0-9a-fA-F:.]+(/)[0-9]{1,3}(?![\w./])")
+_PREFIX = re.compile(r"(?<![\w./])[0-9a-fA-F:.]{1,45}(/)[0-9]{1,3}(?![\w./])")
 _SHARE = re.compile(r"[0-9]{1,3}/[0-9]{1,3}")
 """Share of two plans in a mix."""
 
@@ -148,6 +148,28 @@ def without_folders(value: Any) -> Any:
             return [without_folders(item) for item in value]
         case _:
             return value
+
+
+_QUOTED = re.compile(r"'((?:~|\.{1,2})?/[^'\n]*)'")
+_WORD = re.compile(r"[^\s'\"()<>\[\]{},;=|]+")
+_IN_FOLDER = re.compile(r"(?:~[^/]*|\.{1,2})?/.*[^/].*|(?!.*://).*\.[A-Za-z][A-Za-z0-9]{0,9}(?::\d+)*")
+_OF_THE_KERNEL = ("/proc/", "/sys/")
+
+
+def sentence_without_folders(text: str) -> str:
+    """A sentence, such as the reason of an error or what a program printed, with each path in it cut to its
+    file name. A path is what begins with a slash, `~`, `./` or `../`, and any other word with a slash whose
+    end looks like a file's (`customers/acme/mine.toml`): `and/or` stays, and so do the kernel's own files,
+    which are the same on every host."""
+    text = _QUOTED.sub(lambda found: f"'{_cut(found[1])}'", text)
+    return _WORD.sub(lambda found: _cut_word(found[0]), text)
+
+
+def _cut_word(word: str) -> str:
+    path = word.rstrip(".:!?")
+    if "/" not in path or path.startswith(_OF_THE_KERNEL) or not _IN_FOLDER.fullmatch(path):
+        return word
+    return f"{_cut(path)}{word[len(path) :]}"
 
 
 def _cut(text: str) -> str:

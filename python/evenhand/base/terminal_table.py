@@ -16,6 +16,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from evenhand.base import table as data
+from evenhand.base.errors import shortened
 
 LEAST_TEXT = 24
 """Columns that a text needs to be read; a narrower one has its rows stacked."""
@@ -150,7 +151,7 @@ class _Bar:
 def _of_cell(cell: data.Cell) -> RenderableType:
     if cell.bar is not None:
         return _Bar(cell.bar, cell.text)
-    return Text(cell.text, style=STYLES.get(cell.style, ""))
+    return Text(shortened(cell.text), style=STYLES.get(cell.style, ""))
 
 
 def _least_of(column: Column, console: Console, options: ConsoleOptions) -> int:

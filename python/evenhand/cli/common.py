@@ -18,6 +18,7 @@ import typer
 from rich.console import Console
 from rich.segment import Segment
 
+from evenhand.base.errors import shortened
 from evenhand.base.terminal_table import rendered
 from evenhand.base.visible import visible_lines
 from evenhand.plan import TOPOLOGIES, AddressPlan, plan_title, plan_warnings
@@ -117,7 +118,12 @@ class _Output(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(
-            *(as_commands_here(part) if isinstance(part, str) else rendered(part) for part in objects),
+            *(
+                as_commands_here("\n".join(map(shortened, part.split("\n"))))
+                if isinstance(part, str)
+                else rendered(part)
+                for part in objects
+            ),
             **options,
         )
 

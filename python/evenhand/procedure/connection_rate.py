@@ -98,6 +98,13 @@ class ConnectionRateGoal:
                 where="alpha",
                 next_step="Use 50% or 80% (RFC 9693, 4.6).",
             )
+        if not self.max_fps > 0:
+            raise RequestError(
+                f"at most {self.max_fps:g} connections a second: must be greater than 0",
+                code="procedure.out-of-range",
+                where="max_fps",
+                next_step="Use 1e6.",
+            )
         if not math.isinf(self.max_fps):
             self.search_goal()  # checks the rest
 

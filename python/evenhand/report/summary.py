@@ -9,7 +9,7 @@ import io
 from collections.abc import Sequence
 
 from evenhand.base.table import Cell, Column, Row, Table, in_one_unit, make_table, measured
-from evenhand.base.visible import visible
+from evenhand.base.visible import harmless
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_words import NONE, measured_cells, show_size, show_version, time_share_cell, unit_of
 from evenhand.report.plain import WHY_BOUND
@@ -143,7 +143,7 @@ def to_summary_csv(record: CampaignRecord) -> str:
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow([column.title for column in summary_columns(record)])
     for row in summary_rows(record):
-        shown = [visible(text) for text in row]
+        shown = [harmless(text) for text in row]
         writer.writerow(
             [f"'{text}" if text.startswith(_FORMULA) and text != NONE else text for text in shown]
         )
@@ -191,7 +191,7 @@ def _pipes(cells: Sequence[str]) -> str:
 
 
 def _markdown(text: str) -> str:
-    return "".join(f"\\{sign}" if sign in _MARKDOWN else sign for sign in visible(text))
+    return "".join(f"\\{sign}" if sign in _MARKDOWN else sign for sign in harmless(text))
 
 
 def _latex_row(texts: Sequence[str]) -> str:
@@ -199,7 +199,7 @@ def _latex_row(texts: Sequence[str]) -> str:
 
 
 def _latex(text: str) -> str:
-    plain = visible(text)
+    plain = harmless(text)
     shown = "".join(_LATEX.get(sign, sign) if sign != "-" or len(plain) > 1 else "--" for sign in plain)
     # The signs that papers have for these; two hyphens in a name do not become a dash.
     return shown.replace(r"\textgreater{}=", r"$\geq$").replace(" x ", r" $\times$ ")

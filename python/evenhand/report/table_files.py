@@ -8,7 +8,7 @@ import io
 
 from evenhand.base.errors import HostError
 from evenhand.base.programs import in_checkout
-from evenhand.base.visible import visible
+from evenhand.base.visible import harmless
 from evenhand.report.campaign_rows import TableName, Value, columns_of, rows_of
 from evenhand.run import CampaignRecord
 
@@ -62,7 +62,7 @@ def _cell(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            shown = visible(value)
+            shown = harmless(value)
             return f"'{shown}" if shown.startswith(_FORMULA) else shown
         case _:
             return repr(value)

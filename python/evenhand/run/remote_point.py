@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import EvenhandError
+from evenhand.base.folders import sentence_without_folders
 from evenhand.base.validation.hostile_json import LEAST, MOST, read_json
 from evenhand.run.campaign_record import CUT_SHORT, HookRun, Repetition
 from evenhand.run.rows import end_numbers, insert_hook, insert_repetition
@@ -125,7 +126,10 @@ def store_remote_point(store: RunStore, remote: RemotePoint, *, of_testbed: Coll
                 reason=remote.reason,
             )
         elif remote.reason is not None:
-            connection.execute("UPDATE points SET reason = ? WHERE id = ?", (remote.reason, point_id))
+            connection.execute(
+                "UPDATE points SET reason = ? WHERE id = ?",
+                (sentence_without_folders(remote.reason), point_id),
+            )
 
 
 def _note_versions(store: RunStore, testbed: str, versions: Mapping[str, str]) -> None:

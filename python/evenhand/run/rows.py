@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from evenhand.base.folders import without_folders
+from evenhand.base.folders import sentence_without_folders, without_folders
 from evenhand.plan import Imix, whole_octets
 from evenhand.run.campaign_record import CUT_SHORT, ENDED_EARLY, TESTER_LIMIT, HookRun, Repetition
 from evenhand.run.reading import StoredSearch
@@ -151,7 +151,7 @@ def insert_repetition(
             "started_at": repetition.started_at,
             "finished_at": repetition.finished_at,
             "outcome": repetition.outcome,
-            "reason": repetition.reason,
+            "reason": None if repetition.reason is None else sentence_without_folders(repetition.reason),
             "value": repetition.value,
             "result": None
             if repetition.result is None
@@ -191,7 +191,7 @@ def end_numbers(
             "started_at": now(),
             "finished_at": now(),
             "outcome": ENDED_EARLY,
-            "reason": reason,
+            "reason": sentence_without_folders(reason),
             "measured_s": 0,
         }
         insert(connection, "repetitions", row)
@@ -226,6 +226,6 @@ def insert_hook(
             "started_at": hook.ended_at or now(),
             "duration_s": hook.duration_s,
             "exit_code": hook.exit_code,
-            "output": hook.output,
+            "output": sentence_without_folders(hook.output),
         },
     )

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.base.folders import without_folders
+from evenhand.base.folders import sentence_without_folders, without_folders
 from evenhand.rig import read_host_facts, read_versions
 from evenhand.run.campaign_record import CUT_SHORT, HookRun
 from evenhand.run.folder import resume_command
@@ -294,7 +294,10 @@ class RunStore(StoredSoFar):
     def end_point(self, point: Point, reason: str) -> None:
         """The point has fewer repetitions than it should, and gets no more."""
         with self.writing() as connection:
-            connection.execute("UPDATE points SET reason = ? WHERE id = ?", (reason, self.point_id(point)))
+            connection.execute(
+                "UPDATE points SET reason = ? WHERE id = ?",
+                (sentence_without_folders(reason), self.point_id(point)),
+            )
 
     def end_numbers(self, point: Point, numbers: Collection[int], testbed: str, reason: str) -> None:
         """These repetitions, which are one testbed's of several, end without a value; the others do not."""
@@ -370,7 +373,7 @@ class RunStore(StoredSoFar):
                     end.outcome,
                     end.value,
                     to_json(without_folders(dict(end.result))),
-                    end.reason,
+                    None if end.reason is None else sentence_without_folders(end.reason),
                     recorder.lap_s(),
                     recorder.repetition_id,
                 ),

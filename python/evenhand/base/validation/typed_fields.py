@@ -10,9 +10,12 @@ from dataclasses import fields
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
 
-from evenhand.base.errors import RequestError
+from evenhand.base.errors import RequestError, shortened
+from evenhand.base.validation.hostile_json import LEAST
+from evenhand.base.validation.hostile_json import MAX_VALUES as MOST_VALUES
+from evenhand.base.validation.hostile_json import MOST as LARGEST
 
 _UNITS = {
     "_fps": "a number of frames per second, such as 1e6",
@@ -25,43 +28,102 @@ _UNITS = {
 
 MOST = 1 << 64
 """Whole numbers are below it, as are counts of the engine."""
+_LONGEST = 60
+"""Characters of a value in an error."""
 
 
 def check_types(instance: Any) -> None:
-    """Check a dataclass, as the first thing that its `__post_init__` does.
+    """Check a dataclass, as the first thing that its `__post_init__` does. A number of another library, or a
+    fraction, becomes one of Python: no document can have another.
 
     Raises:
         RequestError: A field has a value that its annotation does not allow; names the field.
     """
     of: Any = type(instance)
     for name, (kind, may_be_infinite) in _kinds(of).items():
-        check_type(getattr(instance, name), kind, where=name, may_be_infinite=may_be_infinite)
+        value = getattr(instance, name)
+        plain = plain_number(value)
+        check_type(plain, kind, where=name, may_be_infinite=may_be_infinite)
+        if plain is not value:
+            object.__setattr__(instance, name, plain)
 
 
 def check_type(value: object, kind: Any, *, where: str, may_be_infinite: bool = False) -> None:
     """RequestError if the value is not of this type.
 
     A whole number is a float as well, and any sequence will do for a tuple; True is not a number, and neither
-    is what is not finite.
+    is what is not finite, nor a number of another library, which no document can have.
 
     Args:
         where: The argument.
         may_be_infinite: An infinite number means something: as much as there may be.
     """
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if isinstance(value, int) and abs(value) >= MOST:
-        raise RequestError(
-            f"a number of {int(value.bit_length() * math.log10(2)) + 1} digits: must be below 2^64",
-            code="base.wrong-type",
-            where=where,
-            next_step="Use a smaller number.",
-        )
-    is_odd = is_number and not math.isfinite(value) and not (value == math.inf and may_be_infinite)  # type: ignore[arg-type]
-    if is_odd or not _is(value, kind):
+    if (problem := _beyond(value, may_be_infinite=may_be_infinite)) is not None:
+        raise RequestError(problem, code="base.wrong-type", where=where, next_step="Use a smaller number.")
+    if _is_odd(value, may_be_infinite=may_be_infinite) or not _is(value, kind):
         what, next_step = _wanted(kind, where)
         raise RequestError(
-            f"{value!r} is not {what}", code="base.wrong-type", where=where, next_step=next_step
+            f"{shortened(repr(value), _LONGEST)} is not {what}",
+            code="base.wrong-type",
+            where=where,
+            next_step=next_step,
         )
+
+
+def _is_real(value: object) -> TypeGuard[Real]:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_odd(value: object, *, may_be_infinite: bool) -> bool:
+    """Whether it is a number that is not finite, where it must be."""
+    return _is_real(value) and not math.isfinite(value) and not (value == math.inf and may_be_infinite)
+
+
+def _beyond(value: object, *, may_be_infinite: bool) -> str | None:
+    """What is wrong with a number that nothing has, or a sequence that has one or is endless: looked at
+    before anything is computed of it, or shown. None if nothing is."""
+    if isinstance(value, int):
+        digits = int(value.bit_length() * math.log10(2)) + 1
+        return f"a number of {digits} digits: must be below 2^64" if abs(value) >= MOST else None
+    if isinstance(value, float):
+        is_beyond = math.isfinite(value) and value != 0 and not LEAST <= abs(value) <= LARGEST
+        return f"{value!r}: too large, or too small, for a number that is measured" if is_beyond else None
+    if _is_real(value):
+        try:
+            found = float(value)
+        except OverflowError:
+            return "a number without end: too large for a number that is measured"
+        if found == 0 and value != 0:
+            return "a number that is nearly 0: too small for a number that is measured"
+        return _beyond(found, may_be_infinite=may_be_infinite)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        try:
+            is_long = len(value) > MOST_VALUES
+        except OverflowError:
+            is_long = True
+        if is_long:
+            return f"more than {MOST_VALUES:,} values"
+        problems = (_beyond(each, may_be_infinite=may_be_infinite) for each in value)
+        return next((problem for problem in problems if problem is not None), None)
+    return None
+
+
+def plain_number(value: object) -> object:
+    """The same with numbers of Python; what is too large for one stays as it is, and so does any other
+    value."""
+    if isinstance(value, bool | int | float | str | bytes):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        try:
+            found = float(value)
+        except OverflowError:
+            return value
+        return value if found == 0 and value != 0 else found
+    if isinstance(value, list | tuple) and any(isinstance(each, Real) for each in value):
+        return type(value)(plain_number(each) for each in value) if type(value) in (list, tuple) else value
+    return value
 
 
 @cache
@@ -84,9 +146,9 @@ def _is(value: object, kind: Any) -> bool:
     if origin is Literal:
         return value in arguments
     if kind is float:
-        return isinstance(value, Real) and not isinstance(value, bool)
+        return isinstance(value, int | float) and not isinstance(value, bool)
     if kind is int:
-        return isinstance(value, Integral) and not isinstance(value, bool)
+        return isinstance(value, int) and not isinstance(value, bool)
     if origin is tuple:
         if not isinstance(value, Sequence) or isinstance(value, str | bytes):
             return False

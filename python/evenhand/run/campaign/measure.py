@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from evenhand.base.errors import EvenhandError
+from evenhand.base.folders import without_folders
 from evenhand.base.locks import InUseError
 from evenhand.procedure import Conditions, Note, OpenTestbed, Recorder, SinglePair, Throughput
 from evenhand.procedure.descriptor import KnownThroughput
@@ -151,7 +152,9 @@ def measure_point(
         with suppress(_HookFailedError):  # what was measured is kept
             _run_hook("after_point", order, keeper, on_event)
     if reason is not None:
-        keeper.end_point(point, reason)
+        # Its path may have spaces, so that only who knows it can find it in a sentence.
+        named = without_folders(order.testbed)
+        keeper.end_point(point, reason.replace(order.testbed, named) if order.testbed else reason)
     if reason is not None or order.is_last:
         on_event(PointEnded(point=point, reason=reason))
 
