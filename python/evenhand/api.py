@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 
+from evenhand.base.validation.typed_fields import check_type
 from evenhand.procedure import OnEvent, OpenTestbed, ignore
 from evenhand.rig import read_setup
 from evenhand.run import RunStore
@@ -18,7 +20,7 @@ def open_testbed(
     path: str | Path,
     *,
     run: str | Path | None = None,
-    engine: Path | None = None,
+    engine: str | Path | None = None,
     on_event: OnEvent = ignore,
     host_name: bool = False,
 ) -> Iterator[OpenTestbed]:
@@ -38,10 +40,14 @@ def open_testbed(
             exists already.
         HostError: A device does not exist, or is in use; the run file cannot be written.
     """
-    setup = read_setup(str(path))
+    for file, where in ((path, "path"), (run, "run"), (engine, "engine")):
+        check_type(file, str | PathLike if where == "path" else str | PathLike | None, where=where)
+    check_type(on_event, Callable, where="on_event")
+    check_type(host_name, bool, where="host_name")
+    setup, engine_path = read_setup(str(path)), None if engine is None else Path(engine)
     if run is None:
-        yield OpenTestbed(setup=setup, engine=engine, on_event=on_event)
+        yield OpenTestbed(setup=setup, engine=engine_path, on_event=on_event)
         return
     command = [Path(sys.argv[0]).name or "python", *sys.argv[1:]]
     with RunStore.create(Path(run), command=command, host_name=host_name) as store:
-        yield OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=on_event)
+        yield OpenTestbed(setup=setup, engine=engine_path, recorder=store, on_event=on_event)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evenhand.base.errors import RequestError
+from evenhand.base.validation.typed_fields import check_type, check_types
 
 LETTERS = {
     "a": 64,
@@ -49,6 +50,11 @@ class DrawnOrder:
     seed: int = 1
     """0 to 2^64 - 1."""
 
+    def __post_init__(self) -> None:
+        for number, where in ((self.frames, "frames"), (self.seed, "seed")):
+            if not isinstance(number, int):  # how large it may be, the sequence says
+                check_type(number, int, where=where)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imix:
@@ -64,6 +70,7 @@ class Imix:
     """None if frames are sent in the order of the letters."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         _check(self)
 
     @property
@@ -137,6 +144,7 @@ def is_imix(text: str) -> bool:
 def parse_imix(text: str, *, where: str = "") -> Imix:
     """`IMIX - aaafg` or `imix:aaafg`; sizes of z and of capital letters follow it. RequestError shows the
     text and the forms."""
+    check_type(text, str, where=where or "text")
     long, short = _LONG.fullmatch(text.strip()), _SHORT.fullmatch(text.strip())
     found = long or short
     if found is None:

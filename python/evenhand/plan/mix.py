@@ -10,6 +10,7 @@ from ipaddress import IPv6Network
 from typing import Any
 
 from evenhand.base.errors import PlanError
+from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan.imix import ALGORITHM, FrameSize, Imix
 from evenhand.plan.model import AddressPlan, OtherVersion, plan_title
 from evenhand.plan.sides import SideCounts
@@ -30,7 +31,10 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
         PlanError: A plan has connections; both have the same IP version, or different forms; the share is
             impossible; or a host address occurs in both plans, although the DUT translates it in one of them.
     """
-    n, m = (number // (math.gcd(*share) or 1) for number in share)
+    for plan, where in ((first, "first"), (second, "second")):
+        check_type(plan, AddressPlan, where=where)
+    check_type(share, tuple[int, int], where="share")
+    n, m = (int(number) // (math.gcd(*share) or 1) for number in share)
     if min(n, m) < 1 or n + m > MOST_OF_A_SHARE:
         raise PlanError(
             f"a share of {share[0]}/{share[1]}",

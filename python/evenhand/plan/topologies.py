@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from evenhand.base.errors import PlanError, suggestion
+from evenhand.base.validation.typed_fields import check_type, plain
 from evenhand.plan.model import AddressPlan, plan_title
 from evenhand.plan.ranges import Mode, UdpRange
 from evenhand.plan.topology import Counts, PeerAddresses, SideAddresses, Topology
@@ -365,7 +366,22 @@ def make_plan(
     destination_ports: UdpRange | None = None,
 ) -> AddressPlan:
     """The plan of this name; `-` and `_` are the same. PlanError names the plans there are; a mix of two
-    plans is not one of them. `siit@2001:db8::/40` is `siit` with that translation prefix."""
+    plans is not one of them. `siit@2001:db8::/40` is `siit` with that translation prefix. RequestError for a
+    value of the wrong type."""
+    check_type(name, str, where="plan")
+    for counts, where in ((hosts, "hosts"), (networks, "networks")):
+        check_type(counts, int | tuple[int, int] | None, where=where)
+    for mode, where in ((host_mode, "host_mode"), (network_mode, "network_mode")):
+        check_type(mode, Mode, where=where)
+    choices = {
+        "fixed_source": fixed_source,
+        "fixed_source_network": fixed_source_network,
+        "common_network": common_network,
+    }
+    for where, choice in choices.items():
+        check_type(choice, bool, where=where)
+    for ports, where in ((source_ports, "source_ports"), (destination_ports, "destination_ports")):
+        check_type(ports, UdpRange | None, where=where)
     topology = _topology_of(name.replace("-", "_"))
     if topology is None:
         titles = [plan_title(known) for known in TOPOLOGIES]
@@ -383,11 +399,12 @@ def make_plan(
         raise PlanError(
             f"{name!r} is not a plan",
             code="plan.unknown-name",
+            where="plan",
             next_step=f"Did you mean {near}{at}{prefix}?" if near else f"Use one of: {', '.join(titles)}.",
         )
     return topology(
-        hosts,
-        network_counts=networks,
+        plain(hosts, Counts),
+        network_counts=plain(networks, Counts),
         host_mode=host_mode,
         network_mode=network_mode,
         fixed_source=fixed_source,

@@ -5,9 +5,10 @@ checker over their script."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
+from inspect import isclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -28,14 +29,18 @@ MOST = 1 << 64
 
 
 def check_types(instance: Any) -> None:
-    """Check a dataclass, as the first thing that its `__post_init__` does.
+    """Check a dataclass, as the first thing that its `__post_init__` does. What is as good as the type of its
+    field becomes that type: see `plain`.
 
     Raises:
         RequestError: A field has a value that its annotation does not allow; names the field.
     """
     of: Any = type(instance)
     for name, (kind, may_be_infinite) in _kinds(of).items():
-        check_type(getattr(instance, name), kind, where=name, may_be_infinite=may_be_infinite)
+        value = getattr(instance, name)
+        check_type(value, kind, where=name, may_be_infinite=may_be_infinite)
+        if (as_plain := plain(value, kind)) is not value:
+            object.__setattr__(instance, name, as_plain)
 
 
 def check_type(value: object, kind: Any, *, where: str, may_be_infinite: bool = False) -> None:
@@ -64,6 +69,19 @@ def check_type(value: object, kind: Any, *, where: str, may_be_infinite: bool = 
         )
 
 
+def plain(value: Any, kind: Any) -> Any:
+    """A value that `check_type` allows as JSON, and a key of a cache, know it: numbers of NumPy and fractions
+    are `int` or `float`, and any sequence is a tuple, if that is wanted."""
+    if isinstance(value, Real) and not isinstance(value, bool) and type(value) not in (int, float):
+        return int(value) if isinstance(value, Integral) else float(value)
+    wanted = next((each for each in _choices(kind) if get_origin(each) is tuple), None)
+    if wanted is None or not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        return value
+    found = tuple(plain(each, get_args(wanted)[0]) for each in value)
+    is_plain = type(value) is tuple and all(new is old for new, old in zip(found, value, strict=True))
+    return value if is_plain else found
+
+
 @cache
 def _kinds(of: type) -> Mapping[str, tuple[Any, bool]]:
     """The type of each field, and whether it may be infinite: a highest load may, which is the line rate
@@ -82,17 +100,17 @@ def _is(value: object, kind: Any) -> bool:
     if origin in (Union, UnionType):
         return any(_is(value, each) for each in arguments)
     if origin is Literal:
-        return value in arguments
+        return any(isinstance(value, type(each)) and value == each for each in arguments)
     if kind is float:
         return isinstance(value, Real) and not isinstance(value, bool)
     if kind is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
-    if origin is tuple:
+    if origin in (tuple, Sequence):
         if not isinstance(value, Sequence) or isinstance(value, str | bytes):
             return False
         return (
             all(_is(each, arguments[0]) for each in value)
-            if arguments[1:] == (...,)
+            if origin is Sequence or arguments[1:] == (...,)
             else _are(value, arguments)
         )
     return isinstance(value, origin or kind)
@@ -104,11 +122,7 @@ def _are(values: Sequence[object], kinds: Sequence[Any]) -> bool:
 
 def _wanted(kind: Any, where: str) -> tuple[str, str]:
     """What it should be, and what to do."""
-    kinds = [
-        each
-        for each in (get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,))
-        if each is not NoneType
-    ]
+    kinds = [each for each in _choices(kind) if each is not NoneType]
     none = " or None" if kinds != [kind] else ""
     if float in kinds:
         unit = next(
@@ -121,11 +135,19 @@ def _wanted(kind: Any, where: str) -> tuple[str, str]:
     return f"{names}{none}", f"Give {names}."
 
 
+def _choices(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
 def _name(kind: Any) -> str:
-    if get_origin(kind) is Literal:
+    origin = get_origin(kind)
+    if origin is Literal:
         return " or ".join(map(repr, get_args(kind)))
-    if get_origin(kind) is tuple:
-        return f"a tuple of {_name(get_args(kind)[0])}"
-    return {str: "a text", bool: "True or False", int: "whole numbers"}.get(
-        kind, getattr(kind, "__name__", str(kind))
-    )
+    if origin in (tuple, Sequence):
+        return f"a {'tuple' if origin is tuple else 'list'} of {_name(get_args(kind)[0])}"
+    if origin in (Union, UnionType):
+        return " or ".join(map(_name, get_args(kind)))
+    if origin in (Mapping, Callable):
+        return "a dict" if origin is Mapping else "a function"
+    known = {str: "a text", bool: "True or False", int: "whole numbers"}
+    return known.get(kind, kind.__name__ if isclass(kind) else str(kind))
