@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from os import PathLike
 from pathlib import Path
 
+from evenhand.base.validation.typed_fields import check_type
 from evenhand.procedure import OnEvent, OpenTestbed, ignore
 from evenhand.rig import read_setup
 from evenhand.run import RunStore
@@ -20,7 +22,7 @@ def open_testbed(
     *,
     run: str | Path | None = None,
     capture: str | Path | None = None,
-    engine: Path | None = None,
+    engine: str | Path | None = None,
     on_event: OnEvent = ignore,
     host_name: bool = False,
 ) -> Iterator[OpenTestbed]:
@@ -42,7 +44,11 @@ def open_testbed(
             exists already.
         HostError: A device does not exist, or is in use; the run file cannot be written.
     """
-    setup = read_setup(str(path))
+    for given, where in ((path, "path"), (run, "run"), (capture, "capture"), (engine, "engine")):
+        check_type(given, str | PathLike if where == "path" else str | PathLike | None, where=where)
+    check_type(on_event, Callable, where="on_event")
+    check_type(host_name, bool, where="host_name")
+    setup, engine_path = read_setup(str(path)), None if engine is None else Path(engine)
     command = [Path(sys.argv[0]).name or "python", *sys.argv[1:]]
     with ExitStack() as stack:
         store = file = None
@@ -51,4 +57,4 @@ def open_testbed(
             store = stack.enter_context(created)
         if capture is not None:
             file = stack.enter_context(capture_file(Path(capture), where="capture"))
-        yield OpenTestbed(setup=setup, engine=engine, recorder=store, capture=file, on_event=on_event)
+        yield OpenTestbed(setup=setup, engine=engine_path, recorder=store, capture=file, on_event=on_event)

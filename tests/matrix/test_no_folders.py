@@ -27,7 +27,7 @@ def test_no_reason_in_a_run_file_names_a_folder(way: Way, what: str, bench: Benc
     bench.prepare(cell)
     FOLDER.mkdir(parents=True)
     testbed = shutil.move("testbed.toml", FOLDER)
-    campaign = Path("campaign.toml").read_text().replace("testbed.toml", testbed)
+    campaign = Path("campaign.toml").read_text().replace("testbed.toml", testbed)  # type: ignore[arg-type]
     if what.startswith("hook"):
         campaign += HOOK.replace("WHEN", what.removeprefix("hook "))
     if what == "dead device":

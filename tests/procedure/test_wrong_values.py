@@ -6,16 +6,19 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import MISSING, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy
+import numpy as np
 import pytest
 
 import evenhand
-from evenhand.base.errors import RequestError
+from evenhand.base.errors import HostError, RequestError
+from evenhand.plan import UdpRange
 from tests.cli.running import TESTBED
 
 NEEDED: dict[str, dict[str, Any]] = {
@@ -93,12 +96,12 @@ def test_no_connections_a_second_are_refused(goal: Any) -> None:
 
 def test_numbers_of_numpy_become_those_of_python() -> None:
     """They come from `numpy.linspace`, for example; no document can have them."""
-    goal = evenhand.ThroughputGoal(max_fps=numpy.float32(1e5), patience=numpy.int64(3))
-    plan = evenhand.make_plan("gateway-v4", (numpy.int64(5), 6))
-    burst = evenhand.BurstGoal(burst_frames=(numpy.int64(16), 64))
+    goal = evenhand.ThroughputGoal(max_fps=numpy.float32(1e5), patience=numpy.int64(3))  # type: ignore[arg-type]
+    plan = evenhand.make_plan("gateway-v4", (numpy.int64(5), 6))  # type: ignore[arg-type]
+    burst = evenhand.BurstGoal(burst_frames=(numpy.int64(16), 64))  # type: ignore[arg-type]
     assert json.loads(json.dumps([goal.to_document(), plan.to_contract(), burst.to_document()]))
     assert (goal.max_fps, type(goal.patience), plan.hosts) == (1e5, int, (5, 6))
-    assert evenhand.ThroughputGoal(max_fps=Fraction(200_001, 2)).max_fps == 100_000.5
+    assert evenhand.ThroughputGoal(max_fps=Fraction(200_001, 2)).max_fps == 100_000.5  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -161,3 +164,153 @@ def test_a_wrong_condition_is_refused_before_an_engine_is_looked_for(
             with pytest.raises(RequestError) as refused:
                 call()
             assert name in str(refused.value.where)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"frame_sizes": 64}, "frame_sizes"),
+        ({"frame_sizes": "all"}, "frame_sizes"),
+        ({"frame_sizes": ["64", 128]}, "frame_sizes"),
+        ({"frame_sizes": None}, "frame_sizes"),
+        ({"repetitions": 3}, "repetitions"),
+        ({"repetitions": None}, "repetitions"),
+        ({"single_pair_first": "yes"}, "single_pair_first"),
+    ],
+)
+def test_what_only_tables_take_is_checked_too(wrong: dict[str, Any], named: str, tmp_path: Path) -> None:
+    path = tmp_path / "testbed.toml"
+    path.write_text(TESTBED)
+    with evenhand.open_testbed(path, engine=tmp_path / "none") as bed:
+        calls: list[Callable[..., Any]] = [bed.throughput_table]
+        if named != "single_pair_first":
+            calls += [bed.loss_table]
+        for call in calls:
+            with pytest.raises(RequestError) as refused:
+                call(**wrong)
+            assert refused.value.where == named
+
+
+@pytest.mark.parametrize(
+    ("method", "wrong"),
+    [
+        ("throughput", {"name": 3}),
+        ("throughput", {"role": "measurement of mine"}),
+        ("capacity", {"name": b"capacity"}),
+        ("back_to_back", {"throughputs": 1e6}),
+        ("pdv", {"rate_fps": 1e4, "has_own_loop": "no"}),
+        ("latency", {"rate_fps": 1e4, "profile": np.array([1, 2])}),
+        ("throughput", {"host_macs": np.array([1, 2])}),
+    ],
+)
+def test_names_and_choices_of_a_method_have_types(method: str, wrong: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "testbed.toml"
+    path.write_text(TESTBED)
+    with evenhand.open_testbed(path, engine=tmp_path / "none") as bed, pytest.raises(RequestError) as refused:
+        getattr(bed, method)(**wrong)
+    assert refused.value.where == list(wrong)[-1]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"path": 3},
+        {"run": 1.5},
+        {"run": ""},
+        {"engine": ["engine"]},
+        {"on_event": "print"},
+        {"host_name": "mine"},
+    ],
+    ids=str,
+)
+def test_a_testbed_is_opened_with_paths_and_a_function(wrong: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "testbed.toml"
+    path.write_text(TESTBED)
+    with pytest.raises(RequestError) as refused, evenhand.open_testbed(**{"path": path, **wrong}):
+        pass
+    assert refused.value.where == next(iter(wrong))
+
+
+def test_the_engine_may_be_named_as_a_text_like_the_other_files(tmp_path: Path) -> None:
+    path = tmp_path / "testbed.toml"
+    path.write_text(TESTBED)
+    with (
+        evenhand.open_testbed(str(path), engine=str(tmp_path / "none")) as bed,
+        pytest.raises(HostError, match="none does not exist"),
+    ):
+        bed.trial(rate_fps=1e3, duration_s=1)
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: evenhand.make_plan(None), "plan"),  # type: ignore[arg-type]
+        (lambda: evenhand.make_plan("gateway-v44"), "plan"),
+        (lambda: evenhand.make_plan("gateway-v4", "4"), "hosts"),  # type: ignore[arg-type]
+        (lambda: evenhand.make_plan("gateway-v4", 1.5), "hosts"),  # type: ignore[arg-type]
+        (lambda: evenhand.make_plan("gateway-v6", True), "hosts"),
+        (lambda: evenhand.make_plan("gateway-v6", (1, 2, 3)), "hosts"),  # type: ignore[arg-type]
+        (lambda: evenhand.make_plan("nets-v6-gateway", networks="4"), "networks"),  # type: ignore[arg-type]
+        (lambda: evenhand.make_plan("gateway-v4", host_mode="rising"), "host_mode"),  # type: ignore[arg-type]
+        (lambda: evenhand.make_plan("nets-v4-gateway", network_mode=4), "network_mode"),  # type: ignore[arg-type]
+        (lambda: evenhand.make_plan("gateway-v4", fixed_source="no"), "fixed_source"),  # type: ignore[arg-type]
+        (lambda: evenhand.make_plan("gateway-v4", source_ports=(1, 2)), "source_ports"),  # type: ignore[arg-type]
+        (lambda: UdpRange(first="1", last="2"), "first"),  # type: ignore[arg-type]
+        (lambda: evenhand.mix_versions("gateway-v4", "gateway-v6", (1, 1)), "first"),  # type: ignore[arg-type]
+        (
+            lambda: evenhand.mix_versions(
+                evenhand.make_plan("gateway-v4"),
+                evenhand.make_plan("gateway-v6"),
+                ("90", "10"),  # type: ignore[arg-type]
+            ),
+            "share",
+        ),
+        (lambda: evenhand.parse_imix(64), "text"),  # type: ignore[arg-type]
+        (lambda: evenhand.Imix(sequence=64), "sequence"),  # type: ignore[arg-type]
+        (lambda: evenhand.DrawnOrder(frames="200"), "frames"),  # type: ignore[arg-type]
+        (lambda: evenhand.CapacityGoal(max_fps=0), "max_fps"),
+        (lambda: evenhand.CapacityGoal(rate_precision=1.5), "rate_precision"),
+        (lambda: evenhand.CapacityGoal(patience=-1), "patience"),
+        (lambda: evenhand.ConnectionRateGoal(precision=2), "precision"),
+        (lambda: evenhand.ConnectionRateGoal(min_fps=-1), "min_fps"),
+        (lambda: evenhand.ConnectionRateGoal(invalid_retries=-1), "invalid_retries"),
+        (
+            lambda: evenhand.DelayGoal(test=evenhand.DelayTest.PDV, rate_fps=1, throughput_fps=0),
+            "throughput_fps",
+        ),
+    ],
+)
+def test_plans_sizes_and_goals_are_refused_where_they_are_made(make: Callable[[], Any], named: str) -> None:
+    """Goals up to the line rate as well, which is known only when the ports are open."""
+    with pytest.raises(RequestError) as refused:
+        make()
+    assert refused.value.where == named
+
+
+def test_a_rate_of_connections_above_what_is_likely_may_be_the_lowest() -> None:
+    assert math.isinf(evenhand.ConnectionRateGoal(min_fps=5e6).max_fps)
+
+
+@pytest.mark.parametrize("number", [np.float32(0.5), np.float64(0.5), Fraction(1, 2)])
+def test_numbers_of_other_kinds_are_numbers(number: Any) -> None:
+    """They are written as JSON, and remembered, as the plain ones are."""
+    goal = evenhand.ThroughputGoal(
+        max_fps=np.int64(1000),  # type: ignore[arg-type]
+        duration_s=number,
+        final_duration_s=1,
+        max_trials=np.int16(20),  # type: ignore[arg-type]
+    )
+    assert goal == evenhand.ThroughputGoal(max_fps=1000, duration_s=0.5, final_duration_s=1, max_trials=20)
+    assert json.loads(json.dumps(goal.to_document()))["duration_s"] == 0.5
+    assert type(evenhand.Limits(overdue_tolerance=number).overdue_tolerance) is float
+    plans = [evenhand.make_plan("gateway-v4", np.int64(4)), evenhand.make_plan("gateway-v4", (np.int8(4), 4))]  # type: ignore[arg-type]
+    assert plans == 2 * [evenhand.make_plan("gateway-v4", 4)]
+    assert json.dumps(plans[0].to_contract())
+
+
+def test_a_list_is_as_good_as_a_tuple() -> None:
+    burst = evenhand.BurstGoal(burst_frames=[np.int64(16), 64], rate_fps=1e6)  # type: ignore[arg-type]
+    assert burst == evenhand.BurstGoal(burst_frames=(16, 64), rate_fps=1e6)
+    assert type(burst.burst_frames[0]) is int
+    mlr = evenhand.MlrGoals(max_fps=1e6, goals=[evenhand.MlrGoal(name="mine")])  # type: ignore[arg-type]
+    assert hash(mlr) == hash(evenhand.MlrGoals(max_fps=1e6, goals=(evenhand.MlrGoal(name="mine"),)))

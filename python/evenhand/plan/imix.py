@@ -50,6 +50,11 @@ class DrawnOrder:
     seed: int = 1
     """0 to 2^64 - 1."""
 
+    def __post_init__(self) -> None:
+        for number, where in ((self.frames, "frames"), (self.seed, "seed")):
+            if not isinstance(number, int):  # how large it may be, the sequence says
+                check_type(number, int, where=where)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imix:

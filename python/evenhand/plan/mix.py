@@ -34,7 +34,7 @@ def mix_versions(first: AddressPlan, second: AddressPlan, share: tuple[int, int]
     for plan, where in ((first, "first"), (second, "second")):
         check_type(plan, AddressPlan, where=where)
     check_type(share, tuple[int, int], where="share")
-    n, m = (number // (math.gcd(*share) or 1) for number in share)
+    n, m = (int(number) // (math.gcd(*share) or 1) for number in share)
     if min(n, m) < 1 or n + m > MOST_OF_A_SHARE:
         raise PlanError(
             f"a share of {share[0]}/{share[1]}",

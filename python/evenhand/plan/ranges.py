@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from evenhand.base.errors import PlanError, RequestError
+from evenhand.base.validation.typed_fields import check_types
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
@@ -245,6 +246,7 @@ class UdpRange:
     mode: Mode = "pseudorandom"
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not 0 <= self.first <= self.last <= 65535:
             raise PlanError(
                 f"UDP ports {self.first}-{self.last}: must be 0 <= first <= last <= 65535",

@@ -6,10 +6,9 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 from evenhand.base.errors import PlanError, suggestion
-from evenhand.base.validation.typed_fields import check_type, plain_number
+from evenhand.base.validation.typed_fields import check_type, plain
 from evenhand.plan.model import AddressPlan, plan_title
 from evenhand.plan.ranges import Mode, UdpRange
 from evenhand.plan.topology import Counts, PeerAddresses, SideAddresses, Topology
@@ -353,14 +352,6 @@ def _topology_of(name: str) -> Topology | None:
     return _BEHIND_PREFIX[plan](f"{plan}@{prefix}", prefix)
 
 
-def _counts(counts: Any, where: str) -> Counts:
-    """They come from a script, too: those of another library, such as numpy's, as numbers of Python."""
-    plain: Any = plain_number(tuple(counts) if isinstance(counts, list) else counts)
-    check_type(plain, int | tuple[int, int] | None, where=where)
-    found: Counts = plain
-    return found
-
-
 def make_plan(
     name: str,
     hosts: Counts = None,
@@ -375,13 +366,22 @@ def make_plan(
     destination_ports: UdpRange | None = None,
 ) -> AddressPlan:
     """The plan of this name; `-` and `_` are the same. PlanError names the plans there are; a mix of two
-    plans is not one of them. `siit@2001:db8::/40` is `siit` with that translation prefix."""
-    check_type(name, str, where="name")
-    hosts, networks = (_counts(counts, where) for where, counts in (("hosts", hosts), ("networks", networks)))
-    for where, ports in (("source_ports", source_ports), ("destination_ports", destination_ports)):
-        check_type(ports, UdpRange | None, where=where)
-    for where, mode in (("host_mode", host_mode), ("network_mode", network_mode)):
+    plans is not one of them. `siit@2001:db8::/40` is `siit` with that translation prefix. RequestError for a
+    value of the wrong type."""
+    check_type(name, str, where="plan")
+    for counts, where in ((hosts, "hosts"), (networks, "networks")):
+        check_type(counts, int | tuple[int, int] | None, where=where)
+    for mode, where in ((host_mode, "host_mode"), (network_mode, "network_mode")):
         check_type(mode, Mode, where=where)
+    choices = {
+        "fixed_source": fixed_source,
+        "fixed_source_network": fixed_source_network,
+        "common_network": common_network,
+    }
+    for where, choice in choices.items():
+        check_type(choice, bool, where=where)
+    for ports, where in ((source_ports, "source_ports"), (destination_ports, "destination_ports")):
+        check_type(ports, UdpRange | None, where=where)
     topology = _topology_of(name.replace("-", "_"))
     if topology is None:
         titles = [plan_title(known) for known in TOPOLOGIES]
@@ -399,11 +399,12 @@ def make_plan(
         raise PlanError(
             f"{name!r} is not a plan",
             code="plan.unknown-name",
+            where="plan",
             next_step=f"Did you mean {near}{at}{prefix}?" if near else f"Use one of: {', '.join(titles)}.",
         )
     return topology(
-        hosts,
-        network_counts=networks,
+        plain(hosts, Counts),
+        network_counts=plain(networks, Counts),
         host_mode=host_mode,
         network_mode=network_mode,
         fixed_source=fixed_source,

@@ -60,13 +60,14 @@ class CapacityGoal:
                 code="procedure.out-of-range",
                 where="most",
             )
-        if not 0 < self.precision < 1:
-            raise RequestError(
-                f"precision {self.precision}: must be between 0 and 1",
-                code="procedure.out-of-range",
-                where="precision",
-                next_step="Use 1%.",
-            )
+        for precision, where in ((self.precision, "precision"), (self.rate_precision, "rate_precision")):
+            if not 0 < precision < 1:
+                raise RequestError(
+                    f"precision {precision}: must be between 0 and 1",
+                    code="procedure.out-of-range",
+                    where=where,
+                    next_step="Use 1%.",
+                )
         self.rate_goal(self.start, None)  # checks the rest
 
     def longest_idle_s(self, waits_s: float) -> float | None:

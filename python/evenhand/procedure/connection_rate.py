@@ -100,13 +100,16 @@ class ConnectionRateGoal:
             )
         if not self.max_fps > 0:
             raise RequestError(
-                f"at most {self.max_fps:g} connections a second: must be greater than 0",
+                f"maximum rate {self.max_fps:g} connections/s: must be greater than 0",
                 code="procedure.out-of-range",
                 where="max_fps",
-                next_step="Use 1e6.",
+                next_step="Use, for example, 10k, or omit it.",
             )
-        if not math.isinf(self.max_fps):
-            self.search_goal()  # checks the rest
+        if math.isinf(self.max_fps):  # the line rate, which is not known yet
+            likely_fps = max(LIKELY_MAXIMUM_FPS, 2 * (self.min_fps or 0.0))
+            replace(self, max_fps=likely_fps)  # checks the rest
+        else:
+            self.search_goal()  # likewise
 
     def search_goal(self) -> ThroughputGoal:
         """Rates are searched as loads are. A trial's length follows from its rate; that of the goal is about

@@ -106,6 +106,13 @@ class DelayGoal:
                 where="rate_fps",
                 next_step="Write 1Mfps.",
             )
+        if self.throughput_fps is not None and not self.throughput_fps > 0:
+            raise RequestError(
+                f"throughput {self.throughput_fps:g} fps: must be greater than 0",
+                code="procedure.out-of-range",
+                where="throughput_fps",
+                next_step="Omit it if it is not known.",
+            )
         check_repetitions(self.repetitions, REPETITIONS)
         if not 0 < self.length_s < math.inf:
             raise RequestError(

@@ -98,6 +98,7 @@ def choose_frame_size(
     smallest, version = plan.smallest_frame(tag_octets)
     if size is None:
         return smallest, None
+    size = int(size)  # which it is, unless it is a number of NumPy
     # RFC 2544's first size becomes IPv6's (R5180-10), also in lists; any other that is too small is a
     # mistake.
     if size in (DEFAULT_FRAME_SIZE, plan.smallest_frame_size) and size < smallest:

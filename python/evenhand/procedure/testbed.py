@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
 
 from evenhand.base.errors import RequestError
-from evenhand.base.validation.typed_fields import check_type
-from evenhand.plan import AddressPlan, FrameSize, describe_size
+from evenhand.base.validation.typed_fields import check_type, plain
+from evenhand.plan import AddressPlan, FrameSize, Imix, describe_size
 from evenhand.procedure.back_to_back import BACK_TO_BACK
 from evenhand.procedure.back_to_back_goal import BackToBackGoal
 from evenhand.procedure.back_to_back_result import BackToBackTable
@@ -71,6 +71,8 @@ class OpenTestbed(PreparedTestbed):
                 own delays, is measured.
             details: Further keywords of `Procedure.measure`.
         """
+        check_type(name, str | None, where="name")
+        check_type(has_own_loop, bool, where="has_own_loop")
         chosen = self._goal(procedure, goal, conditions)
         given = dict(details or {})
         if procedure.before is not None and has_own_loop:
@@ -103,6 +105,10 @@ class OpenTestbed(PreparedTestbed):
             throughputs: By frame size, what was measured earlier under the same conditions.
         """
         assert procedure.table is not None, f"{procedure.name} has no table"
+        check_type(frame_sizes, Sequence[int | Imix], where="frame_sizes")
+        check_type(repetitions, Repetitions, where="repetitions")
+        check_type(single_pair_first, bool, where="single_pair_first")
+        check_type(throughputs, Mapping[Any, Any] | None, where="throughputs")
         chosen = self._goal(procedure, goal, conditions)
         plan, sizes = self._sizes(frame_sizes, conditions)
         if not procedure.frame_sizes.takes_mixes:
@@ -210,6 +216,7 @@ class OpenTestbed(PreparedTestbed):
             name: The name of the search in the run file.
             role: Its role in the run file.
         """
+        check_type(role, Role, where="role")
         found: Throughput = self.measure(THROUGHPUT, goal, name=name, details={"role": role}, **conditions)
         return found
 
@@ -391,8 +398,8 @@ class OpenTestbed(PreparedTestbed):
             duration_s: Default: as in the RFC, like `from_s` and `tagged_frames`; less is a deviation.
             has_own_loop: As for `delay`, and `name`.
         """
-        test = DelayTest.LATENCY if profile == "rfc8219" else DelayTest.LATENCY_RFC2544
         check_type(profile, Literal["rfc8219", "rfc2544"], where="profile")
+        test = DelayTest.LATENCY if profile == "rfc8219" else DelayTest.LATENCY_RFC2544
         goal = self._delay_goal(
             test,
             rate_fps,
@@ -478,6 +485,7 @@ class OpenTestbed(PreparedTestbed):
                     where=where,
                     next_step="Use, for example, rate_fps=1e6 and duration_s=60.",
                 )
+        rate_fps, duration_s = plain(rate_fps, float), plain(duration_s, float)
         with self.tester(
             check=lambda profile: choose_maximum(rate_fps, profile, where="rate_fps"),
             longest_trial_s=duration_s,

@@ -233,6 +233,13 @@ def _create(path: Path) -> sqlite3.Connection:
     """SQLite would follow a link, and take what it finds: a database, and a journal to roll back into it. So
     the file is made first."""
     taken = "this file already exists; a run is never overwritten"
+    if not path.name:
+        raise RequestError(
+            f"{str(path)!r} is not a file name",
+            code="run.not-a-file-name",
+            where="run",
+            next_step="Name a new file, such as monday.evenhand.",
+        )
     for leftover in ("-journal", "-wal", "-shm"):
         journal = path.with_name(path.name + leftover)
         check_new(journal, where=str(journal), what="this file would be mistaken for a part of the run")

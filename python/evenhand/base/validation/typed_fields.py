@@ -5,9 +5,10 @@ checker over their script."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
+from inspect import isclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
@@ -33,8 +34,8 @@ _LONGEST = 60
 
 
 def check_types(instance: Any) -> None:
-    """Check a dataclass, as the first thing that its `__post_init__` does. A number of another library, or a
-    fraction, becomes one of Python: no document can have another.
+    """Check a dataclass, as the first thing that its `__post_init__` does. What is as good as the type of its
+    field becomes that type: see `plain`.
 
     Raises:
         RequestError: A field has a value that its annotation does not allow; names the field.
@@ -42,17 +43,16 @@ def check_types(instance: Any) -> None:
     of: Any = type(instance)
     for name, (kind, may_be_infinite) in _kinds(of).items():
         value = getattr(instance, name)
-        plain = plain_number(value)
-        check_type(plain, kind, where=name, may_be_infinite=may_be_infinite)
-        if plain is not value:
-            object.__setattr__(instance, name, plain)
+        check_type(value, kind, where=name, may_be_infinite=may_be_infinite)
+        if (as_plain := plain(value, kind)) is not value:
+            object.__setattr__(instance, name, as_plain)
 
 
 def check_type(value: object, kind: Any, *, where: str, may_be_infinite: bool = False) -> None:
     """RequestError if the value is not of this type.
 
     A whole number is a float as well, and any sequence will do for a tuple; True is not a number, and neither
-    is what is not finite, nor a number of another library, which no document can have.
+    is what is not finite.
 
     Args:
         where: The argument.
@@ -108,22 +108,18 @@ def _beyond(value: object, *, may_be_infinite: bool) -> str | None:
     return None
 
 
-def plain_number(value: object) -> object:
-    """The same with numbers of Python; what is too large for one stays as it is, and so does any other
-    value."""
-    if isinstance(value, bool | int | float | str | bytes):
+def plain(value: Any, kind: Any) -> Any:
+    """A value that `check_type` allows as JSON, and a key of a cache, know it: numbers of NumPy and fractions
+    are `int` or `float`, and any sequence is a tuple, if that is wanted."""
+    is_plain_number = type(value) is int or type(value) is float  # that of NumPy may be derived from it
+    if isinstance(value, Real) and not isinstance(value, bool) and not is_plain_number:
+        return int(value) if isinstance(value, Integral) else float(value)
+    wanted = next((each for each in _choices(kind) if get_origin(each) is tuple), None)
+    if wanted is None or not isinstance(value, Sequence) or isinstance(value, str | bytes):
         return value
-    if isinstance(value, Integral):
-        return int(value)
-    if isinstance(value, Real):
-        try:
-            found = float(value)
-        except OverflowError:
-            return value
-        return value if found == 0 and value != 0 else found
-    if isinstance(value, list | tuple) and any(isinstance(each, Real) for each in value):
-        return type(value)(plain_number(each) for each in value) if type(value) in (list, tuple) else value
-    return value
+    found = tuple(plain(each, get_args(wanted)[0]) for each in value)
+    is_plain = type(value) is tuple and all(new is old for new, old in zip(found, value, strict=True))
+    return value if is_plain else found
 
 
 @cache
@@ -144,17 +140,17 @@ def _is(value: object, kind: Any) -> bool:
     if origin in (Union, UnionType):
         return any(_is(value, each) for each in arguments)
     if origin is Literal:
-        return value in arguments
+        return any(isinstance(value, type(each)) and value == each for each in arguments)
     if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        return _is_real(value)
     if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if origin is tuple:
+        return isinstance(value, Integral) and not isinstance(value, bool)
+    if origin in (tuple, Sequence):
         if not isinstance(value, Sequence) or isinstance(value, str | bytes):
             return False
         return (
             all(_is(each, arguments[0]) for each in value)
-            if arguments[1:] == (...,)
+            if origin is Sequence or arguments[1:] == (...,)
             else _are(value, arguments)
         )
     return isinstance(value, origin or kind)
@@ -166,11 +162,7 @@ def _are(values: Sequence[object], kinds: Sequence[Any]) -> bool:
 
 def _wanted(kind: Any, where: str) -> tuple[str, str]:
     """What it should be, and what to do."""
-    kinds = [
-        each
-        for each in (get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,))
-        if each is not NoneType
-    ]
+    kinds = [each for each in _choices(kind) if each is not NoneType]
     none = " or None" if kinds != [kind] else ""
     if float in kinds:
         unit = next(
@@ -183,11 +175,19 @@ def _wanted(kind: Any, where: str) -> tuple[str, str]:
     return f"{names}{none}", f"Give {names}."
 
 
+def _choices(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
 def _name(kind: Any) -> str:
-    if get_origin(kind) is Literal:
+    origin = get_origin(kind)
+    if origin is Literal:
         return " or ".join(map(repr, get_args(kind)))
-    if get_origin(kind) is tuple:
-        return f"a tuple of {_name(get_args(kind)[0])}"
-    return {str: "a text", bool: "True or False", int: "whole numbers"}.get(
-        kind, getattr(kind, "__name__", str(kind))
-    )
+    if origin in (tuple, Sequence):
+        return f"a {'tuple' if origin is tuple else 'list'} of {_name(get_args(kind)[0])}"
+    if origin in (Union, UnionType):
+        return " or ".join(map(_name, get_args(kind)))
+    if origin in (Mapping, Callable):
+        return "a dict" if origin is Mapping else "a function"
+    known = {str: "a text", bool: "True or False", int: "whole numbers"}
+    return known.get(kind, kind.__name__ if isclass(kind) else str(kind))
