@@ -56,7 +56,6 @@ NOT_RUN = {
     "evenhand tear-down": "the same",
     "evenhand capacity": "the same",
     "evenhand check testbed.toml": "needs the reader's own DUT",
-    "evenhand check lab:linux": "needs root: tests/wire/test_check.py does it with a lab of its own",
     "evenhand check --looped": "takes up to a minute and a half on a busy machine: tests/wire/test_check.py"
     " does it with one load",
     "evenhand check --watch 60s": "takes a minute",
