@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from evenhand.spec.file import make_campaign, read_campaign
 from evenhand.spec.points import expand
 from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import read_point
-from tests.docs.documents import ROOT, links, read, table_rows
+from tests.docs.documents import ROOT, blocks, links, read, table_rows
 
 INDEX = ROOT / "examples" / "README.md"
 WORDS = {"a minute": (0, 90), "three minutes": (150, 240), "28 hours": (27 * 3600, 29 * 3600)}
@@ -41,6 +42,14 @@ def test_the_page_of_appendix_a_has_the_points_and_times_of_a_dry_run() -> None:
     for preset, *_, points, time in rows:
         outline = describe(expand(make_campaign({"preset": preset}, where=preset)))
         assert (points, f"about {time}") == (str(len(outline.rows)), outline.expected.words)
+
+
+def test_the_short_series_takes_the_time_that_the_page_says() -> None:
+    page = "docs/how-to/reproduce-appendix-a.md"
+    (block,) = blocks("toml", document=page)
+    outline = describe(expand(make_campaign(tomllib.loads(block.text), where=page)))
+    time = outline.expected.words.removeprefix("about ")
+    assert f"These {len(outline.rows)} points take {time}." in read(page)
 
 
 def test_two_runs_of_the_gate_can_be_compared() -> None:
