@@ -45,6 +45,7 @@ PROJECT = (
     "CHANGELOG.md",
     "changelog.d/README.md",
     "contract/README.md",
+    "examples/README.md",
 )
 PICTURES = (".svg", ".png")
 LANGUAGES = {".toml": "toml", ".json": "json", ".jsonl": "json", ".py": "python", ".sh": "sh"}

@@ -72,7 +72,7 @@ def run(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, sockets: Path)
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
         )
 
     return run_in_folder

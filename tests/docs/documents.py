@@ -20,6 +20,7 @@ DOCUMENTS = sorted(
         *ROOT.glob("*.md"),
         ROOT / "changelog.d" / "README.md",
         ROOT / "contract" / "README.md",
+        ROOT / "examples" / "README.md",
         *ROOT.glob("docs/**/*.md"),
     ],
     key=lambda path: path.relative_to(ROOT).as_posix(),

@@ -56,7 +56,6 @@ NOT_RUN = {
     "evenhand tear-down": "the same",
     "evenhand capacity": "the same",
     "evenhand check testbed.toml": "needs the reader's own DUT",
-    "evenhand check lab:linux": "needs root: tests/wire/test_check.py does it with a lab of its own",
     "evenhand check --looped": "takes up to a minute and a half on a busy machine: tests/wire/test_check.py"
     " does it with one load",
     "evenhand check --watch 60s": "takes a minute",
@@ -72,6 +71,10 @@ NOT_RUN = {
     " tests/cli/test_predict_dut.py asks one",
     "evenhand predict gateway-v4 --hosts 16 --dut testbed.toml": "the same",
     "evenhand report appendix-a.evenhand": "needs that campaign's file: tests/cli/test_report.py has one",
+    "evenhand status appendix-a.evenhand": "the same: tests/run/campaign does it",
+    "evenhand run --resume appendix-a.evenhand": "the same",
+    "evenhand show first.evenhand": "needs the run before it: test_first_number.py walks it",
+    "evenhand report first.evenhand": "the same",
     "evenhand merge ": "needs runs to merge: tests/cli/test_merge.py makes some",
     "evenhand show both.evenhand": "the same",
     "evenhand trend ": "needs runs: tests/cli/test_trend.py makes some",

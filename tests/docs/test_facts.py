@@ -93,10 +93,11 @@ def test_workers_file_in_the_how_to_is_accepted(tmp_path: Path) -> None:
 
 
 def test_how_to_shows_the_example_as_it_is() -> None:
-    shown = blocks("toml", document="docs/how-to/test-a-router.md")
-    for block, name in zip(shown, ("testbed-nic.toml", "testbed-af-packet.toml"), strict=True):
-        assert testbed.make_testbed(tomllib.loads(block.text), where="how-to") == testbed.read_testbed(
-            ROOT / "examples" / name
+    pages = {"tutorial/first-number": "testbed-nic", "how-to/test-a-router": "testbed-af-packet"}
+    for page, name in pages.items():
+        (block,) = blocks("toml", document=f"docs/{page}.md")
+        assert testbed.make_testbed(tomllib.loads(block.text), where=page) == testbed.read_testbed(
+            ROOT / "examples" / f"{name}.toml"
         )
 
 

@@ -73,13 +73,13 @@ def up(
     ] = None,
     largest_frame: LargestFrameOption = None,
     debian: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--debian",
             metavar="NAME",
             help="Debian release of the virtual machine: bookworm or trixie. Default: that of this host.",
         ),
-    ] = "",
+    ] = None,
     nat_ports: NatPortsOption = None,
     translator: TranslatorOption = None,
     rules: Annotated[
@@ -137,7 +137,7 @@ def up(
             largest_frame_size=largest,
             nat_ports=read_nat_ports(nat_ports),
             translator=read_translator(translator),
-            suite=debian,
+            suite=debian or "",
             say=_say,
         )
     elif debian:

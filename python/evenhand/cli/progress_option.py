@@ -25,7 +25,7 @@ ProgressOption = Annotated[
     typer.Option(
         "--progress",
         help="Progress on stderr. auto: a live line on a terminal, otherwise a line for each trial;"
-        " json: one JSON line per second.",
+        " json: a JSON line for each event, and one per second while a trial runs.",
     ),
 ]
 

@@ -129,8 +129,8 @@ class CountOptions:
         str | None,
         Option(
             grammar=COUNTS,
-            help="Hosts per side, or left,right. Default: the maximum, unless the testbed file has"
-            " dut.hosts.",
+            help="Hosts per side, or left,right. Default: dut.hosts of the testbed file, if there is"
+            " one, otherwise the maximum.",
         ),
     ] = None
     networks: Annotated[
@@ -138,8 +138,8 @@ class CountOptions:
         Option(
             grammar=COUNTS,
             metavar="R|R,S",
-            help="Networks per side, or left,right, of nets-... plans. Default: the maximum, unless the"
-            " testbed file has dut.networks.",
+            help="Networks per side, or left,right, of nets-... plans. Default: dut.networks of the"
+            " testbed file, if there is one, otherwise the maximum.",
         ),
     ] = None
 
