@@ -239,6 +239,7 @@ def page(claims: Iterable[Claim], notes: Mapping[str, Note]) -> str:
         "| *deviates* | it is met otherwise than its document says |",
         "| *not offered* | this version does not do it |",
         "",
+        "Below, a requirement without a status is tested.",
         f"`make docs` writes `{TESTS}`, which names the tests of each requirement.",
         f"The reasons are written by hand in [{NOTES.name}]({NOTES.name}).",
     ]
@@ -249,10 +250,8 @@ def page(claims: Iterable[Claim], notes: Mapping[str, Note]) -> str:
         for requirement in requirements:
             note = notes[requirement]
             reason = note.deviates or note.not_offered
-            text.append(
-                f"- {requirement}, *{status[requirement]}*: {note.title}."
-                + (f" {_sentence(reason)}" if reason else "")
-            )
+            said = "" if status[requirement] == "tested" else f", *{status[requirement]}*"
+            text.append(f"- {requirement}{said}: {note.title}." + (f" {_sentence(reason)}" if reason else ""))
     return "\n".join(text) + "\n"
 
 

@@ -42,7 +42,7 @@ Every verb has `--help` with an example. Results go to stdout, progress and note
 | exit code | meaning |
 |---|---|
 | 0 | done; loss and INVALID trials are results |
-| 1 | the answer is no (`plan prove` finds the draws suspicious, `compare --fail-below` finds a point below the limit), or there is none: a procedure, a frame size of its table, or a point of `run` ended without a number, or `demo` has no verdict. A lower bound is a number, an infinite delay is none |
+| 1 | the answer is no (`plan prove` finds the draws suspicious, `compare --fail-below` finds a point below the limit), or there is none: a procedure, a frame size of its table, or a point of `run` ended without a number, for example because the DUT answers nothing any more, or `demo` has no verdict. A lower bound is a number, an infinite delay is none |
 | 2 | bad request: a value, a key, a missing confirmation; nothing was sent |
 | 3 | host not ready: no permission, no device, no engine, no answer from the DUT, hosts that the DUT does not reach, a part that `--require` names |
 | 4 | bug |
@@ -58,7 +58,8 @@ Every document of `--json` has `error`, which is null in a result. After an erro
 
 ## Shared options
 
-Each verb below has its own arguments and options, and names the groups from which it takes others.
+Each verb below has its own arguments and options, and names the groups from which it takes others. A *measurement* takes [Traffic](#traffic), [Direct plans](#direct-plans),
+[Plans with state](#plans-with-state), [Waits](#waits), [Validity](#validity) and [Run and output](#run-and-output).
 """  # noqa: E501  (Markdown)
 GROUPS: dict[str, tuple[str, ...]] = {
     "Arguments": (),
@@ -95,6 +96,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 """Names for what `--help` shows without a panel. A shared option with a panel is in the group of that
 name."""
+MEASUREMENT = ("Traffic", "Direct plans", "Plans with state", "Waits", "Validity", "Run and output")
 NEVER_SHARED = ("--first", "--vlan", "--largest-frame", "--force", "--html")
 """Two verbs have these, in which they are looked for."""
 MODELS = ("predict", "router")
@@ -197,6 +199,14 @@ def _section(name: str, command: Any, users: dict[str, list[str]], groups: dict[
     for panel, rows in own.items():
         text += f"\n{panel}:\n\n" if panel else "\n"
         text += "".join(rows)
+    whole = {
+        group
+        for group in MEASUREMENT
+        if group in shared and not set(groups[group].values()) - set(shared[group])
+    }
+    if whole == set(MEASUREMENT):
+        shared = {group: options for group, options in shared.items() if group not in whole}
+        shared["Traffic"] = []
     if shared:
         order = list(groups)
         taken = [_taken(group, shared[group], groups[group]) for group in sorted(shared, key=order.index)]
@@ -206,6 +216,8 @@ def _section(name: str, command: Any, users: dict[str, list[str]], groups: dict[
 
 def _taken(group: str, options: list[str], rows: dict[str, str]) -> str:
     """A group as a verb takes it: whole, without some options, or only some options of it."""
+    if not options:
+        return "all of a [measurement](#shared-options)"
     link = f"[{group}](#{group.lower().replace(' ', '-')})"
     wanting = [option for option in dict.fromkeys(rows.values()) if option not in options]
     if not wanting:

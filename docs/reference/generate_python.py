@@ -133,10 +133,13 @@ DESCRIBED = {
     "TrialResult": "[A trial's result](result.md) describes the fields.",
     "DirectionResult": "[A trial's result](result.md) describes the fields.",
 }
-"""Classes whose fields another page describes; here they have only their names and types."""
+"""Classes whose fields another page describes; here are only their names."""
 OWN = {
-    "OpenTestbed": "setup recorder replay engines run check_idle limits_of check_frames",
-    "AddressPlan": "is_derived label is_translated plans version_words stream_of to_contract pairs_of",
+    "OpenTestbed": "setup engine recorder on_event replay engines run check_idle limits_of check_frames",
+    "AddressPlan": "figure translation nat other is_derived label is_translated plans ip_version versions"
+    " version_words smallest_frame streams stream_of four_tuples pairs_of to_contract",
+    "TrialResult": "raw has_too_little_clean_time judged least_loss_ratio was_spoiled_by_a_moment",
+    "Imix": "letters is_custom short order",
     "Profile": "mix traffic traffics streams address_words sent_lines vlan_lines link_line octets",
     "ThroughputGoal": "search is_max_testers max_trials lowest_fps",
     "Tst009Goal": "search",
@@ -194,7 +197,8 @@ def _entry(name: str, thing: Any) -> str:
     rows = _fields(thing)
     if name in DESCRIBED:
         text += f"\n{DESCRIBED[name]}\n"
-        rows = [re.sub(r"(- `.*?`): .*", r"\1", row) for row in rows]
+        names = (row.removeprefix("- `").partition(":")[0] for row in rows)
+        rows = [", ".join(f"`{name}`" for name in names) + ".\n"]
     if rows:
         text += "\n" + "".join(rows)
     methods: dict[str, Any] = {}
@@ -246,9 +250,13 @@ def _parameter(argument: ast.arg, default: ast.expr | None) -> str:
     return argument.arg if default is None else f"{argument.arg}={ast.unparse(default)}"
 
 
+_REQUIREMENTS = re.compile(r"\s\((?:(?:SEED|R\d+|MLR|RSS)-\d+(?:, | and | \.\. |\.\.|/)?(?:\d+)?)+\)")
+"""Ids of requirements, which the users of a function do not look for."""
+
+
 def _doc(thing: Any) -> str:
     """A docstring as Markdown: its sections become lists."""
-    blocks = inspect.cleandoc(thing.__doc__ or "").split("\n\n")
+    blocks = _REQUIREMENTS.sub("", inspect.cleandoc(thing.__doc__ or "")).split("\n\n")
     return "\n".join(_block(block) for block in blocks)
 
 
@@ -271,7 +279,8 @@ def _block(block: str) -> str:
 
 
 def _first(thing: Any) -> str:
-    return " ".join(inspect.cleandoc(thing.__doc__ or "").split("\n\n")[0].split())
+    text = " ".join(inspect.cleandoc(thing.__doc__ or "").split("\n\n")[0].split())
+    return _REQUIREMENTS.sub("", text)
 
 
 def _and_its_bases(thing: type) -> list[type]:
@@ -309,7 +318,7 @@ def _own_fields(thing: type) -> list[tuple[str, str]]:
             and isinstance(following.value, ast.Constant)
             and isinstance(following.value.value, str)
         ):
-            what = f": {' '.join(following.value.value.split())}"
+            what = f": {_REQUIREMENTS.sub('', ' '.join(following.value.value.split()))}"
         if (
             isinstance(statement, ast.AnnAssign)
             and isinstance(statement.target, ast.Name)
