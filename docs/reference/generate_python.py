@@ -132,6 +132,7 @@ ALSO = {
 DESCRIBED = {
     "TrialResult": "[A trial's result](result.md) describes the fields.",
     "DirectionResult": "[A trial's result](result.md) describes the fields.",
+    "Limits": "[The limits](result.md#limits) say what each is.",
 }
 """Classes whose fields another page describes; here are only their names."""
 OWN = {
@@ -139,8 +140,15 @@ OWN = {
     "AddressPlan": "figure translation nat other is_derived label is_translated plans ip_version versions"
     " version_words smallest_frame streams stream_of four_tuples pairs_of to_contract",
     "TrialResult": "raw has_too_little_clean_time judged least_loss_ratio was_spoiled_by_a_moment",
+    "DelayResult": "hardware_stamps own_loop own_loop_figure pdv_resolution_ns is_complete",
+    "BackToBack": "skipped residual_s is_near_maximum longest_s late_frames stopped_early",
+    "Recovery": "still_losing doubtful",
+    "ThroughputResult": "is_ceiling_reached highest_offered_fps",
+    "MlrResult": "is_ceiling_reached highest_offered_fps losses_of sustainable_fps_of",
+    "SearchTrial": "number",
     "Imix": "letters is_custom short order",
-    "Profile": "mix traffic traffics streams address_words sent_lines vlan_lines link_line octets",
+    "Profile": "host_macs macs single_pair dut vlans learning ceiling established mix"
+    " traffic traffics streams address_words sent_lines vlan_lines link_line octets",
     "ThroughputGoal": "search is_max_testers max_trials lowest_fps",
     "Tst009Goal": "search",
     "MlrGoals": "search is_max_testers max_trials lowest_fps final_duration_s",
@@ -154,7 +162,7 @@ OWN = {
     "CapacityGoal": "rate_goal longest_idle_s",
     "TearDownGoal": "longest_idle_s",
     "BurstSearch": "max_frames is_held_back",
-    "SinglePair": "line",
+    "SinglePair": "line ratio source dut_macs",
     "Deviation": "line",
     "ConnectionWish": "line",
 }
