@@ -31,7 +31,7 @@ from evenhand.spec.worker_hosts import read_workers
 from evenhand.testbed.drivers import DRIVERS
 from evenhand.testbed.resources import ALLOWED, INSTEAD
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, Limits, Waits
-from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, name_of, read, table_rows
+from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, keys, name_of, read, table_rows
 from tests.test_rooms import ROOMS
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]
@@ -104,11 +104,7 @@ def test_testbed_page_lists_every_key() -> None:
         "limits",
         "engine",
     }  # the first two are keys of [dut] as well
-    rows = [
-        (row[0], row)
-        for row in table_rows("docs/reference/testbed-file.md", "key")
-        if row[0] not in of_tables
-    ]
+    rows = [key for key in keys("docs/reference/testbed-file.md") if key.name not in of_tables]
     tables = (
         testbed.Testbed,
         testbed.TestbedPort,
@@ -123,13 +119,13 @@ def test_testbed_page_lists_every_key() -> None:
         for name, field in testbed.TestbedEngine.model_fields.items()
         if name not in testbed.Tester.model_fields
     ]
-    assert sorted(name for name, _ in rows) == sorted(name for name, _ in fields if name not in of_tables)
-    for name, row in rows:
-        assert (row[2] == "required") in {field.is_required() for other, field in fields if other == name}
-    keys = dict(rows)
-    assert keys["memory"][2] == f'what the buffers take, at least "{testbed.LEAST_MEMORY_MB}MB"'
-    assert keys["receive_queues"][2] == str(testbed.Tester.model_fields["receive_queues"].default)
-    assert keys["hugepages"][2] == str(testbed.Tester.model_fields["hugepages"].default).lower()
+    assert sorted(key.name for key in rows) == sorted(name for name, _ in fields if name not in of_tables)
+    for key in rows:
+        assert key.is_required in {field.is_required() for other, field in fields if other == key.name}
+    defaults = {key.name: key.default for key in rows}
+    assert defaults["memory"] == f'what the buffers take, at least "{testbed.LEAST_MEMORY_MB}MB"'
+    assert defaults["receive_queues"] == str(testbed.Tester.model_fields["receive_queues"].default)
+    assert defaults["hugepages"] == str(testbed.Tester.model_fields["hugepages"].default).lower()
 
 
 def test_testbed_page_lists_every_driver_key_and_option() -> None:
