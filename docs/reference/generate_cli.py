@@ -122,7 +122,9 @@ def render() -> str:
     text = HEAD
     for group, rows in groups.items():
         text += f"\n### {group}\n\n" + "".join(_shared_rows(group, rows, users))
-    return text + "\n## Verbs\n" + "".join(_section(name, command, users, groups) for name, command in verbs)
+    # A verb that only has other verbs below it has no section: its help says what theirs say.
+    shown = [(name, one) for name, one in verbs if name == "evenhand" or not hasattr(one, "commands")]
+    return text + "\n## Verbs\n" + "".join(_section(name, one, users, groups) for name, one in shown)
 
 
 def _verbs(name: str, command: Any) -> Iterator[tuple[str, Any]]:
@@ -186,8 +188,8 @@ def _shared_rows(group: str, rows: dict[str, str], users: dict[str, list[str]]) 
 
 def _section(name: str, command: Any, users: dict[str, list[str]], groups: dict[str, dict[str, str]]) -> str:
     text = f"\n### {name}\n\n{' '.join((command.help or '').split())}\n"
-    if command.epilog and not getattr(command, "commands", None):
-        # The epilogs of groups list exit codes, which the page has above.
+    if command.epilog and not hasattr(command, "commands"):
+        # That of `evenhand` itself lists exit codes, which the page has above.
         text += f"\n```text\n{command.epilog.removeprefix('Example: ')}\n```\n"
     own: dict[str, list[str]] = {}
     shared: dict[str, list[str]] = {}
@@ -218,6 +220,8 @@ def _taken(group: str, options: list[str], rows: dict[str, str]) -> str:
     """A group as a verb takes it: whole, without some options, or only some options of it."""
     if not options:
         return "all of a [measurement](#shared-options)"
+    if group == "Arguments":
+        return ", ".join(f"`{option}`" for option in options)
     link = f"[{group}](#{group.lower().replace(' ', '-')})"
     wanting = [option for option in dict.fromkeys(rows.values()) if option not in options]
     if not wanting:

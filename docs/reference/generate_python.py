@@ -198,9 +198,7 @@ def _is_shown(owner: str, member: str) -> bool:
 
 def _entry(name: str, thing: Any) -> str:
     if not inspect.isclass(thing):
-        return (
-            f"\n### `{name}`\n\n```text\n{_signature(name.rpartition('.')[2], thing)}\n```\n\n{_doc(thing)}"
-        )
+        return f"\n### `{name}`\n\n{_shown(name.rpartition('.')[2], thing)}\n\n{_doc(thing)}"
     text = f"\n### `{name}`\n\n{_doc(thing)}"
     rows = _fields(thing)
     if name in DESCRIBED:
@@ -221,8 +219,14 @@ def _entry(name: str, thing: Any) -> str:
             if method.__doc__:
                 text += f"\n`.{method_name}`: {_first(method)}\n"
         elif method.__doc__:
-            text += f"\n```text\n{_signature(method_name, method)}\n```\n\n{_doc(method)}"
+            text += f"\n{_shown(method_name, method)}\n\n{_doc(method)}"
     return text
+
+
+def _shown(name: str, function: Any) -> str:
+    """A signature, in a block of its own where it is folded."""
+    text = _signature(name, function)
+    return f"```text\n{text}\n```" if "\n" in text else f"`{text}`"
 
 
 def _signature(name: str, function: Any) -> str:
