@@ -37,6 +37,7 @@ SECTIONS = {
     "How to": "docs/how-to",
     "Reference": "docs/reference",
     "Explanation": "docs/explanation",
+    "Developers": "docs/developers",
 }
 PROJECT = (
     "README.md",
@@ -64,7 +65,7 @@ _CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 
 def pages() -> list[str]:
-    """Every page of the repository, relative to its root: the start page, those of the four kinds, the
+    """Every page of the repository, relative to its root: the start page, those of its folders, the
     project's own."""
     found = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md")}
     return [HOME, *sorted(found - {HOME}), *PROJECT]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/reference/conformance.md: for each requirement which test checks it, how the project deviates,
-or why it is not offered.
+"""Writes docs/reference/conformance.md: for each requirement its status, and how the project deviates, or why
+it is not offered; and into build-docs/conformance-tests.md, which is not kept, which tests check it.
 
 A test claims a requirement by naming its id: in Python in the docstring (or a comment) of the test, in C++ in
 the comment above a TEST_CASE or within it. An id in the first comment of a C++ file, or in a module's
@@ -13,7 +13,7 @@ A test marked `slow` is run by `make prove`, not by `make test-all`: a requireme
 claim is *proved*, not *tested*. tools/breaks.py shows that a test would fail if the product broke the
 requirement.
 
-    tools/conformance.py          write the page
+    tools/conformance.py          write the page and the list of tests
     tools/conformance.py --check  exit 1 if it is not up to date
 
 Exit 1 in both cases if tests and notes contradict each other, or leave a requirement open.
@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = Path("docs/reference/conformance.md")
 NOTES = Path("docs/reference/conformance-notes.toml")
+TESTS = Path("build-docs/conformance-tests.md")
 
 DOCUMENTS = {
     "SEED": "draft-lencse-bmwg-multiple-ip-addresses",
@@ -216,15 +217,7 @@ def problems(claims: Iterable[Claim], notes: Mapping[str, Note]) -> list[str]:
 
 
 def page(claims: Iterable[Claim], notes: Mapping[str, Note]) -> str:
-    """The page: one table per document, one line per requirement; a test of a file that claims it as a whole
-    is not repeated."""
-    claims = list(claims)
-    tested: dict[str, dict[str, list[str]]] = {}
-    for claim in claims:
-        tests = tested.setdefault(claim.requirement, {}).setdefault(claim.file, [])
-        shown = claim.test + (" (slow)" if claim.is_slow and claim.test else "")
-        if shown not in tests:
-            tests.append(shown)
+    """The page: for each document one line per requirement, with its status and the reason."""
     status = statuses(claims, notes)
     numbers = {
         word: list(status.values()).count(word) for word in ("tested", "proved", "deviates", "not offered")
@@ -235,34 +228,53 @@ def page(claims: Iterable[Claim], notes: Mapping[str, Note]) -> str:
         "# Conformance",
         "",
         f"{len(notes)} requirements: {numbers['tested']} are tested, {numbers['proved']} are proved,"
-        f" {numbers['deviates']} are met with a"
-        f" deviation, and {numbers['not offered']} are not offered in this version.",
+        f" {numbers['deviates']} are met with a deviation, and {numbers['not offered']} are not offered.",
         "The numbers are the project's own; a test claims a requirement by naming it.",
-        "A requirement is *tested* if `make test-all` runs a test that names it, and *proved* if only tests"
-        " marked *slow* name it, which `make prove` runs.",
-        "For each requirement of SEED, R4814 and RSS that is tested, `tools/breaks.py` breaks the product on"
-        " purpose and checks that a test fails",
-        "([how](../../HACKING.md#breaks-on-purpose)).",
-        f"[{NOTES.name}]({NOTES.name}) lists the deviations, and what is not offered.",
+        "",
+        "| status | meaning |",
+        "|---|---|",
+        "| *tested* | a test that `make test-all` runs names it; for SEED, R4814 and RSS a"
+        " [break on purpose](../../HACKING.md#breaks-on-purpose) shows that such a test can fail |",
+        "| *proved* | only tests marked *slow* name it, which `make prove` runs |",
+        "| *deviates* | it is met otherwise than its document says |",
+        "| *not offered* | this version does not do it |",
+        "",
+        "Below, a requirement without a status is tested.",
+        f"`make docs` writes `{TESTS}`, which names the tests of each requirement.",
+        f"The reasons are written by hand in [{NOTES.name}]({NOTES.name}).",
     ]
     for prefix, document in DOCUMENTS.items():
         requirements = sorted(r for r in notes if r.startswith(f"{prefix}-"))
         if requirements:
-            text += [
-                "",
-                f"## {document}",
-                "",
-                "| requirement | status | tested by, or why |",
-                "|---|---|---|",
-            ]
+            text += ["", f"## {document}", ""]
         for requirement in requirements:
             note = notes[requirement]
-            lines = [reason for reason in (note.deviates, note.not_offered) if reason]
-            lines += [
-                f"`{file}`" + _names(tests) for file, tests in sorted(tested.get(requirement, {}).items())
-            ]
-            text.append(f"| {requirement}: {note.title} | {status[requirement]} | {'<br>'.join(lines)} |")
+            reason = note.deviates or note.not_offered
+            said = "" if status[requirement] == "tested" else f", *{status[requirement]}*"
+            text.append(f"- {requirement}{said}: {note.title}." + (f" {_sentence(reason)}" if reason else ""))
     return "\n".join(text) + "\n"
+
+
+def list_of_tests(claims: Iterable[Claim], notes: Mapping[str, Note]) -> str:
+    """Which tests claim each requirement; a test of a file that claims it as a whole is not repeated."""
+    tested: dict[str, dict[str, list[str]]] = {}
+    for claim in claims:
+        tests = tested.setdefault(claim.requirement, {}).setdefault(claim.file, [])
+        shown = claim.test + (" (slow)" if claim.is_slow and claim.test else "")
+        if shown not in tests:
+            tests.append(shown)
+    text = ["# Tests of each requirement", ""]
+    for requirement in notes:
+        text.append(f"- {requirement}: {notes[requirement].title}")
+        text += [
+            f"  - `{file}`{_names(tests)}" for file, tests in sorted(tested.get(requirement, {}).items())
+        ]
+    return "\n".join(text) + "\n"
+
+
+def _sentence(reason: str) -> str:
+    """Notes are written without the stop at their end; some begin with a name in code."""
+    return f"{reason[0].upper()}{reason[1:]}."
 
 
 def statuses(claims: Iterable[Claim], notes: Mapping[str, Note]) -> dict[str, str]:
@@ -278,7 +290,7 @@ def statuses(claims: Iterable[Claim], notes: Mapping[str, Note]) -> dict[str, st
 
 
 def _names(tests: list[str]) -> str:
-    named = [test.replace("|", "\\|") for test in tests if test]
+    named = [test for test in tests if test]
     return f": {'; '.join(named)}" if named else ""
 
 
@@ -303,7 +315,10 @@ def main(arguments: list[str]) -> int:
         return 1
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(wanted)
-    print(f"wrote {PAGE}")
+    tests = ROOT / TESTS
+    tests.parent.mkdir(exist_ok=True)
+    tests.write_text(list_of_tests(claims, notes))
+    print(f"wrote {PAGE} and {TESTS}")
     return 0
 
 

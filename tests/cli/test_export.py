@@ -17,10 +17,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import COLUMNS, columns_of, rows_of
 from evenhand.run import read_record, read_run
 from tests.cli.running import Ended
-from tests.docs.documents import table_rows
+from tests.docs.documents import read
 from tests.report.uti_schema import SCHEMA
 from tests.run.hostile import write_run
 
@@ -300,13 +301,33 @@ def test_uti_refuses_a_run_that_it_has_no_place_for(
     assert "1 point of a procedure" in ended.err
 
 
+SHARED = {
+    "All three tables": set(TABLES),
+    "Points and repetitions": {"points", "repetitions"},
+    "Repetitions and trials": {"repetitions", "trials"},
+}
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_the_reference_lists_every_column(table: Any) -> None:
-    """In order, with its kind."""
-    listed = [
-        (row[0].strip("`"), row[1]) for row in table_rows("docs/reference/export.md", f"column of {table}")
+    """With its kind, in the section of the tables that have it; and no other."""
+    listed: list[tuple[str, str]] = []
+    for section in re.split(r"^### ", read("docs/reference/export.md"), flags=re.MULTILINE)[1:]:
+        title, _, text = section.partition("\n")
+        if table not in SHARED.get(title, {title.lower()}):
+            continue
+        for names, kind in re.findall(r"^- ((?:`\w+`,?\s+)+)\((\w+)\)", text, re.MULTILINE):
+            for name in re.findall(r"\w+", names):
+                directions = ("forward", "reverse") if "DIRECTION" in name else ("",)
+                listed += [(name.replace("DIRECTION", direction), kind) for direction in directions]
+    assert sorted(listed) == sorted((column.name, column.kind) for column in COLUMNS[table])
+
+
+def test_the_reference_names_every_procedure() -> None:
+    (line,) = [
+        line for line in read("docs/reference/export.md").splitlines() if line.startswith("- `procedure`")
     ]
-    assert listed == [(column.name, column.kind) for column in COLUMNS[table]]
+    assert set(re.findall(r"`([a-z-]+)`", line)) - {"procedure"} == set(PROCEDURES)
 
 
 @pytest.mark.parametrize(

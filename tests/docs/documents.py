@@ -152,6 +152,44 @@ def table_rows(name: str, first_cell: str) -> list[list[str]]:
     return rows
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A key of a file, as a page lists it: ``- `key` (kind; default VALUE): words``."""
+
+    heading: str
+    name: str
+    kind: str
+    is_required: bool
+    default: str | None
+    words: str
+
+
+def keys(name: str) -> list[Key]:
+    """All that a page lists, each below the heading of its table."""
+    found = []
+    heading = ""
+    for line in read(name).splitlines():
+        if line.startswith("## "):
+            heading = line.removeprefix("## ").replace("`", "")
+        item = re.match(r"- `([\w-]+)`(?: \((.*?)\))?(?:: (.*)|\.)$", line)
+        if item is None:
+            continue
+        kind, *said = (item[2] or "text").replace("`", "").split("; ")
+        found.append(
+            Key(
+                heading=heading,
+                name=item[1],
+                kind=kind,
+                is_required=any(words.startswith("required") for words in said),
+                default=next(
+                    (words.removeprefix("default ") for words in said if words.startswith("default ")), None
+                ),
+                words=item[3] or "",
+            )
+        )
+    return found
+
+
 def matches(shown: str, printed: str) -> bool:
     """Whether a line is as documented; `...` stands for anything."""
     return re.fullmatch(".*".join(map(re.escape, shown.rstrip().split("..."))), printed.rstrip()) is not None

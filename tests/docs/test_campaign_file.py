@@ -25,7 +25,7 @@ from evenhand.spec.file import (
 from evenhand.spec.points import expand
 from evenhand.spec.presets import preset_names
 from evenhand.spec.request import point_defaults
-from tests.docs.documents import ROOT, Block, blocks, name_of, read, table_rows
+from tests.docs.documents import ROOT, Block, blocks, keys, name_of, table_rows
 
 SUITE = type(make_campaign({"name": "x", "suite": [{"name": "a"}]}, where="x").suite[0])
 PAGE = "docs/reference/campaign-file.md"
@@ -51,45 +51,35 @@ SAME_FOR_ALL = (
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.toml") if not path.name.startswith("testbed-"))
 
 
-def section_rows() -> dict[str, list[list[str]]]:
-    """Rows of the tables whose first column is `key`, by the heading above them."""
-    found: dict[str, list[list[str]]] = {}
-    heading, columns = "", 0
-    for line in read(PAGE).splitlines():
-        if line.startswith("## "):
-            heading, columns = line.removeprefix("## ").replace("`", ""), 0
-        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
-        if cells and cells[0] == "key":
-            columns = len(cells)
-        elif not cells:
-            columns = 0
-        elif columns and not cells[0].startswith("---"):
-            found.setdefault(f"{heading}/{columns}", []).append(cells)
-    return found
+def rows_of_options() -> list[tuple[set[str], str]]:
+    """The options of a suite, and the procedures that have them."""
+    return [(set(row[0].split(", ")), row[1]) for row in table_rows(PAGE, "key")]
 
 
 def test_the_page_lists_every_key_and_no_other() -> None:
-    shown = section_rows()
-    options = {key.strip("` ") for row in shown["[[suite]]/2"] for key in row[0].split(",")}
+    options = {key for names, _ in rows_of_options() for key in names}
+    listed = keys(PAGE)
     for heading, table in TABLES.items():
-        rows = {row[0].strip("`"): row for row in shown[f"{heading}/4"]}
-        keys = {field.alias: field for field in table.model_fields.values()}
-        assert set(rows) | (options if table is SUITE else set()) == set(keys), heading
-        for key, row in rows.items():
-            assert row[2].startswith("required") == keys[key].is_required(), key
-            default = keys[key].default
+        shown = {key.name: key for key in listed if key.heading == heading}
+        fields = {field.alias: field for field in table.model_fields.values()}
+        assert set(shown) | (options if table is SUITE else set()) == set(fields), heading
+        for name, key in shown.items():
+            assert key.is_required == fields[name].is_required(), name
+            default = fields[name].default
             if isinstance(default, (str, bool)) and default:
-                assert row[2].split(":")[0] in (str(default), str(default).lower()), key
-    assert f" {DEFAULT_QUEUE_FRAMES} " in next(
-        " ".join(row) for row in shown["[reference]/4"] if row[0] == "`queue-frames`"
-    )
+                assert key.default is not None, name
+                assert key.default.split(":")[0] in (str(default), str(default).lower()), name
+    (queue,) = (key for key in listed if key.name == "queue-frames")
+    assert queue.default == str(DEFAULT_QUEUE_FRAMES)
 
 
 def test_the_page_tells_which_options_a_procedure_has() -> None:
-    rows = [({key.strip("` ") for key in row[0].split(",")}, row[1]) for row in section_rows()["[[suite]]/2"]]
     for procedure in PROCEDURES:
         names = {
-            name for keys, of in rows if of.startswith("all") or procedure in of.split(", ") for name in keys
+            name
+            for keys_of_row, of in rows_of_options()
+            if of.startswith("all") or procedure in of.split(", ")
+            for name in keys_of_row
         }
         assert names == set(point_defaults(PROCEDURES[procedure])) - {"repetitions"} | set(SAME_FOR_ALL), (
             procedure

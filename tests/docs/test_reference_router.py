@@ -8,7 +8,7 @@ import json
 import math
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,6 @@ EXPLANATION = "docs/explanation/reference-router.md"
 REFERENCE = "docs/reference/reference-router.md"
 MOST_ATTEMPTS = 8
 EXAMPLE = "examples/reference-router.json"
-SIDES, KINDS = ("left", "right"), ("loss", "duplication", "reordering", "corruption")
 DEMO = read_demo(PRESET)
 CASES = [point for point in DEMO.points if point.plan == "gateway-v4"]
 GOAL = demo_goal(CASES[0])
@@ -42,53 +41,6 @@ GOAL = demo_goal(CASES[0])
 
 def schema(name: str) -> dict[str, Any]:
     return dict(json.loads(read(f"contract/{name}.schema.json")))
-
-
-def leaves(
-    node: dict[str, Any], root: dict[str, Any], path: str = "", *, is_required: bool = True
-) -> Iterator[tuple[str, dict[str, Any], bool]]:
-    """Each key of a schema as the page writes it, with its own node and whether it must be there where its
-    object is."""
-    node = root["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
-    if node.get("type") == "array" and "properties" in node["items"]:
-        yield from leaves(node["items"], root, f"{path}[]")
-    elif "properties" not in node:
-        yield path, node, is_required
-    for name, inner in node.get("properties", {}).items():
-        shown = "SIDE" if name in SIDES else "KIND" if name in KINDS else name
-        if name in (SIDES[1], *KINDS[1:]):
-            continue  # the same as its sibling
-        yield from leaves(
-            inner, root, f"{path}.{shown}".lstrip("."), is_required=name in node.get("required", [])
-        )
-
-
-def test_reference_lists_every_key_with_its_range_and_default() -> None:
-    """D2: the page, the schema and so the program, which tests/wire holds against it, know the same keys."""
-    config = schema("router-config")
-    rows = {row[0]: row[1:] for row in table_rows(REFERENCE, "key")}
-    keys = {path: (node, is_required) for path, node, is_required in leaves(config, config)}
-    assert set(rows) == set(keys)
-    for path, (node, is_required) in keys.items():
-        kind, default, _ = rows[path]
-        assert (default == "required") == is_required, path
-        if node.get("type") in ("integer", "number"):
-            least = node.get("minimum", node.get("exclusiveMinimum"))
-            above = "above " if "exclusiveMinimum" in node else ""
-            assert (
-                kind == f"{above}{least} " + (f"to {node['maximum']:.0f}" if "maximum" in node else "or more")
-                or kind == f"{above}{least}"
-            ), path
-        told = re.search(r"default ([\d.]+|false)$", node.get("description", ""))
-        assert told is None or told[1] == default, path
-
-
-def test_reference_lists_every_counter() -> None:
-    """What is recorded beside a result has a meaning that can be looked up."""
-    reply = schema("router-reply")
-    (counters,) = [line for line in reply["oneOf"] if "elements" in line["properties"]]
-    names = {path for path, _, _ in leaves(counters, reply)} - {"event"}
-    assert {row[0] for row in table_rows(REFERENCE, "counter")} == names
 
 
 def test_example_is_of_the_contract() -> None:

@@ -72,13 +72,14 @@ def test_a_test_that_only_make_prove_runs_is_told_apart() -> None:
         "t.py", source.replace("pytest.mark.root", "pytest.mark.slow")
     )
     assert all(claim.is_slow for claim in of_slow_file)
-    text = conformance.page(
-        claims, {"SEED-01": Note("a"), "SEED-02": Note("b"), "SEED-03": Note("c", deviates="d")}
-    )
+    notes = {"SEED-01": Note("a"), "SEED-02": Note("b"), "SEED-03": Note("c", deviates="d")}
+    text = conformance.page(claims, notes)
     assert "3 requirements: 1 are tested, 1 are proved, 1 are met with a deviation" in text
-    assert "| SEED-01: a | proved | `t.py`: test_one (slow) |" in text
-    assert "| SEED-02: b | tested | `t.py`: test_two |" in text
-    assert "| SEED-03: c | deviates | d<br>`t.py`: test_three (slow) |" in text
+    assert "\n- SEED-01, *proved*: a.\n" in text
+    assert "\n- SEED-02: b.\n" in text
+    assert "\n- SEED-03, *deviates*: c. D.\n" in text
+    tests = conformance.list_of_tests(claims, notes)
+    assert "- SEED-01: a\n  - `t.py`: test_one (slow)\n- SEED-02: b\n  - `t.py`: test_two\n" in tests
 
 
 def test_cpp_claims_come_from_the_head_and_from_comments_at_a_case() -> None:
@@ -107,25 +108,29 @@ def test_cpp_claims_come_from_the_head_and_from_comments_at_a_case() -> None:
     ]
 
 
-def test_a_requirement_has_one_line_whatever_the_number_of_tests() -> None:
+def test_a_requirement_has_one_line_and_all_its_tests_in_the_list() -> None:
     claims = [
         Claim("SEED-13", "b.py", "test_b"),
         Claim("SEED-13", "a.cpp", ""),
         Claim("SEED-13", "b.py", "test_c"),
     ]
-    text = conformance.page(claims, {"SEED-13": Note("gateways")})
-    assert "| SEED-13: gateways | tested | `a.cpp`<br>`b.py`: test_b; test_c |" in text
+    notes = {"SEED-13": Note("gateways")}
+    text = conformance.page(claims, notes)
+    assert "- SEED-13: gateways.\n" in text
     assert text.count("SEED-13") == 1
+    assert conformance.list_of_tests(claims, notes).endswith(
+        "- SEED-13: gateways\n  - `a.cpp`\n  - `b.py`: test_b; test_c\n"
+    )
 
 
-def test_the_page_tells_deviations_beside_their_tests_and_what_is_not_offered() -> None:
+def test_the_page_tells_deviations_beside_their_requirement_and_what_is_not_offered() -> None:
     notes = {
         "R2544-17": Note("bursts", not_offered="frames are evenly spaced"),
         "R2544-18": Note("waits", deviates="they can be shortened"),
     }
     text = conformance.page([Claim("R2544-18", "a.py", "test_a")], notes)
-    assert "| R2544-17: bursts | not offered | frames are evenly spaced |" in text
-    assert "| R2544-18: waits | deviates | they can be shortened<br>`a.py`: test_a |" in text
+    assert "- R2544-17, *not offered*: bursts. Frames are evenly spaced.\n" in text
+    assert "- R2544-18, *deviates*: waits. They can be shortened.\n" in text
     assert (
         "2 requirements: 0 are tested, 0 are proved, 1 are met with a deviation, and 1 are not offered"
         in text
