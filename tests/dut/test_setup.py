@@ -68,45 +68,43 @@ def test_every_set_up_begins_with_the_warning_and_undo_is_the_exact_reverse(syst
         assert printed == [line for command in one.commands() for line in command.command.splitlines()]
 
 
-BSD_FIGURE_3 = [
-    f"route -n add -inet {route} || route -n change -inet {route}"
-    for route in ("198.18.0.0/16 10.0.0.2", "198.19.0.0/16 10.0.1.2")
-]
-FIGURE_3 = {
-    "linux": [
-        "ip -4 route replace 198.18.0.0/16 via 10.0.0.2 dev eth1",
-        "ip -4 route replace 198.19.0.0/16 via 10.0.1.2 dev eth2",
-    ],
-    "openbsd": BSD_FIGURE_3,
-    "freebsd": BSD_FIGURE_3,
-    "vpp": [
-        "vppctl ip route add 198.18.0.0/16 via 10.0.0.2 TenGigabitEthernet5/0/0",
-        "vppctl ip route add 198.19.0.0/16 via 10.0.1.2 TenGigabitEthernet5/0/1",
-    ],
-    "cisco-ios": ["ip route 198.18.0.0 255.255.0.0 10.0.0.2", "ip route 198.19.0.0 255.255.0.0 10.0.1.2"],
-    "junos": [
-        "set routing-options static route 198.18.0.0/16 next-hop 10.0.0.2",
-        "set routing-options static route 198.19.0.0/16 next-hop 10.0.1.2",
-    ],
-}
+FIGURE_3 = {"198.18.0.0/16": "10.0.0.2", "198.19.0.0/16": "10.0.1.2"}
 FIGURE_5 = {"2001:2::/64": "2001:2:0:1000::2", "2001:2:0:8000::/64": "2001:2:0:9000::2"}
+ROUTES = {
+    "linux": "ip -4 route replace {to} via {via} dev {name}",
+    "openbsd": "route -n add -inet {to} {via}",
+    "freebsd": "route -n add -inet {to} {via}",
+    "opnsense": "route -n add -inet {to} {via}",
+    "pfsense": "route -n add -inet {to} {via}",
+    "vpp": "vpp ip route add {to} via {via} {name}",
+    "cisco-ios": "ip route {dotted} {via}",
+    "junos": "set routing-options static route {to} next-hop {via}",
+}
+"""The command for a route; `-4` and words for IPv4 have their counterparts of IPv6."""
 
 
-def _routes(system: str, plan: str) -> list[str]:
-    lines = [command.command for command in goldens.script(system, plan).commands()]
-    return [line for line in lines if re.search(r"\broute\b", line)]
+def _route_commands(system: str, plan: str) -> list[str]:
+    steps = goldens.script(system, plan).steps
+    begin = ROUTES[system].split("{")[0]
+    of_ipv6 = begin.replace("-4", "-6").replace("inet", "inet6").replace("ip route", "ipv6 route")
+    begins = (begin, of_ipv6, "set routing-options rib inet6.0 static route")
+    return [line for step in steps if step.part == "routes" for line in step.do if line.startswith(begins)]
 
 
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
 def test_the_routes_of_figure_3(system: str) -> None:
     """SEED-14: exactly these two static routes."""
-    assert _routes(system, "gateway_v4") == FIGURE_3[system]
+    names = OPERATING_SYSTEMS[system].interfaces
+    assert _route_commands(system, "gateway_v4") == [
+        ROUTES[system].format(to=to, via=via, name=name, dotted=to.replace("/16", " 255.255.0.0"))
+        for (to, via), name in zip(FIGURE_3.items(), names, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
 def test_the_routes_of_figure_5_have_plain_next_hops(system: str) -> None:
     """SEED-17, R5180-04: the next hop is an address, without a prefix length."""
-    lines = _routes(system, "gateway_v6")
+    lines = _route_commands(system, "gateway_v6")
     assert len(lines) == 2
     for line, (network, next_hop) in zip(lines, FIGURE_5.items(), strict=True):
         assert {network, next_hop} <= set(line.split())
@@ -118,14 +116,17 @@ def test_256_networks_behind_gateways_are_256_routes_a_side(dut_setup: Run, syst
     """SEED-36."""
     left, right = OPERATING_SYSTEMS[system].interfaces
     commands = dut_setup(plan, "--os", system, "--left", left, "--right", right, "--json").json["commands"]
+    routes = re.compile(r"^\D*(?:-4|-6|-inet6?|inet6?.0|ipv6)?\D*")
+    begin = routes.match(_route_commands(system, plan)[0])
+    assert begin is not None
     for side in make_plan(plan).sides:
         assert side.gateway is not None
-        routes = [
-            c["command"]
-            for c in commands
-            if str(side.gateway.ip) in c["command"].split() and " route" in c["command"].split("printf")[0]
+        lines = [
+            command["command"]
+            for command in commands
+            if str(side.gateway.ip) in command["command"].split() and command["command"].startswith(begin[0])
         ]
-        assert len(set(routes)) == len(routes) == 256
+        assert len(set(lines)) == len(lines) == 256
 
 
 @pytest.mark.parametrize("plan", ["nets_v4_single_host", "nets_v4_multi_host"])
@@ -205,10 +206,36 @@ def test_only_linux_gets_ethtool_lines(system: str) -> None:
 
 
 def test_type_2_is_refused_where_it_cannot_be(dut_setup: Run) -> None:
-    """SEED-69: OpenBSD hashes addresses only."""
-    ended = dut_setup("gateway-v4", "--os", "openbsd", "--left", "ix0", "--right", "ix1", "--hash", "type2")
-    assert (ended.code, ended.out) == (2, "")
-    assert "addresses only" in ended.err
+    """SEED-69: OpenBSD's drivers hash addresses only, but that of X710, which hashes ports, too."""
+
+    def ask(name: str, hash_type: str) -> Ended:
+        options = ("--os", "openbsd", "--left", f"{name}0", "--right", f"{name}1", "--hash", hash_type)
+        return dut_setup("gateway-v4", *options)
+
+    for name, hash_type, said in (("ix", "type2", "addresses only"), ("ixl", "type1", "hashes ports, too")):
+        ended = ask(name, hash_type)
+        assert (ended.code, ended.out) == (2, "")
+        assert said in ended.err
+    assert ask("ixl", "type2").code == ask("ix", "type1").code == 0
+
+
+@pytest.mark.parametrize(("hosts", "is_refused"), [("5120", False), ("5121", True)])
+def test_openbsd_has_room_for_so_many_ipv6_neighbours_and_no_more(
+    dut_setup: Run, hosts: str, is_refused: bool
+) -> None:
+    """SEED-23: its kernel takes no higher threshold, and no -1 any more."""
+    ended = dut_setup("direct-v6", "--os", "openbsd", "--left", "ix0", "--right", "ix1", "--hosts", hosts)
+    assert (ended.code, "10,240 IPv6 neighbours" in ended.err) == ((2, True) if is_refused else (0, False))
+    assert "gcthresh=-1" not in ended.out
+
+
+def test_an_ipv6_router_says_first_that_it_would_lose_what_it_has_learned(dut_setup: Run) -> None:
+    """A DUT that is reached by a default route from a router advertisement would cut itself off."""
+    lines = dut_setup("gateway-v6", *LINUX).out.splitlines()
+    guard = next(number for number, line in enumerate(lines) if "accept_ra" in line)
+    assert "exit 1" in lines[guard]
+    assert guard < next(number for number, line in enumerate(lines) if line.startswith("ip link set"))
+    assert "accept_ra" not in dut_setup("gateway-v4", *LINUX).out
 
 
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
@@ -216,14 +243,8 @@ def test_static_neighbours_are_the_gateways_or_every_host(dut_setup: Run, system
     """R5180-07: static neighbours exist for both forms."""
     left, right = OPERATING_SYSTEMS[system].interfaces
     options = ("--os", system, "--left", left, "--right", right, "--static-neighbors", MACS)
-    lines = dut_setup("gateway-v6", *options).out.splitlines()
-    assert (
-        sum(
-            "2001:2:0:1000::2 " in f"{line} " and "01" in line and "02" in line and "route" not in line
-            for line in lines
-        )
-        == 1
-    )
+    lines = dut_setup("gateway-v6", *options, "--only", "neighbors").out.splitlines()
+    assert sum("2001:2:0:1000::2 " in f"{line} " and "01" in line and "02" in line for line in lines) == 1
     text = dut_setup("direct-v6", *options, "--hosts", "300").out
     assert len(set(re.findall(r"2001:2::(?:[0-9a-f]+:)?2(?= )", text))) == 300
 
@@ -359,7 +380,9 @@ POLICERS = {
         "tc filter show",
     ],
     "openbsd": ["pfctl -s info", "pf is on", "100,000"],
-    "freebsd": ["kldstat", "pf, ipfw"],
+    "freebsd": ["kldstat", "pf, ipfw", "net.inet6.ip6.redirect"],
+    "opnsense": ["pf is on", "pfctl -d", "bogon"],
+    "pfsense": ["pf is on", "pfctl -d", "bogon"],
     "vpp": ["show interface features", "acl-plugin", "policers"],
     "cisco-ios": ["Control plane policing", "storm control", "ARP inspection"],
     "junos": ["DDoS protection", "ARP policer", "flow sessions"],
@@ -374,7 +397,7 @@ def test_every_system_names_what_may_police_the_traffic_and_changes_none_of_it(s
     assert [bool(step.notes) and not step.undo for step in steps] == [True]
     text = " ".join([*steps[0].do, *steps[0].notes])
     assert [word for word in POLICERS[system] if word not in text] == []
-    shows = ("grep ", "pfctl -s ", "kldstat", "vppctl show ")
+    shows = ("grep ", "pfctl -s ", "kldstat", "sysctl -e ", "vppctl show ")
     assert all(command.startswith(shows) for step in steps for command in step.do)
 
 
@@ -416,7 +439,7 @@ def test_one_part_can_be_printed_alone(dut_setup: Run, system: str) -> None:
     assert "only hash" in alone.splitlines()[0] + alone.splitlines()[1]
     assert not re.search(
         r"address (add|replace)|inet6? alias|ip address|route",
-        "\n".join(line for line in alone.splitlines() if line[:1] not in "#!"),
+        "\n".join(line for line in alone.splitlines() if line[:1] not in "#!" and "() {" not in line),
     )
 
 

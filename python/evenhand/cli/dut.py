@@ -38,6 +38,8 @@ class System(StrEnum):
     LINUX = "linux"
     OPENBSD = "openbsd"
     FREEBSD = "freebsd"
+    OPNSENSE = "opnsense"
+    PFSENSE = "pfsense"
     VPP = "vpp"
     CISCO_IOS = "cisco-ios"
     JUNOS = "junos"

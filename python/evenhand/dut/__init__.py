@@ -2,7 +2,7 @@
 """The DUT's set-up as text: what a plan needs of it, in the words of one operating system. Nothing here runs
 anything."""
 
-from evenhand.dut.bsd import FREEBSD, OPENBSD
+from evenhand.dut.bsd import FREEBSD, OPENBSD, OPNSENSE, PFSENSE
 from evenhand.dut.cisco_ios import CISCO_IOS
 from evenhand.dut.description import DutLink, DutSetup, HashType, describe_setup, describe_setups
 from evenhand.dut.junos import JUNOS
@@ -15,6 +15,8 @@ OPERATING_SYSTEMS: dict[str, OperatingSystem] = {
     "linux": LINUX,
     "openbsd": OPENBSD,
     "freebsd": FREEBSD,
+    "opnsense": OPNSENSE,
+    "pfsense": PFSENSE,
     "vpp": VPP,
     "cisco-ios": CISCO_IOS,
     "junos": JUNOS,

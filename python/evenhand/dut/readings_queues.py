@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from evenhand.base.errors import HostError
-from evenhand.dut.linux_state import KEPT_HERE
+from evenhand.dut.kept import KEPT_HERE
 from evenhand.dut.shell import Answer, Shell
 
 OF_NIC = (
