@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
@@ -12,14 +13,15 @@ from typing import get_args
 import pytest
 
 from evenhand.cli.dut import System
-from evenhand.dut import OPERATING_SYSTEMS, Part
+from evenhand.dut import OPERATING_SYSTEMS, Part, describe_setup
 from evenhand.plan import TOPOLOGIES, make_plan
 from tests.cli.running import Ended
 from tests.dut import goldens
 from tests.plan.routed import ROUTED
 
 Run = Callable[..., Ended]
-SHELLS = ["linux", "openbsd", "freebsd", "vpp"]
+SHELLS = ["linux", "frr", "bird", "openwrt", "sonic", "openbsd", "freebsd", "opnsense", "pfsense", "vpp"]
+WITH_ETHTOOL = ("linux", "frr", "bird")
 LINUX = ("--os", "linux", "--left", "eth1", "--right", "eth2")
 MACS = "02:00:00:00:00:01,02:00:00:00:00:02"
 
@@ -72,6 +74,17 @@ FIGURE_3 = {"198.18.0.0/16": "10.0.0.2", "198.19.0.0/16": "10.0.1.2"}
 FIGURE_5 = {"2001:2::/64": "2001:2:0:1000::2", "2001:2:0:8000::/64": "2001:2:0:9000::2"}
 ROUTES = {
     "linux": "ip -4 route replace {to} via {via} dev {name}",
+    "frr": "vtysh -c 'configure terminal' -c 'ip route {to} {via} {name}'",
+    "bird": "  route {to} via {via};",
+    "vyos": "set protocols static route {to} next-hop {via} interface {name}",
+    "openwrt": "section {section}0 route; uci set network.{section}0.interface={section};"
+    " uci set network.{section}0.target={to}; uci set network.{section}0.gateway={via}",
+    "sonic": "config route add prefix {to} nexthop {via}",
+    "tnsr": " route {to}\n  next-hop 0 via {via} {name}",
+    "routeros": "/ip route add dst-address={to} gateway={via} comment=evenhand-{plan}-{side}",
+    "arista-eos": "ip route {to} {via}",
+    "srlinux": "set / network-instance default static-routes route {to}"
+    " next-hop-group evenhand-{plan}-{side}",
     "openbsd": "route -n add -inet {to} {via}",
     "freebsd": "route -n add -inet {to} {via}",
     "opnsense": "route -n add -inet {to} {via}",
@@ -80,53 +93,58 @@ ROUTES = {
     "cisco-ios": "ip route {dotted} {via}",
     "junos": "set routing-options static route {to} next-hop {via}",
 }
-"""The command for a route; `-4` and words for IPv4 have their counterparts of IPv6."""
+"""The command for a route of IPv4."""
 
 
-def _route_commands(system: str, plan: str) -> list[str]:
-    steps = goldens.script(system, plan).steps
-    begin = ROUTES[system].split("{")[0]
-    of_ipv6 = begin.replace("-4", "-6").replace("inet", "inet6").replace("ip route", "ipv6 route")
-    begins = (begin, of_ipv6, "set routing-options rib inet6.0 static route")
-    return [line for step in steps if step.part == "routes" for line in step.do if line.startswith(begins)]
+def _routes_of(system: str, plan: str, side: str) -> str:
+    """Commands of a side's routes, as a text."""
+    return "\n".join(
+        line
+        for step in goldens.script(system, plan).steps
+        if step.part == "routes" and f"{side} side" in step.purpose
+        for line in step.do
+    )
 
 
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
 def test_the_routes_of_figure_3(system: str) -> None:
     """SEED-14: exactly these two static routes."""
     names = OPERATING_SYSTEMS[system].interfaces
-    assert _route_commands(system, "gateway_v4") == [
-        ROUTES[system].format(to=to, via=via, name=name, dotted=to.replace("/16", " 255.255.0.0"))
-        for (to, via), name in zip(FIGURE_3.items(), names, strict=True)
-    ]
+    for (to, via), name, side in zip(FIGURE_3.items(), names, ("left", "right"), strict=True):
+        text = _routes_of(system, "gateway_v4", side)
+        section = f"eh{zlib.crc32(b'gateway_v4'):08x}{side[0]}"
+        words = {"dotted": to.replace("/16", " 255.255.0.0"), "section": section, "plan": "gateway_v4"}
+        command = ROUTES[system].format(to=to, via=via, name=name, side=side, **words)
+        assert text.count(command) == 1
+        assert via in text
+        assert set(re.findall(r"198\.1[89]\.\d+\.\d+", text)) == {to.partition("/")[0]}
 
 
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
 def test_the_routes_of_figure_5_have_plain_next_hops(system: str) -> None:
     """SEED-17, R5180-04: the next hop is an address, without a prefix length."""
-    lines = _route_commands(system, "gateway_v6")
-    assert len(lines) == 2
-    for line, (network, next_hop) in zip(lines, FIGURE_5.items(), strict=True):
-        assert {network, next_hop} <= set(line.split())
+    for (to, via), side in zip(FIGURE_5.items(), ("left", "right"), strict=True):
+        text = _routes_of(system, "gateway_v6", side)
+        assert re.search(rf"(?<![0-9a-f:]){re.escape(to)}(?![0-9])", text)
+        assert re.search(rf"(?<![0-9a-f:]){re.escape(via)}(?![0-9a-f:/])", text)
+        assert f"{via}/" not in text
 
 
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
 @pytest.mark.parametrize("plan", ["nets_v4_gateway", "nets_v6_gateway"])
-def test_256_networks_behind_gateways_are_256_routes_a_side(dut_setup: Run, system: str, plan: str) -> None:
+def test_256_networks_behind_gateways_are_256_routes_a_side(system: str, plan: str) -> None:
     """SEED-36."""
     left, right = OPERATING_SYSTEMS[system].interfaces
-    commands = dut_setup(plan, "--os", system, "--left", left, "--right", right, "--json").json["commands"]
-    routes = re.compile(r"^\D*(?:-4|-6|-inet6?|inet6?.0|ipv6)?\D*")
-    begin = routes.match(_route_commands(system, plan)[0])
-    assert begin is not None
-    for side in make_plan(plan).sides:
-        assert side.gateway is not None
-        lines = [
-            command["command"]
-            for command in commands
-            if str(side.gateway.ip) in command["command"].split() and command["command"].startswith(begin[0])
+    setup = describe_setup(make_plan(plan), left=left, right=right)
+    steps = [step for step in OPERATING_SYSTEMS[system].steps(setup) if step.part == "routes"]
+    for step, side in zip(steps, make_plan(plan).sides, strict=True):
+        networks = [
+            f"{to.network_address} {to.netmask}" if system == "cisco-ios" and to.version == 4 else str(to)
+            for to in side.routes
         ]
-        assert len(set(lines)) == len(lines) == 256
+        words = "\n".join(step.do)
+        found = [to for to in networks if re.search(rf"(?<![0-9a-f:.]){re.escape(to)}(?![0-9])", words)]
+        assert len(set(found)) == 256
 
 
 @pytest.mark.parametrize("plan", ["nets_v4_single_host", "nets_v4_multi_host"])
@@ -196,11 +214,11 @@ def test_linux_hash_is_set_on_both_interfaces_and_read_back(
 
 
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
-def test_only_linux_gets_ethtool_lines(system: str) -> None:
+def test_only_plain_linux_gets_ethtool_lines(system: str) -> None:
     """I-11: elsewhere there is a sentence about the hash instead."""
     with_hash = goldens.script(system, "gateway_v4", is_all=True)
-    assert any("ethtool" in c.command for c in with_hash.commands()) == (system == "linux")
-    assert system == "linux" or any(
+    assert any("ethtool" in c.command for c in with_hash.commands()) == (system in WITH_ETHTOOL)
+    assert system in WITH_ETHTOOL or any(
         step.purpose.startswith("Hash: ") and step.notes for step in with_hash.steps
     )
 
@@ -243,6 +261,13 @@ def test_static_neighbours_are_the_gateways_or_every_host(dut_setup: Run, system
     """R5180-07: static neighbours exist for both forms."""
     left, right = OPERATING_SYSTEMS[system].interfaces
     options = ("--os", system, "--left", left, "--right", right, "--static-neighbors", MACS)
+    if system in goldens.IPV4_NEIGHBORS:
+        refused = dut_setup("gateway-v6", *options)
+        assert (refused.code, refused.out) == (2, "")
+        assert "for IPv4 only" in refused.err
+        text = dut_setup("direct-v4-net16", *options, "--hosts", "300", "--only", "neighbors").out
+        assert len(set(re.findall(r"address (198\.18\.\S+) mac", text))) == 300
+        return
     lines = dut_setup("gateway-v6", *options, "--only", "neighbors").out.splitlines()
     assert sum("2001:2:0:1000::2 " in f"{line} " and "01" in line and "02" in line for line in lines) == 1
     text = dut_setup("direct-v6", *options, "--hosts", "300").out
@@ -379,6 +404,15 @@ POLICERS = {
         "nft list ruleset",
         "tc filter show",
     ],
+    "frr": ["(nf_conntrack|nf_tables|", "nft list ruleset", "tc filter show"],
+    "bird": ["(nf_conntrack|nf_tables|", "nft list ruleset", "tc filter show"],
+    "vyos": ["conntrack table", "firewall"],
+    "openwrt": ["nf_conntrack_max", "flow_offloading"],
+    "sonic": ["show acl table", "CoPP", "storm control"],
+    "tnsr": ["ACLs", "NAT", "policers"],
+    "routeros": ["/ip firewall filter print", "connection tracking", "Fast path"],
+    "arista-eos": ["Control plane policing", "storm control", "access lists"],
+    "srlinux": ["Control plane filters", "access lists"],
     "openbsd": ["pfctl -s info", "pf is on", "100,000"],
     "freebsd": ["kldstat", "pf, ipfw", "net.inet6.ip6.redirect"],
     "opnsense": ["pf is on", "pfctl -d", "bogon"],
@@ -397,8 +431,17 @@ def test_every_system_names_what_may_police_the_traffic_and_changes_none_of_it(s
     assert [bool(step.notes) and not step.undo for step in steps] == [True]
     text = " ".join([*steps[0].do, *steps[0].notes])
     assert [word for word in POLICERS[system] if word not in text] == []
-    shows = ("grep ", "pfctl -s ", "kldstat", "sysctl -e ", "vppctl show ")
-    assert all(command.startswith(shows) for step in steps for command in step.do)
+    shows = (
+        "grep ",
+        "pfctl -s ",
+        "kldstat",
+        "sysctl -e ",
+        "vppctl show ",
+        "sysctl net",
+        "uci -q show ",
+        "show ",
+    )
+    assert all(command.startswith(shows) or " print" in command for step in steps for command in step.do)
 
 
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
@@ -407,7 +450,7 @@ def test_one_part_can_be_printed_alone(dut_setup: Run, system: str) -> None:
     left, right = OPERATING_SYSTEMS[system].interfaces
     hash_type = "type1" if system == "openbsd" else "type2"
     options = (
-        "direct-v6",
+        "direct-v4-net24" if system in goldens.IPV4_NEIGHBORS else "direct-v6",
         "--os",
         system,
         "--left",

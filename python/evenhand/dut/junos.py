@@ -48,7 +48,7 @@ def _routes(link: DutLink) -> Step:
         "routes",
         route_purpose(link),
         [f"{table} route {route} next-hop {link.next_hop}" for route in link.routes],
-        cut=" next-hop",
+        cut=(" next-hop",),
         checks=(
             Check(
                 command=f"show route protocol static table {shown} terse | no-more",
@@ -67,7 +67,7 @@ def _static_neighbors(link: DutLink) -> Step:
         # n has the n-th.
         own = link.addresses[number // link.side.host_range.count if link.side.is_direct else 0]
         statements.append(f"{_family(link)} address {own} {protocol} {neighbor} mac {mac}")
-    return set_step("neighbors", neighbor_purpose(link), statements, cut=" mac")
+    return set_step("neighbors", neighbor_purpose(link), statements, cut=(" mac",))
 
 
 def _unit(link: DutLink) -> tuple[str, str]:

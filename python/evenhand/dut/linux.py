@@ -94,9 +94,10 @@ _REACHABLE_NOTE = (
 )
 _READS_ROUTES = (
     'awk \'{ via = dev = ""; for (i = 2; i < NF; i++) { if ($i == "via") via = $(i + 1);'
-    ' if ($i == "dev") dev = $(i + 1) } if (via != "" && $0 !~ /nexthop/) print $1, via, dev }\''
+    ' if ($i == "dev") dev = $(i + 1) } if (!seen[$1]++ && via != "" && $0 !~ /nexthop/) print $1, via, dev'
+    " }'"
 )
-"""One way to a network in each line; several are no way that a set-up has made."""
+"""The way to each network, that of the lowest metric; several at once are none that a set-up has made."""
 FUNCTIONS = (
     "addresses() { ip -o address show | awk '{ print $4, $2 }'; }",
     *(

@@ -27,7 +27,8 @@ class Link:
     is_up: bool
     has_carrier: bool
     master: str | None
-    """The bridge or bond that it is a port of."""
+    """The bridge, bond or VRF that it belongs to."""
+    is_in_vrf: bool
     lower: str | None
     """The interface below it, or the other end of a veth in the same namespace."""
     addresses: Mapping[str, str | None]

@@ -12,6 +12,7 @@ from typing import Literal
 
 from evenhand.base.errors import RequestError
 from evenhand.dut.description import DutLink, DutSetup
+from evenhand.dut.nat import USUAL_NAT
 from evenhand.dut.translator import set_up_by_hand
 from evenhand.plan import plan_warnings
 
@@ -91,7 +92,9 @@ class OperatingSystem:
     refuse: Callable[[DutSetup], None] = nothing_refused
     """Raises RequestError for what the system cannot do: a hash, or so many neighbours."""
     translates: bool = False
-    """Whether `steps` knows plans that are translated, with state or without."""
+    """Whether `steps` knows all plans that are translated, with state or without."""
+    nats: tuple[str, ...] = ()
+    """Kinds of NAT that it knows otherwise, by their titles; in their usual way, with no wishes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +117,16 @@ class DutScript:
 
     def __post_init__(self) -> None:
         plan = self.setup.plan
-        if (plan.translation is not None or plan.nat is not None) and not self.system.translates:
+        is_nat_known = plan.nat is not None and plan.nat.title in self.system.nats
+        is_translated = plan.translation is not None or plan.nat is not None
+        if is_nat_known and self.setup.nat_wishes != USUAL_NAT:
+            raise RequestError(
+                f"{self.system.title} has no commands here for other ports, addresses or sizes of its NAT",
+                code="rig.no-nat-to-set",
+                where="--nat-ports, --nat-addresses, --nat-table",
+                next_step="Leave them out, and set them there by hand.",
+            )
+        if is_translated and not self.system.translates and not is_nat_known:
             needed = "a translator" if plan.nat is None else f"a {plan.nat.title}"
             raise RequestError(
                 f"{plan.title} needs {needed}, and there are no commands for one under {self.system.title}",

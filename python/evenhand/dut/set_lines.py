@@ -13,7 +13,7 @@ def set_step(
     purpose: str,
     statements: Sequence[str],
     *,
-    cut: str | None = None,
+    cut: tuple[str, ...] = (),
     verb: str = "set ",
     notes: tuple[str, ...] = (),
     checks: tuple[Check, ...] = (),
@@ -21,10 +21,12 @@ def set_step(
     """Statements to set, each deleted by the same path.
 
     Args:
-        cut: To delete one, it is named up to this, for without it the statement before would remain, empty.
+        cut: To delete one, it is named up to one of these: else what is before it would remain, empty.
         verb: What the system has before the path; its `delete` has the same behind it.
     """
-    named = [statement if cut is None else statement.partition(cut)[0] for statement in statements]
+    named = list(statements)
+    for word in cut:
+        named = [statement.partition(word)[0] for statement in named]
     return Step(
         part=part,
         purpose=purpose,

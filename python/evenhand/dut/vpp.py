@@ -2,8 +2,8 @@
 """A VPP DUT: vppctl, for a shell on the host that VPP runs on. VPP forwards as soon as its interfaces are
 up.
 
-`vppctl` succeeds whatever VPP answers. A command that sets something answers nothing if it was taken, so an
-answer ends the script; and what was set is read back.
+`vppctl` succeeds whatever VPP answers, and would read the rest of the script. A command that sets something
+answers nothing if it was taken, so an answer ends the script; and what was set is read back.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from evenhand.dut.shell_parts import ShellWords, interface_step, previous_step, 
 _DEFAULT_LIMIT = 50_000
 """Neighbours of one IP version that VPP keeps unless configured otherwise."""
 _FUNCTIONS = (
-    'vpp() { said=$(vppctl "$@" 2>&1); test -z "$said" || { echo "vppctl $*: $said" >&2; return 1; }; }',
-    "addresses() { vppctl show interface address |"
+    'vpp() { said=$(vppctl "$@" < /dev/null 2>&1) || said="$said failed";'
+    ' test -z "$said" || { echo "vppctl $*: $said" >&2; return 1; }; }',
+    "addresses() { vppctl show interface address < /dev/null |"
     " awk '/^[^ ]/ { name = $1 } $1 == \"L3\" { print $2, name }'; }",
     # A network with one way is one bucket: "[0] [@5]: ipv4 via 10.0.0.2 NAME: mtu:9000", or "arp-ipv4: via"
     # until the neighbour is known.
-    "fib() { vppctl show $1 fib | awk '/^[0-9a-f][0-9a-f.:]*[/][0-9]+/ { to = $1; one = 0 }"
+    "fib() { vppctl show $1 fib < /dev/null | awk '/^[0-9a-f][0-9a-f.:]*[/][0-9]+/ { to = $1; one = 0 }"
     " / buckets:1 / { one = 1 }"
     ' one && to != "" { for (i = 1; i < NF - 1; i++) if ($i == "via") { sub(":$", "", $(i + 2));'
     ' print to, $(i + 1), $(i + 2); to = "" } }\'; }',
@@ -39,14 +40,14 @@ def _add_routes(link: DutLink) -> Sequence[str]:
         line
         for route in link.routes
         for line in (
-            f"vppctl ip route del {route} > /dev/null",
+            f"vppctl ip route del {route} < /dev/null > /dev/null",
             f"vpp ip route add {route} via {link.next_hop} {link.interface}",
         )
     ]
 
 
 _WORDS = ShellWords(
-    show_link="vppctl show interface {name}",
+    show_link="vppctl show interface {name} < /dev/null",
     is_up=" up ",
     up="vpp set interface state {name} up",
     down="vpp set interface state {name} down",
@@ -69,7 +70,10 @@ def _limits(setup: DutSetup) -> list[Step]:
             part="limits",
             purpose=f"Room for {setup.neighbor_entries:,} neighbours of both sides.",
             notes=(f"{_DEFAULT_LIMIT:,} is the default, and is restored.",),
-            do=("vppctl show ip neighbor-config", f"{limit} {_DEFAULT_LIMIT + setup.neighbor_entries}"),
+            do=(
+                "vppctl show ip neighbor-config < /dev/null",
+                f"{limit} {_DEFAULT_LIMIT + setup.neighbor_entries}",
+            ),
             undo=(f"{limit} {_DEFAULT_LIMIT}",),
         )
     ]
@@ -112,7 +116,7 @@ def _hash(setup: DutSetup) -> list[Step]:
                 "VPP configures the NIC's hash when it starts: startup.conf, section dpdk, dev ...,"
                 " next to num-rx-queues. The hash in use is shown here: state it in the report.",
             ),
-            do=tuple(f"vppctl show hardware-interfaces {link.interface}" for link in setup.links),
+            do=tuple(f"vppctl show hardware-interfaces {link.interface} < /dev/null" for link in setup.links),
         )
     ]
 
@@ -132,7 +136,7 @@ VPP = OperatingSystem(
         policing=lambda setup: shows_policing(
             "Features of the interfaces are shown here: acl-plugin with sessions, policers, NAT, flow"
             " probes.",
-            do=tuple(f"vppctl show interface features {link.interface}" for link in setup.links),
+            do=tuple(f"vppctl show interface features {link.interface} < /dev/null" for link in setup.links),
         )(setup),
     ).steps,
     begin=kept_in("/run/evenhand-vpp", *_FUNCTIONS),

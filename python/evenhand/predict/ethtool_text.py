@@ -47,7 +47,7 @@ _ERROR = re.compile(
 )
 _FIELDS = (("IP SA", "s"), ("IP DA", "d"), ("bytes 0 & 1", "f"), ("bytes 2 & 3", "n"))
 """What `ethtool -n` prints of each field, and the letters that `ethtool -N` takes for them."""
-_OTHER_FIELDS = ("L2DA", "VLAN tag", "L3 proto", "GTP TEID")
+_OTHER_FIELDS = ("L2DA", "VLAN tag", "L3 proto", "GTP TEID", "IPv6 Flow Label")
 
 
 @dataclass(slots=True)
