@@ -362,3 +362,72 @@ def test_two_set_ups_are_undone_in_any_order_and_leave_what_the_other_needs(
         assert needed - {"down"} <= left
     assert "down" not in left
     assert any(" via " in line for line in left)
+
+
+KEEPS = """
+set -e
+mount --make-rprivate /
+mount -t tmpfs none /run
+for name in left0 right0 left1 right1; do
+    ip link add $name type veth peer name tester-$name
+    ip link set tester-$name up
+    echo 1 > /proc/sys/net/ipv6/conf/$name/addr_gen_mode
+done
+state() {
+    ip -o address show scope global
+    ip -o route
+    ip -o -6 route | grep -v ^fe80 || true
+    sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding
+    ls /run
+}
+ip link set left0 up
+ip link set right0 up
+ip address add $2 dev left0 nodad
+ip -$1 route add $3 dev left0 metric 1024
+ip -$1 route add $4 via $6 dev left0
+state > before
+sh -e < first.sh > first.out
+sh -e < second.sh > second.out
+ip -o -$1 route show > during
+ip -o address show | grep -v 'inet6 fe80' > addresses
+sh -e < undo.sh > undo.out
+state > after
+# A refusal in the middle: the name of the right interface is another one's.
+ip link set right0 name other
+! sh -e < first.sh > refused.out 2>&1
+"""
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_what_was_there_stays_and_other_interfaces_take_the_place_of_the_first(
+    dut_setup: Run, tmp_path: Path, plan: str
+) -> None:
+    """Of its user: an address of the plan, a route that the plan replaces, and another one. Then the set-up,
+    again on other interfaces, and its undo."""
+    for name, number, undo in (("first.sh", 0, ()), ("second.sh", 1, ()), ("undo.sh", 1, ("--undo",))):
+        options = ("--os", "linux", "--left", f"left{number}", "--right", f"right{number}", *undo)
+        (tmp_path / name).write_text(dut_setup(plan, *options).out)
+    own = make_plan(plan)
+    side = own.left
+    assert side.gateway is not None
+    other, via = (
+        ("203.0.113.0/24", "10.0.0.9") if own.ip_version == 4 else ("2001:db8:1::/64", "2001:2:0:1000::9")
+    )
+    arguments = [str(own.ip_version), str(side.dut[0]), other, str(side.routes[0]), str(side.gateway.ip), via]
+    ended = subprocess.run(
+        ["unshare", "--net", "--mount", "sh", "-c", KEEPS, "sh", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == 0, ended.stderr
+    during = (tmp_path / "during").read_text()
+    assert [line.split()[4] for line in during.splitlines() if line.startswith(f"{side.routes[0]} ")] == [
+        "left1"
+    ]
+    addresses = (tmp_path / "addresses").read_text()
+    assert f" left0    inet{'6' if own.ip_version == 6 else ''} {side.dut[0]} " in addresses
+    assert " right0 " not in addresses
+    assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()

@@ -41,11 +41,18 @@ QUEUES: dict[str, dict[int, dict[str, int]]] = {
     },
     "bnxt_en": {0: {"received_packets": 14, "sent_packets": 5, "drops": 9}, 1: {"received_packets": 22}},
     "ena": {0: {"received_packets": 8, "sent_packets": 7}, 1: {"received_packets": 9}},
+    "fsl_dpaa2_eth": {},
 }
 NIC = {
     "ixgbe": {"rx_missed_errors": 42, "rx_no_dma_resources": 7},
     "ice": {"rx_dropped": 5, "rx_dropped.nic": 3},
     "i40e": {"port.rx_dropped": 4, "port.rx_discards": 6},
+    "fsl_dpaa2_eth": {
+        "[hw] rx discarded frames": 4,
+        "[hw] rx nobuffer discards": 5120,
+        "[hw] tx rejected frames": 7,
+        "[mac] rx frame discards": 9,
+    },
     "mlx5_core": {"rx_out_of_buffer": 13, "rx_discards_phy": 2, "rx_steer_missed_packets": 1},
 }
 LINK = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
@@ -12,14 +13,15 @@ from typing import get_args
 import pytest
 
 from evenhand.cli.dut import System
-from evenhand.dut import OPERATING_SYSTEMS, Part
+from evenhand.dut import OPERATING_SYSTEMS, Part, describe_setup
 from evenhand.plan import TOPOLOGIES, make_plan
 from tests.cli.running import Ended
 from tests.dut import goldens
 from tests.plan.routed import ROUTED
 
 Run = Callable[..., Ended]
-SHELLS = ["linux", "openbsd", "freebsd", "vpp"]
+SHELLS = ["linux", "frr", "bird", "openwrt", "sonic", "openbsd", "freebsd", "opnsense", "pfsense", "vpp"]
+WITH_ETHTOOL = ("linux", "frr", "bird")
 LINUX = ("--os", "linux", "--left", "eth1", "--right", "eth2")
 MACS = "02:00:00:00:00:01,02:00:00:00:00:02"
 
@@ -68,64 +70,81 @@ def test_every_set_up_begins_with_the_warning_and_undo_is_the_exact_reverse(syst
         assert printed == [line for command in one.commands() for line in command.command.splitlines()]
 
 
-BSD_FIGURE_3 = [
-    f"route -n add -inet {route} || route -n change -inet {route}"
-    for route in ("198.18.0.0/16 10.0.0.2", "198.19.0.0/16 10.0.1.2")
-]
-FIGURE_3 = {
-    "linux": [
-        "ip -4 route replace 198.18.0.0/16 via 10.0.0.2 dev eth1",
-        "ip -4 route replace 198.19.0.0/16 via 10.0.1.2 dev eth2",
-    ],
-    "openbsd": BSD_FIGURE_3,
-    "freebsd": BSD_FIGURE_3,
-    "vpp": [
-        "vppctl ip route add 198.18.0.0/16 via 10.0.0.2 TenGigabitEthernet5/0/0",
-        "vppctl ip route add 198.19.0.0/16 via 10.0.1.2 TenGigabitEthernet5/0/1",
-    ],
-    "cisco-ios": ["ip route 198.18.0.0 255.255.0.0 10.0.0.2", "ip route 198.19.0.0 255.255.0.0 10.0.1.2"],
-    "junos": [
-        "set routing-options static route 198.18.0.0/16 next-hop 10.0.0.2",
-        "set routing-options static route 198.19.0.0/16 next-hop 10.0.1.2",
-    ],
-}
+FIGURE_3 = {"198.18.0.0/16": "10.0.0.2", "198.19.0.0/16": "10.0.1.2"}
 FIGURE_5 = {"2001:2::/64": "2001:2:0:1000::2", "2001:2:0:8000::/64": "2001:2:0:9000::2"}
+ROUTES = {
+    "linux": "ip -4 route replace {to} via {via} dev {name}",
+    "frr": "vtysh -c 'configure terminal' -c 'ip route {to} {via} {name}'",
+    "bird": "  route {to} via {via};",
+    "vyos": "set protocols static route {to} next-hop {via} interface {name}",
+    "openwrt": "section {section}0 route; uci set network.{section}0.interface={section};"
+    " uci set network.{section}0.target={to}; uci set network.{section}0.gateway={via}",
+    "sonic": "config route add prefix {to} nexthop {via}",
+    "tnsr": " route {to}\n  next-hop 0 via {via} {name}",
+    "routeros": "/ip route add dst-address={to} gateway={via} comment=evenhand-{plan}-{side}",
+    "arista-eos": "ip route {to} {via}",
+    "srlinux": "set / network-instance default static-routes route {to}"
+    " next-hop-group evenhand-{plan}-{side}",
+    "openbsd": "route -n add -inet {to} {via}",
+    "freebsd": "route -n add -inet {to} {via}",
+    "opnsense": "route -n add -inet {to} {via}",
+    "pfsense": "route -n add -inet {to} {via}",
+    "vpp": "vpp ip route add {to} via {via} {name}",
+    "cisco-ios": "ip route {dotted} {via}",
+    "junos": "set routing-options static route {to} next-hop {via}",
+}
+"""The command for a route of IPv4."""
 
 
-def _routes(system: str, plan: str) -> list[str]:
-    lines = [command.command for command in goldens.script(system, plan).commands()]
-    return [line for line in lines if re.search(r"\broute\b", line)]
+def _routes_of(system: str, plan: str, side: str) -> str:
+    """Commands of a side's routes, as a text."""
+    return "\n".join(
+        line
+        for step in goldens.script(system, plan).steps
+        if step.part == "routes" and f"{side} side" in step.purpose
+        for line in step.do
+    )
 
 
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
 def test_the_routes_of_figure_3(system: str) -> None:
     """SEED-14: exactly these two static routes."""
-    assert _routes(system, "gateway_v4") == FIGURE_3[system]
+    names = OPERATING_SYSTEMS[system].interfaces
+    for (to, via), name, side in zip(FIGURE_3.items(), names, ("left", "right"), strict=True):
+        text = _routes_of(system, "gateway_v4", side)
+        section = f"eh{zlib.crc32(b'gateway_v4'):08x}{side[0]}"
+        words = {"dotted": to.replace("/16", " 255.255.0.0"), "section": section, "plan": "gateway_v4"}
+        command = ROUTES[system].format(to=to, via=via, name=name, side=side, **words)
+        assert text.count(command) == 1
+        assert via in text
+        assert set(re.findall(r"198\.1[89]\.\d+\.\d+", text)) == {to.partition("/")[0]}
 
 
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
 def test_the_routes_of_figure_5_have_plain_next_hops(system: str) -> None:
     """SEED-17, R5180-04: the next hop is an address, without a prefix length."""
-    lines = _routes(system, "gateway_v6")
-    assert len(lines) == 2
-    for line, (network, next_hop) in zip(lines, FIGURE_5.items(), strict=True):
-        assert {network, next_hop} <= set(line.split())
+    for (to, via), side in zip(FIGURE_5.items(), ("left", "right"), strict=True):
+        text = _routes_of(system, "gateway_v6", side)
+        assert re.search(rf"(?<![0-9a-f:]){re.escape(to)}(?![0-9])", text)
+        assert re.search(rf"(?<![0-9a-f:]){re.escape(via)}(?![0-9a-f:/])", text)
+        assert f"{via}/" not in text
 
 
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
 @pytest.mark.parametrize("plan", ["nets_v4_gateway", "nets_v6_gateway"])
-def test_256_networks_behind_gateways_are_256_routes_a_side(dut_setup: Run, system: str, plan: str) -> None:
+def test_256_networks_behind_gateways_are_256_routes_a_side(system: str, plan: str) -> None:
     """SEED-36."""
     left, right = OPERATING_SYSTEMS[system].interfaces
-    commands = dut_setup(plan, "--os", system, "--left", left, "--right", right, "--json").json["commands"]
-    for side in make_plan(plan).sides:
-        assert side.gateway is not None
-        routes = [
-            c["command"]
-            for c in commands
-            if str(side.gateway.ip) in c["command"].split() and " route" in c["command"].split("printf")[0]
+    setup = describe_setup(make_plan(plan), left=left, right=right)
+    steps = [step for step in OPERATING_SYSTEMS[system].steps(setup) if step.part == "routes"]
+    for step, side in zip(steps, make_plan(plan).sides, strict=True):
+        networks = [
+            f"{to.network_address} {to.netmask}" if system == "cisco-ios" and to.version == 4 else str(to)
+            for to in side.routes
         ]
-        assert len(set(routes)) == len(routes) == 256
+        words = "\n".join(step.do)
+        found = [to for to in networks if re.search(rf"(?<![0-9a-f:.]){re.escape(to)}(?![0-9])", words)]
+        assert len(set(found)) == 256
 
 
 @pytest.mark.parametrize("plan", ["nets_v4_single_host", "nets_v4_multi_host"])
@@ -195,20 +214,46 @@ def test_linux_hash_is_set_on_both_interfaces_and_read_back(
 
 
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
-def test_only_linux_gets_ethtool_lines(system: str) -> None:
+def test_only_plain_linux_gets_ethtool_lines(system: str) -> None:
     """I-11: elsewhere there is a sentence about the hash instead."""
     with_hash = goldens.script(system, "gateway_v4", is_all=True)
-    assert any("ethtool" in c.command for c in with_hash.commands()) == (system == "linux")
-    assert system == "linux" or any(
+    assert any("ethtool" in c.command for c in with_hash.commands()) == (system in WITH_ETHTOOL)
+    assert system in WITH_ETHTOOL or any(
         step.purpose.startswith("Hash: ") and step.notes for step in with_hash.steps
     )
 
 
 def test_type_2_is_refused_where_it_cannot_be(dut_setup: Run) -> None:
-    """SEED-69: OpenBSD hashes addresses only."""
-    ended = dut_setup("gateway-v4", "--os", "openbsd", "--left", "ix0", "--right", "ix1", "--hash", "type2")
-    assert (ended.code, ended.out) == (2, "")
-    assert "addresses only" in ended.err
+    """SEED-69: OpenBSD's drivers hash addresses only, but that of X710, which hashes ports, too."""
+
+    def ask(name: str, hash_type: str) -> Ended:
+        options = ("--os", "openbsd", "--left", f"{name}0", "--right", f"{name}1", "--hash", hash_type)
+        return dut_setup("gateway-v4", *options)
+
+    for name, hash_type, said in (("ix", "type2", "addresses only"), ("ixl", "type1", "hashes ports, too")):
+        ended = ask(name, hash_type)
+        assert (ended.code, ended.out) == (2, "")
+        assert said in ended.err
+    assert ask("ixl", "type2").code == ask("ix", "type1").code == 0
+
+
+@pytest.mark.parametrize(("hosts", "is_refused"), [("5120", False), ("5121", True)])
+def test_openbsd_has_room_for_so_many_ipv6_neighbours_and_no_more(
+    dut_setup: Run, hosts: str, is_refused: bool
+) -> None:
+    """SEED-23: its kernel takes no higher threshold, and no -1 any more."""
+    ended = dut_setup("direct-v6", "--os", "openbsd", "--left", "ix0", "--right", "ix1", "--hosts", hosts)
+    assert (ended.code, "10,240 IPv6 neighbours" in ended.err) == ((2, True) if is_refused else (0, False))
+    assert "gcthresh=-1" not in ended.out
+
+
+def test_an_ipv6_router_says_first_that_it_would_lose_what_it_has_learned(dut_setup: Run) -> None:
+    """A DUT that is reached by a default route from a router advertisement would cut itself off."""
+    lines = dut_setup("gateway-v6", *LINUX).out.splitlines()
+    guard = next(number for number, line in enumerate(lines) if "accept_ra" in line)
+    assert "exit 1" in lines[guard]
+    assert guard < next(number for number, line in enumerate(lines) if line.startswith("ip link set"))
+    assert "accept_ra" not in dut_setup("gateway-v4", *LINUX).out
 
 
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
@@ -216,14 +261,15 @@ def test_static_neighbours_are_the_gateways_or_every_host(dut_setup: Run, system
     """R5180-07: static neighbours exist for both forms."""
     left, right = OPERATING_SYSTEMS[system].interfaces
     options = ("--os", system, "--left", left, "--right", right, "--static-neighbors", MACS)
-    lines = dut_setup("gateway-v6", *options).out.splitlines()
-    assert (
-        sum(
-            "2001:2:0:1000::2 " in f"{line} " and "01" in line and "02" in line and "route" not in line
-            for line in lines
-        )
-        == 1
-    )
+    if system in goldens.IPV4_NEIGHBORS:
+        refused = dut_setup("gateway-v6", *options)
+        assert (refused.code, refused.out) == (2, "")
+        assert "for IPv4 only" in refused.err
+        text = dut_setup("direct-v4-net16", *options, "--hosts", "300", "--only", "neighbors").out
+        assert len(set(re.findall(r"address (198\.18\.\S+) mac", text))) == 300
+        return
+    lines = dut_setup("gateway-v6", *options, "--only", "neighbors").out.splitlines()
+    assert sum("2001:2:0:1000::2 " in f"{line} " and "01" in line and "02" in line for line in lines) == 1
     text = dut_setup("direct-v6", *options, "--hosts", "300").out
     assert len(set(re.findall(r"2001:2::(?:[0-9a-f]+:)?2(?= )", text))) == 300
 
@@ -358,8 +404,19 @@ POLICERS = {
         "nft list ruleset",
         "tc filter show",
     ],
+    "frr": ["(nf_conntrack|nf_tables|", "nft list ruleset", "tc filter show"],
+    "bird": ["(nf_conntrack|nf_tables|", "nft list ruleset", "tc filter show"],
+    "vyos": ["conntrack table", "firewall"],
+    "openwrt": ["nf_conntrack_max", "flow_offloading"],
+    "sonic": ["show acl table", "CoPP", "storm control"],
+    "tnsr": ["ACLs", "NAT", "policers"],
+    "routeros": ["/ip firewall filter print", "connection tracking", "Fast path"],
+    "arista-eos": ["Control plane policing", "storm control", "access lists"],
+    "srlinux": ["Control plane filters", "access lists"],
     "openbsd": ["pfctl -s info", "pf is on", "100,000"],
-    "freebsd": ["kldstat", "pf, ipfw"],
+    "freebsd": ["kldstat", "pf, ipfw", "net.inet6.ip6.redirect"],
+    "opnsense": ["pf is on", "pfctl -d", "bogon"],
+    "pfsense": ["pf is on", "pfctl -d", "bogon"],
     "vpp": ["show interface features", "acl-plugin", "policers"],
     "cisco-ios": ["Control plane policing", "storm control", "ARP inspection"],
     "junos": ["DDoS protection", "ARP policer", "flow sessions"],
@@ -374,8 +431,17 @@ def test_every_system_names_what_may_police_the_traffic_and_changes_none_of_it(s
     assert [bool(step.notes) and not step.undo for step in steps] == [True]
     text = " ".join([*steps[0].do, *steps[0].notes])
     assert [word for word in POLICERS[system] if word not in text] == []
-    shows = ("grep ", "pfctl -s ", "kldstat", "vppctl show ")
-    assert all(command.startswith(shows) for step in steps for command in step.do)
+    shows = (
+        "grep ",
+        "pfctl -s ",
+        "kldstat",
+        "sysctl -e ",
+        "vppctl show ",
+        "sysctl net",
+        "uci -q show ",
+        "show ",
+    )
+    assert all(command.startswith(shows) or " print" in command for step in steps for command in step.do)
 
 
 @pytest.mark.parametrize("system", OPERATING_SYSTEMS)
@@ -384,7 +450,7 @@ def test_one_part_can_be_printed_alone(dut_setup: Run, system: str) -> None:
     left, right = OPERATING_SYSTEMS[system].interfaces
     hash_type = "type1" if system == "openbsd" else "type2"
     options = (
-        "direct-v6",
+        "direct-v4-net24" if system in goldens.IPV4_NEIGHBORS else "direct-v6",
         "--os",
         system,
         "--left",
@@ -416,7 +482,7 @@ def test_one_part_can_be_printed_alone(dut_setup: Run, system: str) -> None:
     assert "only hash" in alone.splitlines()[0] + alone.splitlines()[1]
     assert not re.search(
         r"address (add|replace)|inet6? alias|ip address|route",
-        "\n".join(line for line in alone.splitlines() if line[:1] not in "#!"),
+        "\n".join(line for line in alone.splitlines() if line[:1] not in "#!" and "() {" not in line),
     )
 
 

@@ -43,11 +43,22 @@ class System(StrEnum):
     """Operating systems of DUTs."""
 
     LINUX = "linux"
+    FRR = "frr"
+    BIRD = "bird"
+    VYOS = "vyos"
+    OPENWRT = "openwrt"
+    SONIC = "sonic"
     OPENBSD = "openbsd"
     FREEBSD = "freebsd"
+    OPNSENSE = "opnsense"
+    PFSENSE = "pfsense"
     VPP = "vpp"
+    TNSR = "tnsr"
+    ROUTEROS = "routeros"
     CISCO_IOS = "cisco-ios"
+    ARISTA_EOS = "arista-eos"
     JUNOS = "junos"
+    SRLINUX = "srlinux"
 
 
 class SetupPart(StrEnum):

@@ -1,177 +1,136 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenBSD and FreeBSD DUTs: ifconfig, route, sysctl, arp and ndp, for sh.
+"""OpenBSD and FreeBSD DUTs, and firewalls made of FreeBSD: ifconfig, route, sysctl, arp and ndp, for sh.
 
-What was there before is kept in files under /var/run, which both systems empty when they start, as Linux'
-set-ups keep it: see linux_kept.py.
+What was there before is kept in files under /var/run, which both systems empty when they start: see kept.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from evenhand.base.errors import RequestError
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.linux_state import END, KEPT, forget_uses, kept_in, note_uses, others_use, pattern_of
-from evenhand.dut.script import (
-    FORWARDING_NOTE,
-    SHELL_NOTE,
-    OperatingSystem,
-    Step,
-    interface_purpose,
-    neighbor_purpose,
-    policing_step,
-    route_purpose,
+from evenhand.dut.kept import (
+    END,
+    KEPT,
+    keep_settings,
+    kept_in,
+    note_uses,
+    others_use,
+    read_back,
+    restore_settings,
 )
-from evenhand.plan import plan_file_name
+from evenhand.dut.parts import Parts, Steps, notes_on_hash, shows_policing
+from evenhand.dut.script import SHELL_NOTE, OperatingSystem, Step, neighbor_purpose
+from evenhand.dut.shell_parts import (
+    ShellWords,
+    forwarding_step,
+    interface_step,
+    kept_of,
+    previous_step,
+    routes_step,
+)
+from evenhand.plan import IpVersion
+
+_FAMILY = {4: "inet", 6: "inet6"}
+_FUNCTIONS = (
+    'addresses() { ifconfig -a | awk \'/^[a-z]/ { sub(":.*", "", $1); name = $1 }'
+    ' $1 ~ /^inet6?$/ { sub("%.*", "", $2); print $2, name }\'; }',
+    # OpenBSD leaves the last zeros out: 198.18/16.
+    'table() { netstat -rn -f $1 | awk \'$1 ~ "/" { split($1, to, "/"); n = split(to[1], part, ".");'
+    ' if (to[1] !~ ":") while (n++ < 4) to[1] = to[1] ".0"; print to[1] "/" to[2], $2 }\'; }',
+    *(
+        f"table{version}() {{ table {family}; }}\n"
+        f"routes{version}() {{ table {family} | awk '{{ n[$1]++; via[$1] = $2 }}"
+        " END { for (to in n) if (n[to] == 1) print to, via[to] }'; }"
+        for version, family in _FAMILY.items()
+    ),
+)
+"""See `kept_in`: an address without its length, and a network with its next hop."""
+
+
+def _add_routes(link: DutLink) -> Sequence[str]:
+    """Anew: where several ways may lead to a network, `add` makes another one, and `change` nothing."""
+    version, to = link.side.ip_version, " ".join(map(str, link.routes))
+    family = _FAMILY[version]
+    return (
+        f"table{version} | while read -r to via; do case ' {to} ' in *\" $to \"*)"
+        f" route -n delete -{family} $to $via ;; esac; done",
+        *(f"route -n add -{family} {route} {link.next_hop}" for route in link.routes),
+    )
+
+
+def _give_back(version: IpVersion) -> str:
+    return (
+        f'grep "^$1 " {KEPT}/before.table{version} | while read -r to via; do route -n add'
+        f" -{_FAMILY[version]}"
+        " $to $via; done"
+    )
+
+
+_WORDS = ShellWords(
+    show_link="ifconfig {name}",
+    up="ifconfig {name} up",
+    down="ifconfig {name} down",
+    address=lambda address, name: f"{address.ip} {name}",
+    # Without the word alias the addresses before are lost.
+    add_address=lambda address, name: f"ifconfig {name} {_FAMILY[address.version]} alias {address}",
+    delete_address="ifconfig $2 $(case $1 in *:*) echo inet6 ;; *) echo inet ;; esac) $1 delete",
+    route=lambda link, to: f"{to} {link.next_hop}",
+    add_routes=_add_routes,
+    delete_route=lambda version: f"route -n delete -{_FAMILY[version]} $1 $2",
+    give_back_routes=_give_back,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Dialect:
-    """Where the two differ."""
+    """Where the systems differ."""
 
+    words: ShellWords
     read_sysctl: str
     """Prints name=value, which sysctl takes back."""
-    add_address: str
-    """Arguments of ifconfig for an address, with the word alias, without which the addresses before are
-    lost."""
     ipv6_interface: bool
     """Whether an interface may have IPv6 switched off until it is set otherwise."""
     static_arp: str
     """What follows a static ARP entry, so that frames cannot change it."""
-    neighbor_limits: Callable[[_Dialect, DutSetup, str], Step | None]
-    hashing: str
-    policing: Step
+    hash: Steps
+    policing: Steps
+    limits: Steps
 
 
-def _make_steps(dialect: _Dialect, setup: DutSetup) -> list[Step]:
-    kept = f"{KEPT}/{plan_file_name(setup.plan.name)}"
-    limits = dialect.neighbor_limits(dialect, setup, kept)
-    steps = [] if limits is None else [limits]
-    steps.append(_previous_interfaces(setup, kept))
-    steps += [_interface(dialect, link, kept) for link in setup.links]
-    steps += [_routes(link, kept) for link in setup.links if link.routes]
-    if setup.has_static_neighbors:
-        steps += [_static_neighbors(dialect, setup, link) for link in setup.links]
-    if setup.hash_type is not None:
-        steps.append(
-            Step(part="hash", purpose="Hash: it cannot be set on this system.", notes=(dialect.hashing,))
-        )
-    steps.append(dialect.policing)
-    name = "net.inet.ip.forwarding" if setup.plan.ip_version == 4 else "net.inet6.ip6.forwarding"
-    steps.append(
-        Step(
-            part="forwarding",
-            purpose="Forwarding.",
-            notes=(FORWARDING_NOTE,),
-            do=(*_keep_sysctl(dialect, name, kept, "forwarding"), f"sysctl {name}=1"),
-            undo=_restore_sysctl(name, kept, "forwarding"),
-        )
-    )
-    return steps
-
-
-def _keep_sysctl(dialect: _Dialect, name: str, kept: str, part: str) -> tuple[str, ...]:
-    """Keep what it was before the first set-up, and that this one uses it; and show it."""
-    return (
-        f"grep -qs '^{name}=' {KEPT}/sysctls || {dialect.read_sysctl} {name} >> {KEPT}/sysctls",
-        note_uses("sysctls", [name], f"{kept}.{part}"),
-        f"cat {KEPT}/sysctls",
+def _parts(dialect: _Dialect) -> Parts:
+    return Parts(
+        first=lambda setup: [previous_step(dialect.words, setup)],
+        limits=dialect.limits,
+        interface=lambda setup, link: _interface(dialect, setup, link),
+        routes=lambda setup, link: routes_step(dialect.words, setup, link),
+        neighbors=lambda setup, link: _static_neighbors(dialect, link),
+        hash=dialect.hash,
+        policing=dialect.policing,
+        forwarding=lambda setup: [_forwarding(dialect, setup)],
     )
 
 
-def _restore_sysctl(name: str, kept: str, part: str) -> tuple[str, ...]:
-    """Restore it, unless another set-up uses it."""
-    own = f"{kept}.{part}"
-    return (
-        f"{others_use('sysctls', name, own)} || sysctl \"$(grep '^{name}=' {KEPT}/sysctls)\"",
-        forget_uses("sysctls", own),
-        f"ls {KEPT}/*.uses-sysctls > /dev/null 2>&1 || rm -f {KEPT}/sysctls",
-    )
-
-
-def _link_file(name: str) -> str:
-    """What ifconfig said of the interface before the first set-up."""
-    return f"{KEPT}/link.{name}"
-
-
-def _previous_interfaces(setup: DutSetup, kept: str) -> Step:
-    names: Sequence[str] = [link.interface for link in setup.links]
-    return Step(
-        part="interfaces",
-        purpose="The previous state of the interfaces, kept so that it can be restored.",
-        do=(
-            *(f"test -s {_link_file(name)} || ifconfig {name} > {_link_file(name)}" for name in names),
-            note_uses("links", names, kept),
-        ),
+def _interface(dialect: _Dialect, setup: DutSetup, link: DutLink) -> Step:
+    step = interface_step(dialect.words, setup, link)
+    if not dialect.ipv6_interface or link.side.ip_version == 4:
+        return step
+    name, own = link.interface, f"{kept_of(setup)}.{link.side.name}"
+    return replace(
+        step,
+        do=(f"ifconfig {name} inet6 -ifdisabled", note_uses("inet6", [name], own), *step.do),
         undo=(
-            forget_uses("links", kept),
-            *(f"{others_use('links', name, kept)} || rm -f {_link_file(name)}" for name in names),
+            *step.undo,
+            f"if ! {others_use('inet6', name, own)} && grep -q IFDISABLED {KEPT}/link.{name};"
+            f" then ifconfig {name} inet6 ifdisabled; fi",
+            f"rm -f {own}.uses-inet6",
         ),
     )
 
 
-def _interface(dialect: _Dialect, link: DutLink, kept: str) -> Step:
-    name, family = link.interface, _family(link)
-    file, own = _link_file(name), f"{kept}.{link.side.name}"
-    needs_ipv6 = dialect.ipv6_interface and link.side.ip_version == 6
-    return Step(
-        part="interfaces",
-        purpose=interface_purpose(link),
-        do=(
-            *((f"ifconfig {name} inet6 -ifdisabled", note_uses("inet6", [name], own)) if needs_ipv6 else ()),
-            f"ifconfig {name} up",
-            *(
-                f"ifconfig {name} {family} {dialect.add_address.format(address)}"
-                for address in link.addresses
-            ),
-            note_uses("addresses", (f"{address} {name}" for address in link.addresses), own),
-        ),
-        undo=(
-            *(
-                f"{others_use('addresses', f'{address} {name}', own)}"
-                f" || ifconfig {name} {family} {address.ip} delete"
-                for address in reversed(link.addresses)
-            ),
-            forget_uses("addresses", own),
-            # The last set-up that uses the interface takes it down.
-            f"if ! {others_use('links', name, kept)}"
-            f" && grep '^{pattern_of(name)}:' {file} | grep -qv '[<,]UP[,>]';"
-            f" then ifconfig {name} down; fi",
-            *(
-                (
-                    f"if ! {others_use('inet6', name, own)} && grep -q IFDISABLED {file};"
-                    f" then ifconfig {name} inet6 ifdisabled; fi",
-                    forget_uses("inet6", own),
-                )
-                if needs_ipv6
-                else ()
-            ),
-        ),
-    )
-
-
-def _routes(link: DutLink, kept: str) -> Step:
-    family, own = _family(link), f"{kept}.{link.side.name}"
-    routes = [f"{route} {link.next_hop}" for route in link.routes]
-    return Step(
-        part="routes",
-        purpose=route_purpose(link),
-        # A route that is there already is not an error: it is set once more.
-        do=(
-            *(f"route -n add -{family} {route} || route -n change -{family} {route}" for route in routes),
-            note_uses("routes", routes, own),
-        ),
-        undo=(
-            *(
-                f"{others_use('routes', route, own)} || route -n delete -{family} {route}"
-                for route in reversed(routes)
-            ),
-            forget_uses("routes", own),
-        ),
-    )
-
-
-def _static_neighbors(dialect: _Dialect, setup: DutSetup, link: DutLink) -> Step:
+def _static_neighbors(dialect: _Dialect, link: DutLink) -> Step:
     program, ending = ("arp", dialect.static_arp) if link.side.ip_version == 4 else ("ndp", "")
     entries = list(link.static_neighbors())
     lines = (f"{address} {mac}{ending}" for address, mac in entries)
@@ -183,84 +142,155 @@ def _static_neighbors(dialect: _Dialect, setup: DutSetup, link: DutLink) -> Step
     )
 
 
-def _openbsd_limits(dialect: _Dialect, setup: DutSetup, kept: str) -> Step | None:
+def _forwarding(dialect: _Dialect, setup: DutSetup) -> Step:
+    names = {4: "net.inet.ip.forwarding", 6: "net.inet6.ip6.forwarding"}
+    return forwarding_step(setup, [names[version] for version in setup.ip_versions], read=dialect.read_sysctl)
+
+
+_THRESHOLD, _NAME = 2048, "net.inet6.ip6.neighborgcthresh"
+_MOST_NEIGHBORS = 10_240
+"""Kernels since 2021 take no more, and no -1, which meant no limit."""
+
+
+def _openbsd_limits(setup: DutSetup) -> list[Step]:
     """ND entries above a threshold are collected while they are in use; there is no such limit for ARP."""
-    threshold, name = 2048, "net.inet6.ip6.neighborgcthresh"
-    if setup.plan.ip_version == 4 or setup.neighbor_entries <= threshold:
-        return None
-    return Step(
-        part="limits",
-        purpose=f"Room for {setup.neighbor_entries:,} neighbours of both sides.",
-        notes=("-1 means no limit. The previous value is shown and kept.",),
-        do=(*_keep_sysctl(dialect, name, kept, "limits"), f"sysctl {name}=-1"),
-        undo=_restore_sysctl(name, kept, "limits"),
+    needed = setup.neighbor_entries
+    if setup.plan.ip_version == 4 or needed <= _THRESHOLD:
+        return []
+    own = f"{kept_of(setup)}.limits"
+    return [
+        Step(
+            part="limits",
+            purpose=f"Room for {needed:,} neighbours of both sides.",
+            notes=("The previous value is shown and kept.",),
+            do=(
+                *keep_settings([_NAME], own, read="sysctl"),
+                f"sysctl {_NAME}={_MOST_NEIGHBORS}",
+                read_back(_NAME, str(_MOST_NEIGHBORS)),
+            ),
+            undo=restore_settings([_NAME], own),
+        )
+    ]
+
+
+def _openbsd_refuses(setup: DutSetup) -> None:
+    if setup.plan.ip_version == 6 and setup.neighbor_entries > _MOST_NEIGHBORS:
+        raise RequestError(
+            f"OpenBSD keeps at most {_MOST_NEIGHBORS:,} IPv6 neighbours that are in use, and this plan needs"
+            f" {setup.neighbor_entries:,}",
+            code="rig.too-many-neighbors",
+            where="--hosts",
+            next_step=f"Use {_MOST_NEIGHBORS // 2:,} hosts of each side or fewer, or a gateway plan, which"
+            f" needs two"
+            " neighbours.",
+        )
+    of_ixl = [link.interface.startswith("ixl") for link in setup.links]
+    if setup.hash_type == "type2" and not all(of_ixl):
+        raise _hash_refused(
+            "type2", "its drivers hash addresses only, never ports, except that of X710 (ixl)"
+        )
+    if setup.hash_type == "type1" and any(of_ixl):
+        raise _hash_refused("type1", "the driver of X710 (ixl) hashes ports, too")
+
+
+def _hash_refused(hash_type: str, reason: str) -> RequestError:
+    return RequestError(
+        f"OpenBSD cannot set a {hash_type} hash: {reason}",
+        code="rig.hash-not-settable",
+        where="--hash",
+        next_step="Leave it out.",
     )
 
 
-def _freebsd_limits(dialect: _Dialect, setup: DutSetup, kept: str) -> Step | None:
-    """FreeBSD's ARP and ND tables grow with the memory that there is."""
-    return None
-
-
-def _family(link: DutLink) -> str:
-    return "inet" if link.side.ip_version == 4 else "inet6"
-
-
 _OPENBSD = _Dialect(
+    words=_WORDS,
     read_sysctl="sysctl",
-    add_address="alias {}",
     ipv6_interface=False,
     static_arp=" permanent",
-    neighbor_limits=_openbsd_limits,
-    hashing="OpenBSD hashes addresses only, which is type 1. Its key is 16 bits, repeated; in predict it"
-    " is --key openbsd.",
-    policing=policing_step(
+    limits=_openbsd_limits,
+    hash=notes_on_hash(
+        "It cannot be set on this system. Its drivers hash addresses only, which is type 1; ixl (X710)"
+        " hashes ports,"
+        " too, which is type 2. The key is 16 bits, repeated; in predict it is --key openbsd."
+    ),
+    policing=shows_policing(
+        "pf is on unless it was switched off, and passes everything with a state for each pair of"
+        " addresses and ports. Pseudorandom ports create millions of states; the limit is 100,000"
+        " (states, shown here), and frames above it are dropped, so that pf is measured.",
+        "pfctl -d turns it off for a test without it, and pfctl -e turns it on again after the test."
+        " Neither is done here: you decide whether pf is part of what you measure.",
         do=("pfctl -s info || true", "pfctl -s memory || true"),
-        notes=(
-            "pf is on unless it was switched off, and passes everything with a state for each pair of"
-            " addresses and ports. Pseudorandom ports create millions of states; the limit is 100,000"
-            " (states, shown here), and frames above it are dropped, so that pf is measured.",
-            "pfctl -d turns it off for a test without it, and pfctl -e turns it on again after the test."
-            " Neither is done here: you decide whether pf is part of what you measure.",
-        ),
     ),
 )
+_FAST_PATH = (
+    "FreeBSD forwards by its fast path only if it need not send redirects: IPv6 if net.inet6.ip6.redirect"
+    " is 0, and"
+    " before 13.0 IPv4 if net.inet.ip.redirect is 0. They are shown here, and not changed: say in the"
+    " report which"
+    " path was measured."
+)
+_SHOW_REDIRECTS = "sysctl -e net.inet.ip.redirect net.inet6.ip6.redirect"
 _FREEBSD = _Dialect(
+    words=replace(
+        _WORDS,
+        add_address=lambda address, name: f"ifconfig {name} {_FAMILY[address.version]} {address} alias",
+    ),
     read_sysctl="sysctl -e",
-    add_address="{} alias",
     ipv6_interface=True,
     static_arp="",
-    neighbor_limits=_freebsd_limits,
-    hashing="FreeBSD leaves the hash to the driver of the NIC, or to net.inet.rss if the kernel was built"
-    " with options RSS. Find out which fields it uses, and state them in the report.",
-    policing=policing_step(
-        do=("kldstat || true",),
-        notes=(
-            "pf, ipfw and ipfilter are off unless rc.conf turns them on; those that are loaded are shown"
-            " here (pf, ipfw, ipl). A stateful rule creates a state for each pair of addresses and"
-            " ports.",
-        ),
+    limits=lambda setup: [],  # its tables grow with the memory that there is
+    hash=notes_on_hash(
+        "FreeBSD leaves it to the driver of the NIC, or to net.inet.rss if the kernel was built"
+        " with options RSS. Find out which fields it uses, and state them in the report."
+    ),
+    policing=shows_policing(
+        "pf, ipfw and ipfilter are off unless rc.conf turns them on; those that are loaded are shown"
+        " here (pf, ipfw, ipl). A stateful rule creates a state for each pair of addresses and"
+        " ports.",
+        _FAST_PATH,
+        do=("kldstat || true", _SHOW_REDIRECTS),
+    ),
+)
+_FIREWALL = replace(
+    _FREEBSD,
+    policing=shows_policing(
+        "pf is on here, drops what no rule allows, and keeps a state for each pair of addresses and ports;"
+        " the limit"
+        " is shown (states). 198.18.0.0/15 is among the bogon networks, which an interface can be told to"
+        " block.",
+        "For a test with rules, allow both interfaces all in the web interface, without blocking bogon or"
+        " private"
+        " networks; without rules, pfctl -d turns pf off, NAT with it, until the rules are next loaded, and"
+        " pfctl -e"
+        " turns it on again. Neither is done here: say in the report which of them it was.",
+        _FAST_PATH,
+        do=("pfctl -s info || true", "pfctl -s memory || true", _SHOW_REDIRECTS),
     ),
 )
 
-OPENBSD = OperatingSystem(
-    title="OpenBSD",
-    comment="#",
-    run=SHELL_NOTE,
-    interfaces=("ix0", "ix1"),
-    steps=lambda setup: _make_steps(_OPENBSD, setup),
-    begin=kept_in("/var/run/evenhand-dut-$(id -R)"),  # of the routing table, as of a network namespace
-    end=END,
-    longest_interface=15,
-    impossible_hashes=(("type2", "it hashes addresses only, never ports"),),
+
+def _system(title: str, dialect: _Dialect, folder: str, *, run: str = SHELL_NOTE) -> OperatingSystem:
+    return OperatingSystem(
+        title=title,
+        comment="#",
+        run=run,
+        interfaces=("ix0", "ix1"),
+        steps=_parts(dialect).steps,
+        begin=kept_in(f"/var/run/evenhand-dut-{folder}", *_FUNCTIONS),
+        end=END,
+        longest_interface=15,
+    )
+
+
+_JAIL = "$(ps -o jid= -p $$ | tr -dc 0-9)"
+OPENBSD = replace(  # of the routing table, as of a network namespace
+    _system("OpenBSD", _OPENBSD, "$(id -R)"), refuse=_openbsd_refuses
 )
-FREEBSD = OperatingSystem(
-    title="FreeBSD",
-    comment="#",
-    run=SHELL_NOTE,
-    interfaces=("ix0", "ix1"),
-    steps=lambda setup: _make_steps(_FREEBSD, setup),
-    begin=kept_in("/var/run/evenhand-dut-$(ps -o jid= -p $$ | tr -dc 0-9)"),  # of the jail
-    end=END,
-    longest_interface=15,
+FREEBSD = _system("FreeBSD", _FREEBSD, _JAIL)
+_FIREWALL_RUN = (
+    "For a root shell (option 8 of the console's menu) that ends at the first error: ssh root@DUT sh -e. The"
+    " configuration of {} knows nothing of it: what the web interface applies to these interfaces replaces"
+    " it."
 )
+OPNSENSE = _system("OPNsense", _FIREWALL, _JAIL, run=_FIREWALL_RUN.format("OPNsense"))
+PFSENSE = _system("pfSense", _FIREWALL, _JAIL, run=_FIREWALL_RUN.format("pfSense"))

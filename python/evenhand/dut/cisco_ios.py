@@ -3,148 +3,72 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Interface, IPv4Network
-
-from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.script import (
-    OperatingSystem,
-    Step,
-    interface_purpose,
-    neighbor_purpose,
-    policing_step,
-    route_purpose,
-)
-from evenhand.plan import Interface, Network
+from evenhand.dut.ios_lines import IosWords, ios_parts
+from evenhand.dut.parts import notes_on_hash, notes_on_limits, shows_policing
+from evenhand.dut.script import OperatingSystem, Step
+from evenhand.plan import IpVersion
 
 
-def _steps(setup: DutSetup) -> list[Step]:
-    steps = []
-    if setup.plan.is_direct:
-        steps.append(
-            Step(
-                part="limits",
-                purpose=f"Neighbours: this plan needs {setup.neighbor_entries:,} entries.",
-                notes=(
-                    "The number of entries that such a router keeps depends on its platform: check it"
-                    " before a long test (show ip arp summary, show ipv6 neighbors statistics).",
-                ),
-            )
-        )
-    steps += [_interface(link) for link in setup.links]
-    steps += [_routes(link) for link in setup.links if link.routes]
-    if setup.has_static_neighbors:
-        steps += [_static_neighbors(link) for link in setup.links]
-    if setup.hash_type is not None:
-        steps.append(
-            Step(
-                part="hash",
-                purpose="Hash: it cannot be set on this system.",
-                notes=(
-                    "The platform determines how frames are spread over cores or pipelines; ip cef"
-                    " load-sharing only chooses among several routes. State in the report what the"
-                    " platform's documents say.",
-                ),
-            )
-        )
-    steps.append(
-        policing_step(
-            notes=(
-                "Control plane policing, storm control, ARP inspection, and the sessions of NAT or a zone"
-                " based firewall (show "
-                "policy-map control-plane, show storm-control, show zone-pair security).",
-            )
-        )
-    )
-    steps.append(_forwarding(setup))
-    return steps
+def _routed(name: str) -> tuple[str, ...]:
+    _, dot, number = name.partition(".")
+    return (f"encapsulation dot1Q {number}",) if dot else ("no switchport",)
 
 
-def _interface(link: DutLink) -> Step:
-    addresses = [_address(address, is_first=n == 0) for n, address in enumerate(link.addresses)]
-    name = link.interface
-    return Step(
-        part="interfaces",
-        purpose=interface_purpose(link),
-        do=(f"interface {name}", *(f" {address}" for address in addresses), " no shutdown", "exit"),
-        # A primary address goes only after all secondary ones.
-        undo=(
-            f"interface {name}",
-            " shutdown",
-            *(f" no {address}" for address in reversed(addresses)),
-            "exit",
-        ),
-    )
-
-
-def _address(address: Interface, *, is_first: bool) -> str:
-    if isinstance(address, IPv4Interface):
-        return f"ip address {address.ip} {address.netmask}{'' if is_first else ' secondary'}"
-    return f"ipv6 address {address}"
-
-
-def _routes(link: DutLink) -> Step:
-    routes = [f"{_route(route)} {link.next_hop}" for route in link.routes]
-    return Step(
-        part="routes",
-        purpose=route_purpose(link),
-        do=tuple(routes),
-        undo=tuple(f"no {route}" for route in reversed(routes)),
-    )
-
-
-def _route(route: Network) -> str:
-    return (
-        f"ip route {route.network_address} {route.netmask}"
-        if isinstance(route, IPv4Network)
-        else f"ipv6 route {route}"
-    )
-
-
-def _static_neighbors(link: DutLink) -> Step:
-    entries = [
-        f"arp {address} {_mac(mac)} arpa"
-        if address.version == 4
-        else f"ipv6 neighbor {address} {link.interface} {_mac(mac)}"
-        for address, mac in link.static_neighbors()
-    ]
-    return Step(
-        part="neighbors",
-        purpose=neighbor_purpose(link),
-        do=tuple(entries),
-        undo=tuple(f"no {entry}" for entry in reversed(entries)),
-    )
-
-
-def _forwarding(setup: DutSetup) -> Step:
-    if setup.plan.ip_version == 4:
-        # On by default, and the console may be reached over it: never taken back.
-        return Step(
-            part="forwarding",
-            purpose="Forwarding.",
-            notes=("IOS has it on unless it was switched off. It stays on.",),
-            do=("ip routing",),
-        )
+def _forwarding(version: IpVersion) -> Step:
+    """Whoever reaches the console reaches it over one of them: never taken back."""
     return Step(
         part="forwarding",
-        purpose="Forwarding, if IPv6 was not routed before.",
-        do=("ipv6 unicast-routing",),
-        undo=("no ipv6 unicast-routing",),
+        purpose="Forwarding.",
+        notes=("It stays on: the router may have had it on before.",),
+        do=("ip routing" if version == 4 else "ipv6 unicast-routing",),
     )
 
 
-def _mac(mac: str) -> str:
-    """The MAC in three groups: 0200.0000.0001."""
-    digits = mac.replace(":", "")
-    return f"{digits[:4]}.{digits[4:8]}.{digits[8:]}"
-
+_WORDS = IosWords(
+    is_dotted=True,
+    show_interface="show running-config interface {name}",
+    show_routes=lambda version: "show ip route static" if version == 4 else "show ipv6 route static",
+    other_route=r"(?:\[\d+/\d+\] )?via ",
+    routed=_routed,
+    routed_notes=(
+        "no switchport is for ports of a switch; a router refuses that line, and does not need it. A"
+        " sub-interface"
+        " gets the VLAN of its number: if it has another one, change the line encapsulation. An interface"
+        " that was"
+        " shut down before is not shut down by the way back.",
+    ),
+)
 
 CISCO_IOS = OperatingSystem(
     title="Cisco IOS",
     comment="!",
     run="For the privileged prompt (enable). It changes only the running configuration: a restart"
-    " undoes it as well.",
+    " undoes it as well. On other interfaces than before, undo the set-up on those first. Its undo removes"
+    " these"
+    " lines even if they were there before it.",
     interfaces=("GigabitEthernet0/0/0", "GigabitEthernet0/0/1"),
-    steps=_steps,
+    steps=ios_parts(
+        _WORDS,
+        limits=notes_on_limits(
+            "How many a router keeps depends on its platform: before a long test look at its limits (show"
+            " sdm prefer on"
+            " switches, show running-config all | include nd cache|arp entry on routers), and at what it"
+            " has (show ip"
+            " arp summary, show ipv6 neighbors statistics)."
+        ),
+        hash_steps=notes_on_hash(
+            "It cannot be set on this system. The platform determines how frames are spread over cores or"
+            " pipelines;"
+            " ip cef load-sharing only chooses among several routes. State in the report what the"
+            " platform's documents"
+            " say."
+        ),
+        policing=shows_policing(
+            "Control plane policing, storm control, ARP inspection, and the sessions of NAT or a zone"
+            " based firewall (show policy-map control-plane, show storm-control, show zone-pair security)."
+        ),
+        forwarding=_forwarding,
+    ).steps,
     begin=("configure terminal",),
     end=("end",),
 )

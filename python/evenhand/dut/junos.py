@@ -1,116 +1,136 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Junos DUT: set and delete commands of its configuration mode. Junos always forwards, IPv4 and IPv6."""
+"""A Junos DUT: set and delete commands of its configuration mode. Its routers always forward, IPv4 and IPv6;
+an SRX forwards what its policies permit."""
 
 from __future__ import annotations
 
-from evenhand.dut.description import DutLink, DutSetup
+from evenhand.dut.description import DutLink
+from evenhand.dut.parts import Parts, each, notes_on_hash, notes_on_limits, shows_policing
 from evenhand.dut.script import (
+    Check,
     OperatingSystem,
-    Part,
     Step,
     interface_purpose,
     neighbor_purpose,
-    policing_step,
     route_purpose,
 )
+from evenhand.dut.set_lines import set_step
 
 
-def _steps(setup: DutSetup) -> list[Step]:
-    steps = []
-    if setup.plan.is_direct:
-        steps.append(
-            Step(
-                part="limits",
-                purpose=f"Neighbours: this plan needs {setup.neighbor_entries:,} entries.",
-                notes=(
-                    "The number of entries that such a router keeps depends on its platform, and on ARP"
-                    " and ND cache protection: check it before a long test (show arp no-resolve |"
-                    " count, show ipv6 neighbors | count).",
-                ),
-            )
-        )
-    steps += [_interface(setup, link) for link in setup.links]
-    steps += [_routes(setup, link) for link in setup.links if link.routes]
-    if setup.has_static_neighbors:
-        steps += [_static_neighbors(setup, link) for link in setup.links]
-    if setup.hash_type is not None:
-        steps.append(
-            Step(
-                part="hash",
-                purpose="Hash: it is not changed.",
-                notes=(
-                    "The platform determines how frames are spread over the forwarding engine;"
-                    " forwarding-options hash-key only chooses among several routes or links. State in"
-                    " the report what the platform's documents say.",
-                ),
-            )
-        )
-    steps.append(
-        policing_step(
-            notes=(
-                "DDoS protection of the control plane, the ARP policer and flow sessions of SRX (show"
-                " ddos-protection protocols "
-                "violations, show interfaces policers, show security flow status), and filters on the"
-                " interfaces.",
-            )
-        )
-    )
-    return steps
-
-
-def _interface(setup: DutSetup, link: DutLink) -> Step:
-    return _set_step(
+def _interface(link: DutLink) -> Step:
+    device, unit = _unit(link)
+    family = "inet" if link.side.ip_version == 4 else "inet6"
+    return set_step(
         "interfaces",
         interface_purpose(link),
-        [f"{_family(setup, link)} address {address}" for address in link.addresses],
+        [f"{_family(link)} address {address}" for address in link.addresses],
+        notes=(
+            f"A port that switches is refused at the commit, and nothing changes: delete interfaces"
+            f" {device} unit"
+            f" {unit} family ethernet-switching, in your own words, before this.",
+        )
+        if link.side.name == "left"
+        else (),
+        checks=(
+            Check(
+                command=f"show interfaces {device}.{unit} terse",
+                expected=(f"up up {family}", *map(str, link.addresses)),
+            ),
+        ),
     )
 
 
-def _routes(setup: DutSetup, link: DutLink) -> Step:
-    table = "routing-options static" if link.side.ip_version == 4 else "routing-options rib inet6.0 static"
-    return _set_step(
+def _routes(link: DutLink) -> Step:
+    version = link.side.ip_version
+    shown = "inet.0" if version == 4 else "inet6.0"
+    table = "routing-options static" if version == 4 else "routing-options rib inet6.0 static"
+    return set_step(
         "routes",
         route_purpose(link),
         [f"{table} route {route} next-hop {link.next_hop}" for route in link.routes],
-        cut=" next-hop",
+        cut=(" next-hop",),
+        checks=(
+            Check(
+                command=f"show route protocol static table {shown} terse | no-more",
+                expected=tuple(f"{route} S 5 >{link.next_hop}" for route in link.routes),
+                other=">?[0-9a-f]+[.:]",
+            ),
+        ),
     )
 
 
-def _static_neighbors(setup: DutSetup, link: DutLink) -> Step:
+def _static_neighbors(link: DutLink) -> Step:
     protocol = "arp" if link.side.ip_version == 4 else "ndp"
-    entries = list(link.static_neighbors())
     statements = []
-    for number, (neighbor, mac) in enumerate(entries):
+    for number, (neighbor, mac) in enumerate(link.static_neighbors()):
         # An entry is written below the interface address of its network; with the hosts on the link, network
         # n has the n-th.
         own = link.addresses[number // link.side.host_range.count if link.side.is_direct else 0]
-        statements.append(f"{_family(setup, link)} address {own} {protocol} {neighbor} mac {mac}")
-    return _set_step("neighbors", neighbor_purpose(link), statements, cut=" mac")
+        statements.append(f"{_family(link)} address {own} {protocol} {neighbor} mac {mac}")
+    return set_step("neighbors", neighbor_purpose(link), statements, cut=(" mac",))
 
 
-def _set_step(part: Part, purpose: str, statements: list[str], *, cut: str | None = None) -> Step:
-    """Statements to set; to delete one, it is named up to `cut`, for without it the statement before would
-    remain, empty."""
-    named = [statement if cut is None else statement.partition(cut)[0] for statement in statements]
-    return Step(
-        part=part,
-        purpose=purpose,
-        do=tuple(f"set {statement}" for statement in statements),
-        undo=tuple(f"delete {statement}" for statement in reversed(named)),
-    )
-
-
-def _family(setup: DutSetup, link: DutLink) -> str:
+def _unit(link: DutLink) -> tuple[str, str]:
     device, _, unit = link.interface.partition(".")
-    return f"interfaces {device} unit {unit or 0} family {'inet' if link.side.ip_version == 4 else 'inet6'}"
+    return device, unit or "0"
+
+
+def _family(link: DutLink) -> str:
+    device, unit = _unit(link)
+    return f"interfaces {device} unit {unit} family {'inet' if link.side.ip_version == 4 else 'inet6'}"
 
 
 JUNOS = OperatingSystem(
     title="Junos",
     comment="#",
-    run="For the operational prompt. Nothing changes before the commit at the end.",
+    run="For the operational prompt. Nothing changes before the commit, which rollback 1 and a commit take"
+    " back as a"
+    " whole. On other interfaces than before, undo the set-up on those first: two next hops of a route are"
+    " both used."
+    " Its undo removes these statements even if they were there before it.",
     interfaces=("ge-0/0/0", "ge-0/0/1"),
-    steps=_steps,
+    steps=Parts(
+        limits=notes_on_limits(
+            "How many a router keeps depends on its platform: before a long test look at the limits (show"
+            " system"
+            " statistics arp | match limit, show system statistics icmp6 | match limit; system"
+            " arp-system-cache-limit"
+            " and nd-system-cache-limit set them) and at what it has (show arp no-resolve | count, show"
+            " ipv6 neighbors"
+            " | count)."
+        ),
+        interface=each(_interface),
+        routes=each(_routes),
+        neighbors=each(_static_neighbors),
+        hash=notes_on_hash(
+            "The platform determines how frames are spread over the forwarding engine;"
+            " forwarding-options hash-key only chooses among several routes or links. State in"
+            " the report what the platform's documents say."
+        ),
+        policing=shows_policing(
+            "DDoS protection of the control plane, the ARP policer and flow sessions of SRX (show"
+            " ddos-protection protocols violations, show interfaces policers, show security flow status),"
+            " and filters"
+            " on the interfaces."
+        ),
+        forwarding=lambda setup: [
+            Step(
+                part="forwarding",
+                purpose="Forwarding: a router has it on.",
+                notes=(
+                    "An SRX forwards nothing before its interfaces are in security zones and a policy"
+                    " permits what"
+                    " goes between them (its default is deny-all), and by its default drops IPv6 (show"
+                    " security flow"
+                    " status: Inet6 forwarding mode). To forward without a firewall: set security"
+                    " forwarding-options"
+                    " family mpls mode packet-based, and family inet6 mode packet-based; a change of the"
+                    " mode takes a"
+                    " restart. None of it is set here.",
+                ),
+            )
+        ],
+    ).steps,
     begin=("configure",),
     end=("commit and-quit",),
 )

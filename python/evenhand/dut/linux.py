@@ -2,7 +2,7 @@
 """A Linux DUT: iproute2, sysctl and ethtool, each line a command of a POSIX shell.
 
 What was there before is kept in files under /run, which vanish with the settings when the DUT restarts: see
-linux_kept.py.
+kept.py.
 """
 
 from __future__ import annotations
@@ -10,17 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.linux_state import (
-    BEGIN,
-    END,
-    KEPT,
-    forget_uses,
-    keep_sysctls,
-    note_uses,
-    others_use,
-    pattern_of,
-    restore_sysctls,
-)
+from evenhand.dut.kept import END, KEPT, begin_here, keep_settings, restore_settings
 from evenhand.dut.nat import (
     CONNTRACK_INSTALL,
     NFT_INSTALL,
@@ -31,15 +21,15 @@ from evenhand.dut.nat import (
     start_nat,
     stop_nat,
 )
-from evenhand.dut.script import (
-    FORWARDING_NOTE,
-    SHELL_NOTE,
-    OperatingSystem,
-    Step,
-    interface_purpose,
-    neighbor_purpose,
-    policing_step,
-    route_purpose,
+from evenhand.dut.parts import OfLink, Parts, shows_policing
+from evenhand.dut.script import SHELL_NOTE, OperatingSystem, Step, neighbor_purpose
+from evenhand.dut.shell_parts import (
+    ShellWords,
+    forwarding_step,
+    interface_step,
+    kept_of,
+    previous_step,
+    routes_step,
 )
 from evenhand.dut.translator import (
     INTERFACE,
@@ -55,7 +45,7 @@ from evenhand.dut.translator import (
     stop_tayga,
     tayga_config,
 )
-from evenhand.plan import plan_file_name
+from evenhand.plan import IpVersion
 from evenhand.plan.translation import Nat, Translation
 
 DEFAULT_LIMITS = {"gc_thresh1": 128, "gc_thresh2": 512, "gc_thresh3": 1024}
@@ -74,8 +64,21 @@ _POLICING_MODULES = (
 HASH_FIELDS = {"type1": "sd", "type2": "sdfn"}
 """s, d: source and destination address; f, n: octets 0-1 and 2-3 of the UDP header (RSS-02)."""
 
-_READ_FIELDS = "s/^IP SA$/s/p; s/^IP DA$/d/p; s/^L4 bytes 0 .*/f/p; s/^L4 bytes 2 .*/n/p"
-"""sed: what `ethtool -n` shows, back to the letters that `ethtool -N` takes."""
+HASH_LETTERS = {
+    "L2DA": "m",
+    "VLAN tag": "v",
+    "L3 proto": "t",
+    "IP SA": "s",
+    "IP DA": "d",
+    "L4 bytes 0": "f",
+    "L4 bytes 2": "n",
+    "GTP TEID": "e",
+    "IPv6 Flow Label": "l",
+    "All matching flows discarded": "r",
+}
+"""What `ethtool -n` says of each field, and the letters that `ethtool -N` takes, in its order."""
+_READ_FIELDS = "; ".join(f"s/^[[:blank:]]*{words}.*/{letter}/p" for words, letter in HASH_LETTERS.items())
+"""sed: what `ethtool -n` shows, back to those letters."""
 
 
 _RP_FILTER_NOTE = (
@@ -84,48 +87,119 @@ _RP_FILTER_NOTE = (
 )
 
 
-def _steps(setup: DutSetup) -> list[Step]:
-    kept = f"{KEPT}/{plan_file_name(setup.plan.name)}"
-    steps = _neighbor_limits(setup, kept)
-    steps.append(
+_REACHABLE_NOTE = (
+    "The reachable time of neighbours is not changed (base_reachable_time_ms, 30,000 by default): state it"
+    " in the"
+    " report, and use the same value in all runs (R5180-08)."
+)
+_READS_ROUTES = (
+    'awk \'{ via = dev = ""; for (i = 2; i < NF; i++) { if ($i == "via") via = $(i + 1);'
+    ' if ($i == "dev") dev = $(i + 1) } if (!seen[$1]++ && via != "" && $0 !~ /nexthop/) print $1, via, dev'
+    " }'"
+)
+"""The way to each network, that of the lowest metric; several at once are none that a set-up has made."""
+FUNCTIONS = (
+    "addresses() { ip -o address show | awk '{ print $4, $2 }'; }",
+    *(
+        f"{name}{version}() {{ ip -o -{version} route show{then}; }}"
+        for version in (4, 6)
+        for name, then in (("table", ""), ("routes", f" | {_READS_ROUTES}"))
+    ),
+)
+"""See `kept_in`. What was there of routes is kept as it is too, with all that it says."""
+
+
+def _give_back(version: IpVersion) -> str:
+    return (
+        f'grep -F -- "$1 " {KEPT}/before.table{version} | grep "^$1 " | sed \'s/\\\\//g; s/ linkdown//g; s/'
+        f" dead//g'"
+        f" | while read -r line; do ip -{version} route replace $line; done"
+    )
+
+
+LINUX_WORDS = ShellWords(
+    # Without duplicate address detection an IPv6 address is there at once, as an IPv4 address is.
+    add_address=lambda address, name: (
+        f"ip address replace {address} dev {name}{' nodad' if address.version == 6 else ''}"
+    ),
+    delete_address="ip address del $1 dev $2",
+    add_routes=lambda link: [
+        f"ip -{link.side.ip_version} route replace {route} via {link.next_hop} dev {link.interface}"
+        for route in link.routes
+    ],
+    delete_route=lambda version: f"ip -{version} route del $1 via $2 dev $3",
+    give_back_routes=_give_back,
+)
+
+
+def _advertised(setup: DutSetup) -> list[Step]:
+    """A router forgets what others have advertised to it: perhaps the way to whoever sets it up."""
+    if 6 not in setup.ip_versions:
+        return []
+    return [
         Step(
-            part="interfaces",
-            purpose="The previous state of the interfaces, kept so that it can be restored.",
-            do=(
-                *(
-                    f"grep -qs ': {pattern_of(link.interface)}[@:]' {KEPT}/links"
-                    f" || ip -o link show dev {link.interface} >> {KEPT}/links"
-                    for link in setup.links
-                ),
-                note_uses("links", (link.interface for link in setup.links), kept),
-            ),
-            undo=(
-                forget_uses("links", kept),
-                f"ls {KEPT}/*.uses-links > /dev/null 2>&1 || rm -f {KEPT}/links",
-            ),
-        )
-    )
-    steps += [_interface(setup, link, kept) for link in setup.links]
-    steps += [_routes(link, kept) for link in setup.links if link.routes]
-    if setup.has_static_neighbors:
-        steps += [_static_neighbors(link) for link in setup.links]
-    if setup.translation is not None:
-        steps.append(_translator(setup, setup.translation, kept))
-    if setup.plan.nat is not None:
-        steps += _nat(setup, setup.plan.nat, kept)
-    steps += _hash(setup, kept)
-    steps.append(
-        policing_step(
-            do=(f"grep -E '^({'|'.join(_POLICING_MODULES)}) ' /proc/modules || true",),
+            part="forwarding",
+            purpose="A default route that was learned from a router is lost when IPv6 is forwarded.",
             notes=(
-                "Modules that filter, track connections or police are shown here if they are loaded (nft"
-                " list ruleset and tc filter show give their rules). nf_conntrack keeps an entry for"
-                " each pair of addresses and ports, and drops frames above nf_conntrack_max.",
+                "The script ends here if that would happen: a DUT that is reached by that route is cut off.",
+            ),
+            do=(
+                "for name in $(ip -6 route show | sed -n '/ proto ra /s/.* dev \\([^ ]*\\) .*/\\1/p' | sort"
+                " -u); do"
+                ' test "$(cat /proc/sys/net/ipv6/conf/$name/accept_ra)" = 2'
+                ' || { echo "$name would lose the routes that it has learned from a router. To keep them:'
+                " sysctl -w"
+                ' net/ipv6/conf/$name/accept_ra=2" >&2; exit 1; }; done',
             ),
         )
+    ]
+
+
+def _neighbors(setup: DutSetup, link: DutLink) -> Step:
+    entries = [f"{address} lladdr {mac}" for address, mac in link.static_neighbors()]
+    name = link.interface
+    return Step(
+        part="neighbors",
+        purpose=neighbor_purpose(link),
+        do=(_batch(f"neigh replace {entry} dev {name} nud permanent" for entry in entries),),
+        undo=(_batch(f"neigh del {entry} dev {name}" for entry in reversed(entries)),),
     )
-    steps.append(_forwarding(setup, kept))
-    return steps
+
+
+def _interface(words: ShellWords) -> OfLink:
+    def step(setup: DutSetup, link: DutLink) -> Step:
+        is_first_of_ipv6 = link.side.ip_version == 6 and link.side.name == "left"
+        return interface_step(words, setup, link, notes=(_REACHABLE_NOTE,) if is_first_of_ipv6 else ())
+
+    return step
+
+
+def linux_parts(words: ShellWords = LINUX_WORDS) -> Parts:
+    """Of a system with Linux' own network that has other words for some of it."""
+    return Parts(
+        first=lambda setup: [*_advertised(setup), previous_step(words, setup)],
+        limits=lambda setup: _neighbor_limits(setup, kept_of(setup)),
+        interface=_interface(words),
+        routes=lambda setup, link: routes_step(words, setup, link),
+        neighbors=_neighbors,
+        more=_translation,
+        hash=lambda setup: _hash(setup, kept_of(setup)),
+        policing=shows_policing(
+            "Modules that filter, track connections or police are shown here if they are loaded (nft"
+            " list ruleset and tc filter show give their rules). nf_conntrack keeps an entry for"
+            " each pair of addresses and ports, and drops frames above nf_conntrack_max.",
+            do=(f"grep -E '^({'|'.join(_POLICING_MODULES)}) ' /proc/modules || true",),
+        ),
+        forwarding=_forwarding,
+    )
+
+
+def _translation(setup: DutSetup) -> list[Step]:
+    kept, translation, nat = kept_of(setup), setup.translation, setup.plan.nat
+    return [
+        *([] if translation is None else [_translator(setup, translation, kept)]),
+        *([] if nat is None else _nat(setup, nat, kept)),
+    ]
 
 
 def _neighbor_limits(setup: DutSetup, kept: str) -> list[Step]:
@@ -145,69 +219,10 @@ def _neighbor_limits(setup: DutSetup, kept: str) -> list[Step]:
             part="limits",
             purpose=f"Room for {needed:,} neighbours of both sides.",
             notes=("The previous values are shown and kept.",),
-            do=(*keep_sysctls(names, kept, "limits"), *settings),
-            undo=restore_sysctls(names, kept, "limits"),
+            do=(*keep_settings(names, f"{kept}.limits", read="sysctl"), *settings),
+            undo=restore_settings(names, f"{kept}.limits"),
         )
     ]
-
-
-def _interface(setup: DutSetup, link: DutLink, kept: str) -> Step:
-    # Without duplicate address detection an IPv6 address is there at once, as an IPv4 address is.
-    no_wait = " nodad" if link.side.ip_version == 6 else ""
-    name, own = link.interface, f"{kept}.{link.side.name}"
-    return Step(
-        part="interfaces",
-        purpose=interface_purpose(link),
-        do=(
-            f"ip link set dev {name} up",
-            *(f"ip address replace {address} dev {name}{no_wait}" for address in link.addresses),
-            note_uses("addresses", (f"{address} dev {name}" for address in link.addresses), own),
-        ),
-        undo=(
-            *(
-                f"{others_use('addresses', f'{address} dev {name}', own)}"
-                f" || ip address del {address} dev {name}"
-                for address in reversed(link.addresses)
-            ),
-            forget_uses("addresses", own),
-            # What is routed over a link that goes down is lost, so the last that uses it takes it down.
-            f"if ! {others_use('links', name, kept)}"
-            f" && grep ': {pattern_of(name)}[@:]' {KEPT}/links | grep -qv '[<,]UP[,>]';"
-            f" then ip link set dev {name} down; fi",
-        ),
-        notes=(
-            "The reachable time of neighbours is not changed (base_reachable_time_ms, 30,000 by"
-            " default): state it in the report, and use the same value in all runs (R5180-08).",
-        )
-        if link.side.ip_version == 6 and link.side.name == "left"
-        else (),
-    )
-
-
-def _routes(link: DutLink, kept: str) -> Step:
-    own = f"{kept}.{link.side.name}"
-    routes = [f"{route} via {link.next_hop} dev {link.interface}" for route in link.routes]
-    ip = f"ip -{link.side.ip_version} route"
-    return Step(
-        part="routes",
-        purpose=route_purpose(link),
-        do=(*(f"{ip} replace {route}" for route in routes), note_uses("routes", routes, own)),
-        undo=(
-            *(f"{others_use('routes', route, own)} || {ip} del {route}" for route in reversed(routes)),
-            forget_uses("routes", own),
-        ),
-    )
-
-
-def _static_neighbors(link: DutLink) -> Step:
-    entries = [f"{address} lladdr {mac}" for address, mac in link.static_neighbors()]
-    name = link.interface
-    return Step(
-        part="neighbors",
-        purpose=neighbor_purpose(link),
-        do=(_batch(f"neigh replace {entry} dev {name} nud permanent" for entry in entries),),
-        undo=(_batch(f"neigh del {entry} dev {name}" for entry in reversed(entries)),),
-    )
 
 
 def _batch(lines: Iterable[str]) -> str:
@@ -217,8 +232,7 @@ def _batch(lines: Iterable[str]) -> str:
 
 def _hash(setup: DutSetup, kept: str) -> list[Step]:
     """Type 1 or type 2 for UDP over both IP versions on both interfaces, read back (RSS-02)."""
-    if setup.hash_type is None:
-        return []
+    assert setup.hash_type is not None
     flows = [(link.interface, flow) for link in setup.links for flow in ("udp4", "udp6")]
     fields = HASH_FIELDS[setup.hash_type]
 
@@ -346,10 +360,10 @@ def _nat(setup: DutSetup, nat: Nat, kept: str) -> list[Step]:
             + ("." if wishes.table_size is None else ", and how many there may be."),
             notes=("The previous values are shown and kept.",),
             do=(
-                *keep_sysctls(settings, kept, "connections"),
+                *keep_settings(settings, f"{kept}.connections", read="sysctl"),
                 *(f"sysctl -w {name}={value}" for name, value in settings.items()),
             ),
-            undo=restore_sysctls(settings, kept, "connections"),
+            undo=restore_settings(settings, f"{kept}.connections"),
         ),
     ]
 
@@ -357,15 +371,10 @@ def _nat(setup: DutSetup, nat: Nat, kept: str) -> list[Step]:
 _FORWARDING: Mapping[int, str] = {4: "net.ipv4.ip_forward", 6: "net.ipv6.conf.all.forwarding"}
 
 
-def _forwarding(setup: DutSetup, kept: str) -> Step:
+def _forwarding(setup: DutSetup) -> list[Step]:
     names = [_FORWARDING[version] for version in setup.ip_versions]
-    return Step(
-        part="forwarding",
-        purpose="Forwarding.",
-        do=(*keep_sysctls(names, kept, "forwarding"), *(f"sysctl -w {name}=1" for name in names)),
-        undo=restore_sysctls(names, kept, "forwarding"),
-        notes=(FORWARDING_NOTE, *((_RP_FILTER_NOTE,) if 4 in setup.ip_versions else ())),
-    )
+    notes = (_RP_FILTER_NOTE,) if 4 in setup.ip_versions else ()
+    return [forwarding_step(setup, names, read="sysctl", write="sysctl -w", notes=notes)]
 
 
 LINUX = OperatingSystem(
@@ -373,8 +382,8 @@ LINUX = OperatingSystem(
     comment="#",
     run=SHELL_NOTE,
     interfaces=("eth1", "eth2"),
-    steps=_steps,
-    begin=BEGIN,
+    steps=linux_parts().steps,
+    begin=begin_here(*FUNCTIONS),
     end=END,
     longest_interface=15,
     translates=True,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evenhand.base.errors import HostError
+from evenhand.dut.linux import HASH_LETTERS
 from evenhand.dut.linux_state import (
     FLOWS,
     NAT_FILES,
@@ -27,8 +28,6 @@ from evenhand.dut.translator import show_tayga
 from evenhand.predict.ethtool import IndirectionTable, read_table
 
 NAT_PROGRAMS = ("nft", "conntrack", "awk")
-_HASH_LINES = {"IP SA": "s", "IP DA": "d", "L4 bytes 0": "f", "L4 bytes 2": "n"}
-"""What `ethtool -n` says, and the letters that `ethtool -N` takes."""
 _LINKS = "ip -j -d address show"
 _FOREVER = 0xFFFFFFFF
 """Seconds that an address is valid which does not run out."""
@@ -65,6 +64,7 @@ def read_state(
         "links": _LINKS,
         "routes 4": "ip -j -4 route show table all",
         "routes 6": "ip -j -6 route show table all",
+        "next hops": "ip -j nexthop show",
         "rules 4": "ip -j -4 rule show",
         "rules 6": "ip -j -6 rule show",
         "sysctls": f"cd /proc/sys && grep -s '' {' '.join(_SYSCTLS)} /dev/null; true",
@@ -79,6 +79,7 @@ def read_state(
         commands[f"channels {name}"] = f"ethtool -l {quote(name)}"
         commands[f"features {name}"] = f"ethtool -k {quote(name)}"
         commands[f"table {name}"] = f"ethtool -x {quote(name)}"
+        commands[f"driver {name}"] = f"ethtool -i {quote(name)}"
         commands |= {f"hash {name} {flow}": f"ethtool -n {quote(name)} rx-flow-hash {flow}" for flow in FLOWS}
     answers = read_all(shell, commands)
     if answers["tools"].exit_code:
@@ -102,11 +103,12 @@ def _state(
         for name in names
         if not (answer := answers[f"table {name}"]).exit_code
     }
+    next_hops = _next_hops(answers["next hops"])
     return LinuxState(
         boot_id=answers["boot"].stdout.strip(),
         links=links,
         routes=tuple(
-            _route(row, 4 if what.endswith("4") else 6)
+            _route(row, 4 if what.endswith("4") else 6, next_hops)
             for what in ("routes 4", "routes 6")
             for row in _rows(what, answers[what])
         ),
@@ -130,7 +132,9 @@ def _state(
         },
         hash_keys={name: text for name, table in tables.items() if (text := _hash_key(table)) is not None},
         hash_tables={
-            name: text for name, table in tables.items() if (text := _hash_table(table)) is not None
+            name: text
+            for name, table in tables.items()
+            if (text := _hash_table(table, _driver(answers[f"driver {name}"]))) is not None
         },
         hash_table_entries={
             name: len(entries) for name, table in tables.items() if (entries := _entries(table))
@@ -207,6 +211,7 @@ def _link(row: Mapping[str, Any]) -> Link:
         is_up="UP" in flags,
         has_carrier="LOWER_UP" in flags,
         master=row.get("master"),
+        is_in_vrf=_linkinfo(row).get("info_slave_kind") == "vrf",
         lower=row.get("link"),
         addresses={
             f"{info['local']}/{info['prefixlen']}": _options(info, row["ifname"])
@@ -214,6 +219,11 @@ def _link(row: Mapping[str, Any]) -> Link:
             if "local" in info
         },
     )
+
+
+def _linkinfo(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = row.get("linkinfo")
+    return found if isinstance(found, dict) else {}
 
 
 def _options(info: Mapping[str, Any], interface: str) -> str | None:
@@ -238,18 +248,38 @@ def _options(info: Mapping[str, Any], interface: str) -> str | None:
     return " ".join(str(option) for option in options)
 
 
-def _route(row: Mapping[str, Any], version: int) -> Route:
+def _next_hops(answer: Answer) -> dict[int, list[Mapping[str, Any]]]:
+    """Next hops of each object that routes name by its number: itself, or those of its group. Empty before
+    Linux 5.3."""
+    rows = {row["id"]: row for row in ([] if answer.exit_code else _rows("next hops", answer)) if "id" in row}
+    return {
+        number: [rows[each["id"]] for each in row.get("group", [row]) if each.get("id") in rows]
+        for number, row in rows.items()
+    }
+
+
+def _way(hop: Mapping[str, Any]) -> str:
+    """`via 10.0.0.2 dev eth1`; the next hop of an IPv4 route may be an IPv6 address."""
+    via = hop.get("via")
+    other = via if isinstance(via, dict) else {}
+    gateway = hop.get("gateway") or (f"{other.get('family')} {other['host']}" if "host" in other else None)
+    return f"{f'via {gateway} ' if gateway else ''}dev {hop['dev']}"
+
+
+def _route(
+    row: Mapping[str, Any], version: int, next_hops: Mapping[int, Sequence[Mapping[str, Any]]]
+) -> Route:
     prefix = str(row.get("dst", "default"))
     if prefix == "default":
         prefix = "0.0.0.0/0" if version == 4 else "::/0"
     elif "/" not in prefix:
         prefix += "/32" if version == 4 else "/128"
     hops = [row, *(hop for hop in row.get("nexthops", []) if isinstance(hop, dict))]
-    text = " ".join(
-        f"{'via ' + str(hop['gateway']) + ' ' if 'gateway' in hop else ''}dev {hop['dev']}"
-        for hop in hops
-        if "dev" in hop
-    )
+    if "nhid" in row and not any("dev" in hop for hop in hops):
+        hops = list(next_hops.get(row["nhid"], ()))
+    text = " ".join(_way(hop) for hop in hops if "dev" in hop)
+    if not text and "nhid" in row:
+        text = f"nhid {row['nhid']}"
     kind = str(row.get("type", ""))
     return Route(
         prefix=prefix,
@@ -288,8 +318,8 @@ def _hash_fields(answer: Answer) -> tuple[str | None, str | None]:
         return None, said[:300] or f"ethtool ended with {answer.exit_code}"
     letters = "".join(
         letter
-        for begin, letter in _HASH_LINES.items()
-        if re.search(rf"^{begin}", answer.stdout, re.MULTILINE)
+        for begin, letter in HASH_LETTERS.items()
+        if re.search(rf"^[ \t]*{begin}", answer.stdout, re.MULTILINE)
     )
     return letters, None
 
@@ -318,13 +348,32 @@ def _hash_key(table: IndirectionTable) -> str | None:
     return None if table.key is None else table.key.hex(":")
 
 
-def _hash_table(table: IndirectionTable) -> str | None:
+def _driver(answer: Answer) -> str | None:
+    found = re.search(r"^driver: (\S+)", answer.stdout, re.MULTILINE)
+    return found[1] if found and not answer.exit_code else None
+
+
+_IXGBE_QUEUES = 16
+"""Most queues that the table of an 82599 or X540 can name, whatever number of rings it has."""
+
+
+def _own_queues(rings: int, entries: int, driver: str | None) -> int:
+    """Queues that the driver's own table names."""
+    if driver in ("ixgbe", None) and entries == 128:
+        return min(rings, _IXGBE_QUEUES)
+    if driver == "mlx4_en":
+        return 1 << rings.bit_length() - 1
+    return rings
+
+
+def _hash_table(table: IndirectionTable, driver: str | None) -> str | None:
     if table.rings is None or not (entries := _entries(table)):
         return None
     count = max(entries) + 1
     if entries != [i % count for i in range(len(entries))]:
         return " ".join(map(str, entries))
-    return f"default {count}" if count == table.rings else f"equal {count}"
+    own = (table.rings, _own_queues(table.rings, len(entries), driver))
+    return f"default {count}" if count in own else f"equal {count}"
 
 
 def _entries(table: IndirectionTable) -> list[int]:

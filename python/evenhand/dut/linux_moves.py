@@ -192,6 +192,14 @@ def check_interfaces(named: Sequence[tuple[str, str]], state: LinuxState) -> Non
                 next_step="It is never changed. Name the interface that the tester is connected to, or"
                 " remove that route.",
             )
+        if found.is_in_vrf:
+            raise RequestError(
+                f"{name} is a member of the VRF {found.master}, which has a table of routes of its own",
+                code="rig.member-of-a-vrf",
+                where=where,
+                next_step="Evenhand sets routes of the main table. Take it out of the VRF: ip link set dev"
+                f" {name} nomaster",
+            )
         if found.master is not None:
             raise RequestError(
                 f"{name} is a port of {found.master}, and cannot have addresses of its own",

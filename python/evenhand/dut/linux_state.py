@@ -3,70 +3,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-KEPT = "$evenhand"
-"""The folder of what was there before, as the shell knows it after `BEGIN`."""
-_FOLDER = "/run/evenhand-dut-$(readlink /proc/self/ns/net | tr -dc 0-9)"
-KEPT_HERE = f"export evenhand={_FOLDER}"
-
-
-def kept_in(folder: str) -> tuple[str, ...]:
-    """Commands before all others: they make that folder, and what `others_use` asks."""
-    return (
-        f"export evenhand={folder}",
-        "mkdir -p $evenhand",
-        'used() { grep -lsxF -- "$2" $evenhand/*.uses-$1 | grep -qvFx "$3.uses-$1"; }',
-    )
-
-
-BEGIN = kept_in(_FOLDER)
-END = ("rmdir $evenhand 2> /dev/null || true",)
-
-
-def pattern_of(name: str) -> str:
-    """An interface's name for grep."""
-    return name.replace(".", "[.]")
-
-
-def others_use(what: str, used: str, own: str) -> str:
-    """A test of the shell: whether another set-up uses this too."""
-    return f"used {what} '{used}' {own}"
-
-
-def note_uses(what: str, used: Iterable[str], own: str) -> str:
-    """Write down what this set-up uses, for the others' `others_use`."""
-    return f"printf '%s\\n' {' '.join(map(shlex.quote, used))} > {own}.uses-{what}"
-
-
-def forget_uses(what: str, own: str) -> str:
-    return f"rm -f {own}.uses-{what}"
-
-
-def keep_sysctls(names: Iterable[str], kept: str, part: str) -> tuple[str, ...]:
-    """Keep what they were before the first set-up, and that this one uses them; and show it."""
-    names = list(names)
-    return (
-        *(f"grep -qs '^{name} = ' {KEPT}/sysctls || sysctl {name} >> {KEPT}/sysctls" for name in names),
-        note_uses("sysctls", names, f"{kept}.{part}"),
-        f"cat {KEPT}/sysctls",
-    )
-
-
-def restore_sysctls(names: Iterable[str], kept: str, part: str) -> tuple[str, ...]:
-    """Restore those that no other set-up uses."""
-    own = f"{kept}.{part}"
-    return (
-        *(
-            f"{others_use('sysctls', name, own)} || grep '^{name} = ' {KEPT}/sysctls | sysctl -p /dev/stdin"
-            for name in names
-        ),
-        forget_uses("sysctls", own),
-        f"ls {KEPT}/*.uses-sysctls > /dev/null 2>&1 || rm -f {KEPT}/sysctls",
-    )
-
+from evenhand.dut.kept import KEPT
 
 TAYGA_FILES = f"{KEPT}/tayga"
 """What the paths of its files begin with, next to the record of the set-up, as the DUT's shell knows it after
@@ -87,7 +27,8 @@ class Link:
     is_up: bool
     has_carrier: bool
     master: str | None
-    """The bridge or bond that it is a port of."""
+    """The bridge, bond or VRF that it belongs to."""
+    is_in_vrf: bool
     lower: str | None
     """The interface below it, or the other end of a veth in the same namespace."""
     addresses: Mapping[str, str | None]

@@ -15,12 +15,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from evenhand.base.errors import HostError
-from evenhand.dut.linux_state import KEPT_HERE
+from evenhand.dut.kept import KEPT_HERE
 from evenhand.dut.shell import Answer, Shell
 
 OF_NIC = (
     r"(port\.)?[rt]x_(missed_errors|no_dma_resources|no_buffer_count|out_of_buffer|discards_phy|dropped"
     r"|discards|fifo_errors|over_errors|steer_missed_packets)(\.nic)?"
+    # DPAA2
+    r"|\[hw\] (rx nobuffer discards|[rt]x (discarded|rejected) frames)|\[mac\] rx frame discards"
+    # ena, r8169, bnxt_en
+    r"|[rt]x_drops|rx_overruns|rx_missed|rx_stat_discard"
+    # sfc
+    r"|(port_)?rx_nodesc_drops|port_rx_nodesc_drop_cnt|rx_noskb_drops"
+    # mvpp2
+    r"|rx_fifo_or_parser_overrun_drops|rx_classifier_drops"
+    # nfp, qede, bnx2x, atlantic
+    r"|dev_rx_discards|no_buff_discards|brb_discards|rx_brb_discard|InDroppedDma"
 )
 """Counters of the whole NIC that count what it did not hand on."""
 KEPT = (

@@ -24,7 +24,7 @@ from typing import Any, Literal, get_args
 
 from evenhand.base.errors import HostError
 from evenhand.dut.items import KINDS, Item, Kind
-from evenhand.dut.linux_state import KEPT, KEPT_HERE
+from evenhand.dut.kept import KEPT, KEPT_HERE
 from evenhand.dut.readings_queues import quote, run_each
 from evenhand.dut.shell import Shell
 

@@ -4,17 +4,20 @@ system."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from evenhand.base.errors import RequestError
-from evenhand.dut.description import DutLink, DutSetup, HashType
+from evenhand.dut.description import DutLink, DutSetup
+from evenhand.dut.nat import USUAL_NAT
 from evenhand.dut.translator import set_up_by_hand
 from evenhand.plan import plan_warnings
 
 _WIDTH = 118
+READ_BACK = "Read back. A device may have refused a line, and gone on with the next."
 
 ISOLATION = (
     "Only in an isolated test environment (RFC 6815): routers forward 198.18.0.0/15 and 2001:2::/48 like"
@@ -34,6 +37,24 @@ Part = Literal[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """How a device that has no shell is asked what came of a step."""
+
+    command: str
+    """Shows it, at the prompt at which the set-up ends."""
+    expected: tuple[str, ...]
+    """What its answer contains if all is as intended, with any blanks for one blank."""
+    other: str | None = None
+    """An expression for what must not follow one of these: another path of the same route."""
+
+    def missing(self, answer: str) -> list[str]:
+        """What of `expected` the answer does not have, or has with something else beside it."""
+        found = " ".join(answer.split())
+        end = r"(?![^\s,;\]])" + ("" if self.other is None else f"(?! ?{self.other})")
+        return [text for text in self.expected if not re.search(re.escape(text) + end, found)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """Commands that belong together. One string is one command, which may have several lines."""
 
@@ -44,6 +65,12 @@ class Step:
     """What takes `do` back, in the order in which it is to be run."""
     notes: tuple[str, ...] = ()
     """Sentences for whoever sets up."""
+    checks: tuple[Check, ...] = ()
+    """For devices without a shell; a script of a shell checks for itself."""
+
+
+def nothing_refused(setup: DutSetup) -> None:
+    """A system that can do all that a plan may ask for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +89,12 @@ class OperatingSystem:
     """Commands before all others."""
     end: tuple[str, ...] = ()
     longest_interface: int = 64
-    impossible_hashes: tuple[tuple[HashType, str], ...] = ()
-    """Hash types that cannot be set there, and why."""
+    refuse: Callable[[DutSetup], None] = nothing_refused
+    """Raises RequestError for what the system cannot do: a hash, or so many neighbours."""
     translates: bool = False
-    """Whether `steps` knows plans that are translated, with state or without."""
+    """Whether `steps` knows all plans that are translated, with state or without."""
+    nats: tuple[str, ...] = ()
+    """Kinds of NAT that it knows otherwise, by their titles; in their usual way, with no wishes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +117,16 @@ class DutScript:
 
     def __post_init__(self) -> None:
         plan = self.setup.plan
-        if (plan.translation is not None or plan.nat is not None) and not self.system.translates:
+        is_nat_known = plan.nat is not None and plan.nat.title in self.system.nats
+        is_translated = plan.translation is not None or plan.nat is not None
+        if is_nat_known and self.setup.nat_wishes != USUAL_NAT:
+            raise RequestError(
+                f"{self.system.title} has no commands here for other ports, addresses or sizes of its NAT",
+                code="rig.no-nat-to-set",
+                where="--nat-ports, --nat-addresses, --nat-table",
+                next_step="Leave them out, and set them there by hand.",
+            )
+        if is_translated and not self.system.translates and not is_nat_known:
             needed = "a translator" if plan.nat is None else f"a {plan.nat.title}"
             raise RequestError(
                 f"{plan.title} needs {needed}, and there are no commands for one under {self.system.title}",
@@ -96,14 +134,7 @@ class DutScript:
                 where="--os",
                 next_step=set_up_by_hand(plan),
             )
-        for hash_type, reason in self.system.impossible_hashes:
-            if self.setup.hash_type == hash_type:
-                raise RequestError(
-                    f"{self.system.title} cannot set a {hash_type} hash: {reason}",
-                    code="rig.hash-not-settable",
-                    where="--hash",
-                    next_step="Leave it out.",
-                )
+        self.system.refuse(self.setup)
         if self.only is not None and not self.steps:
             option = {"hash": "--hash type1 or --hash type2", "neighbors": "--static-neighbors MAC,MAC"}.get(
                 self.only
@@ -136,7 +167,12 @@ class DutScript:
             commands += [
                 Command(command=c, purpose=step.purpose) for c in (step.undo if self.is_undo else step.do)
             ]
-        return commands + [Command(command=c, purpose="End.") for c in self.system.end]
+        commands += [Command(command=c, purpose="End.") for c in self.system.end]
+        return commands + [Command(command=c.command, purpose=READ_BACK) for c in self.checks()]
+
+    def checks(self) -> list[Check]:
+        """What is asked after a set-up; nothing after an undo."""
+        return [] if self.is_undo else [check for step in self.steps for check in step.checks]
 
     def notes(self) -> list[str]:
         """What is to be known and is not a command."""
@@ -173,6 +209,10 @@ class DutScript:
                     ]
                 )
         blocks.append([*self.system.end])
+        checks = self.checks()
+        if checks:
+            blocks.append(self._comment(READ_BACK))
+        blocks += [[*self._comment(_expectation(check)), check.command] for check in checks]
         return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
     def _comment(self, text: str) -> list[str]:
@@ -185,6 +225,11 @@ class DutScript:
             break_long_words=False,
             break_on_hyphens=False,
         )
+
+
+def _expectation(check: Check) -> str:
+    first, *more = check.expected
+    return f"Expect {first!r}" + (f", and {len(more):,} more like it." if more else ".")
 
 
 def interface_purpose(link: DutLink) -> str:

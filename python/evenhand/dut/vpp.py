@@ -1,93 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VPP DUT: vppctl, for a shell on the host that VPP runs on. VPP forwards as soon as its interfaces are
-up."""
+up.
+
+`vppctl` succeeds whatever VPP answers, and would read the rest of the script. A command that sets something
+answers nothing if it was taken, so an answer ends the script; and what was set is read back.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.script import (
-    OperatingSystem,
-    Step,
-    interface_purpose,
-    neighbor_purpose,
-    policing_step,
-    route_purpose,
-)
+from evenhand.dut.kept import END, kept_in
+from evenhand.dut.parts import Parts, each, shows_policing
+from evenhand.dut.script import OperatingSystem, Step, neighbor_purpose
+from evenhand.dut.shell_parts import ShellWords, interface_step, previous_step, routes_step
 
 _DEFAULT_LIMIT = 50_000
 """Neighbours of one IP version that VPP keeps unless configured otherwise."""
+_FUNCTIONS = (
+    'vpp() { said=$(vppctl "$@" < /dev/null 2>&1) || said="$said failed";'
+    ' test -z "$said" || { echo "vppctl $*: $said" >&2; return 1; }; }',
+    "addresses() { vppctl show interface address < /dev/null |"
+    " awk '/^[^ ]/ { name = $1 } $1 == \"L3\" { print $2, name }'; }",
+    # A network with one way is one bucket: "[0] [@5]: ipv4 via 10.0.0.2 NAME: mtu:9000", or "arp-ipv4: via"
+    # until the neighbour is known.
+    "fib() { vppctl show $1 fib < /dev/null | awk '/^[0-9a-f][0-9a-f.:]*[/][0-9]+/ { to = $1; one = 0 }"
+    " / buckets:1 / { one = 1 }"
+    ' one && to != "" { for (i = 1; i < NF - 1; i++) if ($i == "via") { sub(":$", "", $(i + 2));'
+    ' print to, $(i + 1), $(i + 2); to = "" } }\'; }',
+    "routes4() { fib ip; }",
+    "routes6() { fib ip6; }",
+)
 
 
-def _steps(setup: DutSetup) -> list[Step]:
-    steps = []
-    if setup.neighbor_entries > _DEFAULT_LIMIT:
-        limit = f"vppctl set ip neighbor-config ip{setup.plan.ip_version} limit"
-        steps.append(
-            Step(
-                part="limits",
-                purpose=f"Room for {setup.neighbor_entries:,} neighbours of both sides.",
-                notes=(f"{_DEFAULT_LIMIT:,} is the default, and is restored.",),
-                do=("vppctl show ip neighbor-config", f"{limit} {_DEFAULT_LIMIT + setup.neighbor_entries}"),
-                undo=(f"{limit} {_DEFAULT_LIMIT}",),
-            )
+def _add_routes(link: DutLink) -> Sequence[str]:
+    """Anew: `add` alone adds a path to one that is there."""
+    return [
+        line
+        for route in link.routes
+        for line in (
+            f"vppctl ip route del {route} < /dev/null > /dev/null",
+            f"vpp ip route add {route} via {link.next_hop} {link.interface}",
         )
-    steps += [_interface(link) for link in setup.links]
-    steps += [_routes(link) for link in setup.links if link.routes]
-    if setup.has_static_neighbors:
-        steps += [_static_neighbors(link) for link in setup.links]
-    if setup.hash_type is not None:
-        steps.append(
-            Step(
-                part="hash",
-                purpose="Hash: it cannot be set while VPP runs.",
-                notes=(
-                    "VPP configures the NIC's hash when it starts: startup.conf, section dpdk, dev ...,"
-                    " next to num-rx-queues. The hash in use is shown here: state it in the report.",
-                ),
-                do=tuple(f"vppctl show hardware-interfaces {link.interface}" for link in setup.links),
-            )
-        )
-    steps.append(
-        policing_step(
-            do=tuple(f"vppctl show interface features {link.interface}" for link in setup.links),
-            notes=(
-                "Features of the interfaces are shown here: acl-plugin with sessions, policers, NAT, flow"
-                " probes.",
+    ]
+
+
+_WORDS = ShellWords(
+    show_link="vppctl show interface {name} < /dev/null",
+    is_up=" up ",
+    up="vpp set interface state {name} up",
+    down="vpp set interface state {name} down",
+    # One that is there already is refused.
+    add_address=lambda address, name: (
+        f"addresses | grep -qxF '{address} {name}' || vpp set interface ip address {name} {address}"
+    ),
+    delete_address="vpp set interface ip address del $2 $1",
+    add_routes=_add_routes,
+    delete_route=lambda version: "vpp ip route del $1 via $2 $3",
+)
+
+
+def _limits(setup: DutSetup) -> list[Step]:
+    if setup.neighbor_entries <= _DEFAULT_LIMIT:
+        return []
+    limit = f"vpp set ip neighbor-config ip{setup.plan.ip_version} limit"
+    return [
+        Step(
+            part="limits",
+            purpose=f"Room for {setup.neighbor_entries:,} neighbours of both sides.",
+            notes=(f"{_DEFAULT_LIMIT:,} is the default, and is restored.",),
+            do=(
+                "vppctl show ip neighbor-config < /dev/null",
+                f"{limit} {_DEFAULT_LIMIT + setup.neighbor_entries}",
             ),
+            undo=(f"{limit} {_DEFAULT_LIMIT}",),
         )
-    )
-    return steps
-
-
-def _interface(link: DutLink) -> Step:
-    name = link.interface
-    return Step(
-        part="interfaces",
-        purpose=interface_purpose(link),
-        do=(
-            f"vppctl set interface state {name} up",
-            *(f"vppctl set interface ip address {name} {address}" for address in link.addresses),
-        ),
-        undo=(
-            *(
-                f"vppctl set interface ip address del {name} {address}"
-                for address in reversed(link.addresses)
-            ),
-            f"vppctl set interface state {name} down",
-        ),
-    )
-
-
-def _routes(link: DutLink) -> Step:
-    def line(verb: str, route: object) -> str:
-        return f"vppctl ip route {verb} {route} via {link.next_hop} {link.interface}"
-
-    return Step(
-        part="routes",
-        purpose=route_purpose(link),
-        do=tuple(line("add", route) for route in link.routes),
-        undo=tuple(line("del", route) for route in reversed(link.routes)),
-    )
+    ]
 
 
 def _static_neighbors(link: DutLink) -> Step:
@@ -106,8 +95,8 @@ def _static_neighbors(link: DutLink) -> Step:
     return Step(
         part="neighbors",
         purpose=purpose,
-        do=tuple(f"vppctl {add} {entry}" for entry in entries),
-        undo=tuple(f"vppctl {delete} {entry}" for entry in reversed(entries)),
+        do=tuple(f"vpp {add} {entry}" for entry in entries),
+        undo=tuple(f"vpp {delete} {entry}" for entry in reversed(entries)),
     )
 
 
@@ -115,7 +104,21 @@ def _file(link: DutLink, command: str, entries: list[str]) -> tuple[str, ...]:
     """One process for all lines."""
     path = f"/run/evenhand-neighbors-{link.side.name}"
     lines = (f"{command} {entry}" for entry in entries)
-    return ("\n".join((f"cat > {path} <<'END'", *lines, "END")), f"vppctl exec {path}", f"rm -f {path}")
+    return ("\n".join((f"cat > {path} <<'END'", *lines, "END")), f"vpp exec {path}", f"rm -f {path}")
+
+
+def _hash(setup: DutSetup) -> list[Step]:
+    return [
+        Step(
+            part="hash",
+            purpose="Hash: it cannot be set while VPP runs.",
+            notes=(
+                "VPP configures the NIC's hash when it starts: startup.conf, section dpdk, dev ...,"
+                " next to num-rx-queues. The hash in use is shown here: state it in the report.",
+            ),
+            do=tuple(f"vppctl show hardware-interfaces {link.interface} < /dev/null" for link in setup.links),
+        )
+    ]
 
 
 VPP = OperatingSystem(
@@ -123,5 +126,19 @@ VPP = OperatingSystem(
     comment="#",
     run="To be saved as a file, and run with sh -e as root on the host that VPP runs on.",
     interfaces=("TenGigabitEthernet5/0/0", "TenGigabitEthernet5/0/1"),
-    steps=_steps,
+    steps=Parts(
+        first=lambda setup: [previous_step(_WORDS, setup)],
+        limits=_limits,
+        interface=lambda setup, link: interface_step(_WORDS, setup, link),
+        routes=lambda setup, link: routes_step(_WORDS, setup, link),
+        neighbors=each(_static_neighbors),
+        hash=_hash,
+        policing=lambda setup: shows_policing(
+            "Features of the interfaces are shown here: acl-plugin with sessions, policers, NAT, flow"
+            " probes.",
+            do=tuple(f"vppctl show interface features {link.interface} < /dev/null" for link in setup.links),
+        )(setup),
+    ).steps,
+    begin=kept_in("/run/evenhand-vpp", *_FUNCTIONS),
+    end=END,
 )

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Linux DUT whose routes BIRD 2 makes: static protocols of its configuration, in a file for each side of a
+plan. The rest is Linux'."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evenhand.dut.description import DutLink, DutSetup
+from evenhand.dut.kept import END, begin_here, forget_uses, intended, note_uses
+from evenhand.dut.linux import FUNCTIONS, LINUX, LINUX_WORDS, linux_parts
+from evenhand.dut.script import OperatingSystem, Step, route_purpose
+from evenhand.dut.shell_parts import kept_of
+from evenhand.plan import plan_file_name
+
+_INCLUDE = 'include "evenhand-*.conf";'
+_FUNCTIONS = (
+    *FUNCTIONS,
+    "bird_conf=/etc/bird/bird.conf; test -e $bird_conf || bird_conf=/etc/bird.conf",
+    # birdc succeeds whatever BIRD answers, and would read the rest of the script.
+    "reconfigure() { said=$(birdc configure < /dev/null 2>&1) || true;"
+    ' case $said in *econfigur*) ;; *) echo "birdc: $said" >&2; return 1 ;; esac; }',
+)
+
+
+def _routes(setup: DutSetup, link: DutLink) -> Step:
+    version, side = link.side.ip_version, link.side.name
+    own, name = f"{kept_of(setup)}.{side}", f"{plan_file_name(setup.plan.name)}_{side}"
+    what, file = f"routes{version}", f"$(dirname $bird_conf)/evenhand-{name}.conf"
+    protocol = (
+        f"protocol static evenhand_{name} {{",
+        # Above the 200 of other static routes: of two ways to a network BIRD takes this one.
+        f"  ipv{version} {{ preference 220; }};",
+        *(f"  route {route} via {link.next_hop};" for route in link.routes),
+        "}",
+    )
+    lines = [LINUX_WORDS.route(link, to) for to in link.routes]
+    return Step(
+        part="routes",
+        purpose=route_purpose(link),
+        notes=(
+            "A kernel protocol of BIRD's must export them, as in Debian's own bird.conf: protocol kernel {"
+            f" ipv{version} {{ export all; }}; }}",
+        )
+        if side == "left"
+        else (),
+        do=(
+            note_uses(what, lines, own),
+            "\n".join((f"cat > {file} <<'END'", *protocol, "END")),
+            f"grep -qxF '{_INCLUDE}' $bird_conf || echo '{_INCLUDE}' >> $bird_conf",
+            "reconfigure",
+            intended(what, own),
+        ),
+        undo=(
+            f"rm -f {file}",
+            "ls $(dirname $bird_conf)/evenhand-*.conf > /dev/null 2>&1"
+            f" || {{ grep -vxF '{_INCLUDE}' $bird_conf > $evenhand/bird; cat $evenhand/bird > $bird_conf;"
+            " rm -f $evenhand/bird; }",
+            "reconfigure",
+            forget_uses(what, own),
+        ),
+    )
+
+
+BIRD = OperatingSystem(
+    title="BIRD on Linux",
+    comment="#",
+    run="For a root shell on the host that BIRD runs on, which ends at the first error, such as: ssh root@DUT"
+    " sh -e. The undo removes its files next to bird.conf, and the line that includes them.",
+    interfaces=LINUX.interfaces,
+    steps=replace(linux_parts(), routes=_routes).steps,
+    # BIRD hands its routes to the kernel in its own time.
+    begin=begin_here(*_FUNCTIONS, waits=15),
+    end=END,
+    longest_interface=LINUX.longest_interface,
+    translates=True,
+)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of a set-up in the order in which all systems go through them. A system says each in its own
+words, and knows nothing of the order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from evenhand.dut.description import DutLink, DutSetup
+from evenhand.dut.script import Check, Part, Step, policing_step
+
+Steps = Callable[[DutSetup], list[Step]]
+OfLink = Callable[[DutSetup, DutLink], Step]
+
+
+def none_of(setup: DutSetup) -> list[Step]:
+    return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What one system says of each part."""
+
+    interface: OfLink
+    routes: OfLink
+    """For a link with routes."""
+    neighbors: OfLink
+    """For a link with static neighbours."""
+    hash: Steps
+    """For a set-up with a hash."""
+    policing: Steps
+    forwarding: Steps = none_of
+    limits: Steps = none_of
+    first: Steps = none_of
+    """What must be known before anything is changed."""
+    more: Steps = none_of
+    """Translator and NAT, where the system has them."""
+
+    def steps(self, setup: DutSetup) -> list[Step]:
+        """All steps, in the order of doing."""
+        links = setup.links
+        return [
+            *self.first(setup),
+            *self.limits(setup),
+            *(self.interface(setup, link) for link in links),
+            *(self.routes(setup, link) for link in links if link.routes),
+            *(self.neighbors(setup, link) for link in links if setup.has_static_neighbors),
+            *self.more(setup),
+            *(self.hash(setup) if setup.hash_type is not None else ()),
+            *self.policing(setup),
+            *self.forwarding(setup),
+        ]
+
+
+def each(make: Callable[[DutLink], Step]) -> OfLink:
+    """Of a system that needs no more than the link for it."""
+    return lambda setup, link: make(link)
+
+
+def line_step(
+    part: Part,
+    purpose: str,
+    lines: Iterable[str],
+    *,
+    negate: Callable[[str], str],
+    notes: tuple[str, ...] = (),
+    checks: tuple[Check, ...] = (),
+) -> Step:
+    """Lines of a configuration, each taken back by its negation, the last one first."""
+    done = tuple(lines)
+    return Step(
+        part=part,
+        purpose=purpose,
+        do=done,
+        undo=tuple(negate(line) for line in reversed(done)),
+        notes=notes,
+        checks=checks,
+    )
+
+
+def notes_on_hash(*notes: str) -> Steps:
+    """Of a system that leaves the hash as it is."""
+    return lambda setup: [Step(part="hash", purpose="Hash: it is not changed.", notes=notes)]
+
+
+def notes_on_limits(*notes: str) -> Steps:
+    """Of a system whose room for neighbours is its platform's: how much there is, is asked before a test with
+    hosts on the link."""
+    return lambda setup: (
+        [
+            Step(
+                part="limits",
+                purpose=f"Neighbours: this plan needs {setup.neighbor_entries:,} entries.",
+                notes=notes,
+            )
+        ]
+        if setup.plan.is_direct
+        else []
+    )
+
+
+def shows_policing(*notes: str, do: tuple[str, ...] = ()) -> Steps:
+    """See `policing_step`."""
+    return lambda setup: [policing_step(do=do, notes=notes)]

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VyOS DUT: set and delete of its configuration mode; what `ip` sets beside it does not last. VyOS always
+forwards, IPv4 and IPv6."""
+
+from __future__ import annotations
+
+from evenhand.base.errors import RequestError
+from evenhand.dut.description import DutLink, DutSetup
+from evenhand.dut.nat import TIMEOUT_S
+from evenhand.dut.parts import Parts, each, notes_on_hash, shows_policing
+from evenhand.dut.script import (
+    Check,
+    OperatingSystem,
+    Step,
+    interface_purpose,
+    neighbor_purpose,
+    route_purpose,
+)
+from evenhand.dut.set_lines import set_step
+
+_TABLE_SIZES = (1024, 2048, 4096, 8192, 16384, 32768)
+"""Neighbours that its tables may be told to keep."""
+_KINDS = {"bond": "bonding", "br": "bridge", "eth": "ethernet", "wlan": "wireless", "dum": "dummy"}
+_NAT_RULE = 7300
+
+
+def _interface_of(link: DutLink) -> str:
+    name, _, vlan = link.interface.partition(".")
+    kind = _KINDS.get(name.rstrip("0123456789"), "ethernet")
+    return f"interfaces {kind} {name}" + (f" vif {vlan}" if vlan else "")
+
+
+def _interface(link: DutLink) -> Step:
+    return set_step(
+        "interfaces",
+        interface_purpose(link),
+        [f"{_interface_of(link)} address {address}" for address in link.addresses],
+        notes=(
+            "A port that is a member of a bridge or a bond is refused at the commit, and nothing changes.",
+        )
+        if link.side.name == "left"
+        else (),
+        checks=(
+            Check(
+                command=f"show configuration commands | match '{_interface_of(link)} address'",
+                expected=tuple(f"address '{address}'" for address in link.addresses),
+            ),
+        ),
+    )
+
+
+def _routes(link: DutLink) -> Step:
+    word, show = ("route", "ip") if link.side.ip_version == 4 else ("route6", "ipv6")
+    return set_step(
+        "routes",
+        route_purpose(link),
+        [
+            f"protocols static {word} {route} next-hop {link.next_hop} interface {link.interface}"
+            for route in link.routes
+        ],
+        cut=(" next-hop",),
+        checks=(
+            Check(
+                command=f"show {show} route static",
+                expected=tuple(f"{route} [1/0] via {link.next_hop}" for route in link.routes),
+                other=r", [^*>]*\* via ",
+            ),
+        ),
+    )
+
+
+def _static_neighbors(link: DutLink) -> Step:
+    begin = f"protocols static arp interface {link.interface} address"
+    return set_step(
+        "neighbors",
+        neighbor_purpose(link),
+        [f"{begin} {address} mac {mac}" for address, mac in link.static_neighbors()],
+        cut=(" mac",),
+    )
+
+
+def _limits(setup: DutSetup) -> list[Step]:
+    needed, version = setup.neighbor_entries, setup.plan.ip_version
+    size = next((size for size in _TABLE_SIZES if size > needed), _TABLE_SIZES[-1])
+    word = "ip arp" if version == 4 else "ipv6 neighbor"
+    if needed <= _TABLE_SIZES[0] // 8:
+        return []
+    return [
+        Step(
+            part="limits",
+            purpose=f"Room for {needed:,} neighbours of both sides.",
+            notes=("The undo leaves it: the router may have had as much before.",),
+            do=(f"set system {word} table-size {size}",),
+            checks=(
+                Check(
+                    command=f"show configuration commands | match '{word} table-size'",
+                    expected=(f"table-size '{size}'",),
+                ),
+            ),
+        )
+    ]
+
+
+def _refuse(setup: DutSetup) -> None:
+    if setup.has_static_neighbors and any(link.side.ip_version == 6 for link in setup.links):
+        raise RequestError(
+            "VyOS has static neighbours for IPv4 only",
+            code="rig.static-neighbors-not-settable",
+            where="--static-neighbors",
+            next_step="Omit it, or use an IPv4 plan.",
+        )
+    if setup.neighbor_entries >= _TABLE_SIZES[-1]:
+        raise RequestError(
+            f"VyOS keeps at most {_TABLE_SIZES[-1]:,} neighbours, and this plan needs"
+            f" {setup.neighbor_entries:,}",
+            code="rig.too-many-neighbors",
+            where="--hosts",
+            next_step="Use fewer with --hosts or --networks, or a gateway plan, which needs two neighbours.",
+        )
+
+
+def _nat(setup: DutSetup) -> list[Step]:
+    """Host k of the inside has address k of the pool: a prefix becomes another of the same length."""
+    nat = setup.plan.nat
+    if nat is None:
+        return []
+    family = "nat" if nat.pool.version == 4 else "nat66"
+    outside = setup.links[1].interface
+    rule = f"{family} source rule {_NAT_RULE}"
+    return [
+        set_step(
+            "nat",
+            f"{nat.title}: its own, and how long a connection is remembered.",
+            [
+                f"{rule} outbound-interface name {outside}",
+                f"{rule} source {'address' if family == 'nat' else 'prefix'} {nat.inside}",
+                f"{rule} translation address {'masquerade' if nat.is_own_address else nat.pool}",
+            ],
+            cut=(" outbound-interface",),
+        ),
+        Step(
+            part="nat",
+            purpose="How long a connection is remembered without a frame.",
+            notes=("To empty the table of connections before each experiment: sudo conntrack -F",),
+            do=tuple(f"set system conntrack timeout udp {kind} {TIMEOUT_S}" for kind in ("other", "stream")),
+            undo=tuple(f"delete system conntrack timeout udp {kind}" for kind in ("stream", "other")),
+        ),
+    ]
+
+
+VYOS = OperatingSystem(
+    title="VyOS",
+    comment="#",
+    run="For the operational prompt. Nothing changes before the commit; it is not saved (save), so a"
+    " restart undoes"
+    " it as well. On other interfaces than before, undo the set-up on those first: two next hops of a route"
+    " are both"
+    " used. Its undo removes these statements even if they were there before it.",
+    interfaces=("eth1", "eth2"),
+    steps=Parts(
+        limits=_limits,
+        interface=each(_interface),
+        routes=each(_routes),
+        neighbors=each(_static_neighbors),
+        more=_nat,
+        hash=notes_on_hash(
+            "Its configuration has no words for it. Linux' own commands set it until the next restart: sudo"
+            " ethtool -N"
+            " NAME rx-flow-hash udp4 sdfn (or sd), and udp6; read it back with sudo ethtool -n NAME"
+            " rx-flow-hash udp4."
+        ),
+        policing=shows_policing(
+            "Firewall and NAT keep a connection for each pair of addresses and ports (show conntrack table"
+            " ipv4, show"
+            " firewall summary); without them VyOS tracks none."
+        ),
+    ).steps,
+    begin=("configure",),
+    end=("commit", "exit"),
+    longest_interface=15,
+    refuse=_refuse,
+    nats=("NAT44", "NAT66"),
+)
