@@ -78,6 +78,8 @@ NOT_RUN = {
     "evenhand prune ": "needs runs: tests/cli/test_prune.py has some",
     "evenhand show monday.evenhand": "needs a run: tests/cli/test_show.py does it",
     "evenhand export monday.evenhand": "needs a run: tests/cli/test_export.py does it",
+    "evenhand export tuesday.evenhand": "the same",
+    "evenhand export after.evenhand": "the same",
     "evenhand router ": "runs until Ctrl-C: tests/cli/test_router.py does it",
     "evenhand throughput reference-router.toml": "needs that router beside it: tests/cli/test_router.py"
     " makes a trial so",
