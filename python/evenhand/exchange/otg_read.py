@@ -73,8 +73,8 @@ def import_otg(path: Path, given: GivenHardware, *, plan: str | None, testbed: P
         )
     read = [OtgFlow(reader, f"flows[{number}]", flow) for number, flow in enumerate(flows[:MOST_FLOWS])]
     if len(read) == MOST_FLOWS:
-        _check_alike(reader, *read)
-    found = _find(reader, read, plan) if reader.is_sendable else None
+        check_alike(reader, *read)
+    found = find_plan(reader, read, plan) if reader.is_sendable else None
     facts: ImportedPorts = {each.sender: each.macs for each in reversed(read)}
     text, gaps = write_testbed(
         "a configuration of the Open Traffic Generator API",
@@ -115,8 +115,9 @@ def _read_ports(reader: OtgReader) -> None:
         )
 
 
-def _check_alike(reader: OtgReader, first: OtgFlow, second: OtgFlow) -> None:
-    """Both directions have one plan, size, rate and duration here."""
+def check_alike(reader: OtgReader, first: OtgFlow, second: OtgFlow) -> None:
+    """A row for whatever the second flow has otherwise: both directions have one plan, size, rate and
+    duration here."""
     if first.direction == second.direction:
         reader.refuse("flows[1]", second.direction, "only one flow per direction can be sent")
         return
@@ -144,7 +145,13 @@ def _check_alike(reader: OtgReader, first: OtgFlow, second: OtgFlow) -> None:
         )
 
 
-def _find(reader: OtgReader, flows: list[OtgFlow], plan: str | None) -> FoundPlan | None:
+def find_plan(reader: OtgReader, flows: list[OtgFlow], plan: str | None) -> FoundPlan | None:
+    """The plan that is nearest to the addresses of these flows, with a row for each of them; None if none can
+    be near.
+
+    Args:
+        plan: The user's choice; None: any.
+    """
     flow = flows[0]
     assert flow.version is not None
     left, right = ("src", "dst") if flow.direction == "forward" else ("dst", "src")
