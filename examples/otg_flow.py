@@ -26,7 +26,7 @@ ip = flow.packet.ipv4()[-1] if version == "4" else flow.packet.ipv6()[-1]
 udp = flow.packet.udp()[-1]
 step = "0.0.0.1" if version == "4" else "::1:0"
 starts = ("198.18.0.1", "198.19.0.1") if version == "4" else ("2001:2::2", "2001:2:0:8000::2")
-for field, start in zip((ip.src, ip.dst), starts):
+for field, start in zip((ip.src, ip.dst), starts, strict=True):
     field.increment.start, field.increment.step, field.increment.count = start, step, 16
 udp.src_port.value, udp.dst_port.value = 5000, 6000
 api.set_config(config)

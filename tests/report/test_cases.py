@@ -22,7 +22,8 @@ from evenhand.report.github_summary import MOST_CASES, to_github_summary
 from evenhand.report.junit import to_junit
 from evenhand.report.line_protocol import TAGS, to_line_protocol
 from evenhand.report.openmetrics import to_openmetrics
-from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState, StoredSearch
+from evenhand.run import StoredSearch
+from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState
 from evenhand.search import Role
 from evenhand.trial import SimulatedMeasurer, TrialResult
 from tests.report.campaigns import (

@@ -129,7 +129,7 @@ def _stated_rates(setup: Setup | None) -> dict[SideName, float | None]:
 
 def _with_macs(setup: Setup, traffic: OtgTraffic) -> Setup:
     """The ports with the MACs that the configuration names."""
-    changed = {
+    changed: dict[str, Any] = {
         side: setup.testbed.ports[side].model_copy(update=dict(macs))
         for side, macs in traffic.macs.items()
         if macs

@@ -200,7 +200,8 @@ class OtgService:
     def _named(self, names: Iterable[str]) -> tuple[SentFlow, ...]:
         """Flows of these names; all where none is named."""
         assert self._traffic is not None
-        return _by_names(self._traffic.flows, names, "flow_names")
+        found: tuple[SentFlow, ...] = _by_names(self._traffic.flows, names, "flow_names")
+        return found
 
     def _warnings(self, lines: list[str]) -> Any:
         return pb.Warning(warnings=lines)

@@ -17,7 +17,8 @@ from evenhand.base.units import format_count
 from evenhand.procedure.descriptor import show_number
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_facts import shown_deviations
-from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState, StoredSearch
+from evenhand.run import StoredSearch
+from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState
 from evenhand.run.figures import TimeLeftOut, show_share, time_left_out_at
 from evenhand.search import Role
 from evenhand.trial import TrialResult, Verdict
