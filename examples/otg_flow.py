@@ -4,7 +4,7 @@
 import sys
 import time
 
-import snappi
+import snappi  # type: ignore[import-untyped, unused-ignore]
 
 location = sys.argv[1] if len(sys.argv) > 1 else "https://127.0.0.1:8443"
 version = sys.argv[2] if len(sys.argv) > 2 else "4"

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from junitparser import Error, Failure, JUnitXml, Properties, TestCase
@@ -36,7 +37,8 @@ class Suite:
 
     def properties(self, name: str) -> dict[str, str]:
         """What a test recorded for its report."""
-        return {each.name: each.value for each in self.cases[name].child(Properties)}
+        case: Any = self.cases[name]
+        return {each.name: each.value for each in case.child(Properties)}
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from evenhand.pytest_tester import Dut, Tester
+    from evenhand.pytest_tester import Dut, PytestTester
 
 PHASE = "measurement"
 """Phase of a report whose test could not be decided; pytest's own are setup, call and teardown."""
@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def tester(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tester]:
+def tester(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PytestTester]:
     """A tester on the testbed of `--evenhand-testbed`, or of the marker. Its methods are those of
     `evenhand.OpenTestbed`, with the marker's conditions; every trial is stored in a run file of this test."""
     from evenhand.pytest_tester import open_tester_of_test
@@ -85,7 +85,7 @@ def tester(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tester]:
 
 
 @pytest.fixture
-def dut(tester: Tester) -> Dut:
+def dut(tester: PytestTester) -> Dut:
     """What is known of the DUT that `tester` measures."""
     return tester.dut
 

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from evenhand.base.errors import DutGoneError, EvenhandError, RequestError
+from evenhand.base.errors import DutGoneError, EvenhandError
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.procedure import OpenTestbed
 from evenhand.procedure.descriptor import Procedure, show_value
@@ -44,7 +44,7 @@ class Dut:
     """As a run file has them: `dut`, `testbed`, `tester`."""
 
 
-class Tester:
+class PytestTester:
     """An `OpenTestbed` whose results are kept for the test's report."""
 
     def __init__(
@@ -140,12 +140,7 @@ class Tester:
         for known, kept in self._results:
             if kept is found:
                 return known, known.value_of(found.to_document())
-        raise RequestError(
-            f"{type(found).__name__} is no result of this tester",
-            code="pytest_tester.not-a-result",
-            where="require",
-            next_step="Give what one of its methods returned.",
-        )
+        raise TypeError(f"{type(found).__name__} is no result of this tester: give what a method returned")
 
     def _kept(self, known: Procedure, found: Any) -> Any:
         self._results.append((known, found))
@@ -193,7 +188,7 @@ def open_tester_of_test(
     conditions: Mapping[str, Any],
     retries: int,
     record: Callable[[str, object], None],
-) -> Iterator[Tester]:
+) -> Iterator[PytestTester]:
     """The tester of one test; its run file is new.
 
     Args:
@@ -214,4 +209,4 @@ def open_tester_of_test(
         RunStore.create(run, command=["pytest", node_id]) as store,
     ):
         bed = OpenTestbed(setup=setup, recorder=store)
-        yield Tester(bed, run=run, conditions=conditions, retries=retries, record=record)
+        yield PytestTester(bed, run=run, conditions=conditions, retries=retries, record=record)

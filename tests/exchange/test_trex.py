@@ -12,7 +12,7 @@ from evenhand.exchange.formats import kind_of
 from evenhand.exchange.outcome import Became, Imported
 from evenhand.exchange.testbed_text import GivenHardware
 from evenhand.exchange.trex_import import import_trex
-from evenhand.exchange.trex_profile import Profile
+from evenhand.exchange.trex_profile import TrexProfile
 from evenhand.exchange.trex_values import ProfileError
 from tests.errors import raises
 
@@ -193,7 +193,7 @@ class P:
 )
 def test_what_computes_is_refused_with_its_line_and_never_run(body: str, line: int, word: str) -> None:
     with pytest.raises(ProfileError) as caught:
-        Profile(BEFORE + body + AFTER).streams(0)
+        TrexProfile(BEFORE + body + AFTER).streams(0)
     assert word in str(caught.value)
     assert caught.value.line >= line
 

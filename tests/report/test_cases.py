@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from junitparser import Error, Failure, JUnitXml, TestSuite
+from junitparser import Error, Failure, JUnitXml
 from line_protocol_parser import parse_line
 from markdown_it import MarkdownIt
-from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
-from prometheus_client.parser import text_string_to_metric_families as read_text_format
+from prometheus_client import parser
+from prometheus_client.openmetrics import parser as openmetrics_parser
 
 from evenhand.analysis import compare
 from evenhand.report.campaign_rows import rows_of
@@ -35,6 +35,8 @@ from tests.report.campaigns import (
     throughput_record,
 )
 
+read_openmetrics: Any = openmetrics_parser.text_string_to_metric_families
+read_text_format: Any = parser.text_string_to_metric_families
 EVIL = 'a|b & <i>x</i> "q" \\ {c="d"}, =e\n\x1b[31m\ufffe </testcase> ]]> `y` 1\\'
 
 
@@ -67,7 +69,7 @@ def trial_search(verdict: str, **change: Any) -> StoredSearch:
     return replace(found.searches[0], name="trial", role=Role.TRIAL, **change)
 
 
-def junit_of(record: CampaignRecord, gate: Gate | None = None) -> list[TestSuite]:
+def junit_of(record: CampaignRecord, gate: Gate | None = None) -> list[Any]:
     read = JUnitXml.fromstring(to_junit(cases_of(record, gate)).encode())
     return list(read)
 

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,15 @@ import pytest
 import requests
 import snappi
 import urllib3
+from scapy.layers.inet import UDP
+from scapy.utils import rdpcap
 from snappi import otg_pb2 as pb
 from snappi import otg_pb2_grpc
 
 from evenhand.base.errors import HostError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.cli.router import testbed_text as text_for
+from evenhand.lab import linux_lab
 from evenhand.otg.rest import MOST_OCTETS, VERDICT_HEADER
 from evenhand.otg.server import Places, RunningServer, otg_server
 from evenhand.plan import make_plan
@@ -37,6 +41,7 @@ from evenhand.reference.config import Defects
 from evenhand.run import read_record
 from tests.errors import raises
 from tests.otg.configs import SIZE, config
+from tests.wire.wire_session import MOST_ATTEMPTS
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
@@ -418,3 +423,46 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+@pytest.mark.root
+@pytest.mark.thorough
+@pytest.mark.parametrize("version", [4, 6])
+def test_the_kernels_router_forwards_what_the_script_counts(tmp_path: Path, version: int) -> None:
+    """The documented script on the Linux lab: its counts are those of tcpdump on the DUT's own interface. The
+    host may take the DUT's CPU and frames with it: then script and tcpdump agree on a later try."""
+    plan = make_plan(f"gateway-v{version}")
+    places = Places(https_port=None, http_port=0, grpc_port=None)
+    with (
+        linux_lab(plan, name="otgtest") as lab,
+        otg_server("lab:otgtest", places, run=tmp_path / "a.evenhand", command=[]) as server,
+    ):
+        for _ in range(MOST_ATTEMPTS):
+            capture = tmp_path / "there.pcap"
+            watching = subprocess.Popen(
+                [
+                    *("ip", "netns", "exec", lab.dut_namespace, "tcpdump", "-i", lab.dut_interface("right")),
+                    *("-Q", "out", "-U", "-w", capture, "udp", "and", "dst", "port", "6000"),
+                ],
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            assert watching.stderr is not None
+            while "listening" not in (line := watching.stderr.readline()):
+                assert line, "tcpdump did not start"
+            ended = subprocess.run(
+                [sys.executable, ROOT / "examples" / "otg_flow.py", str(server.http), str(version)],
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
+            )
+            watching.terminate()
+            watching.communicate(timeout=20)
+            # Those of the trial: before it, a few frames show that the DUT forwards, and learn its way.
+            trials = Counter(bytes(frame[UDP].payload)[:5] for frame in rdpcap(str(capture)))
+            seen = max(trials.values(), default=0)
+            if ended.returncode == 0 and seen == 1000:
+                break
+        assert "1000 sent, 1000 received, 0.0 % lost" in ended.stdout
+        assert seen == 1000

@@ -16,8 +16,8 @@ from evenhand.exchange.foreign import read_foreign, shown
 from evenhand.exchange.otg_read import MOST_OCTETS, import_document
 from evenhand.exchange.outcome import Became, Imported, ImportedKey
 from evenhand.exchange.testbed_text import GivenHardware
-from evenhand.exchange.trex_profile import Profile
-from evenhand.exchange.trex_values import FlowVar, Layer, ProfileError, Stream, Write
+from evenhand.exchange.trex_profile import TrexProfile
+from evenhand.exchange.trex_values import FlowVar, Layer, ProfileError, TrexStream, Write
 
 ORIGIN = "a stateless profile of TRex"
 FCS_OCTETS = 4
@@ -46,7 +46,7 @@ def import_trex(path: Path, given: GivenHardware, *, plan: str | None, testbed: 
     places: Places = {}
     rows: list[ImportedKey] = []
     try:
-        profile = Profile(text)
+        profile = TrexProfile(text)
         sent = list(enumerate(profile.streams(0)))
         back = list(enumerate(profile.streams(1))) if profile.asks_direction else []
         if not profile.asks_direction:
@@ -89,7 +89,9 @@ def _named(row: ImportedKey, places: Places) -> ImportedKey:
     return replace(row, key=name, line=line)
 
 
-def _flow(number: int, side: int, stream: Stream, places: Places, rows: list[ImportedKey]) -> dict[str, Any]:
+def _flow(
+    number: int, side: int, stream: TrexStream, places: Places, rows: list[ImportedKey]
+) -> dict[str, Any]:
     at = f"flows[{number}]"
     places[at] = (f"stream {number + 1}", stream.line)
     places[f"{at}.tx_rx"] = ("direction", stream.line)
@@ -136,7 +138,7 @@ def _rate(kind: str, value: float, octets: int) -> dict[str, Any]:
 
 
 def _header(
-    at: str, layer: Layer, stream: Stream, written: dict[str, Write], places: Places
+    at: str, layer: Layer, stream: TrexStream, written: dict[str, Write], places: Places
 ) -> dict[str, Any]:
     """The layer's fields; variables that are written into it are taken from `written`."""
     kind = _KINDS.get(layer.kind, layer.kind.lower())

@@ -21,7 +21,7 @@ from evenhand.exchange.trex_values import (
     Mode,
     Packet,
     ProfileError,
-    Stream,
+    TrexStream,
     Write,
 )
 
@@ -32,12 +32,23 @@ MOST_DEPTH = 20
 """Functions that call each other."""
 TOO_DEEP = "it is nested too deeply"
 _ENGINE_METHODS = ("var", "write", "tuple_var", "fix_chksum", "fix_chksum_hw")
+_OF_WRITE = ("fv_name", "pkt_offset", "offset_fixup")
+_OF_VARIABLE = ("name", "init_value", "min_value", "max_value", "size", "step", "op")
+"""Arguments in their order."""
 _OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
     ast.Mult: lambda a, b: a * b,
     ast.FloorDiv: lambda a, b: a // b,
     ast.Mod: lambda a, b: a % b,
+}
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "max": max,
+    "min": min,
+    "int": int,
+    "float": float,
+    "str": str,
+    "abs": abs,
 }
 _COMPARED: Mapping[type, Callable[[Any, Any], bool]] = {
     ast.Eq: lambda a, b: bool(a == b),
@@ -71,7 +82,7 @@ class _Returned(Exception):  # noqa: N818 (no error)
         self.value = value
 
 
-class Profile:
+class TrexProfile:
     """A profile that was parsed."""
 
     def __init__(self, text: str) -> None:
@@ -94,14 +105,14 @@ class Profile:
             except RecursionError as error:
                 raise ProfileError(node.lineno, TOO_DEEP) from error
 
-    def streams(self, direction: int) -> list[Stream]:
+    def streams(self, direction: int) -> list[TrexStream]:
         """What a port of this direction sends: 0 of even ports, 1 of odd ones. ProfileError."""
         try:
             return self._streams(direction)
         except RecursionError as error:
             raise ProfileError(1, TOO_DEEP) from error
 
-    def _streams(self, direction: int) -> list[Stream]:
+    def _streams(self, direction: int) -> list[TrexStream]:
         register = self._functions.get("register")
         if register is None:
             raise ProfileError(1, "there is no function register(), so this is no profile")
@@ -112,7 +123,7 @@ class Profile:
         else:
             raise ProfileError(register.lineno, "register() gives no object with get_streams()")
         streams = list(found) if isinstance(found, list | tuple) else [found]
-        if not streams or not all(isinstance(each, Stream) for each in streams):
+        if not streams or not all(isinstance(each, TrexStream) for each in streams):
             raise ProfileError(register.lineno, "get_streams() gives no streams")
         return streams
 
@@ -344,19 +355,11 @@ def _loaded(target: ast.expr) -> ast.expr:
 
 def _built(name: str, positional: Sequence[Any], named: Mapping[str, Any], line: int) -> Any:
     """What a call of Python's, scapy's or TRex' own makes."""
-    if name in ("max", "min", "int", "float", "str", "len", "abs"):
-        if name == "len":
-            (of,) = positional
-            return of.octets if isinstance(of, Packet) else len(of)
-        function: Callable[..., Any] = {
-            "max": max,
-            "min": min,
-            "int": int,
-            "float": float,
-            "str": str,
-            "abs": abs,
-        }[name]
-        return function(*positional)
+    if name == "len":
+        (of,) = positional
+        return of.octets if isinstance(of, Packet) else len(of)
+    if name in _FUNCTIONS:
+        return _FUNCTIONS[name](*positional)
     if name in HEADER_OCTETS:
         load = named.get("load", positional[0] if positional else "")
         padding = len(load) if name == "Raw" and isinstance(load, str | bytes) else 0
@@ -402,7 +405,7 @@ def _built(name: str, positional: Sequence[Any], named: Mapping[str, Any], line:
             extras = tuple(
                 key for key, value in named.items() if key not in known and value not in (None, 0, 0.0)
             )
-            return Stream(packet=built[0], engine=built[1], mode=mode, line=line, extras=extras)
+            return TrexStream(packet=built[0], engine=built[1], mode=mode, line=line, extras=extras)
         case "STLProfile":
             return positional[0] if positional else named.get("streams")
     raise ProfileError(line, f"{name or 'this'}(): no profile needs this here, or it is not understood")
@@ -412,9 +415,8 @@ def _engine_part(name: str, positional: Sequence[Any], named: Mapping[str, Any],
     if name in ("fix_chksum", "fix_chksum_hw"):
         return None
     if name == "write":
-        places = ("fv_name", "pkt_offset", "offset_fixup")
-        given = dict(zip(places, positional, strict=False)) | dict(named)
-        others = [key for key in given if key not in (*places, "is_big") and given[key] not in (0, None)]
+        given = dict(zip(_OF_WRITE, positional, strict=False)) | dict(named)
+        others = [key for key in given if key not in (*_OF_WRITE, "is_big") and given[key] not in (0, None)]
         if others:
             raise ProfileError(line, f"{others[0]} of a written variable is not understood")
         return Write(
@@ -438,8 +440,7 @@ def _engine_part(name: str, positional: Sequence[Any], named: Mapping[str, Any],
             )
             for part, low, high, octets in ends
         ]
-    places = ("name", "init_value", "min_value", "max_value", "size", "step", "op")
-    given = dict(zip(places, positional, strict=False)) | dict(named)
+    given = dict(zip(_OF_VARIABLE, positional, strict=False)) | dict(named)
     low, high = given.get("min_value"), given.get("max_value")
     if low is None or high is None:
         low = high = given.get("value", given.get("init_value", 0))

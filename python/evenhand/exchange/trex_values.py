@@ -124,7 +124,7 @@ class Mode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class TrexStream:
     """`STLStream(...)`."""
 
     packet: Packet

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from evenhand.base.errors import HostError
-from evenhand.otg.refusals import INTERNAL_CODE, VALIDATION_CODE, RefusedError, missing_extra
-from evenhand.otg.rest import MOST_OCTETS, UNAUTHORIZED_CODE, VERDICT_HEADER, header_text
+from evenhand.otg.refusals import INTERNAL, VALIDATION, OtgError, missing_extra
+from evenhand.otg.rest import MOST_OCTETS, UNAUTHORIZED, VERDICT_HEADER, header_text
 from evenhand.otg.service import OtgService
 
 try:
@@ -37,15 +37,11 @@ class _Servicer(otg_pb2_grpc.OpenapiServicer):  # type: ignore[misc]
         try:
             _check_token(context, self._token)
             found = call()
-        except RefusedError as error:
-            document = {"code": error.code, "kind": error.kind, "errors": error.errors}
-            context.abort(_status(error.code), json.dumps(document))
+        except OtgError as error:
+            document = {"code": error.status, "kind": error.kind, "errors": error.errors}
+            context.abort(_status(error.status), json.dumps(document))
         except Exception as error:  # a bug must not end the server, nor the flows that it sends
-            document = {
-                "code": INTERNAL_CODE,
-                "kind": "internal",
-                "errors": [f"{type(error).__name__}: {error}"],
-            }
+            document = {"code": INTERNAL, "kind": "internal", "errors": [f"{type(error).__name__}: {error}"]}
             context.abort(grpc.StatusCode.INTERNAL, json.dumps(document))
         if self._service.verdict:
             verdict = header_text(self._service.verdict)
@@ -143,15 +139,15 @@ def cannot_listen(where: str, why: str, *, option: str) -> HostError:
 def _check_token(context: Any, token: str | None) -> None:
     given = dict(context.invocation_metadata()).get("authorization", "")
     if token is not None and not hmac.compare_digest(str(given).encode(), f"Bearer {token}".encode()):
-        raise RefusedError(
-            ["the token is missing or wrong: metadata authorization: Bearer TOKEN"], code=UNAUTHORIZED_CODE
+        raise OtgError(
+            ["the token is missing or wrong: metadata authorization: Bearer TOKEN"], status=UNAUTHORIZED
         )
 
 
 def _status(code: int) -> Any:
-    if code == UNAUTHORIZED_CODE:
+    if code == UNAUTHORIZED:
         return grpc.StatusCode.UNAUTHENTICATED
-    return grpc.StatusCode.INTERNAL if code == INTERNAL_CODE else grpc.StatusCode.INVALID_ARGUMENT
+    return grpc.StatusCode.INTERNAL if code == INTERNAL else grpc.StatusCode.INVALID_ARGUMENT
 
 
 def _joined(requests: Iterable[Any], message: Any) -> Any:
@@ -159,13 +155,11 @@ def _joined(requests: Iterable[Any], message: Any) -> Any:
     for request in requests:
         found += request.datum
         if len(found) > MOST_OCTETS:
-            raise RefusedError([f"the request has more than {MOST_OCTETS:,} octets"])
+            raise OtgError([f"the request has more than {MOST_OCTETS:,} octets"])
     try:
         message.ParseFromString(bytes(found))
     except DecodeError as error:
-        raise RefusedError(
-            [f"the request is not as the model has it: {error}"], code=VALIDATION_CODE
-        ) from error
+        raise OtgError([f"the request is not as the model has it: {error}"], status=VALIDATION) from error
     return message
 
 

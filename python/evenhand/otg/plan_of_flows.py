@@ -15,7 +15,7 @@ from evenhand.exchange.nearest_plan import span
 from evenhand.exchange.otg_flow import OtgFlow, OtgReader
 from evenhand.exchange.otg_read import check_alike, find_plan
 from evenhand.exchange.outcome import Became
-from evenhand.otg.refusals import RefusedError
+from evenhand.otg.refusals import OtgError
 from evenhand.plan import AddressPlan, SideName, make_plan
 from evenhand.spec.plan import read_destination_ports, read_source_ports
 
@@ -37,16 +37,16 @@ def plan_of_flows(
         plans: Those that the DUT is set up for; empty: it is not known, and any plan may be meant.
 
     Raises:
-        RefusedError: There is none; says what is unlike the nearest.
+        OtgError: There is none; says what is unlike the nearest.
     """
     version = _version_of(flows)
     wanted = [name for name in plans or USUAL if make_plan(name).ip_version == version]
     tried: list[str | None] = [*wanted, *([] if plans else [None])] or [None]
-    first: RefusedError | None = None
+    first: OtgError | None = None
     for name in tried:
         try:
             return _plan_named(flows, sides, name)
-        except RefusedError as error:
+        except OtgError as error:
             first = first or error
     assert first is not None
     raise first
@@ -69,7 +69,7 @@ def _plan_named(
             check_alike(reader, *read)
         found = find_plan(reader, read, name) if reader.is_sendable else None
     except EvenhandError as error:
-        raise RefusedError([str(error).removeprefix("config: ")]) from error
+        raise OtgError([str(error).removeprefix("config: ")]) from error
     unlike = [row for row in reader.rows if row.became in (Became.REFUSED, Became.DIFFERS)]
     errors = []
     if found is not None and any(_ADDRESSES.search(row.key) for row in unlike):
@@ -81,7 +81,7 @@ def _plan_named(
         unlike = [row for row in unlike if not _ADDRESSES.search(row.key)]
     errors += [f"{row.key}: {row.text}" for row in unlike]
     if found is None or errors:
-        raise RefusedError(errors or ["flows: no plan sends these addresses"])
+        raise OtgError(errors or ["flows: no plan sends these addresses"])
     options = read[0].options
     plan = found.plan
     if (written := options.get("--source-ports")) is not None:

@@ -10,24 +10,22 @@ from typing import Any, Literal
 from evenhand.base.errors import HostError
 
 Kind = Literal["validation", "internal"]
-VALIDATION_CODE = 400
-BUSY_CODE = 409
-TOO_LARGE_CODE = 413
-INTERNAL_CODE = 500
+VALIDATION = 400
+BUSY = 409
+TOO_LARGE = 413
+INTERNAL = 500
 MOST_NAMED = 20
 """Reasons that one error names; the others are counted."""
 
 
-class RefusedError(Exception):
-    """What a client asked for cannot be done; nothing was sent for it."""
+class OtgError(Exception):
+    """What a client asked for cannot be done; nothing was sent for it. `status` is the model's `code`."""
 
-    def __init__(
-        self, errors: Iterable[str], *, code: int = VALIDATION_CODE, kind: Kind = "validation"
-    ) -> None:
+    def __init__(self, errors: Iterable[str], *, status: int = VALIDATION, kind: Kind = "validation") -> None:
         found = list(errors)
         more = len(found) - MOST_NAMED
         self.errors = found[:MOST_NAMED] + ([f"and {more:,} more"] if more > 0 else [])
-        self.code, self.kind = code, kind
+        self.status, self.kind = status, kind
         super().__init__("; ".join(self.errors))
 
 

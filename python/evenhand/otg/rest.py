@@ -7,7 +7,7 @@ import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from evenhand.otg.refusals import INTERNAL_CODE, TOO_LARGE_CODE, RefusedError, missing_extra
+from evenhand.otg.refusals import INTERNAL, TOO_LARGE, OtgError, missing_extra
 from evenhand.otg.service import OtgService
 
 try:
@@ -25,7 +25,7 @@ MOST_OCTETS = 16 << 20
 """Of a request; a configuration of a million values has about so many."""
 VERDICT_HEADER = "Evenhand-Verdict"
 """Of every answer once a trial has ended."""
-UNAUTHORIZED_CODE = 401
+UNAUTHORIZED = 401
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -70,12 +70,10 @@ def _endpoint(
             body = await _body(request)
             message = None if kind is None else _parse(body, kind)
             found = await run_in_threadpool(call, message)
-        except RefusedError as error:
+        except OtgError as error:
             return _failed(error)
         except Exception as error:  # a bug must not end the server, nor the flows that it sends
-            return _failed(
-                RefusedError([f"{type(error).__name__}: {error}"], code=INTERNAL_CODE, kind="internal")
-            )
+            return _failed(OtgError([f"{type(error).__name__}: {error}"], status=INTERNAL, kind="internal"))
         headers = {VERDICT_HEADER: header_text(service.verdict)} if service.verdict else {}
         return JSONResponse(to_json(found), headers=headers)
 
@@ -87,7 +85,7 @@ async def _body(request: Request) -> bytes:
     async for chunk in request.stream():
         found += chunk
         if len(found) > MOST_OCTETS:
-            raise RefusedError([f"the request has more than {MOST_OCTETS:,} octets"], code=TOO_LARGE_CODE)
+            raise OtgError([f"the request has more than {MOST_OCTETS:,} octets"], status=TOO_LARGE)
     return bytes(found)
 
 
@@ -95,19 +93,17 @@ def _parse(body: bytes, kind: Any) -> Any:
     try:
         return json_format.Parse(body, kind())
     except (json_format.ParseError, UnicodeDecodeError, RecursionError) as error:
-        raise RefusedError([f"the request is not as the model has it: {str(error)[:300]}"]) from error
+        raise OtgError([f"the request is not as the model has it: {str(error)[:300]}"]) from error
 
 
-def _failed(error: RefusedError) -> JSONResponse:
-    document = {"code": error.code, "kind": error.kind, "errors": error.errors}
-    return JSONResponse(document, status_code=error.code)
+def _failed(error: OtgError) -> JSONResponse:
+    document = {"code": error.status, "kind": error.kind, "errors": error.errors}
+    return JSONResponse(document, status_code=error.status)
 
 
 def _check_token(given: str, token: str | None) -> None:
     if token is not None and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-        raise RefusedError(
-            ["the token is missing or wrong: Authorization: Bearer TOKEN"], code=UNAUTHORIZED_CODE
-        )
+        raise OtgError(["the token is missing or wrong: Authorization: Bearer TOKEN"], status=UNAUTHORIZED)
 
 
 def header_text(text: str) -> str:

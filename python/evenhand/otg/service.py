@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from evenhand.base.version import VERSION
-from evenhand.otg.refusals import RefusedError, missing_extra
+from evenhand.otg.refusals import BUSY, OtgError, missing_extra
 from evenhand.otg.traffic import OtgPort, OtgTraffic, SentFlow, traffic_of
 from evenhand.otg.transmission import FlowCounts, Transmission
 from evenhand.plan import sending_side
@@ -27,7 +27,7 @@ NEIGHBOURS = "protocols: nothing to start; the tester answers ARP and ND for its
 
 
 class OtgService:
-    """One configuration at a time. Methods may be called from several threads; all raise RefusedError."""
+    """One configuration at a time. Methods may be called from several threads; all raise OtgError."""
 
     def __init__(self, transmission: Transmission, *, plans: tuple[str, ...], run_name: str) -> None:
         """
@@ -73,12 +73,12 @@ class OtgService:
         if not self._transmission.is_running:
             return []
         if not has_preemption:
-            raise RefusedError(
+            raise OtgError(
                 [
                     "config: flows of another configuration are being sent: stop them, or set"
                     " options.port_options.location_preemption"
                 ],
-                code=409,
+                status=BUSY,
             )
         self._transmission.stop()
         return ["The flows that were sent before were stopped."]
@@ -93,20 +93,20 @@ class OtgService:
         if choice == "protocol":
             return self._start_protocols(state.protocol)
         if choice != "traffic":
-            raise RefusedError([f"{choice or 'choice'}: only traffic can be controlled here"])
+            raise OtgError([f"{choice or 'choice'}: only traffic can be controlled here"])
         transmit = state.traffic.flow_transmit
         wanted = _enum_name(transmit, "state")
         with self._changing:
             if self._traffic is None:
-                raise RefusedError(["traffic: no configuration is set"])
+                raise OtgError(["traffic: no configuration is set"])
             flows = self._named(transmit.flow_names)
             if wanted == "start":
                 self._transmission.start(self._traffic, flows)
                 return self._warnings([f"Every trial is stored in {self._run_name}."])
             if wanted != "stop":
-                raise RefusedError([f"traffic.flow_transmit.state: {wanted}: flows can start and stop"])
+                raise OtgError([f"traffic.flow_transmit.state: {wanted}: flows can start and stop"])
             if self._transmission.is_running and len(flows) < len(self._running()):
-                raise RefusedError(["traffic.flow_transmit.flow_names: flows of one start stop together"])
+                raise OtgError(["traffic.flow_transmit.flow_names: flows of one start stop together"])
             self._transmission.stop()
         return self._warnings([self.verdict] if self.verdict else [])
 
@@ -117,23 +117,23 @@ class OtgService:
     def _start_protocols(self, protocol: Any) -> Any:
         if _chosen(protocol) == "all" and _enum_name(protocol.all, "state") == "start":
             return self._warnings([NEIGHBOURS])
-        raise RefusedError(["protocol: there are no protocols to be controlled; ARP and ND always answer"])
+        raise OtgError(["protocol: there are no protocols to be controlled; ARP and ND always answer"])
 
     def get_metrics(self, request: Any) -> Any:
         """Of flows and ports, live; exact once their flow is stopped."""
         traffic, choice = self._traffic, _chosen(request)
         if traffic is None:
-            raise RefusedError(["metrics: no configuration is set"])
+            raise OtgError(["metrics: no configuration is set"])
         if choice == "flow":
             if request.flow.HasField("tagged_metrics"):
-                raise RefusedError(["flow.tagged_metrics: is not honoured here"])
+                raise OtgError(["flow.tagged_metrics: is not honoured here"])
             metrics = [self._flow_metric(flow, traffic) for flow in self._named(request.flow.flow_names)]
             return pb.MetricsResponse(choice="flow_metrics", flow_metrics=metrics)
         if choice == "port":
             ports = _by_names(traffic.ports, request.port.port_names, "port.port_names")
             metrics = [self._port_metric(port, traffic) for port in ports]
             return pb.MetricsResponse(choice="port_metrics", port_metrics=metrics)
-        raise RefusedError([f"{choice or 'choice'}: there are metrics of flows and ports"])
+        raise OtgError([f"{choice or 'choice'}: there are metrics of flows and ports"])
 
     def _flow_metric(self, flow: SentFlow, traffic: OtgTraffic) -> Any:
         counts, size = self._transmission.counts(flow.direction), traffic.frame_size
@@ -195,7 +195,7 @@ class OtgService:
 
     def refuse(self, what: str) -> Any:
         """A part of the API that is not here."""
-        raise RefusedError([f"{what}: is not part of this server; docs/reference/otg.md has what is"])
+        raise OtgError([f"{what}: is not part of this server; docs/reference/otg.md has what is"])
 
     def _named(self, names: Iterable[str]) -> tuple[SentFlow, ...]:
         """Flows of these names; all where none is named."""
@@ -212,7 +212,7 @@ def _by_names(all_of: Any, names: Iterable[str], at: str) -> Any:
     known = {each.name: each for each in all_of}
     errors = [f"{at}: there is no {name!r}" for name in wanted if name not in known]
     if errors:
-        raise RefusedError(errors)
+        raise OtgError(errors)
     return tuple(known[name] for name in dict.fromkeys(wanted)) if wanted else all_of
 
 

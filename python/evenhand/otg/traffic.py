@@ -15,7 +15,7 @@ from typing import Any
 from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.exchange.otg_flow import choice_of
 from evenhand.otg.plan_of_flows import Macs, plan_of_flows
-from evenhand.otg.refusals import RefusedError, other_keys
+from evenhand.otg.refusals import OtgError, other_keys
 from evenhand.plan import SIDES, AddressPlan, Direction, SideName
 
 LONGEST_S: Mapping[int, float] = {1: 86_400.0, 2: 43_200.0}
@@ -93,7 +93,7 @@ def traffic_of(
         plans: Those that the DUT is set up for, if that is known: the one of the flows' IP version is taken.
 
     Raises:
-        RefusedError: Something of it cannot be sent; names all that is so.
+        OtgError: Something of it cannot be sent; names all that is so.
     """
     rates = dict.fromkeys(SIDES) | dict(line_rates_bps or {})
     errors = other_keys(document, "config", "")
@@ -110,7 +110,7 @@ def traffic_of(
     if options.get("data_integrity"):
         errors.append("options.port_options.data_integrity: every frame is checked anyway, octet for octet")
     if errors:
-        raise RefusedError(errors)
+        raise OtgError(errors)
     longest_s = LONGEST_S[len(flows)]
     read = [_Flow(number, flow, ports, rates, longest_s, errors) for number, flow in enumerate(flows)]
     names = [flow.name for flow in read]
@@ -119,13 +119,13 @@ def traffic_of(
     ]
     errors += _unlike(read)
     if errors:
-        raise RefusedError(errors)
+        raise OtgError(errors)
     sides = {port.name: port.side for port in ports}
     plan, macs = plan_of_flows([flow.document for flow in read], sides, plans)
     first = read[0]
     errors += [reason for flow in read for reason in flow.too_short_sequences()]
     if errors:
-        raise RefusedError(errors)
+        raise OtgError(errors)
     return OtgTraffic(
         ports=ports,
         flows=tuple(flow.sent for flow in read),

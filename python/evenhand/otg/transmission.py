@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from evenhand.base.errors import EvenhandError
-from evenhand.otg.refusals import BUSY_CODE, INTERNAL_CODE, VALIDATION_CODE, RefusedError
+from evenhand.otg.refusals import BUSY, INTERNAL, VALIDATION, OtgError
 from evenhand.otg.traffic import OtgTraffic, SentFlow
 from evenhand.plan import SIDES, Direction, SideName
 from evenhand.procedure import OpenTestbed, TrialPhase
@@ -40,7 +40,8 @@ STOP_NOTICE_S = 0.3
 STOPPED_EARLY = "stopped_early"
 MOST_WAIT_S = 60.0
 """For a stop: its trial has ended by then."""
-ENGINE = "engine"
+ENGINE = "the tester"
+"""As reasons of INVALID trials name it."""
 
 
 class ClientStop(EarlyStopOfAll):
@@ -103,7 +104,7 @@ class StoppableEngines(EnginesOf):
 
     def start(self, stack: ExitStack, locked: Any) -> TesterSession:
         if self._engines:
-            raise RefusedError(["testbed: one of several engines cannot be driven by the OTG server"])
+            raise OtgError(["testbed: one of several engines cannot be driven by the OTG server"])
         session = stack.enter_context(EngineSession(self._commands[0], inherited=locked))
         streams = self._setup.testbed.tester.streams
         self.started = StoppableEngine(
@@ -180,7 +181,7 @@ class Transmission:
         """Open the ports for this traffic, and find the DUT.
 
         Raises:
-            RefusedError: As `EvenhandError` says; the ports are closed then.
+            OtgError: As `EvenhandError` says; the ports are closed then.
         """
         self._do(lambda: self._open(traffic))
         with self._lock:
@@ -193,10 +194,10 @@ class Transmission:
         return {side: opened.get(side, {}).get("line_rate_bps") or self._line_rates[side] for side in SIDES}
 
     def start(self, traffic: OtgTraffic, flows: tuple[SentFlow, ...]) -> None:
-        """Begin to send; the first frame leaves soon afterwards. RefusedError if something is sent."""
+        """Begin to send; the first frame leaves soon afterwards. OtgError if something is sent."""
         with self._lock:
             if self.is_running:
-                raise RefusedError(["traffic: flows are being sent; stop them first"], code=BUSY_CODE)
+                raise OtgError(["traffic: flows are being sent; stop them first"], status=BUSY)
             self._ended.clear()
             directions = tuple(flow.direction for flow in flows)
             started = {direction: FlowCounts(is_started=True) for direction in directions}
@@ -210,8 +211,8 @@ class Transmission:
         if self._engine is not None:
             self._engine.wanted.set()
         if not self._ended.wait(MOST_WAIT_S):
-            raise RefusedError(
-                [f"the trial did not end within {MOST_WAIT_S:g} s"], code=INTERNAL_CODE, kind="internal"
+            raise OtgError(
+                [f"the trial did not end within {MOST_WAIT_S:g} s"], status=INTERNAL, kind="internal"
             )
 
     def counts(self, direction: Direction) -> FlowCounts:
@@ -241,9 +242,9 @@ class Transmission:
                 is_request = error.exit_code == 2
                 next_step = f" {error.next_step}" if error.next_step else ""
                 done.set_exception(
-                    RefusedError(
+                    OtgError(
                         [f"{error}.{next_step}" if next_step else str(error)],
-                        code=VALIDATION_CODE if is_request else INTERNAL_CODE,
+                        status=VALIDATION if is_request else INTERNAL,
                         kind="validation" if is_request else "internal",
                     )
                 )
