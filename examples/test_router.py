@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this router must do. Run it with: pytest --evenhand-testbed reference examples/router-tests
+"""What this router must do. Run it with: pytest --evenhand-testbed reference examples/test_router.py
 
 Replace `reference`, which is Evenhand's own router, by the testbed file of yours."""
 
