@@ -23,7 +23,7 @@ from evenhand.run import read_record, read_run
 from tests.cli.running import Ended
 from tests.docs.documents import read
 from tests.report.uti_schema import SCHEMA
-from tests.run.hostile import write_run
+from tests.run.hostile import change, write_run
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
@@ -351,3 +351,43 @@ def test_a_table_that_a_format_does_not_have_is_refused_with_one_that_has_it(
     assert ended.code == 2
     assert ended.error.code == "cli.no-such-table"
     assert "--format csv" in ended.error.next_step
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"),
+    [
+        ("junit", "<?xml "),
+        ("github", "### "),
+        ("openmetrics", "# TYPE evenhand_run_info gauge"),
+        ("influx", "evenhand_repetition,"),
+    ],
+)
+def test_it_writes_for_continuous_integration_and_time_series(
+    evenhand: Run, run: Path, form: str, begins: str
+) -> None:
+    """What is in them: tests/report/test_cases.py."""
+    ended = evenhand("export", run, "--format", form)
+    assert ended.code == 0, ended.err
+    assert ended.out.startswith(begins)
+
+
+def test_a_gate_needs_both_of_its_options_and_a_format_with_cases(evenhand: Run, run: Path) -> None:
+    ended = evenhand("export", run, "--format", "junit", "--against", run)
+    assert (ended.code, ended.error.code, ended.error.where) == (2, "cli.half-a-gate", "--against")
+    ended = evenhand("export", run, "--format", "junit", "--fail-below", "0.9")
+    assert (ended.code, ended.error.code, ended.error.where) == (2, "cli.half-a-gate", "--fail-below")
+    ended = evenhand("export", run, "--format", "csv", "--against", run, "--fail-below", "0.9")
+    assert (ended.code, ended.error.code) == (2, "cli.no-gate")
+    ended = evenhand("export", run, "--format", "junit", "--against", run, "--fail-below", "0")
+    assert (ended.code, ended.error.code) == (2, "cli.out-of-range")
+
+
+def test_a_gate_judges_by_the_ratio_to_the_first_run(evenhand: Run, run: Path, tmp_path: Path) -> None:
+    worse = change(
+        Path(shutil.copy(run, tmp_path / "b.evenhand")), "UPDATE repetitions SET value = value / 2"
+    )
+    gate = ("--against", run, "--fail-below", "90%")
+    assert 'failures="0"' in evenhand("export", run, "--format", "junit", *gate).out
+    ended = evenhand("export", worse, "--format", "junit", *gate)
+    assert (ended.code, 'type="below_limit"' in ended.out) == (0, True), ended.err
+    assert "0.500 of the first run" in evenhand("export", worse, "--format", "github", *gate).out

@@ -13,10 +13,7 @@ from tests.cli.running import Ended
 Run = Callable[..., Ended]
 
 FILES = {
-    "trex.py": (
-        "from trex_stl_lib.api import *\nclass A(object):\n    def get_streams(self):\n        return []\n",
-        "TRex",
-    ),
+    "trex.py": ("from trex_stl_lib.api import *\nclient = STLClient()\nclient.connect()\n", "TRex"),
     "trex.yaml": (
         "- duration : 10\n  generator :\n    clients_start : '16.0.0.1'\n  cap_info :\n    - name: a.pcap\n",
         "TRex",
@@ -27,7 +24,6 @@ FILES = {
     "pktgen.sh": ("#!/bin/bash\nPGDEV=/proc/net/pktgen/eth1\npgset 'count 100'\n", "kernel's pktgen"),
     "dperf.conf": ("# a client\nmode client\ncpu 0\nduration 10m\nclient 198.18.0.2 1\n", "dperf"),
     "moongen.lua": ('local mg = require "moongen"\nlocal memory = require "memory"\n', "MoonGen"),
-    "otg.yaml": ("ports:\n- name: P1\nflows:\n- name: f\n  tx_rx:\n    choice: port\n", "OTG in YAML"),
     "snappi.py": ("import snappi\napi = snappi.api()\n", "snappi"),
     "other.yaml": ("---\ntest: 1\n", "YAML"),
     "session.ossn": ("<?xml version='1.0'?>\n<session/>\n", "XML"),
@@ -46,7 +42,7 @@ def test_a_file_of_another_tester_is_named_with_what_can_be_read(
     assert ended.code == 2
     assert (ended.error.code, ended.error.where) == ("exchange.other-format", name)
     assert named in ended.error.what
-    assert "a siitperf.conf, or a configuration of the Open Traffic Generator API (OTG) in JSON" in (
+    assert "a siitperf.conf, a configuration of the Open Traffic Generator API (OTG) in JSON or YAML" in (
         ended.error.next_step
     )
     assert not list(tmp_path.glob("*.toml"))

@@ -47,7 +47,7 @@ def run(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, sockets: Path)
     programs = tmp_path_factory.mktemp("programs")
     put_on_path(programs)
     cpus = sorted(os.sched_getaffinity(0))
-    for example in (ROOT / "examples").iterdir():
+    for example in filter(Path.is_file, (ROOT / "examples").iterdir()):
         # Sockets of their own: another test run on this machine uses the examples too. The router has the
         # first of this test's CPUs and the tester the second; of one CPU both have that.
         text = example.read_text().replace("socket=/tmp/", f"socket={sockets}/")

@@ -81,6 +81,10 @@ NOT_RUN = {
     "evenhand prune ": "needs runs: tests/cli/test_prune.py has some",
     "evenhand show monday.evenhand": "needs a run: tests/cli/test_show.py does it",
     "evenhand export monday.evenhand": "needs a run: tests/cli/test_export.py does it",
+    "evenhand export tuesday.evenhand": "the same",
+    "evenhand export after.evenhand": "the same",
+    "evenhand otg reference": "runs until Ctrl-C: tests/wire/test_otg.py runs it, with its script",
+    "evenhand show otg-DATE-TIME.evenhand": "needs the run of that server",
     "evenhand router ": "runs until Ctrl-C: tests/cli/test_router.py does it",
     "evenhand throughput reference-router.toml": "needs that router beside it: tests/cli/test_router.py"
     " makes a trial so",

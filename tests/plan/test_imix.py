@@ -22,7 +22,7 @@ from evenhand.plan import (
     mix_versions,
     parse_imix,
 )
-from evenhand.plan.imix import LETTERS, largest_octets, mean_octets, whole_octets
+from evenhand.plan.imix import LETTERS, is_imix, largest_octets, mean_octets, whole_octets
 from evenhand.plan.mix import version_pattern
 from evenhand.procedure import check_frame_sizes, choose_frames
 from tests.errors import raises
@@ -274,3 +274,46 @@ def test_a_stored_mix_names_its_plans_as_people_type_them() -> None:
     assert mix is not None
     assert mix["versions"]["plans"] == ["gateway-v4", "gateway-v6"]
     assert mix["versions"]["other_plan"]["name"] == "gateway-v6"
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        ("64:7,570:4,1518:1", {64: 7, 570: 4, 1518: 1}),
+        ("64:58, 594:33, 1518:9", {64: 58, 594: 33, 1518: 9}),
+        ("64:70,1518:30", {64: 7, 1518: 3}),
+        ("128:5,256:5", {128: 1, 256: 1}),
+    ],
+)
+def test_sizes_with_weights_are_the_shortest_sequence_with_these_shares(
+    text: str, counted: dict[int, int]
+) -> None:
+    """As ixia, TRex' users and others write an IMIX: no size comes in blocks."""
+    assert is_imix(text)
+    found = parse_imix(text)
+    octets = found.octets
+    assert Counter(octets) == counted
+    total = len(octets)
+    for place in range(1, total + 1):
+        for size, count in counted.items():
+            assert abs(octets[:place].count(size) - count * place / total) < 1
+    assert parse_imix(found.short) == parse_imix(str(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("64:7,64:1", "plan.imix-given-twice"),
+        ("64:0,128:1", "plan.imix-no-weight"),
+        ("64:300,128:1", "plan.imix-length"),
+        (",".join(f"{64 + n}:1" for n in range(27)), "plan.imix-too-many-sizes"),
+    ],
+)
+def test_weights_that_are_no_sequence_are_refused(text: str, code: str) -> None:
+    with raises(code):
+        parse_imix(text)
+
+
+def test_one_size_or_a_list_of_sizes_is_no_mix() -> None:
+    for text in ("64", "64,128", "64:7", "64:7,128", "a:1,b:2"):
+        assert not is_imix(text)

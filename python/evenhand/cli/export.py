@@ -4,18 +4,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from evenhand.analysis import compare
+from evenhand.analysis.comparison_model import FailBy
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new, write_new
+from evenhand.base.units import parse_ratio
 from evenhand.cli.common import err, write_text
 from evenhand.cli.show import FileArgument
 from evenhand.report.campaign_document import export_document
 from evenhand.report.campaign_rows import TableName
+from evenhand.report.cases import Cases, Gate, cases_of
+from evenhand.report.github_summary import to_github_summary
+from evenhand.report.junit import to_junit
+from evenhand.report.line_protocol import to_line_protocol
+from evenhand.report.openmetrics import to_openmetrics
 from evenhand.report.summary import to_summary_csv, to_summary_latex, to_summary_markdown
 from evenhand.report.table_files import to_csv, to_parquet
 from evenhand.report.uti import left_out, uti_documents
@@ -33,6 +42,10 @@ class Format(StrEnum):
     UTI = "uti"
     LATEX = "latex"
     MARKDOWN = "markdown"
+    JUNIT = "junit"
+    GITHUB = "github"
+    OPENMETRICS = "openmetrics"
+    INFLUX = "influx"
 
 
 class ExportTable(StrEnum):
@@ -48,9 +61,10 @@ FormatOption = Annotated[
     Format,
     typer.Option(
         "--format",
-        metavar="json|csv|parquet|uti|latex|markdown",
+        metavar="json|csv|parquet|uti|latex|markdown|junit|github|openmetrics|influx",
         help="json: everything; csv, parquet: one table; uti: FD.io CSIT's test cases, one per line;"
-        " latex, markdown: the summary, for a paper.",
+        " latex, markdown: the summary, for a paper; junit: test cases as XML; github: the same for the"
+        " summary of a job; openmetrics: for Prometheus; influx: InfluxDB's line protocol.",
     ),
 ]
 TableOption = Annotated[
@@ -59,7 +73,7 @@ TableOption = Annotated[
         "--table",
         metavar="points|repetitions|trials|summary",
         help="The table to write as csv or parquet. summary: the page's table as text, for csv, latex"
-        " and markdown. Default: trials, or summary.",
+        " and markdown. Default: trials, or summary; for influx repetitions and trials.",
     ),
 ]
 OutputOption = Annotated[
@@ -68,6 +82,30 @@ OutputOption = Annotated[
         "--output",
         metavar="FILE",
         help="Write to this file, which must not exist. Default: stdout; parquet needs a file.",
+    ),
+]
+AgainstOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--against",
+        metavar="RUN",
+        help="For junit and github: judge each point by its ratio to this run, the first of the two.",
+    ),
+]
+FailBelowOption = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-below",
+        metavar="RATIO",
+        help="With --against: a point is a failure if it is worse than this share: 0.97 or 97%.",
+    ),
+]
+FailByOption = Annotated[
+    FailBy,
+    typer.Option(
+        "--fail-by",
+        help="What must be below it: the whole interval of the ratio, adjusted for the number of points,"
+        " or only the median ratio.",
     ),
 ]
 _TABLES: dict[ExportTable, TableName] = {
@@ -80,7 +118,9 @@ _TABLES_OF = {
     Format.PARQUET: tuple(_TABLES),
     Format.LATEX: (ExportTable.SUMMARY,),
     Format.MARKDOWN: (ExportTable.SUMMARY,),
+    Format.INFLUX: (ExportTable.REPETITIONS, ExportTable.TRIALS),
 }
+_CASES: Mapping[Format, Callable[[Cases], str]] = {Format.JUNIT: to_junit, Format.GITHUB: to_github_summary}
 
 
 def export(
@@ -88,14 +128,18 @@ def export(
     format: FormatOption,  # noqa: A002
     table: TableOption = None,
     output: OutputOption = None,
+    against: AgainstOption = None,
+    fail_below: FailBelowOption = None,
+    fail_by: FailByOption = "interval",
 ) -> None:
-    """Write what is in a run file as JSON, CSV, Parquet, CSIT's UTI result JSON, or a summary table for a
-    paper.
+    """Write what is in a run file as JSON, CSV, Parquet, CSIT's UTI result JSON, a summary table for a
+    paper, test cases for continuous integration, or for a time series database.
 
     docs/reference/export.md describes every column and its unit. The file is only read, and treated as
     untrusted.
     """
     _check_table(format, table)
+    limit = _limit(format, against, fail_below)
     if format is Format.PARQUET and output is None:
         raise RequestError(
             "a Parquet table can only be written to a file, not to stdout",
@@ -105,7 +149,14 @@ def export(
         )
     if output is not None:
         check_new(output, where=f"--output {output}")
-    content = _content(read_record(file), format, table)
+    record = read_record(file)
+    if format in _CASES:
+        gate = None
+        if against is not None and limit is not None:
+            gate = Gate(comparison=compare([read_record(against), record]), limit=limit, by=fail_by)
+        content = _CASES[format](cases_of(record, gate)).encode()
+    else:
+        content = _content(record, format, table)
     if output is not None:
         write_new(output, content, where=f"--output {output}")
         return
@@ -133,6 +184,39 @@ def _check_table(format: Format, table: ExportTable | None) -> None:  # noqa: A0
         )
 
 
+def _limit(format: Format, against: Path | None, fail_below: str | None) -> float | None:  # noqa: A002
+    """The limit of the gate; None without one. RequestError if one of its two options is missing, or is
+    useless."""
+    if against is None and fail_below is None:
+        return None
+    if format not in _CASES:
+        raise RequestError(
+            f"{format} has no test cases to judge",
+            code="cli.no-gate",
+            where="--against" if against is not None else "--fail-below",
+            next_step="Omit it, or use --format junit or --format github.",
+        )
+    if against is None or fail_below is None:
+        given, missing = (
+            ("--against", "--fail-below 0.97") if fail_below is None else ("--fail-below", "--against RUN")
+        )
+        raise RequestError(
+            f"{given} without {missing.split()[0]} judges nothing",
+            code="cli.half-a-gate",
+            where=given,
+            next_step=f"Add {missing}.",
+        )
+    limit = parse_ratio(fail_below, where="--fail-below")
+    if limit == 0:
+        raise RequestError(
+            "the limit 0 can never be missed",
+            code="cli.out-of-range",
+            where="--fail-below",
+            next_step="Write a ratio such as 0.97 or 97%.",
+        )
+    return limit
+
+
 def _content(record: CampaignRecord, format: Format, table: ExportTable | None) -> bytes:  # noqa: A002
     match format:
         case Format.JSON:
@@ -149,6 +233,13 @@ def _content(record: CampaignRecord, format: Format, table: ExportTable | None) 
             return to_summary_latex(record).encode()
         case Format.MARKDOWN:
             return to_summary_markdown(record).encode()
+        case Format.OPENMETRICS:
+            return to_openmetrics([record]).encode()
+        case Format.INFLUX:
+            wanted = (ExportTable.REPETITIONS, ExportTable.TRIALS) if table is None else (table,)
+            return to_line_protocol(record, tuple(_TABLES[each] for each in wanted)).encode()
+        case Format.JUNIT | Format.GITHUB:
+            raise AssertionError(format)
 
 
 def _uti(record: CampaignRecord) -> bytes:

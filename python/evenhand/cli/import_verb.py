@@ -21,6 +21,7 @@ from evenhand.exchange.otg_read import import_otg
 from evenhand.exchange.outcome import Became, Imported
 from evenhand.exchange.siitperf_import import import_siitperf
 from evenhand.exchange.testbed_text import GivenHardware
+from evenhand.exchange.trex_import import import_trex
 from evenhand.plan import SideName
 
 EXAMPLE = (
@@ -38,8 +39,8 @@ def import_file(
         typer.Argument(
             metavar="FILE",
             help=(
-                "A siitperf.conf, or a configuration of the Open Traffic Generator API in JSON. Files of"
-                " TRex, Pktgen and dperf cannot be read."
+                "A siitperf.conf, a configuration of the Open Traffic Generator API in JSON or YAML, or a"
+                " stateless profile of TRex. Files of Pktgen and dperf cannot be read."
             ),
         ),
     ],
@@ -105,15 +106,17 @@ def import_file(
     if right is not None:
         devices["right"] = right
     given = GivenHardware(devices=devices, is_isolated=isolated, cpus=_read_cpus(cpus))
-    if kind_of(file) == "otg":
+    kind = kind_of(file)
+    if kind != "siitperf":
         if command is not None:
             raise RequestError(
-                "an OTG configuration has no command line",
+                f"{file} has no command line of siitperf",
                 code="cli.option-not-here",
                 where="--command",
                 next_step="Leave it out.",
             )
-        imported = import_otg(file, given, plan=plan, testbed=testbed)
+        read = import_otg if kind == "otg" else import_trex
+        imported = read(file, given, plan=plan, testbed=testbed)
     else:
         imported = import_siitperf(file, given, command=command, plan=plan, testbed=testbed)
     write_new(testbed, imported.testbed.encode(), where=where)

@@ -44,6 +44,7 @@ _LAST = {
     "report": VerbPlace("report", "report"),
     "import": VerbPlace("import_verb", "import_file"),
     "merge": VerbPlace("merge", "merge"),
+    "otg": VerbPlace("otg", "otg"),
     "prune": VerbPlace("prune", "prune"),
     "show": VerbPlace("show", "show"),
     "export": VerbPlace("export", "export"),

@@ -13,10 +13,15 @@ from evenhand.base.errors import RequestError
 from evenhand.exchange.foreign import read_foreign
 from evenhand.exchange.siitperf_read import KEYS
 
-Kind = Literal["siitperf", "otg"]
+Kind = Literal["siitperf", "otg", "trex"]
 MOST_OCTETS = 4 * 1024 * 1024
-READ = "a siitperf.conf, or a configuration of the Open Traffic Generator API (OTG) in JSON"
+READ = (
+    "a siitperf.conf, a configuration of the Open Traffic Generator API (OTG) in JSON or YAML, or a stateless"
+    " profile of TRex"
+)
 """All that can be imported."""
+_PROFILE = re.compile(r"^\s*def\s+get_streams\s*\(", re.MULTILINE)
+_OTG_IN_YAML = re.compile(r"^flows\s*:\s*$[^#]*^\s+(?:-\s+)?tx_rx\s*:", re.MULTILINE)
 # By words that only files of that kind have. The first that fits is it.
 _FOUND: Mapping[str, re.Pattern[str]] = {
     kind: re.compile(pattern, re.MULTILINE)
@@ -42,7 +47,6 @@ _FOUND: Mapping[str, re.Pattern[str]] = {
             r"^\s*mode\s+(?:client|server)\b|^\s*(?:launch_num|keepalive|cps|cc)\s+\S+$",
         ),
         ("a packet generator of VPP", r"^\s*packet-generator\s+new\b"),
-        ("a configuration of OTG in YAML", r"^\s*-?\s*(?:flows|tx_rx|tx_name|rx_names)\s*:"),
         ("a file of XML", r"\A\s*<\?xml|\A\s*<\w+[^>]*>\s*<"),
         ("a program of Python", r"^\s*(?:def \w+\s*\(|class \w+|from \w[\w.]* import |import \w+)"),
         ("a script of a shell", r"\A#!.*\b(?:ba|da|z|k)?sh\b"),
@@ -54,10 +58,6 @@ _FOUND: Mapping[str, re.Pattern[str]] = {
     )
 }
 _NEXT: Mapping[str, str] = {
-    "a configuration of OTG in YAML": (
-        "Write it as JSON: python3 -c 'import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.stdin)))'"
-        " < FILE > FILE.json"
-    ),
     "a Python program of OTG (snappi)": "Let it write its configuration: print(config.serialize('json')).",
     "a testbed file or a campaign file of Evenhand": "It needs no import: `evenhand check FILE`,"
     " `evenhand run FILE`.",
@@ -72,6 +72,10 @@ def kind_of(path: Path) -> Kind:
     """
     text = read_foreign(path, most_octets=MOST_OCTETS, what=READ)
     if path.suffix.lower() == ".json" or text.lstrip().startswith("{"):
+        return "otg"
+    if _PROFILE.search(text):
+        return "trex"
+    if _OTG_IN_YAML.search(text):
         return "otg"
     if any(line.split()[0] in KEYS for line in text.split("\n") if line.split()):
         return "siitperf"

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.hostile_json import read_json
@@ -25,6 +26,7 @@ from evenhand.exchange.otg_flow import OtgFlow, OtgReader, Pattern
 from evenhand.exchange.otg_write import NETWORK_STEP
 from evenhand.exchange.outcome import Became, Imported, ImportedCommand
 from evenhand.exchange.testbed_text import GivenHardware, ImportedPorts, write_testbed
+from evenhand.exchange.yaml_read import read_yaml
 from evenhand.plan import SIDES, make_plan
 from evenhand.procedure.learning import choose_frame_size
 
@@ -40,19 +42,35 @@ def import_otg(path: Path, given: GivenHardware, *, plan: str | None, testbed: P
     Raises:
         RequestError: It is not such a configuration, or a plan, device or CPU of the user's is wrong.
     """
+    text = read_foreign(path, most_octets=MOST_OCTETS, what="configuration of the Open Traffic Generator API")
+    is_json = text.lstrip().startswith("{") or path.suffix.lower() == ".json"
     try:
-        document = read_json(
-            read_foreign(
-                path, most_octets=MOST_OCTETS, what="configuration of the Open Traffic Generator API"
-            )
-        )
+        document = read_json(text) if is_json else read_yaml(text)
     except ValueError as error:
         raise RequestError(
-            f"this file is not valid JSON: {error}",
-            code="exchange.not-json",
+            f"this file is not valid {'JSON' if is_json else 'YAML'}: {error}",
+            code="exchange.not-json" if is_json else "exchange.not-yaml",
             where=str(path),
             next_step="Correct it there.",
         ) from error
+    return import_document(path, document, given, plan=plan, testbed=testbed)
+
+
+def import_document(
+    path: Path,
+    document: Any,
+    given: GivenHardware,
+    *,
+    plan: str | None,
+    testbed: Path,
+    kind: str = "otg",
+    origin: str = "a configuration of the Open Traffic Generator API",
+) -> Imported:
+    """The same of a configuration that was read, or made of another tester's file.
+
+    Args:
+        origin: What the file is, for the first line of the testbed file.
+    """
     flows = document.get("flows") if isinstance(document, dict) else None
     if not isinstance(flows, list) or not flows or not all(isinstance(flow, dict) for flow in flows):
         raise RequestError(
@@ -74,13 +92,13 @@ def import_otg(path: Path, given: GivenHardware, *, plan: str | None, testbed: P
         )
     read = [OtgFlow(reader, f"flows[{number}]", flow) for number, flow in enumerate(flows[:MOST_FLOWS])]
     if len(read) == MOST_FLOWS:
-        _check_alike(reader, *read)
-    found = _find(reader, read, plan) if reader.is_sendable else None
+        check_alike(reader, *read)
+    found = find_plan(reader, read, plan) if reader.is_sendable else None
     if found is not None and not _takes_size(reader, read, found):
         found = None
     facts: ImportedPorts = {each.sender: each.macs for each in reversed(read)}
     text, gaps = write_testbed(
-        "a configuration of the Open Traffic Generator API",
+        origin,
         given,
         ports=facts,
         cpus=(),
@@ -88,7 +106,7 @@ def import_otg(path: Path, given: GivenHardware, *, plan: str | None, testbed: P
         plan=None if found is None else found.name,
     )
     commands = () if found is None else (_command(read, found, testbed),)
-    return Imported(kind="otg", rows=tuple(reader.rows), testbed=text, commands=commands, gaps=gaps)
+    return Imported(kind=kind, rows=tuple(reader.rows), testbed=text, commands=commands, gaps=gaps)
 
 
 def _read_ports(reader: OtgReader) -> None:
@@ -118,8 +136,9 @@ def _read_ports(reader: OtgReader) -> None:
         )
 
 
-def _check_alike(reader: OtgReader, first: OtgFlow, second: OtgFlow) -> None:
-    """Both directions have one plan, size, rate and duration here."""
+def check_alike(reader: OtgReader, first: OtgFlow, second: OtgFlow) -> None:
+    """A row for whatever the second flow has otherwise: both directions have one plan, size, rate and
+    duration here."""
     if first.direction == second.direction:
         reader.refuse("flows[1]", second.direction, "only one flow per direction can be sent")
         return
@@ -166,7 +185,13 @@ def _takes_size(reader: OtgReader, flows: list[OtgFlow], found: FoundPlan) -> bo
     return True
 
 
-def _find(reader: OtgReader, flows: list[OtgFlow], plan: str | None) -> FoundPlan | None:
+def find_plan(reader: OtgReader, flows: list[OtgFlow], plan: str | None) -> FoundPlan | None:
+    """The plan that is nearest to the addresses of these flows, with a row for each of them; None if none can
+    be near.
+
+    Args:
+        plan: The user's choice; None: any.
+    """
     flow = flows[0]
     assert flow.version is not None
     left, right = ("src", "dst") if flow.direction == "forward" else ("dst", "src")

@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from math import gcd
+from string import ascii_uppercase
 
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.typed_fields import check_type, check_types
@@ -28,7 +30,10 @@ MTU_LETTER = "z"
 """Has no size of its own: each result states it (RFC 6985, section 4)."""
 MOST_FRAMES = 256
 """Most frames of a sequence."""
-FORMS = "IMIX - aaafg, imix:aaafg, imix:aaz:z=1400, imix:AAAG:A=84:G=1518, imix:aaafg:frames=200:seed=7"
+FORMS = (
+    "IMIX - aaafg, imix:aaafg, imix:aaz:z=1400, imix:AAAG:A=84:G=1518, imix:aaafg:frames=200:seed=7, or"
+    " 64:7,570:4,1518:1"
+)
 ALGORITHM = "SplitMix64 and Fisher-Yates"
 """How an order is drawn; each result states it with the seed (RFC 6985, section 5)."""
 
@@ -36,6 +41,7 @@ _LONG = re.compile(
     r"(?P<custom>CUSTOM\s+)?IMIX\s*-\s*(?P<sequence>[a-zA-Z]+)\s*(?:\((?P<sizes>[^)]*)\))?", re.IGNORECASE
 )
 _SHORT = re.compile(r"imix:(?P<sequence>[a-zA-Z]+)(?P<sizes>(?::[^:]*)*)", re.IGNORECASE)
+_WEIGHTED = re.compile(r"\s*\d{1,5}:\d{1,4}(?:\s*,\s*\d{1,5}:\d{1,4})+\s*")
 _SIZE = re.compile(r"\s*([a-zA-Z])\s*=\s*(\d{1,5})\s*")
 _DRAW = re.compile(r"\s*(frames|seed)\s*=\s*(\d{1,20})\s*", re.IGNORECASE)
 
@@ -136,15 +142,22 @@ FrameSize = int | Imix
 """Octets with the FCS of all frames, or a sequence of sizes."""
 
 
+def is_weighted(text: str) -> bool:
+    """Whether these are sizes with weights, `64:7,570:4,1518:1`, as other testers write them."""
+    return _WEIGHTED.fullmatch(text) is not None
+
+
 def is_imix(text: str) -> bool:
     """Whether a frame size is meant as a sequence; it may be a wrong one."""
-    return re.match(r"\s*(custom\s+)?imix\b", text, re.IGNORECASE) is not None
+    return is_weighted(text) or re.match(r"\s*(custom\s+)?imix\b", text, re.IGNORECASE) is not None
 
 
 def parse_imix(text: str, *, where: str = "") -> Imix:
     """`IMIX - aaafg` or `imix:aaafg`; sizes of z and of capital letters follow it. RequestError shows the
     text and the forms."""
     check_type(text, str, where=where or "text")
+    if is_weighted(text):
+        return _of_weights(text, where)
     long, short = _LONG.fullmatch(text.strip()), _SHORT.fullmatch(text.strip())
     found = long or short
     if found is None:
@@ -190,6 +203,35 @@ def parse_imix(text: str, *, where: str = "") -> Imix:
         )
     except RequestError as error:
         raise RequestError(error.what, code=error.code, where=where, next_step=error.next_step) from error
+
+
+def _of_weights(text: str, where: str) -> Imix:
+    """The shortest sequence with these shares, its sizes as evenly mixed as they can be: each next frame has
+    the size that is furthest behind its share."""
+    pairs = [(int(size), int(weight)) for size, weight in re.findall(r"(\d+):(\d+)", text)]
+    sizes, divisor = dict(pairs), gcd(*(weight for _, weight in pairs))
+    total = sum(sizes.values()) // max(divisor, 1)
+    for is_wrong, what, code in (
+        (len(sizes) < len(pairs), "a size is given twice", "plan.imix-given-twice"),
+        (0 in sizes.values(), "a weight is 0", "plan.imix-no-weight"),
+        (len(sizes) > len(ascii_uppercase), f"{len(sizes)} sizes", "plan.imix-too-many-sizes"),
+        (total > MOST_FRAMES, f"{total} frames until the sizes repeat", "plan.imix-length"),
+    ):
+        if is_wrong:
+            raise RequestError(
+                f"{text.strip()!r}: {what}",
+                code=code,
+                where=where,
+                next_step=f"Write up to {len(ascii_uppercase)} sizes with weights of at most {MOST_FRAMES}"
+                " together: 64:7,570:4,1518:1.",
+            )
+    weights = {
+        letter: weight // divisor for letter, weight in zip(ascii_uppercase, sizes.values(), strict=False)
+    }
+    sequence = ""
+    for place in range(1, total + 1):
+        sequence += max(weights, key=lambda each: weights[each] * place - total * sequence.count(each))
+    return Imix(sequence=sequence, sizes=tuple(zip(weights, sizes, strict=True)))
 
 
 def mean_octets(size: FrameSize) -> Fraction:

@@ -157,9 +157,9 @@ def to_summary_markdown(record: CampaignRecord) -> str:
     lines = [
         _pipes([column.title for column in table.columns]),
         _pipes(["---:" if column.is_number else "---" for column in table.columns]),
-        *(_pipes([_markdown(cell.text) for cell in row]) for row in table.rows),
+        *(_pipes([escape_markdown(cell.text) for cell in row]) for row in table.rows),
     ]
-    return "\n".join([*lines, "", _markdown(table.caption), ""])
+    return "\n".join([*lines, "", escape_markdown(table.caption), ""])
 
 
 def to_summary_latex(record: CampaignRecord) -> str:
@@ -190,7 +190,8 @@ def _pipes(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
+    """The text as it is, in Markdown: nothing of it is obeyed."""
     return "".join(f"\\{sign}" if sign in _MARKDOWN else sign for sign in harmless(text))
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from evenhand.base.errors import RequestError
 from evenhand.base.option import Option, needed_field
 from evenhand.base.units import parse_size
-from evenhand.plan import NO_TAGS, AddressPlan, FrameSize, SideCounts, is_imix, parse_imix
+from evenhand.plan import NO_TAGS, AddressPlan, FrameSize, SideCounts, is_imix, is_weighted, parse_imix
 from evenhand.procedure import (
     FRAME_SIZE_SETS,
     MAX_FRAME_SIZE,
@@ -25,7 +25,8 @@ from evenhand.procedure.registry import PROCEDURES
 _LIST = re.compile(r"\s*\d+\s*B?(?:\s*[,; ]\s*\d+\s*B?)+\s*")
 _RANGE = "Frame size with FCS: IPv4 from 64, IPv6 from 84, up to 9216."
 _IMIX = (
-    " imix:aaafg is the sequence IMIX - aaafg of RFC 6985; imix:aaafg:frames=250 shuffles 250 frames of it."
+    " imix:aaafg is the sequence IMIX - aaafg of RFC 6985; imix:aaafg:frames=250 shuffles 250 frames of it;"
+    " 64:7,570:4,1518:1 are sizes with weights."
 )
 _SMALLEST = " Default: the smallest."
 _SETS = " all: those of RFC 2544 and RFC 5180, up to 1518; jumbo: 4096, 8192, 9216; rfc8219: all of RFC 8219."
@@ -112,7 +113,11 @@ def read_frame_sizes(
 ) -> tuple[tuple[FrameSize, ...], list[str]]:
     """Where several are possible, and sequences of sizes among them; see `check_frame_sizes`."""
     # "IMIX - aaz (z=1400)" is one of them whatever is in its brackets.
-    words = [word for text in texts or [] for word in re.split(r",(?![^(]*\))", text)]
+    words = [
+        word
+        for text in texts or []
+        for word in ([text] if is_weighted(text) else re.split(r",(?![^(]*\))", text))
+    ]
     sizes: list[FrameSize | None] = []
     for word in words:
         sizes += FRAME_SIZE_SETS.get(word.strip()) or [_parse_frames(word)]
@@ -138,7 +143,7 @@ def read_sizes_of(
 def _refuse_mixes(procedure: Procedure, texts: Sequence[str]) -> None:
     """RequestError: a burst has frames of one size (R6985-02)."""
     for text in texts:
-        if "imix" in text.lower():
+        if is_imix(text) or "imix" in text.lower():
             raise RequestError(
                 f"{text!r}: {procedure.name} tests do not use mixed frame sizes (RFC 9004, 3)",
                 code="spec.mixed-sizes",

@@ -89,6 +89,17 @@ class Tester(TomlTable):
         lay_out_workers(self.cpus, self.receive_queues)
         return self
 
+    @property
+    def workers(self) -> list[dict[str, Any]]:
+        return lay_out_workers(self.cpus, self.receive_queues)
+
+    @property
+    def streams(self) -> int:
+        """Streams of each side."""
+        return sum(
+            len([s for s in worker.get("senders", ()) if s["side"] == "left"]) for worker in self.workers
+        )
+
 
 class TestbedEngine(Tester):
     """One of several engines that are one tester: its host, what it may use there, and both ends of its own
@@ -105,17 +116,6 @@ class TestbedEngine(Tester):
     @property
     def ports(self) -> dict[SideName, TestbedPort]:
         return {"left": self.left, "right": self.right}
-
-    @property
-    def workers(self) -> list[dict[str, Any]]:
-        return lay_out_workers(self.cpus, self.receive_queues)
-
-    @property
-    def streams(self) -> int:
-        """Streams of each side."""
-        return sum(
-            len([s for s in worker.get("senders", ()) if s["side"] == "left"]) for worker in self.workers
-        )
 
 
 class EnginePort(Protocol):

@@ -75,6 +75,7 @@ class EngineGroup:
 
     can_reopen: ClassVar[bool] = False
     is_alone: ClassVar[bool] = False
+    start_lead_s: ClassVar[float] = START_LEAD_S
 
     def __init__(
         self,
@@ -206,7 +207,7 @@ class EngineGroup:
             (
                 waits["after_routing_s"]
                 + waits["after_learning_s"]
-                + START_LEAD_S
+                + self.start_lead_s
                 + opened * TABLE_S
                 + self._recorded_by_each(arguments) * RECORD_S
             )
@@ -227,7 +228,7 @@ class EngineGroup:
             first += member.streams
         asked = GroupRequest(self.members)
         take = None if on_event is None else progress_of_all(len(self.members), on_event)
-        stop = EarlyStopOfAll(start_unix_ns=start_ns, sending_s=arguments["duration_s"])
+        stop = self.early_stop(start_unix_ns=start_ns, sending_s=arguments["duration_s"])
         asked.begin(
             "trial",
             each,
@@ -240,6 +241,10 @@ class EngineGroup:
             asked, stop, silent_s=SILENT_S + sorting_s, last_after_first_s=LAST_AFTER_FIRST_S + sorting_s
         )
         return self._judge(asked, lost, before)
+
+    def early_stop(self, *, start_unix_ns: int, sending_s: float) -> EarlyStopOfAll:
+        """What ends the trial that now begins before its time."""
+        return EarlyStopOfAll(start_unix_ns=start_unix_ns, sending_s=sending_s)
 
     def _check_trial(self, arguments: Document) -> None:
         then = arguments.get("then")

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OTG: why something of a client's is refused, as the model's `Error` says it, and the keys of a
+configuration that are honoured. Whatever is not among them is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from evenhand.base.errors import HostError
+
+Kind = Literal["validation", "internal"]
+VALIDATION = 400
+BUSY = 409
+TOO_LARGE = 413
+INTERNAL = 500
+MOST_NAMED = 20
+"""Reasons that one error names; the others are counted."""
+
+
+class OtgError(Exception):
+    """What a client asked for cannot be done; nothing was sent for it. `status` is the model's `code`."""
+
+    def __init__(self, errors: Iterable[str], *, status: int = VALIDATION, kind: Kind = "validation") -> None:
+        found = list(errors)
+        more = len(found) - MOST_NAMED
+        self.errors = found[:MOST_NAMED] + ([f"and {more:,} more"] if more > 0 else [])
+        self.status, self.kind = status, kind
+        super().__init__("; ".join(self.errors))
+
+
+HONOURED: Mapping[str, tuple[str, ...]] = {
+    "config": ("ports", "flows", "layer1", "options"),
+    "ports[]": ("name", "location"),
+    "layer1[]": ("name", "port_names", "speed", "mtu", "promiscuous"),
+    "options": ("port_options",),
+    "options.port_options": ("location_preemption", "data_integrity"),
+    "flows[]": ("name", "tx_rx", "packet", "size", "rate", "duration", "metrics"),
+    "flows[].tx_rx": ("choice", "port"),
+    "flows[].tx_rx.port": ("tx_name", "rx_name", "rx_names"),
+    "flows[].packet[]": ("choice", "ethernet", "ipv4", "ipv6", "udp"),
+    "flows[].packet[].ethernet": ("src", "dst"),
+    "flows[].packet[].ipv4": ("src", "dst", "time_to_live"),
+    "flows[].packet[].ipv6": ("src", "dst", "hop_limit"),
+    "flows[].packet[].udp": ("src_port", "dst_port"),
+    "flows[].size": ("choice", "fixed"),
+    "flows[].rate": ("choice", "pps", "bps", "kbps", "mbps", "gbps", "percentage"),
+    "flows[].duration": ("choice", "fixed_packets", "fixed_seconds", "continuous"),
+    "flows[].duration.fixed_packets": ("packets", "gap", "delay"),
+    "flows[].duration.fixed_seconds": ("seconds", "gap", "delay"),
+    "flows[].duration.continuous": ("gap", "delay"),
+    "flows[].metrics": ("enable", "loss", "latency", "timestamps", "predefined_metric_tags"),
+    "flows[].metrics.latency": ("enable", "mode"),
+}
+"""Keys by the object that has them. docs/reference/otg.md has this list."""
+
+
+def other_keys(found: Mapping[str, Any], kind: str, at: str) -> list[str]:
+    """A reason for each key of this object that is not honoured and is not empty.
+
+    Args:
+        kind: The object's place in `HONOURED`.
+        at: Its place in the configuration; empty for the whole.
+    """
+    return [
+        f"{at}{'.' if at else ''}{key}: is not honoured here"
+        for key, value in found.items()
+        if key not in HONOURED[kind] and value not in ({}, [], None)
+    ]
+
+
+def missing_extra(error: ImportError) -> HostError:
+    """The server's libraries are not installed."""
+    return HostError(
+        f"the OTG server needs {error.name}, which is not installed",
+        code="otg.extra-missing",
+        where="evenhand[otg]",
+        next_step="Install it: pip install 'evenhand[otg]'",
+    )

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OTG: the API without a transport: requests and replies are the model's messages, from the classes that the
+snappi package brings."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from evenhand.base.version import VERSION
+from evenhand.otg.refusals import BUSY, OtgError, missing_extra
+from evenhand.otg.traffic import OtgPort, OtgTraffic, SentFlow, traffic_of
+from evenhand.otg.transmission import FlowCounts, Transmission
+from evenhand.plan import sending_side
+from evenhand.trial import describe_reasons
+
+try:
+    from google.protobuf import json_format
+    from snappi import otg_pb2 as pb
+except ImportError as missing:
+    raise missing_extra(missing) from missing
+
+MODEL_VERSION = "1.62.0"
+"""Of the model whose classes are used."""
+NEIGHBOURS = "protocols: nothing to start; the tester answers ARP and ND for its hosts from set_config on"
+
+
+class OtgService:
+    """One configuration at a time. Methods may be called from several threads; all raise OtgError."""
+
+    def __init__(self, transmission: Transmission, *, plans: tuple[str, ...], run_name: str) -> None:
+        """
+        Args:
+            plans: Those that the DUT is set up for, if that is known.
+            run_name: The run file, for people.
+        """
+        self._transmission, self._plans, self._run_name = transmission, plans, run_name
+        self._changing = threading.Lock()
+        self._config: Any = None
+        self._traffic: OtgTraffic | None = None
+
+    @property
+    def verdict(self) -> str:
+        """`PASS`, `FAIL: ...`, of the last trial that has ended; empty without one."""
+        if self._transmission.failure is not None:
+            return f"INVALID: {self._transmission.failure}"
+        result = self._transmission.result
+        if result is None:
+            return ""
+        reasons = describe_reasons(result.reasons)
+        return f"{result.verdict}{': ' if reasons else ''}{reasons}"
+
+    def set_config(self, config: Any) -> Any:
+        """Check the configuration and open the ports for it. One that is refused changes nothing, unless its
+        ports could not be opened: then none is set."""
+        document = json_format.MessageToDict(config, preserving_proto_field_name=True)
+        with self._changing:
+            if not document:
+                self._check_idle(has_preemption=False)
+                self._config = self._traffic = None
+                return self._warnings([])
+            rates = self._transmission.line_rates_bps()
+            traffic = traffic_of(document, line_rates_bps=rates, plans=self._plans)
+            stopped = self._check_idle(has_preemption=traffic.has_preemption)
+            self._config = self._traffic = None
+            self._transmission.open(traffic)
+            self._config, self._traffic = config, traffic
+        return self._warnings([*stopped, *traffic.notes])
+
+    def _check_idle(self, *, has_preemption: bool) -> list[str]:
+        """What was stopped for it."""
+        if not self._transmission.is_running:
+            return []
+        if not has_preemption:
+            raise OtgError(
+                [
+                    "config: flows of another configuration are being sent: stop them, or set"
+                    " options.port_options.location_preemption"
+                ],
+                status=BUSY,
+            )
+        self._transmission.stop()
+        return ["The flows that were sent before were stopped."]
+
+    def get_config(self) -> Any:
+        """As it was set; empty if none is."""
+        return pb.Config() if self._config is None else self._config
+
+    def set_control_state(self, state: Any) -> Any:
+        """Start or stop flows. A stop comes back when the counts are exact, with the verdict."""
+        choice = _chosen(state)
+        if choice == "protocol":
+            return self._start_protocols(state.protocol)
+        if choice != "traffic":
+            raise OtgError([f"{choice or 'choice'}: only traffic can be controlled here"])
+        transmit = state.traffic.flow_transmit
+        wanted = _enum_name(transmit, "state")
+        with self._changing:
+            if self._traffic is None:
+                raise OtgError(["traffic: no configuration is set"])
+            flows = self._named(transmit.flow_names)
+            if wanted == "start":
+                self._transmission.start(self._traffic, flows)
+                return self._warnings([f"Every trial is stored in {self._run_name}."])
+            if wanted != "stop":
+                raise OtgError([f"traffic.flow_transmit.state: {wanted}: flows can start and stop"])
+            if self._transmission.is_running and len(flows) < len(self._running()):
+                raise OtgError(["traffic.flow_transmit.flow_names: flows of one start stop together"])
+            self._transmission.stop()
+        return self._warnings([self.verdict] if self.verdict else [])
+
+    def _running(self) -> list[SentFlow]:
+        flows = () if self._traffic is None else self._traffic.flows
+        return [flow for flow in flows if self._transmission.counts(flow.direction).is_started]
+
+    def _start_protocols(self, protocol: Any) -> Any:
+        if _chosen(protocol) == "all" and _enum_name(protocol.all, "state") == "start":
+            return self._warnings([NEIGHBOURS])
+        raise OtgError(["protocol: there are no protocols to be controlled; ARP and ND always answer"])
+
+    def get_metrics(self, request: Any) -> Any:
+        """Of flows and ports, live; exact once their flow is stopped."""
+        traffic, choice = self._traffic, _chosen(request)
+        if traffic is None:
+            raise OtgError(["metrics: no configuration is set"])
+        if choice == "flow":
+            if request.flow.HasField("tagged_metrics"):
+                raise OtgError(["flow.tagged_metrics: is not honoured here"])
+            metrics = [self._flow_metric(flow, traffic) for flow in self._named(request.flow.flow_names)]
+            return pb.MetricsResponse(choice="flow_metrics", flow_metrics=metrics)
+        if choice == "port":
+            ports = _by_names(traffic.ports, request.port.port_names, "port.port_names")
+            metrics = [self._port_metric(port, traffic) for port in ports]
+            return pb.MetricsResponse(choice="port_metrics", port_metrics=metrics)
+        raise OtgError([f"{choice or 'choice'}: there are metrics of flows and ports"])
+
+    def _flow_metric(self, flow: SentFlow, traffic: OtgTraffic) -> Any:
+        counts, size = self._transmission.counts(flow.direction), traffic.frame_size
+        metric = pb.FlowMetric(
+            name=flow.name,
+            port_tx=flow.port_tx,
+            port_rx=flow.port_rx,
+            transmit="started" if counts.is_started else "stopped",
+            frames_tx=counts.frames_tx,
+            frames_rx=counts.frames_rx,
+            bytes_tx=counts.frames_tx * size,
+            bytes_rx=counts.frames_rx * size,
+            frames_tx_rate=counts.tx_fps,
+            frames_rx_rate=counts.rx_fps,
+            loss=counts.loss_percent,
+            tx_rate_bytes=counts.tx_fps * size,
+            rx_rate_bytes=counts.rx_fps * size,
+            tx_rate_bps=counts.tx_fps * size * 8,
+            rx_rate_bps=counts.rx_fps * size * 8,
+        )
+        for name, value in (
+            ("minimum_ns", counts.min_ns),
+            ("maximum_ns", counts.max_ns),
+            ("average_ns", counts.mean_ns),
+        ):
+            if value is not None:
+                setattr(metric.latency, name, value)
+        return metric
+
+    def _port_metric(self, port: OtgPort, traffic: OtgTraffic) -> Any:
+        """Frames of flows alone: not ARP, ND, or what else was on the link."""
+        sent, received = FlowCounts(), FlowCounts()
+        for flow in traffic.flows:
+            counts = self._transmission.counts(flow.direction)
+            if sending_side(flow.direction) == port.side:
+                sent = counts
+            else:
+                received = counts
+        return pb.PortMetric(
+            name=port.name,
+            location=port.location,
+            link="up",
+            capture="stopped",
+            transmit="started" if sent.is_started else "stopped",
+            frames_tx=sent.frames_tx,
+            frames_rx=received.frames_rx,
+            bytes_tx=sent.frames_tx * traffic.frame_size,
+            bytes_rx=received.frames_rx * traffic.frame_size,
+            frames_tx_rate=sent.tx_fps,
+            frames_rx_rate=received.rx_fps,
+            bytes_tx_rate=sent.tx_fps * traffic.frame_size,
+            bytes_rx_rate=received.rx_fps * traffic.frame_size,
+        )
+
+    def get_version(self) -> Any:
+        return pb.Version(
+            api_spec_version=MODEL_VERSION, sdk_version=MODEL_VERSION, app_version=f"Evenhand {VERSION}"
+        )
+
+    def refuse(self, what: str) -> Any:
+        """A part of the API that is not here."""
+        raise OtgError([f"{what}: is not part of this server; docs/reference/otg.md has what is"])
+
+    def _named(self, names: Iterable[str]) -> tuple[SentFlow, ...]:
+        """Flows of these names; all where none is named."""
+        assert self._traffic is not None
+        found: tuple[SentFlow, ...] = _by_names(self._traffic.flows, names, "flow_names")
+        return found
+
+    def _warnings(self, lines: list[str]) -> Any:
+        return pb.Warning(warnings=lines)
+
+
+def _by_names(all_of: Any, names: Iterable[str], at: str) -> Any:
+    wanted = list(names)
+    known = {each.name: each for each in all_of}
+    errors = [f"{at}: there is no {name!r}" for name in wanted if name not in known]
+    if errors:
+        raise OtgError(errors)
+    return tuple(known[name] for name in dict.fromkeys(wanted)) if wanted else all_of
+
+
+def _chosen(message: Any) -> str:
+    """The choice of a message by its name; empty if it has none."""
+    return _enum_name(message, "choice")
+
+
+def _enum_name(message: Any, field: str) -> str:
+    value = getattr(message, field)
+    values = message.DESCRIPTOR.fields_by_name[field].enum_type.values_by_number
+    name: str = values[value].name if value in values else str(value)
+    return "" if name == "unspecified" else name

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OTG: flows are sent: one trial from a start to its end, or to the client's stop, and what it counts.
+
+The tester lives in a thread of its own, from the configuration that opened its ports to the next one. A stop
+ends the sending at a frame that is known, and the trial waits for what is under way as any other does: so
+the counts of a flow that was stopped are exact, and its verdict is that of the frames that were sent.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from evenhand.base.errors import EvenhandError
+from evenhand.otg.refusals import BUSY, INTERNAL, VALIDATION, OtgError
+from evenhand.otg.traffic import OtgTraffic, SentFlow
+from evenhand.plan import SIDES, Direction, SideName
+from evenhand.procedure import OpenTestbed, TrialPhase
+from evenhand.procedure.events import ProcedureEvent
+from evenhand.procedure.record import recording
+from evenhand.procedure.tester import EnginesOf, OpenTester
+from evenhand.rig import Setup
+from evenhand.run import RunStore
+from evenhand.search import Role
+from evenhand.trial import EngineGroup, EngineMember, EngineSession, TesterSession, TrialResult, Waits
+from evenhand.trial.group_parts import EarlyStopOfAll
+
+WAITS = Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=0.5, restabilize_s=0.0)
+"""A client waits for the first frame, and for the last counts."""
+LEAD_S = 0.1
+"""From the start to the first frame; the engine is on this host, and ready."""
+STOP_NOTICE_S = 0.3
+"""From a stop to the last frame: the engine looks for it five times a second."""
+STOPPED_EARLY = "stopped_early"
+MOST_WAIT_S = 60.0
+"""For a stop: its trial has ended by then."""
+ENGINE = "the tester"
+"""As reasons of INVALID trials name it."""
+
+
+class ClientStop(EarlyStopOfAll):
+    """Ends the sending when the client says so, and not for what is lost."""
+
+    def __init__(self, *, start_unix_ns: int, sending_s: float, wanted: threading.Event) -> None:
+        super().__init__(start_unix_ns=start_unix_ns, sending_s=sending_s)
+        self._wanted = wanted
+        self._until_s = sending_s
+        self._has_said = False
+
+    def end_s(self) -> float | None:
+        """Once, when a stop is wanted."""
+        if self._has_said or not self._wanted.is_set():
+            return None
+        self._has_said = True
+        end_s = max(time.monotonic() - self._start_s, 0.0) + STOP_NOTICE_S
+        return end_s if end_s < self._until_s else None
+
+
+class StoppableEngine(EngineGroup):
+    """One engine whose trials can be ended in order: only one of several takes the end of its sending from
+    its client."""
+
+    start_lead_s: ClassVar[float] = LEAD_S
+
+    def __init__(self, member: EngineMember) -> None:
+        super().__init__([member])
+        self.wanted = threading.Event()
+        """Set by whoever wants the sending to end."""
+
+    def early_stop(self, *, start_unix_ns: int, sending_s: float) -> EarlyStopOfAll:
+        return ClientStop(start_unix_ns=start_unix_ns, sending_s=sending_s, wanted=self.wanted)
+
+    def request(self, name: str, **arguments: Any) -> dict[str, Any]:
+        if name != "trial":
+            return super().request(name, **arguments)
+        # Only such a trial asks its client whether it is to end.
+        return as_it_was_sent(super().request(name, **arguments, stop_when_failed=True))
+
+
+def as_it_was_sent(document: dict[str, Any]) -> dict[str, Any]:
+    """The document of a trial that the client stopped, as that of a trial of that length: its other frames
+    were never intended. What was lost fails it as it would have failed the whole."""
+    stopped_s = document.get("stopped_early_s")
+    if stopped_s is None:
+        return document
+    reasons = [reason for reason in document["reasons"] if reason["code"] != STOPPED_EARLY]
+    verdict = "PASS" if document["verdict"] == "INVALID" and not reasons else document["verdict"]
+    kept = {key: value for key, value in document.items() if key != "stopped_early_s"}
+    return {**kept, "reasons": reasons, "verdict": verdict, "intended_duration_s": stopped_s}
+
+
+class StoppableEngines(EnginesOf):
+    """The engine of a set-up, to be stopped by a client."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup, None)
+        self.started: StoppableEngine | None = None
+
+    def start(self, stack: ExitStack, locked: Any) -> TesterSession:
+        if self._engines:
+            raise OtgError(["testbed: one of several engines cannot be driven by the OTG server"])
+        session = stack.enter_context(EngineSession(self._commands[0], inherited=locked))
+        streams = self._setup.testbed.tester.streams
+        self.started = StoppableEngine(
+            EngineMember(name=ENGINE, session=session, streams=streams, is_here=True)
+        )
+        return self.started
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowCounts:
+    """What is known of one flow now."""
+
+    frames_tx: int = 0
+    frames_rx: int = 0
+    tx_fps: float = 0.0
+    """Over the time since the counts before; 0 once the flow has ended."""
+    rx_fps: float = 0.0
+    loss_percent: float = 0.0
+    min_ns: float | None = None
+    mean_ns: float | None = None
+    max_ns: float | None = None
+    is_started: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class _Counting:
+    """The counts of the trial that runs, or ran last."""
+
+    directions: tuple[Direction, ...] = ()
+    is_running: bool = False
+    counts: dict[Direction, FlowCounts] = field(default_factory=dict)
+    taken_at_s: float = 0.0
+    """Time of the trial at which the counts were taken."""
+
+
+class Transmission:
+    """The tester of one testbed, for one client at a time. All methods may be called from any thread."""
+
+    def __init__(
+        self,
+        open_setup: Callable[[ExitStack, OtgTraffic], Setup],
+        *,
+        run: Callable[[], RunStore],
+        line_rates: Mapping[SideName, float | None],
+    ) -> None:
+        """
+        Args:
+            open_setup: Gives the set-up for this traffic; what it opens is closed by the stack.
+            run: Makes the run file, when the first trial begins.
+            line_rates: In bit/s, as far as they are known before the ports are open.
+        """
+        self._open_setup, self._make_run, self._line_rates = open_setup, run, line_rates
+        self._jobs: queue.Queue[tuple[Callable[[], None], Future[None]] | None] = queue.Queue()
+        self._lock = threading.Lock()
+        self._counting = _Counting()
+        self._engine: StoppableEngine | None = None
+        self._tester: OpenTester | None = None
+        self._opened: ExitStack | None = None
+        self._store: RunStore | None = None
+        self._ended = threading.Event()
+        self._ended.set()
+        self.result: TrialResult | None = None
+        """Of the last trial that ended."""
+        self.failure: str | None = None
+        """Why the last trial could not be made."""
+        self._thread = threading.Thread(target=self._work, name="otg-tester", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        return not self._ended.is_set()
+
+    def open(self, traffic: OtgTraffic) -> None:
+        """Open the ports for this traffic, and find the DUT.
+
+        Raises:
+            OtgError: As `EvenhandError` says; the ports are closed then.
+        """
+        self._do(lambda: self._open(traffic))
+        with self._lock:
+            self._counting = _Counting()
+        self.result = self.failure = None
+
+    def line_rates_bps(self) -> Mapping[SideName, float | None]:
+        """Of the ports, as far as they are known."""
+        opened = {} if self._tester is None else self._tester.opened
+        return {side: opened.get(side, {}).get("line_rate_bps") or self._line_rates[side] for side in SIDES}
+
+    def start(self, traffic: OtgTraffic, flows: tuple[SentFlow, ...]) -> None:
+        """Begin to send; the first frame leaves soon afterwards. OtgError if something is sent."""
+        with self._lock:
+            if self.is_running:
+                raise OtgError(["traffic: flows are being sent; stop them first"], status=BUSY)
+            self._ended.clear()
+            directions = tuple(flow.direction for flow in flows)
+            started = {direction: FlowCounts(is_started=True) for direction in directions}
+            self._counting = _Counting(directions=directions, is_running=True, counts=started)
+        if self._engine is not None:
+            self._engine.wanted.clear()
+        self._jobs.put((lambda: self._send(traffic, directions), Future()))
+
+    def stop(self) -> None:
+        """End the sending, and wait until the counts are exact. Nothing if nothing is sent."""
+        if self._engine is not None:
+            self._engine.wanted.set()
+        if not self._ended.wait(MOST_WAIT_S):
+            raise OtgError(
+                [f"the trial did not end within {MOST_WAIT_S:g} s"], status=INTERNAL, kind="internal"
+            )
+
+    def counts(self, direction: Direction) -> FlowCounts:
+        """What is known of the flow of this direction."""
+        with self._lock:
+            return self._counting.counts.get(direction, FlowCounts())
+
+    def close(self) -> None:
+        """End what is sent, close the ports and the run file."""
+        if self.is_running:
+            self.stop()
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _do(self, job: Callable[[], None]) -> None:
+        """Have it done by the tester's thread."""
+        done: Future[None] = Future()
+        self._jobs.put((job, done))
+        done.result()
+
+    def _work(self) -> None:
+        while (each := self._jobs.get()) is not None:
+            job, done = each
+            try:
+                job()
+            except EvenhandError as error:
+                is_request = error.exit_code == 2
+                next_step = f" {error.next_step}" if error.next_step else ""
+                done.set_exception(
+                    OtgError(
+                        [f"{error}.{next_step}" if next_step else str(error)],
+                        status=VALIDATION if is_request else INTERNAL,
+                        kind="validation" if is_request else "internal",
+                    )
+                )
+            except BaseException as error:
+                done.set_exception(error)
+            else:
+                done.set_result(None)
+        self._close()
+        if self._store is not None:
+            self._store.__exit__(None, None, None)
+
+    def _close(self) -> None:
+        opened, self._opened = self._opened, None
+        self._tester = self._engine = None
+        if opened is not None:
+            opened.close()
+
+    def _open(self, traffic: OtgTraffic) -> None:
+        self._close()
+        with ExitStack() as stack:
+            setup = self._open_setup(stack, traffic)
+            engines = StoppableEngines(setup)
+            bed = OpenTestbed(setup=setup, engines=engines)
+            self._tester = stack.enter_context(
+                bed.tester(
+                    plan=traffic.plan,
+                    frame_size=traffic.frame_size,
+                    directions=traffic.directions,
+                    seed=traffic.seed,
+                    waits=WAITS,
+                )
+            )
+            self._engine = engines.started
+            self._opened = stack.pop_all()
+
+    def _send(self, traffic: OtgTraffic, directions: tuple[Direction, ...]) -> None:
+        try:
+            assert self._tester is not None
+            self.result, self.failure = None, None
+            result = self._measure(self._tester, traffic, directions)
+            self._take_result(result)
+            self.result = result
+        except EvenhandError as error:
+            self.failure = str(error)
+            self._close()  # whatever has happened to the engine: the next configuration starts another
+        finally:
+            with self._lock:
+                self._counting.is_running = False
+                self._counting.counts = {
+                    direction: replace(counts, is_started=False, tx_fps=0.0, rx_fps=0.0)
+                    for direction, counts in self._counting.counts.items()
+                }
+            self._ended.set()
+
+    def _measure(
+        self, tester: OpenTester, traffic: OtgTraffic, directions: tuple[Direction, ...]
+    ) -> TrialResult:
+        """One trial, which is stored. That a DUT forwards nothing is what its client asked for: nothing is
+        looked for."""
+        if self._store is None:
+            self._store = self._make_run()
+            self._store.__enter__()
+        goal = {"rate_fps": traffic.rate_fps, "duration_s": traffic.duration_s, "loss_ratio": 0.0}
+        mine = replace(tester, profile=replace(tester.profile, directions=directions))
+        name = ", ".join(flow.name for flow in traffic.flows if flow.direction in directions)
+        with recording(self._store, mine, name, kind="trial", goal=goal, role=Role.TRIAL) as record:
+            measurer = replace(mine.measurer(self._take_event), look_for_dut=None)
+            result = measurer.measure(traffic.duration_s, traffic.rate_fps)
+            record.add_result(result, number=1, purpose="single", is_full_length=True)
+            record.finish_with(str(result.verdict))
+        return result
+
+    def _take_event(self, event: ProcedureEvent) -> None:
+        if not isinstance(event, TrialPhase) or not event.directions:
+            return
+        with self._lock:
+            passed_s = max(event.elapsed_s - self._counting.taken_at_s, 0.01)
+            for direction, so_far in event.directions.items():
+                before = self._counting.counts.get(direction, FlowCounts())
+                self._counting.counts[direction] = FlowCounts(
+                    frames_tx=so_far.sent_frames,
+                    frames_rx=so_far.received_frames,
+                    tx_fps=max(0.0, (so_far.sent_frames - before.frames_tx) / passed_s),
+                    rx_fps=max(0.0, (so_far.received_frames - before.frames_rx) / passed_s),
+                    loss_percent=100 * (so_far.loss_ratio or 0.0),
+                    mean_ns=so_far.mean_latency_ns,
+                    max_ns=so_far.max_latency_ns,
+                    is_started=True,
+                )
+            self._counting.taken_at_s = event.elapsed_s
+
+    def _take_result(self, result: TrialResult) -> None:
+        with self._lock:
+            for direction, counted in result.directions.items():
+                latency = counted.latency
+                self._counting.counts[direction] = FlowCounts(
+                    frames_tx=counted.offered_frames,
+                    frames_rx=counted.received_frames,
+                    loss_percent=100 * counted.loss_ratio,
+                    min_ns=latency.min_ns,
+                    mean_ns=latency.mean_ns,
+                    max_ns=latency.max_ns,
+                )

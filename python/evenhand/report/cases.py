@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Station 10: a run as test cases, for continuous integration: each point is one, and each single trial.
+
+What failed is the DUT; what is an error is not known, and never counts as a failure of the DUT.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from evenhand.analysis import Comparison
+from evenhand.analysis.comparison_model import Below, FailBy
+from evenhand.base.units import format_count
+from evenhand.procedure.descriptor import show_number
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.report.page_facts import shown_deviations
+from evenhand.run import StoredSearch
+from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState
+from evenhand.run.figures import TimeLeftOut, show_share, time_left_out_at
+from evenhand.search import Role
+from evenhand.trial import TrialResult, Verdict
+
+
+class CaseOutcome(StrEnum):
+    """How a test case ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    """The DUT: a point is worse than the limit of the gate, or a single trial lost more than it may."""
+    ERROR = "error"
+    """Nothing is known of the DUT: the trial was INVALID, or the point has no number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A test case. All texts may come from a stranger's file."""
+
+    suite: str
+    name: str
+    outcome: CaseOutcome
+    kind: str = ""
+    """What kind of failure or error it is: `below_limit`, `loss`, `invalid`, `no_number`, `not_finished`,
+    `not_in_this_run`."""
+    message: str = ""
+    """Why it did not pass; empty if it did."""
+    result: str = ""
+    """The figure with its unit; empty without one."""
+    beside: str = ""
+    """The share of the first run's figure, and what it had to be; empty without a gate."""
+    duration_s: float = 0.0
+    """For how long it was measured."""
+    lines: tuple[str, ...] = ()
+    """What a reader should know of it: values, trials, seeds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """A comparison with another run, the first of the two, and what its ratios may not be below."""
+
+    comparison: Comparison
+    limit: float
+    by: FailBy = "interval"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cases:
+    """All of a run, in its order."""
+
+    name: str
+    started_at: str
+    cases: tuple[Case, ...]
+    facts: tuple[tuple[str, str], ...] = ()
+    """What holds for all of them, by name: versions, command, deviations."""
+
+    def count(self, outcome: CaseOutcome) -> int:
+        return sum(case.outcome is outcome for case in self.cases)
+
+
+def cases_of(record: CampaignRecord, gate: Gate | None = None) -> Cases:
+    """A case for each point and for each single trial.
+
+    Args:
+        gate: Each point is judged by it too. Points that the first run has and this one has not are errors.
+    """
+    judged = _Judged(gate)
+    cases = [_of_point(found, judged) for found in record.points]
+    cases += [_of_trial(search) for search in record.other_searches if search.role is Role.TRIAL]
+    return Cases(
+        name=record.name,
+        started_at=record.created_at,
+        cases=(*cases, *judged.missing()),
+        facts=tuple(_facts(record)),
+    )
+
+
+class _Judged:
+    """What the gate says of a point of this run."""
+
+    def __init__(self, gate: Gate | None) -> None:
+        self._gate = gate
+        self._below: dict[str, Below] = {}
+        self._beside: dict[str, str] = {}
+        if gate is None:
+            return
+        below = {each.key: each for each in gate.comparison.below(gate.limit, gate.by)}
+        for point in gate.comparison.points:
+            (other,) = point.others
+            if other.key is None:
+                continue
+            if point.key in below:
+                self._below[other.key] = below[point.key]
+            if other.performance is not None:
+                self._beside[other.key] = (
+                    f"{other.performance:.3f} of the first run (at least {gate.limit:g})"
+                )
+
+    def below(self, key: str) -> Below | None:
+        return self._below.get(key)
+
+    def beside(self, key: str) -> str:
+        return self._beside.get(key, "")
+
+    def missing(self) -> Iterator[Case]:
+        for point in () if self._gate is None else self._gate.comparison.points:
+            if point.others[0].key is None:
+                yield Case(
+                    suite="points of the first run",
+                    name=point.key,
+                    outcome=CaseOutcome.ERROR,
+                    kind="not_in_this_run",
+                    message="the first run has this point, and this run has none that was measured alike",
+                )
+
+
+def _of_point(found: PointRecord, judged: _Judged) -> Case:
+    outcome, kind, message = CaseOutcome.PASSED, "", ""
+    point, below = found.point, judged.below(found.point.key)
+    if found.state is PointState.NO_NUMBER:
+        outcome, kind, message = CaseOutcome.ERROR, "no_number", found.reason or "no number"
+    elif found.state is not PointState.MEASURED:
+        done = sum(repetition.finished_at is not None for repetition in found.repetitions)
+        outcome, kind = CaseOutcome.ERROR, "not_finished"
+        message = f"{format_count(done)} of {format_count(point.repetitions)} repetitions are finished"
+    elif below is not None:
+        outcome, kind = CaseOutcome.FAILED, "below_limit"
+        message = f"{result_of(found)}: {judged.beside(point.key)}, judged by the {below.by}"
+    return Case(
+        suite=point.suite,
+        name=point.key,
+        outcome=outcome,
+        kind=kind,
+        message=message,
+        result=result_of(found),
+        beside=judged.beside(point.key),
+        duration_s=sum(repetition.measured_s for repetition in found.repetitions),
+        lines=tuple(_point_lines(found)),
+    )
+
+
+def result_of(found: PointRecord) -> str:
+    """`794,000 fps`, `>= 794,000 fps`; empty without a number."""
+    statistics, figure = found.statistics, PROCEDURES[found.point.procedure].figure
+    if statistics is None:
+        return ""
+    bound = ">= " if found.is_at_least else ""
+    return f"{bound}{show_number(statistics.median, figure)} {figure.shown_unit}"
+
+
+def _point_lines(found: PointRecord) -> Iterator[str]:
+    figure = PROCEDURES[found.point.procedure].figure
+    if found.values:
+        yield f"{figure.name}: {result_of(found)}, the median of {format_count(len(found.values))}"
+    for repetition in found.repetitions:
+        value = repetition.value
+        bound = ">= " if repetition.is_at_least else ""
+        shown = "no number" if value is None else f"{bound}{show_number(value, figure)} {figure.shown_unit}"
+        why = "" if repetition.reason is None else f": {repetition.reason}"
+        trials = [trial.result for search in repetition.searches for trial in search.trials]
+        yield (
+            f"repetition {repetition.number}: {shown}, {repetition.outcome or 'not finished'}{why}"
+            f" (seed {repetition.seed}, {_verdict_words(trials)})"
+        )
+    if found.stopped_early:
+        yield f"fewer repetitions than asked for: {found.stopped_early}"
+    left_out: TimeLeftOut | None = time_left_out_at(found)
+    if left_out is not None:
+        yield f"time left out: {show_share(left_out.share)} of the sending time was not judged"
+
+
+def _verdict_words(trials: list[TrialResult]) -> str:
+    counts = {verdict: sum(trial.verdict is verdict for trial in trials) for verdict in Verdict}
+    return "trials: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+
+
+def _of_trial(search: StoredSearch) -> Case:
+    """The last attempt decides: an INVALID one before it was repeated."""
+    if not search.trials:
+        return Case(
+            suite="trials",
+            name=_trial_name(search),
+            outcome=CaseOutcome.ERROR,
+            kind="not_finished",
+            message="the trial did not end",
+        )
+    last = search.trials[-1].result
+    reasons = "; ".join(reason.text for reason in last.reasons)
+    outcome, kind, message = {
+        Verdict.PASS: (CaseOutcome.PASSED, "", ""),
+        Verdict.FAIL: (CaseOutcome.FAILED, "loss", reasons or loss_of(last)),
+        Verdict.INVALID: (CaseOutcome.ERROR, "invalid", reasons or "INVALID"),
+    }[last.verdict]
+    return Case(
+        suite="trials",
+        name=_trial_name(search),
+        outcome=outcome,
+        kind=kind,
+        message=message,
+        result=loss_of(last),
+        duration_s=sum(trial.result.intended_duration_s for trial in search.trials),
+        lines=tuple(
+            f"attempt {trial.attempt}: {trial.result.verdict}"
+            + "".join(f"; {reason.code}: {reason.text}" for reason in trial.result.reasons)
+            for trial in search.trials
+        ),
+    )
+
+
+def loss_of(trial: TrialResult) -> str:
+    """`12 of 1,000 frames lost`, of all directions together."""
+    offered = sum(direction.offered_frames for direction in trial.directions.values())
+    return f"{format_count(trial.lost_frames)} of {format_count(offered)} frames lost"
+
+
+def _trial_name(search: StoredSearch) -> str:
+    load = f" at {search.trials[-1].result.intended_fps:,.0f} fps" if search.trials else ""
+    return f"{search.name} {search.number}{load}"
+
+
+def _facts(record: CampaignRecord) -> Iterator[tuple[str, str]]:
+    yield "run file", f"{record.path.name}, started {record.created_at}"
+    yield "versions", ", ".join(f"{name} {version}" for name, version in record.versions.items())
+    for command in record.commands:
+        yield "command", shlex.join(command)
+    for deviation in shown_deviations(record):
+        where = f" ({deviation.where})" if deviation.where else ""
+        yield f"deviation from {deviation.requirement}", f"{deviation.text}{where}"

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles of TRex: what is sent, read by the syntax tree; and what must not be run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evenhand.exchange.formats import kind_of
+from evenhand.exchange.outcome import Became, Imported
+from evenhand.exchange.testbed_text import GivenHardware
+from evenhand.exchange.trex_import import import_trex
+from evenhand.exchange.trex_profile import TrexProfile
+from evenhand.exchange.trex_values import ProfileError
+from tests.errors import raises
+
+BEFORE = "from trex_stl_lib.api import *\n"
+AFTER = "\ndef register():\n    return P()\n"
+TWO_WAYS = """
+LAST = 16
+
+class P(object):
+    def __init__(self, fsize=64):
+        self.fsize = fsize
+
+    def create(self, net, other):
+        base = Ether()/IP(src=net[0], dst=other[0])/UDP(sport=1025, dport=12)
+        pad = max(0, self.fsize - 4 - len(base)) * "x"
+        vm = [
+            STLVmFlowVar(name="s", min_value=net[0], max_value=net[1], size=4, op="inc"),
+            STLVmWrFlowVar(fv_name="s", pkt_offset="IP.src"),
+            STLVmFlowVar(name="d", min_value=other[0], max_value=other[1], size=4, op="inc"),
+            STLVmWrFlowVar(fv_name="d", pkt_offset="IP.dst"),
+            STLVmFixIpv4(offset="IP"),
+        ]
+        return STLStream(packet=STLPktBuilder(pkt=base/pad, vm=STLScVmRaw(vm)), mode=STLTXCont(pps=2e3))
+
+    def get_streams(self, direction=0, **kwargs):
+        left = ["198.18.0.1", "198.18.0.%d" % 16 if False else "198.18.0.16"]
+        right = ["198.19.0.1", "198.19.0.16"]
+        if direction == 0:
+            return [self.create(left, right)]
+        return [self.create(right, left)]
+"""
+IPV6 = """
+class P:
+    def get_streams(self, port_id, tunables, **kwargs):
+        parser = argparse.ArgumentParser(description="for {}".format(os.path.basename(__file__)))
+        parser.add_argument("--fsize", type=int, default=132)
+        args = parser.parse_args(tunables)
+        vm = STLVM()
+        vm.var(name="low", min_value=0, max_value=7, size=2, step=1, op="random")
+        vm.write(fv_name="low", pkt_offset="UDP.dport")
+        vm.fix_chksum()
+        link = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+        packet = link/IPv6(src="2001:2::2", dst="2001:2:0:8000::2")/UDP(sport=7)
+        packet = packet / ("y" * (args.fsize - 4 - len(packet)))
+        burst = STLTXSingleBurst(pps=500, total_pkts=250)
+        return STLProfile([STLStream(packet=STLPktBuilder(pkt=packet, vm=vm), mode=burst)])
+"""
+
+
+def read(tmp_path: Path, body: str, *, plan: str | None = None) -> Imported:
+    path = tmp_path / "profile.py"
+    path.write_text(BEFORE + body + AFTER)
+    assert kind_of(path) == "trex"
+    return import_trex(path, GivenHardware(), plan=plan, testbed=Path("bed.toml"))
+
+
+def test_both_directions_of_a_profile_are_one_command(tmp_path: Path) -> None:
+    found = read(tmp_path, TWO_WAYS)
+    ((words),) = [command.words for command in found.commands]
+    line = " ".join(words)
+    assert "--plan gateway-v4" in line or "--plan direct-v4-net24" in line
+    for part in (
+        "--hosts 16",
+        "--host-mode increment",
+        "--source-ports 1025",
+        "--destination-ports 12",
+        "--frame-size 64",
+        "--rate 2000",
+        "--duration 60s",
+    ):
+        assert part in line
+    assert "--direction" not in line
+    assert not found.is_any(Became.REFUSED)
+    lines = {row.key: row.line for row in found.rows}
+    assert (lines["IP.src"], lines["UDP.sport"]) == (13, 10)
+    assert any("-d" in row.text for row in found.rows if row.became is Became.DIFFERS)
+
+
+def test_tunables_have_their_defaults_and_a_burst_its_frames(tmp_path: Path) -> None:
+    found = read(tmp_path, IPV6.replace("min_value=0", "min_value=1"))
+    (command,) = found.commands
+    line = " ".join(command.words)
+    for part in (
+        "--frame-size 132",
+        "--rate 500",
+        "--duration 0.5s",
+        "--source-ports 7",
+        "--destination-ports 1-7",
+        "--direction forward",
+        "-v6",
+    ):
+        assert part in line, line
+    assert 'mac = "02:00:00:00:00:01"' in found.testbed
+    assert 'dut_mac = "02:00:00:00:00:02"' in found.testbed
+
+
+@pytest.mark.parametrize(
+    ("mode", "rate"),
+    [("pps=7", "7"), ("bps_L1=8 * (64 + 20) * 1000", "1000"), ("bps_L2=8 * 64 * 1000", "1000")],
+)
+def test_bits_are_made_frames(tmp_path: Path, mode: str, rate: str) -> None:
+    found = read(tmp_path, TWO_WAYS.replace("pps=2e3", mode))
+    assert f"--rate {rate} " in " ".join(found.commands[0].words)
+
+
+@pytest.mark.parametrize(
+    ("fixup", "size", "ends", "hosts"),
+    [
+        (2, 2, "1, max_value=9", "198.18.0.1 .. 198.18.0.9"),
+        (3, 1, "4, max_value=5", "198.18.0.4 .. 198.18.0.5"),
+    ],
+)
+def test_a_variable_may_be_a_part_of_an_address(
+    tmp_path: Path, fixup: int, size: int, ends: str, hosts: str
+) -> None:
+    body = f"""
+class P:
+    def get_streams(self, **kwargs):
+        vm = STLVM()
+        vm.var("a", min_value={ends}, size={size}, op="inc")
+        vm.write("a", "IP.src", offset_fixup={fixup})
+        packet = Ether()/IP(src="198.18.0.1", dst="198.19.0.1")/UDP()
+        return STLStream(packet=STLPktBuilder(pkt=packet, vm=vm), mode=STLTXCont())
+"""
+    found = read(tmp_path, body, plan="gateway-v4")
+    row = next(row for row in found.rows if row.key == "IP.src")
+    assert hosts in row.text or row.became is Became.DIFFERS
+    assert found.commands
+    sent = {row.key: row for row in found.rows}
+    assert "53" in sent["UDP.sport"].text
+    assert sent["get_streams"].text == "sent from left to right only"
+
+
+@pytest.mark.parametrize(
+    ("layer", "text"),
+    [
+        ("Dot1Q(vlan=5)/IP(src='198.18.0.1',dst='198.19.0.1')/UDP()", "tags are set by vlan"),
+        ("IP(src='198.18.0.1',dst='198.19.0.1')/TCP()", "test frames are"),
+        ("IP(src='198.18.0.1')/UDP()", "it has no value"),
+    ],
+)
+def test_what_no_frame_here_has_is_refused_by_its_stream(tmp_path: Path, layer: str, text: str) -> None:
+    body = f"""
+class P:
+    def get_streams(self, **kwargs):
+        return [STLStream(packet=STLPktBuilder(pkt=Ether()/{layer}), mode=STLTXCont(pps=1))]
+"""
+    found = read(tmp_path, body)
+    assert found.commands == ()
+    assert any(text in row.text and row.line == 5 for row in found.rows if row.became is Became.REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "word"),
+    [
+        ("import os\n", 2, "os"),
+        ("from subprocess import run\n", 2, "subprocess"),
+        ("x = open('/etc/passwd')\n", 2, "open"),
+        ("x = __import__('os')\n", 2, "__import__"),
+        ("x = ().__class__\n", 2, "__class__"),
+        ("x = [n for n in range(9)]\n", 2, "plain"),
+        ("x = lambda: 1\n", 2, "plain"),
+        ("for n in [1]:\n    pass\n", 2, "for"),
+        ("while True:\n    pass\n", 2, "while"),
+        ("x = 'a' * 10**9\n", 2, "plain"),
+        ("x = 'a' * 1000000000\n", 2, "too long"),
+        ("x = 'a' * 60000\nx = x + x\n", 3, "too long"),
+        ("x = 1\nx = f'{x}'\n", 3, "plain"),
+        ("return 5\n", 2, "return"),
+        ("def f(:\n", 2, "Python"),
+        ("x = " + "(" * 500 + ")" * 500 + "\n", 1, "Python"),
+        ("def f(a):\n    return f(a)\nx = f(1)\n", 2, "each other"),
+        ("x = 1 / 0\n", 2, "division"),
+        ("x = " + "+".join(["1"] * 900) + "\n", 1, "deeply"),
+        ("class P:\n    def get_streams(self):\n        return []\n", 1, "streams"),
+        ("y = STLClient()\n", 2, "STLClient"),
+    ],
+)
+def test_what_computes_is_refused_with_its_line_and_never_run(body: str, line: int, word: str) -> None:
+    with pytest.raises(ProfileError) as caught:
+        TrexProfile(BEFORE + body + AFTER).streams(0)
+    assert word in str(caught.value)
+    assert caught.value.line >= line
+
+
+def test_a_refusal_names_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("import os\nos.remove('a')\n\ndef get_streams():\n    pass\n")
+    (tmp_path / "a").write_text("still there")
+    with raises("exchange.profile-not-read", match=r"bad\.py, line 1"):
+        import_trex(tmp_path / "bad.py", GivenHardware(), plan=None, testbed=Path("bed.toml"))
+    assert (tmp_path / "a").read_text() == "still there"
+    assert os.listdir(tmp_path) is not None

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configurations of OTG for tests, as a script writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import snappi
+from google.protobuf import json_format
+from snappi import otg_pb2 as pb
+
+STARTS = {4: ("198.18.0.1", "198.19.0.1"), 6: ("2001:2::2", "2001:2:0:8000::2")}
+STEPS = {4: "0.0.0.1", 6: "::1:0"}
+SIZE = 128
+
+
+def config(
+    version: int = 4,
+    *,
+    packets: int | None = 200,
+    pps: int = 2000,
+    hosts: int = 4,
+    names: tuple[str, ...] = ("there", "back"),
+) -> Any:
+    """Flows between the hosts of a gateway plan, in both directions or one."""
+    made = snappi.Config()
+    made.ports.add(name="p1", location="left")
+    made.ports.add(name="p2", location="right")
+    left, right = STARTS[version]
+    ends = (("p1", "p2", left, right), ("p2", "p1", right, left))
+    for name, (sender, receiver, source, destination) in zip(names, ends, strict=False):
+        flow = made.flows.add(name=name)
+        flow.tx_rx.port.tx_name, flow.tx_rx.port.rx_names = sender, [receiver]
+        flow.size.fixed, flow.rate.pps = SIZE, pps
+        if packets is None:
+            assert flow.duration.continuous is not None  # to choose it
+        else:
+            flow.duration.fixed_packets.packets = packets
+        flow.metrics.enable = flow.metrics.loss = flow.metrics.latency.enable = True
+        flow.packet.ethernet()
+        ip = flow.packet.ipv4()[-1] if version == 4 else flow.packet.ipv6()[-1]
+        for field, start in ((ip.src, source), (ip.dst, destination)):
+            field.increment.start, field.increment.step = start, STEPS[version]
+            field.increment.count = hosts
+        udp = flow.packet.udp()[-1]
+        udp.src_port.value, udp.dst_port.value = 5000, 6000
+    return made
+
+
+def document(made: Any, change: Callable[[dict[str, Any]], None] = lambda found: None) -> dict[str, Any]:
+    """The configuration as the server reads it."""
+    message = json_format.Parse(made.serialize(), pb.Config())
+    found: dict[str, Any] = json_format.MessageToDict(message, preserving_proto_field_name=True)
+    change(found)
+    return found

@@ -1,0 +1,468 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The OTG server with snappi as it is, over both transports, and clients that are none, on the reference
+router. What it forwards is known; that a busy host made a trial INVALID is no fault of the server's."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import requests
+import snappi
+import urllib3
+from scapy.layers.inet import UDP
+from scapy.utils import rdpcap
+from snappi import otg_pb2 as pb
+from snappi import otg_pb2_grpc
+
+from evenhand.base.errors import HostError
+from evenhand.base.programs import ROUTER, find_program
+from evenhand.cli.router import testbed_text as text_for
+from evenhand.lab import linux_lab
+from evenhand.otg.rest import MOST_OCTETS, VERDICT_HEADER
+from evenhand.otg.server import Places, RunningServer, otg_server
+from evenhand.plan import make_plan
+from evenhand.reference import ReferenceDut, reference_router
+from evenhand.reference.config import Defects
+from evenhand.run import read_record
+from tests.errors import raises
+from tests.otg.configs import SIZE, config
+from tests.wire.wire_session import MOST_ATTEMPTS
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+urllib3.disable_warnings()
+ANY = Places(https_port=0, http_port=0, grpc_port=0)
+TOKEN = "0123456789abcdef0123"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("otg") / "otg.evenhand"
+
+
+@pytest.fixture(scope="module")
+def server(run: Path) -> Iterator[RunningServer]:
+    try:
+        find_program(ROUTER)
+    except HostError as error:
+        pytest.skip(f"no router: {error}")
+    with otg_server("reference", ANY, run=run, command=["evenhand", "otg", "reference"]) as running:
+        yield running
+
+
+def api_of(server: RunningServer, transport: str) -> Any:
+    """A client as scripts have it."""
+    if transport == "grpc":
+        made = snappi.api(location=server.grpc, transport=snappi.Transport.GRPC)
+        made.request_timeout = 60
+        return made
+    return snappi.api(location=getattr(server, transport), verify=False)
+
+
+def set_state(api: Any, state: str, *names: str) -> list[str]:
+    """The warnings of the answer."""
+    wanted = api.control_state()
+    wanted.traffic.flow_transmit.state = state
+    wanted.traffic.flow_transmit.flow_names = list(names)
+    return list(api.set_control_state(wanted).warnings or [])
+
+
+def flows_of(api: Any, *names: str) -> list[Any]:
+    wanted = api.metrics_request()
+    wanted.flow.flow_names = list(names)
+    return list(api.get_metrics(wanted).flow_metrics)
+
+
+def ports_of(api: Any, *names: str) -> list[Any]:
+    wanted = api.metrics_request()
+    wanted.port.port_names = list(names)
+    return list(api.get_metrics(wanted).port_metrics)
+
+
+def wait_until_stopped(api: Any) -> list[Any]:
+    for _ in range(1000):
+        found = flows_of(api)
+        if all(metric.transmit == "stopped" for metric in found):
+            return found
+        time.sleep(0.1)
+    raise AssertionError("the flows did not end")
+
+
+def refused(call: Any) -> Any:
+    """The model's `Error`, as snappi gives it to a script."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011 (snappi raises nothing else)
+        call()
+    error = snappi.api().from_exception(caught.value)
+    assert error is not None, caught.value
+    return error
+
+
+@pytest.mark.parametrize(("transport", "version"), [("https", 4), ("grpc", 6), ("http", 6)])
+def test_a_script_gets_exact_counts(server: RunningServer, run: Path, transport: str, version: int) -> None:
+    """Over each transport, and with each IP version: all that was asked for is sent, and comes back."""
+    api = api_of(server, transport)
+    api.set_config(config(version, packets=200))
+    assert run.name in " ".join(set_state(api, "start"))
+    found = wait_until_stopped(api)
+    assert [(m.name, m.port_tx, m.port_rx) for m in found] == [("there", "p1", "p2"), ("back", "p2", "p1")]
+    for metric in found:
+        assert (metric.frames_tx, metric.frames_rx, metric.loss) == (200, 200, 0.0)
+        assert (metric.bytes_tx, metric.bytes_rx) == (200 * SIZE, 200 * SIZE)
+        assert metric.latency.minimum_ns <= metric.latency.average_ns <= metric.latency.maximum_ns
+    for port in ports_of(api):
+        assert (port.frames_tx, port.frames_rx, port.link, port.transmit) == (200, 200, "up", "stopped")
+    assert [port.name for port in ports_of(api, "p2")] == ["p2"]
+    assert api.get_config().flows[0].name == "there"
+    assert "Evenhand" in api.get_version().app_version
+    search = read_record(run).other_searches[-1]
+    (trial,) = search.trials
+    assert search.plan["name"] == f"gateway_v{version}"
+    counts = [direction.received_frames for direction in trial.result.directions.values()]
+    assert counts == [200, 200]
+
+
+def test_a_continuous_flow_is_seen_live_and_stopped_exactly(server: RunningServer, run: Path) -> None:
+    """Counts survive the stop, and a start clears them; the verdict is that of what was sent."""
+    api = api_of(server, "grpc")
+    api.set_config(config(4, packets=None, pps=1000))
+    set_state(api, "start")
+    seen = 0
+    for _ in range(600):
+        (there, _) = flows_of(api)
+        seen = there.frames_rx
+        if seen > 200:
+            break
+        time.sleep(0.05)
+    assert there.transmit == "started"
+    assert there.frames_tx >= seen > 200
+    error = refused(lambda: set_state(api, "start"))
+    assert (error.code, error.kind) == (409, "validation")
+    (verdict,) = set_state(api, "stop")
+    assert verdict.startswith(("PASS", "INVALID"))
+    found = flows_of(api)
+    assert [metric.transmit for metric in found] == ["stopped", "stopped"]
+    for metric in found:
+        assert metric.frames_rx == metric.frames_tx >= seen
+    assert flows_of(api)[0].frames_tx == found[0].frames_tx
+    (trial,) = read_record(run).other_searches[-1].trials
+    assert trial.result.directions["forward"].offered_frames == found[0].frames_tx
+    assert trial.result.intended_duration_s == pytest.approx(found[0].frames_tx / 1000, rel=0.01)
+    assert "stopped_early" not in {reason.code for reason in trial.result.reasons}
+    set_state(api, "start", "back")
+    there, back = flows_of(api)
+    assert (there.frames_tx, there.transmit, back.transmit) == (0, "stopped", "started")
+    set_state(api, "stop")
+    there, back = flows_of(api)
+    assert there.frames_tx == 0
+    assert back.frames_rx == back.frames_tx > 0
+
+
+def test_what_the_router_loses_is_counted_and_fails_the_trial(tmp_path: Path) -> None:
+    """Every tenth frame, by number: the loss is known to the frame."""
+    at = {"loss": tuple(range(10, 100, 10))}
+    with reference_router(make_plan("gateway-v4"), ReferenceDut(defects=Defects(at=at))) as router:
+        (tmp_path / "bed.toml").write_text(text_for(router, None))
+        places = Places(https_port=None, http_port=0, grpc_port=None)
+        with otg_server(
+            str(tmp_path / "bed.toml"), places, run=tmp_path / "a.evenhand", command=[]
+        ) as server:
+            api = api_of(server, "http")
+            api.set_config(config(4, packets=500, names=("there",)))
+            set_state(api, "start")
+            (metric,) = wait_until_stopped(api)
+            answer = requests.get(f"{server.http}/config", timeout=60)
+            (warning,) = set_state(api, "stop")
+    assert metric.frames_tx == 500
+    lost = metric.frames_tx - metric.frames_rx
+    assert lost == len(at["loss"])
+    assert metric.loss == pytest.approx(100 * lost / 500, abs=1e-4)
+    assert answer.headers[VERDICT_HEADER] == warning
+    assert warning.startswith(("FAIL", "INVALID"))
+
+
+@pytest.mark.parametrize("transport", ["grpc", "http"])
+def test_what_cannot_be_done_is_an_error_of_the_model_and_the_server_lives_on(
+    server: RunningServer, transport: str
+) -> None:
+    api = api_of(server, transport)
+    api.set_config(snappi.Config())
+    assert refused(lambda: set_state(api, "start")).errors == ["traffic: no configuration is set"]
+    assert refused(lambda: flows_of(api)).errors == ["metrics: no configuration is set"]
+    bad = config(4)
+    bad.flows[0].packet[1].src.value = "10.1.2.3"
+    error = refused(lambda: api.set_config(bad))
+    assert (error.code, error.kind) == (400, "validation")
+    assert "no plan has these addresses" in error.errors[0]
+    api.set_config(config(4))
+    assert refused(lambda: flows_of(api, "nobody")).errors == ["flow_names: there is no 'nobody'"]
+    assert refused(lambda: set_state(api, "start", "nobody")).errors == ["flow_names: there is no 'nobody'"]
+    assert "pause" in refused(lambda: set_state(api, "pause")).errors[0]
+    capture = api.capture_request()
+    capture.port_name = "p1"
+    assert refused(lambda: api.get_capture(capture)).code == 400
+    protocols = api.control_state()
+    protocols.protocol.all.state = "start"
+    assert "ARP and ND" in api.set_control_state(protocols).warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"{", 400),
+        (b'{"flows": 1}', 400),
+        (b'{"flows": [{"name": "a", "rate": {"choice": "warp"}}]}', 400),
+        (b'{"nothing": {}}', 400),
+        (b"[" * 100_000, 400),
+        (json.dumps({"flows": [{"name": "x" * (MOST_OCTETS + 1)}]}).encode(), 413),
+        (
+            json.dumps(
+                {
+                    "ports": [{"name": "p1"}, {"name": "p2"}],
+                    "flows": [
+                        {
+                            "name": "a",
+                            "tx_rx": {"choice": "port", "port": {"tx_name": "p1", "rx_names": ["p2"]}},
+                            "packet": [
+                                {"choice": "ethernet", "ethernet": {}},
+                                {
+                                    "choice": "ipv4",
+                                    "ipv4": {
+                                        "src": {"choice": "values", "values": ["198.18.0.1"] * 10**5},
+                                        "dst": {"choice": "value", "value": "198.19.0.1"},
+                                    },
+                                },
+                                {"choice": "udp", "udp": {}},
+                            ],
+                        }
+                    ],
+                }
+            ).encode(),
+            400,
+        ),
+    ],
+    ids=["broken", "wrong type", "unknown enum", "unknown key", "nested", "too large", "many values"],
+)
+def test_bodies_that_are_no_configuration_are_refused(server: RunningServer, body: bytes, code: int) -> None:
+    answer = requests.post(f"{server.http}/config", data=body, timeout=120)
+    assert answer.status_code == code
+    assert (answer.json()["code"], answer.json()["kind"]) == (code, "validation")
+    assert api_of(server, "http").get_version().app_version
+
+
+def test_a_message_of_grpc_that_is_too_large_is_refused(server: RunningServer) -> None:
+    channel = grpc.insecure_channel(server.grpc, options=[("grpc.max_send_message_length", 1 << 30)])
+    stub = otg_pb2_grpc.OpenapiStub(channel)
+    request = pb.SetConfigRequest(config=pb.Config(flows=[pb.Flow(name="x" * (100 << 20))]))
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.SetConfig(request, timeout=120)
+    assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    chunk = pb.Data(datum=b"x" * (1 << 20), chunk_size=1 << 20)
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.streamSetConfig(iter([chunk] * 17), timeout=120)
+    assert "octets" in json.loads(caught.value.details())["errors"][0]
+    assert stub.GetVersion(pb.google_dot_protobuf_dot_empty__pb2.Empty(), timeout=60).version.app_version
+    channel.close()
+
+
+def test_a_large_configuration_comes_in_a_stream(server: RunningServer) -> None:
+    api = api_of(server, "grpc")
+    api.enable_grpc_streaming, api._chunk_size = True, 100
+    api.set_config(config(6))
+    assert [flow.name for flow in api.get_config().flows] == ["there", "back"]
+    assert [metric.name for metric in flows_of(api)] == ["there", "back"]
+
+
+def test_clients_that_go_in_the_middle_leave_the_flows_and_the_server(server: RunningServer) -> None:
+    api = api_of(server, "http")
+    api.set_config(config(4, packets=None, pps=500))
+    set_state(api, "start")
+    host, port = str(server.http).removeprefix("http://").split(":")
+    for part in (b"POST /config HTTP/1.1\r\nHost: a\r\nContent-Length: 99999\r\n\r\n{", b"GE", b"\x00\xff"):
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            connection.sendall(part)
+    threads = [threading.Thread(target=flows_of, args=(api_of(server, "grpc"),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    other = config(6)
+    assert refused(lambda: api_of(server, "grpc").set_config(other)).code == 409
+    other.options.port_options.location_preemption = True
+    said = api_of(server, "grpc").set_config(other).warnings
+    assert "stopped" in said[0]
+    assert flows_of(api)[0].transmit == "stopped"
+
+
+def test_tls_of_today_is_spoken_and_none_of_yesterday(server: RunningServer) -> None:
+    host, port = str(server.https).removeprefix("https://").split(":")
+    for newest, is_spoken in ((ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_1, False)):
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # yesterday's are what it is about
+            context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1, newest
+        with socket.create_connection((host, int(port)), timeout=60) as plain:
+            try:
+                with context.wrap_socket(plain, server_hostname=host) as secure:
+                    assert is_spoken, secure.version()
+            except (ssl.SSLError, OSError):
+                assert not is_spoken
+
+
+def test_a_token_is_wanted_where_it_is_set_and_elsewhere_than_on_this_host(tmp_path: Path) -> None:
+    with raises("otg.no-token"):
+        Places(host="0.0.0.0")
+    places = Places(https_port=None, http_port=0, grpc_port=0, token=TOKEN)
+    with otg_server("reference", places, run=tmp_path / "a.evenhand", command=[]) as server:
+        url = f"{server.http}/capabilities/version"
+        for header, code in (
+            ({}, 401),
+            ({"Authorization": "Bearer x"}, 401),
+            ({"Authorization": f"Bearer {TOKEN}"}, 200),
+        ):
+            assert requests.get(url, headers=header, timeout=60).status_code == code
+        channel = grpc.insecure_channel(server.grpc)
+        stub, empty = otg_pb2_grpc.OpenapiStub(channel), pb.google_dot_protobuf_dot_empty__pb2.Empty()
+        with pytest.raises(grpc.RpcError) as caught:
+            stub.GetVersion(empty, timeout=60)
+        assert caught.value.code() == grpc.StatusCode.UNAUTHENTICATED
+        bearing = (("authorization", f"Bearer {TOKEN}"),)
+        assert stub.GetVersion(empty, timeout=60, metadata=bearing).version.app_version
+        channel.close()
+    assert not (tmp_path / "a.evenhand").exists()
+
+
+def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        number = taken.getsockname()[1]
+        for places in (
+            Places(https_port=None, http_port=number, grpc_port=None),
+            Places(https_port=None, grpc_port=number),
+        ):
+            with (
+                raises("otg.cannot-listen"),
+                otg_server("reference", places, run=tmp_path / "a.evenhand", command=[]),
+            ):
+                pass
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("transport", "version"), [("HTTPS", "4"), ("gRPC", "6")])
+def test_the_documented_script_runs_as_it_is_and_nothing_outlives_a_killed_server(
+    tmp_path: Path, transport: str, version: str
+) -> None:
+    """As a user would: the command, the script. Then the server is killed while a flow runs: engine and
+    router end with it."""
+    command = [sys.executable, "-m", "evenhand", "otg", "reference", "--https-port", "0", "--grpc-port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            places = {}
+            while "Trials are stored" not in (line := process.stderr.readline()):
+                assert line, "the server ended"
+                kind, _, where = line.strip().partition(": ")
+                places[kind] = where
+            ended = subprocess.run(
+                [sys.executable, ROOT / "examples" / "otg_flow.py", places[transport], version],
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
+            )
+            assert ended.returncode == 0, ended.stderr
+            assert "1000 sent, 1000 received, 0.0 % lost" in ended.stdout
+            api = snappi.api(location=places["HTTPS"], verify=False)
+            api.set_config(config(4, packets=None))
+            set_state(api, "start")
+            children = children_of(process.pid)
+            assert {"evenhand-engine", "evenhand-router"} <= set(children.values())
+        finally:
+            process.send_signal(signal.SIGKILL)
+    for _ in range(100):
+        if not any(Path(f"/proc/{pid}/exe").exists() and is_alive(pid) for pid in children):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"still there: {children}")
+
+
+def children_of(pid: int) -> dict[int, str]:
+    """Names of the programs that a process has started, and those that they have, by their ids."""
+    found = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue
+        if int(rest.split()[1]) == pid:
+            found[int(stat.parent.name)] = (
+                name if len(name) < 15 else Path(os.readlink(stat.parent / "exe")).name
+            )
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.root
+@pytest.mark.thorough
+@pytest.mark.parametrize("version", [4, 6])
+def test_the_kernels_router_forwards_what_the_script_counts(tmp_path: Path, version: int) -> None:
+    """The documented script on the Linux lab: its counts are those of tcpdump on the DUT's own interface. The
+    host may take the DUT's CPU and frames with it: then script and tcpdump agree on a later try."""
+    plan = make_plan(f"gateway-v{version}")
+    places = Places(https_port=None, http_port=0, grpc_port=None)
+    with (
+        linux_lab(plan, name="otgtest") as lab,
+        otg_server("lab:otgtest", places, run=tmp_path / "a.evenhand", command=[]) as server,
+    ):
+        for _ in range(MOST_ATTEMPTS):
+            capture = tmp_path / "there.pcap"
+            watching = subprocess.Popen(
+                [
+                    *("ip", "netns", "exec", lab.dut_namespace, "tcpdump", "-i", lab.dut_interface("right")),
+                    *("-Q", "out", "-U", "-w", capture, "udp", "and", "dst", "port", "6000"),
+                ],
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            assert watching.stderr is not None
+            while "listening" not in (line := watching.stderr.readline()):
+                assert line, "tcpdump did not start"
+            ended = subprocess.run(
+                [sys.executable, ROOT / "examples" / "otg_flow.py", str(server.http), str(version)],
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
+            )
+            watching.terminate()
+            watching.communicate(timeout=20)
+            # Those of the trial: before it, a few frames show that the DUT forwards, and learn its way.
+            trials = Counter(bytes(frame[UDP].payload)[:5] for frame in rdpcap(str(capture)))
+            seen = max(trials.values(), default=0)
+            if ended.returncode == 0 and seen == 1000:
+                break
+        assert "1000 sent, 1000 received, 0.0 % lost" in ended.stdout
+        assert seen == 1000
