@@ -36,6 +36,7 @@ ROOMS = (
     "analysis",
     "report",
     "exchange",
+    "serve",
     "cli",
 )
 """Lowest first. A file imports its own room and those before it; HACKING.md says what each is for."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from evenhand.cli.common import EngineOption, JsonOption, warn_about
 from evenhand.cli.progress.line import ProgressDisplay
+from evenhand.cli.progress.running import written_beside
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.cli.run_options import RunOptions
 from evenhand.plan import AddressPlan, FrameSize
@@ -147,13 +148,10 @@ class Given:
             for note in notes:
                 if note is not None:
                     progress.say(note)
+            on_event = stack.enter_context(written_beside(store, verb, progress.on_event))
             yield (
                 OpenTestbed(
-                    setup=setup,
-                    engine=self.engine,
-                    engines=engines,
-                    recorder=store,
-                    on_event=progress.on_event,
+                    setup=setup, engine=self.engine, engines=engines, recorder=store, on_event=on_event
                 ),
                 store,
                 progress,

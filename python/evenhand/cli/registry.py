@@ -38,6 +38,7 @@ _FIRST = {
 _LAST = {
     "learn": VerbPlace("learn", "learn_hosts"),
     "run": VerbPlace("run", "run"),
+    "serve": VerbPlace("serve", "serve"),
     "status": VerbPlace("status", "status"),
     "report": VerbPlace("report", "report"),
     "import": VerbPlace("import_verb", "import_file"),
