@@ -73,6 +73,7 @@ NOT_RUN = {
     "evenhand predict gateway-v4 --hosts 16 --dut testbed.toml": "the same",
     "evenhand report appendix-a.evenhand": "needs that campaign's file: tests/cli/test_report.py has one",
     "evenhand merge ": "needs runs to merge: tests/cli/test_merge.py makes some",
+    "evenhand bisect ": "needs the reader's own DUT: tests/cli/test_bisect.py has simulated ones",
     "evenhand serve": "runs until Ctrl-C: tests/serve asks one",
     "evenhand show both.evenhand": "the same",
     "evenhand trend ": "needs runs: tests/cli/test_trend.py makes some",

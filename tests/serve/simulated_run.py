@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +37,14 @@ class SlowMeasurer:
 
     running: RunningFile
     trial_s: float
-    sleep: Callable[[float], None] = time.sleep
-    device: SimulatedMeasurer = field(default_factory=lambda: SimulatedMeasurer(limit_fps=LIMIT_FPS))
+    device: SimulatedMeasurer
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.device, name)
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
         for number in range(1, PHASES + 1):
-            self.sleep(self.trial_s / PHASES)
+            time.sleep(self.trial_s / PHASES)
             elapsed_s = duration_s * number / PHASES
             self.running._written_s = float("-inf")  # each is written
             self.running.on_event(phase(elapsed_s, duration_s, rate_fps))
@@ -73,9 +71,9 @@ def phase(elapsed_s: float, total_s: float, rate_fps: float) -> TrialPhase:
     )
 
 
-def measure(path: Path, version: int = 4, trial_s: float = 0.0) -> Path:
+def measure(path: Path, version: int = 4, trial_s: float = 0.0, limit_fps: float = LIMIT_FPS) -> Path:
     """The whole run."""
-    running = RunningFile(path)
+    running, device = RunningFile(path), SimulatedMeasurer(limit_fps=limit_fps)
     with RunStore.create(path, command=["evenhand", "throughput", "bench.toml"]) as store:
         running.begin("throughput")
         plan = make_plan(f"gateway_v{version}").to_contract()
@@ -96,7 +94,7 @@ def measure(path: Path, version: int = 4, trial_s: float = 0.0) -> Path:
                 if isinstance(event, TrialFinished):
                     writer.add_trial(event.trial)
 
-            writer.finish(find_throughput(SlowMeasurer(running, trial_s), GOAL, on_progress=keep))
+            writer.finish(find_throughput(SlowMeasurer(running, trial_s, device), GOAL, on_progress=keep))
         running.end()
     return path
 

@@ -16,7 +16,7 @@ from evenhand.run import RunStore
 from evenhand.run.run_file import campaign_locked
 from evenhand.serve import index as index_module
 from evenhand.serve.index import RunIndex
-from evenhand.serve.run_facts import RunFacts, RunState
+from evenhand.serve.run_facts import RunFacts, RunState, read_facts
 from tests.run.goldens import copy_recorded
 from tests.serve.served import recorded_folder, run_process, wait_until
 from tests.serve.simulated_run import measure
@@ -70,12 +70,12 @@ def test_a_run_that_is_measured_ends_or_is_killed(tmp_path: Path) -> None:
         found = looked(tmp_path / "runs")
         with run_process(path, version=version, trial_s=0.3) as process:
 
-            def state(found: RunIndex = found, name: str = path.name) -> RunState | None:
+            def is_running(found: RunIndex = found, name: str = path.name) -> bool:
                 found.refresh(is_forced=True)
                 entry = found.find(name)
-                return None if entry is None else entry.state
+                return entry is not None and entry.state is RunState.RUNNING
 
-            wait_until(lambda state=state: state() is RunState.RUNNING, "it is shown as running")
+            wait_until(is_running, "it is shown as running")
             process.kill()
             process.wait()
             found.refresh()  # not forced: a run that was running is looked at each time
@@ -129,8 +129,12 @@ def test_the_index_is_kept_and_files_that_stayed_are_not_read_again(
     first = looked(folder, cache)
     first.save()
     read: list[str] = []
-    reader = index_module.read_facts
-    monkeypatch.setattr(index_module, "read_facts", lambda path: read.append(path.name) or reader(path))
+
+    def reading(path: Path) -> RunFacts:
+        read.append(path.name)
+        return read_facts(path)
+
+    monkeypatch.setattr(index_module, "read_facts", reading)
     again = looked(folder, cache)
     assert (read, again.entries) == ([], first.entries)
     copy_recorded("pdv-v4", folder / "pdv.evenhand")

@@ -36,6 +36,7 @@ _FIRST = {
     "router": VerbPlace("router", "router"),
 }
 _LAST = {
+    "bisect": VerbPlace("bisect", "bisect"),
     "learn": VerbPlace("learn", "learn_hosts"),
     "run": VerbPlace("run", "run"),
     "serve": VerbPlace("serve", "serve"),

@@ -35,9 +35,10 @@ from evenhand.run.snapshot import copy_to_memory
 from evenhand.serve.access import AccessRules, GuardedApp
 from evenhand.serve.charts import charts_of_run
 from evenhand.serve.index import Entry, RunIndex
+from evenhand.serve.live import event
 from evenhand.serve.metrics import CONTENT_TYPE, metrics_text
 from evenhand.serve.pages import MOST_COMPARED, MOST_RUNS_OF_A_TREND, Pages, RunFilter, chosen, error_document
-from evenhand.serve.watcher import KEEP_ALIVE, Watcher, event
+from evenhand.serve.watcher import KEEP_ALIVE, Watcher
 
 LIST_EVERY_S = 2.0
 """A list of runs is not drawn again more often than that."""
