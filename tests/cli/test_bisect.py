@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from evenhand.cli import bisect as verb
 from evenhand.cli.main import main
 from tests.serve.simulated_run import measure
 
@@ -42,7 +41,7 @@ class Lab:
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     made = Lab(tmp_path)
-    monkeypatch.setattr(verb.subprocess, "run", made.run)
+    monkeypatch.setattr(subprocess, "run", made.run)
     (tmp_path / "builds").write_text("\n".join(BUILDS))
     return made
 
@@ -125,7 +124,5 @@ def test_builds_that_are_none_are_refused(tmp_path: Path, lab: Lab, text: str) -
 def test_a_measurement_that_is_not_possible_ends_it(
     tmp_path: Path, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        verb.subprocess, "run", lambda command, **options: subprocess.CompletedProcess(command, 3)
-    )
+    monkeypatch.setattr(subprocess, "run", lambda command, **options: subprocess.CompletedProcess(command, 3))
     assert main(arguments(tmp_path)) == 3

@@ -31,7 +31,7 @@ from evenhand.serve.run_facts import (
 )
 
 VERSION = 1
-READING_S = 0.25
+READING_S = 0.5
 """For so long new files are read before what is known is shown."""
 SCAN_SHARE = 0.02
 """Largest share of a CPU that looking for new files takes, and reading a file that grows."""
@@ -134,7 +134,6 @@ class RunIndex:
             ) from error
 
     def _take(self, found: Mapping[str, os.stat_result]) -> bool:
-        until_s = time.monotonic() + READING_S
         gone = self._known.keys() - found.keys()
         for name in gone:
             del self._known[name]
@@ -146,7 +145,7 @@ class RunIndex:
         }
         changed = [name for name, facts in found.items() if not self._is_known(name, facts)]
         changed.sort(key=lambda name: found[name].st_mtime_ns, reverse=True)
-        unread = 0
+        until_s, unread = time.monotonic() + READING_S, 0
         for name in changed:
             if name not in held:
                 self._not_before_s.pop(name, None)  # its last words decide what has become of it
@@ -192,7 +191,8 @@ class RunIndex:
         return name in self._known and self._known[name][0] == stamp_of(facts)
 
     def _may_be_measured(self, name: str) -> bool:
-        return name not in self._known or self._known[name][1].finished_at is None
+        """Of a file that was not read yet this is asked when it is."""
+        return name in self._known and self._known[name][1].finished_at is None
 
     def _show(self, held: set[str]) -> bool:
         entries = [
@@ -205,7 +205,7 @@ class RunIndex:
         if is_new:
             self.entries = shown
             self.version += 1
-        if not self.unread and time.monotonic() - self._saved_s > SAVE_EVERY_S:
+        if time.monotonic() - self._saved_s > SAVE_EVERY_S:
             self.save()
         return is_new
 

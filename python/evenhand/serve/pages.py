@@ -115,6 +115,7 @@ class Pages:
     def home(self, query: Mapping[str, str]) -> str:
         """The list of runs."""
         index, wanted = self.watcher.index, RunFilter.of(query)
+        index_version = index.version
         entries = list(index.entries.values())
         found = [entry for entry in entries if wanted.allows(entry)]
         pages = max(1, -(-len(found) // ROWS))
@@ -133,6 +134,7 @@ class Pages:
             count=format_count(len(found)),
             of=format_count(len(entries)),
             unread=index.unread,
+            index_version=index_version,
             error=self.watcher.error,
             folder=index.folder.resolve().name or "/",
             earlier=wanted.address(page - 1) if page > 1 else "",

@@ -318,13 +318,11 @@ function listen(address, handlers) {
 // The list of runs
 
 function followList(list) {
-  let version = null
+  let version = Number(list.dataset.version)
   listen(list.dataset.live, {
     changed: async (now) => {
-      const isFirst = version === null
       if (now === version) return
       version = now
-      if (isFirst) return
       const answer = await fetch(location.href)
       if (!answer.ok) return
       const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html').getElementById('runs')
