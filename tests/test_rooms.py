@@ -37,6 +37,7 @@ ROOMS = (
     "report",
     "exchange",
     "otg",
+    "serve",
     "cli",
 )
 """Lowest first. A file imports its own room and those before it; HACKING.md says what each is for."""

@@ -76,6 +76,8 @@ NOT_RUN = {
     "evenhand show first.evenhand": "needs the run before it: test_first_number.py walks it",
     "evenhand report first.evenhand": "the same",
     "evenhand merge ": "needs runs to merge: tests/cli/test_merge.py makes some",
+    "evenhand bisect ": "needs the reader's own DUT: tests/cli/test_bisect.py has simulated ones",
+    "evenhand serve": "runs until Ctrl-C: tests/serve asks one",
     "evenhand show both.evenhand": "the same",
     "evenhand trend ": "needs runs: tests/cli/test_trend.py makes some",
     "evenhand prune ": "needs runs: tests/cli/test_prune.py has some",

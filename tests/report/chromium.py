@@ -43,9 +43,9 @@ class Browser:
     _session: str | None = None
 
     def open(
-        self, path: Path, *, width: int, height: int = 900, scheme: Literal["light", "dark"] = "light"
+        self, path: Path | str, *, width: int, height: int = 900, scheme: Literal["light", "dark"] = "light"
     ) -> None:
-        """Show a file at this width in CSS pixels; below 700 as a phone does."""
+        """Show a file, or what is at an address, at this width in CSS pixels; below 700 as a phone does."""
         self.events.clear()
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -55,7 +55,7 @@ class Browser:
             mobile=width < 700,
         )
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.call("Page.navigate", url=path.absolute().as_uri())
+        self.call("Page.navigate", url=path if isinstance(path, str) else path.absolute().as_uri())
         self._wait_for("Page.loadEventFired")
 
     def ask(self, expression: str) -> Any:

@@ -225,8 +225,10 @@ def test_lock_files_hold_what_pyproject_asks_for_each_package_once() -> None:
     }
     to_distribute = _locked("requirements-distributed.lock")
     assert {_normal(name) for name in project["optional-dependencies"]["distributed"]} <= set(to_distribute)
-    assert set(to_run) & set(to_distribute) == set()
-    for others in (besides, for_docs, _locked("requirements-prove.lock")):
+    to_serve = _locked("requirements-serve.lock")
+    assert {_normal(name) for name in project["optional-dependencies"]["serve"]} <= set(to_serve)
+    assert set(to_run) & (set(to_distribute) | set(to_serve)) == set()
+    for others in (besides, for_docs, to_serve, _locked("requirements-prove.lock")):
         assert {name: to_distribute[name] for name in set(to_distribute) & set(others)} == {
             n: others[n] for n in set(to_distribute) & set(others)
         }
@@ -247,5 +249,6 @@ def test_virtualenv_holds_the_locked_versions() -> None:
         _locked("requirements.lock")
         | _locked("requirements-dev.lock")
         | _locked("requirements-distributed.lock")
+        | _locked("requirements-serve.lock")
     )
     assert {name: found.get(name) for name in wanted} == wanted

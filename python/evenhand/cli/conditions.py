@@ -14,6 +14,7 @@ import typer
 
 from evenhand.cli.common import EngineOption, JsonOption, warn_about
 from evenhand.cli.progress.line import ProgressDisplay
+from evenhand.cli.progress.running import written_beside
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.cli.run_options import RunOptions
 from evenhand.plan import AddressPlan, FrameSize
@@ -172,6 +173,7 @@ class Given:
             for note in notes:
                 if note is not None:
                     progress.say(note)
+            on_event = stack.enter_context(written_beside(store, verb, progress.on_event))
             yield (
                 OpenTestbed(
                     setup=setup,
@@ -179,7 +181,7 @@ class Given:
                     engines=engines,
                     recorder=store,
                     capture=capture,
-                    on_event=progress.on_event,
+                    on_event=on_event,
                 ),
                 store,
                 progress,

@@ -13,6 +13,7 @@ from typing import Any
 from evenhand.base.errors import HostError
 from evenhand.cli.common import out, write_json
 from evenhand.cli.demo_parts import addresses_in_words, demo_document, opened_demo, read_demo
+from evenhand.cli.progress.running import written_beside
 from evenhand.lab import LinuxLab, linux_lab
 from evenhand.procedure import Began, Conditions, Measured, OpenTestbed, SinglePair
 from evenhand.procedure.maximum import record_ceiling
@@ -76,10 +77,13 @@ def linux_demo(
         for _, of_plan in groupby(points, key=lambda point: point.plan):
             one_pair, everything = of_plan
             plan = plan_of(everything)
-            with linux_lab(plan, name=LAB_NAME) as lab:
+            with (
+                linux_lab(plan, name=LAB_NAME) as lab,
+                written_beside(store, plan.title, progress.on_event) as on_event,
+            ):
                 facts[plan.name] = lab.facts()
                 bed = OpenTestbed(
-                    setup=make_lab_setup(lab, plan), engine=engine, recorder=store, on_event=progress.on_event
+                    setup=make_lab_setup(lab, plan), engine=engine, recorder=store, on_event=on_event
                 )
                 progress.later_s = expected_s * (len(points) - len(entries))
                 progress.say(

@@ -17,6 +17,7 @@ from evenhand.base.programs import ROUTER, find_program
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.cli.common import command_line, err, out, write_json
 from evenhand.cli.progress.line import ProgressDisplay
+from evenhand.cli.progress.running import written_beside
 from evenhand.cli.run_options import open_run
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Traffic, make_plan
 from evenhand.predict import predict
@@ -187,12 +188,15 @@ def _measure(
     sent = addresses_in_words(plan)
     assert dut.model is not None
     prediction = predict(plan, dut.model, BOTH_DIRECTIONS)
-    with reference_router(plan, dut) as router:
+    with (
+        written_beside(store, f"{title}: {plan.name}, {sent}", progress.on_event) as on_event,
+        reference_router(plan, dut) as router,
+    ):
         fields = "addresses only" if point.hash_type == "type1" else "addresses and ports"
         progress.say(f"{title}: the router hashes {fields}, the tester sends {sent}.", style="bold")
         setup = make_reference_setup(router)
         conditions: Conditions = {**read_point(point, setup.testbed.limits).conditions, "seed": seed}
-        bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=progress.on_event)
+        bed = OpenTestbed(setup=setup, engine=engine, recorder=store, on_event=on_event)
         found = bed.throughput(
             goal=demo_goal(point), name=f"{plan.name} {point.hash_type} {sent}", **conditions
         )

@@ -38,8 +38,10 @@ _FIRST = {
     "router": VerbPlace("router", "router"),
 }
 _LAST = {
+    "bisect": VerbPlace("bisect", "bisect"),
     "learn": VerbPlace("learn", "learn_hosts"),
     "run": VerbPlace("run", "run"),
+    "serve": VerbPlace("serve", "serve"),
     "status": VerbPlace("status", "status"),
     "report": VerbPlace("report", "report"),
     "import": VerbPlace("import_verb", "import_file"),

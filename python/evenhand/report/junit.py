@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+from evenhand.base.visible import visible, visible_lines
 from evenhand.report.cases import Case, CaseOutcome, Cases
-from evenhand.report.plain import visible, visible_lines
 
 CLASS = "evenhand"
 """Begins the class name of each case, by which readers group them."""

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
+from evenhand.base.visible import visible
 from evenhand.report.campaign_rows import TableName, Value, rows_of
-from evenhand.report.plain import visible
 from evenhand.run.campaign_record import CampaignRecord
 
 MEASUREMENTS: Mapping[TableName, tuple[str, str]] = {

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from evenhand.base.visible import visible
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
-from evenhand.report.plain import visible
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState
 from evenhand.run.figures import time_left_out_at
 from evenhand.trial import Verdict

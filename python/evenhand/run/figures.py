@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +113,18 @@ class RunningTrial:
     """Length of the whole trial; 0 between trials."""
     written_at: float = 0.0
     """Seconds since 1970."""
+    what: str = ""
+    """What the trial is for, where it belongs to no search."""
+    rate_fps: float | None = None
+    """Load of the trial, per direction."""
+    lower_fps: float | None = None
+    """The search: highest load that counts as passed; 0: none yet."""
+    upper_fps: float | None = None
+    """Lowest load that counts as failed."""
+    left_of_all_s: float | None = None
+    """Expected time until the measurement ends, when the trial began."""
+    directions: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    """Counts of each direction since the trial began: fields of `procedure.SoFar`."""
 
     @property
     def share(self) -> float:
@@ -184,15 +196,34 @@ def read_running(run: Path, worker: str | None) -> RunningTrial | None:
 def _checked(document: Any) -> RunningTrial | None:
     if not isinstance(document, Mapping):
         return None
-    texts = {key: document.get(key) for key in ("point", "phase")}
+    texts = {key: document.get(key) for key in ("point", "phase", "what")}
     counts = {key: document.get(key) for key in ("process", "repetition")}
     times = {key: document.get(key) for key in ("elapsed_s", "total_s", "written_at")}
-    trial = document.get("trial")
+    optional = {key: document.get(key) for key in ("rate_fps", "lower_fps", "upper_fps", "left_of_all_s")}
+    directions, trial = document.get("directions"), document.get("trial")
     is_right = (
         all(isinstance(value, str) for value in texts.values())
         and all(type(value) is int for value in counts.values())
-        and all(isinstance(value, int | float) and -1e12 < value < 1e12 for value in times.values())
+        and all(map(_is_number, times.values()))
+        and all(value is None or _is_number(value) for value in optional.values())
         and (trial is None or type(trial) is int)
+        and isinstance(directions, Mapping)
+        and all(name in _DIRECTIONS and _is_counts(found) for name, found in directions.items())
     )
-    fields: dict[str, Any] = {**texts, **counts, **times, "trial": trial}
+    fields: dict[str, Any] = {
+        **texts,
+        **counts,
+        **times,
+        **optional,
+        "directions": directions,
+        "trial": trial,
+    }
     return RunningTrial(**fields) if is_right else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -1e15 < value < 1e15
+
+
+def _is_counts(found: Any) -> bool:
+    return isinstance(found, Mapping) and all(value is None or _is_number(value) for value in found.values())

@@ -121,8 +121,9 @@ class RunStore(StoredSoFar):
         with ExitStack() as stack:
             stack.callback(connection.close)
             try:
+                # Whoever looks at the file sees that it is measured now, and by whom.
+                stack.enter_context(campaign_locked(path))
                 if head is not None:
-                    stack.enter_context(campaign_locked(path))
                     with connection:
                         document = {"name": head.name, "source": head.source, "spec": to_json(head.spec)}
                         insert(connection, "campaign", {"id": 1, "seed": str(head.seed), **document})

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand bisect`: which of many builds of a DUT was the first that is slower, or faster."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.analysis.first_change import ChangeGoal, FirstChange, believe, next_build
+from evenhand.base.errors import HostError, RequestError
+from evenhand.base.folders import read_state, replace_state
+from evenhand.base.programs import run_shell_command
+from evenhand.base.units import format_ratio, parse_duration, parse_ratio
+from evenhand.cli.common import JsonOption, err, out, write_json
+from evenhand.report.campaign_status import format_figure
+from evenhand.run import SUFFIX, PointRecord, read_record
+
+EXAMPLE = (
+    "Example: git rev-list --reverse v1.0^..main | evenhand bisect - --install 'ssh dut ./install"
+    " $EVENHAND_BUILD' --campaign gate.toml --folder hunt"
+)
+VERSION = 1
+NAME = re.compile(rf"(\d{{4,}})-build(\d+)({re.escape(SUFFIX)}|\.skipped)")
+WITHOUT_NUMBER = 1
+"""Exit code: there is no answer."""
+
+
+def bisect(
+    builds: Annotated[
+        Path,
+        typer.Argument(
+            metavar="BUILDS",
+            help="A file with a build in each line, such as a commit: a good one first, a bad one last. - for"
+            " stdin.",
+        ),
+    ],
+    *,
+    install: Annotated[
+        str,
+        typer.Option(
+            "--install",
+            metavar="COMMAND",
+            help="A command for sh that installs the build $EVENHAND_BUILD on the DUT.",
+        ),
+    ],
+    campaign: Annotated[
+        str,
+        typer.Option(
+            "--campaign", metavar="CAMPAIGN", help="What is measured of each build: a campaign file."
+        ),
+    ],
+    folder: Annotated[
+        Path,
+        typer.Option(
+            "--folder",
+            metavar="FOLDER",
+            help="Where the run of each measurement is kept. The same command goes on with what is there.",
+        ),
+    ],
+    testbed: Annotated[
+        str | None, typer.Option("--testbed", metavar="TESTBED", help="As for evenhand run.")
+    ] = None,
+    point: Annotated[
+        str | None,
+        typer.Option("--point", metavar="KEY", help="The point that counts. Default: the only one."),
+    ] = None,
+    confidence: Annotated[
+        str, typer.Option("--confidence", metavar="RATIO", help="Probability that the answer must have.")
+    ] = "99%",
+    smallest: Annotated[
+        str, typer.Option("--smallest", metavar="RATIO", help="Smallest change that counts.")
+    ] = "2%",
+    most: Annotated[
+        int, typer.Option("--most", metavar="N", min=6, help="Stop without an answer after N measurements.")
+    ] = 200,
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="TIME", help="Time that the command may take.")
+    ] = "10min",
+    json_output: JsonOption = False,
+) -> int:
+    """Find the first build of a DUT that is slower or faster, with as few measurements as the noise
+    allows.
+
+    It measures both ends until their scatter is known, then the build that tells most, several times where
+    one is not enough. A build that cannot be installed, or has no number, is left out. The exit code is 1
+    without an answer.
+    """
+    goal = ChangeGoal(
+        confidence=parse_ratio(confidence, where="--confidence"),
+        smallest=parse_ratio(smallest, where="--smallest"),
+        most=most,
+    )
+    hunt = _Hunt(
+        builds=_read_builds(builds),
+        install=install,
+        timeout_s=parse_duration(timeout, where="--timeout"),
+        command=["run", campaign, *([] if testbed is None else ["--testbed", testbed])],
+        point=point,
+        folder=folder,
+    )
+    hunt.open()
+    while True:
+        measured, skipped = hunt.measured()
+        wanted = next_build(measured, len(hunt.builds), goal, skipped)
+        if isinstance(wanted, FirstChange):
+            break
+        hunt.measure(wanted)
+        measured, skipped = hunt.measured()
+        if measured:
+            belief = believe(measured, len(hunt.builds), goal)
+            found = belief.set_of(goal.confidence)
+            where = "" if found is None else f"; the first changed one is {hunt.between(*found)}"
+            err().print(
+                f"After {len(measured)} measurements: no change with {belief.none:.1%}{where}.", markup=False
+            )
+    if json_output:
+        named = {"first": hunt.builds[wanted.low], "last": hunt.builds[wanted.high]}
+        write_json(
+            {"command": "bisect", **asdict(wanted), **named, "skipped": [hunt.builds[s] for s in skipped]}
+        )
+    else:
+        out().print(hunt.sentence(wanted, goal), markup=False)
+    return WITHOUT_NUMBER if wanted.kind == "undecided" else 0
+
+
+@dataclass(slots=True)
+class _Hunt:
+    """The builds, and what was measured of them: a run file for each measurement."""
+
+    builds: Sequence[str]
+    install: str
+    timeout_s: float
+    command: Sequence[str]
+    point: str | None
+    folder: Path
+    unit_of: str = ""
+
+    def open(self) -> None:
+        """RequestError if the folder is of another hunt."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        state = self.folder / "bisect.json"
+        asked = {"builds": list(self.builds), "command": list(self.command), "point": self.point}
+        known = read_state(state, version=VERSION, key="asked")
+        if known is None and not any(map(NAME.fullmatch, (path.name for path in self.folder.iterdir()))):
+            replace_state(state, {"version": VERSION, "asked": asked})
+        elif known != asked:
+            raise RequestError(
+                "this folder has measurements of other builds, or of another campaign",
+                code="cli.other-bisection",
+                where=f"--folder {self.folder}",
+                next_step="Name another folder, or repeat the command as it was.",
+            )
+
+    def measured(self) -> tuple[list[tuple[int, float]], set[int]]:
+        """Place and value of each measurement in their order, and the places of builds that have none."""
+        values: list[tuple[int, float]] = []
+        skipped: set[int] = set()
+        for path in sorted(self.folder.iterdir()):
+            found = NAME.fullmatch(path.name)
+            if found is None or int(found[2]) >= len(self.builds):
+                continue
+            place = int(found[2])
+            if found[3] != SUFFIX:
+                skipped.add(place)
+                continue
+            record = read_record(path, with_trials=False)
+            if record.finished_at is None:
+                continue  # it is gone on with
+            of_point = self._point(record.points)
+            if of_point.statistics is None or of_point.is_at_least:
+                skipped.add(place)
+            else:
+                values.append((place, of_point.statistics.median))
+        return [(place, value) for place, value in values if place not in skipped], skipped
+
+    def measure(self, place: int) -> None:
+        """Install a build and measure it. HostError if the measurement itself is not possible."""
+        build = self.builds[place]
+        files = [path for path in sorted(self.folder.glob(f"*-build{place}{SUFFIX}")) if _is_cut_short(path)]
+        number = 1 + sum(NAME.fullmatch(path.name) is not None for path in self.folder.iterdir())
+        path = files[0] if files else self.folder / f"{number:04d}-build{place}{SUFFIX}"
+        err().print(f"Build {build} ({place + 1} of {len(self.builds)}):", markup=False, style="bold")
+        done = run_shell_command(
+            self.install, timeout_s=self.timeout_s, environment={"EVENHAND_BUILD": build}
+        )
+        if done.exit_code != 0:
+            why = "did not end in time" if done.exit_code is None else f"ended with {done.exit_code}"
+            path.with_suffix(".skipped").write_text(f"--install {why}\n{done.output}", encoding="utf-8")
+            err().print(f"It is left out: the command of --install {why}.", markup=False, style="yellow")
+            return
+        verb = self.command if not files else [*self.command, "--resume"]
+        ended = subprocess.run(
+            [sys.executable, "-m", "evenhand", *verb, "--run", str(path), "--no-html"],
+            stdout=subprocess.DEVNULL,
+            check=False,
+        )
+        if ended.returncode not in (0, WITHOUT_NUMBER):
+            raise HostError(
+                f"the measurement of build {build} ended with exit code {ended.returncode}",
+                code="cli.bisection-stopped",
+                where=str(path),
+                next_step="Remove the cause that is said above, then repeat the command: it goes on.",
+            )
+
+    def between(self, low: int, high: int) -> str:
+        """One build, or from which to which."""
+        return self.builds[low] if low == high else f"one of {self.builds[low]} to {self.builds[high]}"
+
+    def sentence(self, found: FirstChange, goal: ChangeGoal) -> str:
+        """The answer for people."""
+        sure, after = format_ratio(min(found.probability, 0.9999)), f"{found.measurements} measurements"
+        match found.kind:
+            case "none":
+                return (
+                    f"No change of {format_ratio(goal.smallest)} or more is there, with"
+                    f" {format_ratio(goal.confidence)}, after {after}."
+                )
+            case "undecided":
+                where = self.between(found.low, found.high)
+                return f"No answer after {after}: the first changed build is {where}, with {sure}."
+        shown = [
+            "?" if value is None else format_figure(self.unit_of, value)
+            for value in (found.before, found.after)
+        ]
+        return (
+            f"First changed: {self.between(found.low, found.high)}, with {sure}, after {after}. Before it"
+            f" {shown[0]}, from it on {shown[1]}."
+        )
+
+    def _point(self, points: Sequence[PointRecord]) -> PointRecord:
+        found = [each for each in points if self.point in (None, each.point.key)]
+        if len(found) != 1:
+            raise RequestError(
+                f"the campaign has {len(points)} points, of which one is needed",
+                code="cli.no-such-point",
+                where="--point",
+                next_step=f"Name one of: {', '.join(each.point.key for each in points[:20])}",
+            )
+        self.unit_of = found[0].point.procedure
+        return found[0]
+
+
+def _is_cut_short(path: Path) -> bool:
+    return NAME.fullmatch(path.name) is not None and read_record(path, with_trials=False).finished_at is None
+
+
+def _read_builds(path: Path) -> list[str]:
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(
+            f"the builds cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}",
+            code="cli.builds-not-readable",
+            where=str(path),
+            next_step="Name a file with a build in each line.",
+        ) from error
+    found = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(found) < 2 or len(set(found)) < len(found):
+        raise RequestError(
+            f"{len(found)} builds, of which {len(set(found))} are different",
+            code="cli.too-few-builds",
+            where=str(path),
+            next_step="Name at least two, each once: a good one first, a bad one last.",
+        )
+    return found

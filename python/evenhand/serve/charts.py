@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the charts of a page show, as documents: points with their values, to be drawn in the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from evenhand.analysis import Analysis
+from evenhand.analysis.curve_model import Curve, CurvePoint
+from evenhand.analysis.trend_model import PointTrend, Trend
+from evenhand.base.visible import visible
+from evenhand.procedure.registry import PROCEDURES
+from evenhand.report.trend import show_begun, show_change, titles_of
+from evenhand.run import StoredSearch
+from evenhand.run.campaign_record import CampaignRecord, PointRecord, is_median_at_least
+
+MOST_SERIES = 4
+"""Curves of one chart: there are as many colours."""
+MOST_SEARCHES = 12
+FEWEST_TRIALS = 3
+
+
+def charts_of_run(record: CampaignRecord, analysis: Analysis) -> list[dict[str, Any]]:
+    """Curves over addresses, then over frame sizes, then the loads that searches tried.
+
+    Args:
+        record: With its trials.
+    """
+    return [*_curves(analysis.curves), *_sizes(record), *_searches(record)]
+
+
+def charts_of_trend(trend: Trend) -> list[dict[str, Any]]:
+    """A chart for each point: one value a run, with the runs where it changed."""
+    titles = titles_of(trend)
+    return [
+        _trend_chart(trend, point, visible(title))
+        for point, title in zip(trend.points, titles, strict=True)
+        if point.measured
+    ]
+
+
+def _curves(curves: Sequence[Curve]) -> Iterator[dict[str, Any]]:
+    groups: dict[tuple[str, str], list[Curve]] = {}
+    for curve in curves:
+        if len({point.address_count for point in curve.measured}) > 1:
+            groups.setdefault((curve.figure.name, curve.figure.unit), []).append(curve)
+    for (name, unit), of_figure in groups.items():
+        for first in range(0, len(of_figure), MOST_SERIES):
+            yield _chart(
+                f"{name} over addresses",
+                x={"label": "addresses on each side", "log": 2},
+                y={"label": name, "unit": unit},
+                series=[
+                    {"label": visible(curve.title), "points": [_of_curve(point) for point in curve.measured]}
+                    for curve in of_figure[first : first + MOST_SERIES]
+                ],
+            )
+
+
+def _of_curve(point: CurvePoint) -> dict[str, Any]:
+    return _point(
+        point.address_count, f"{point.label} addresses", point.values, is_at_least=point.is_at_least
+    )
+
+
+def _sizes(record: CampaignRecord) -> Iterator[dict[str, Any]]:
+    groups: dict[tuple[str, str, str], dict[str, list[PointRecord]]] = {}
+    for found in record.points:
+        point = found.point
+        if found.values and isinstance(point.frame_size, int):
+            figure = PROCEDURES[point.procedure].figure
+            label = f"{point.suite}: {point.plan}, {max(point.addresses)} addresses"
+            label += f", {point.hash_type}" if point.hash_type else ""
+            groups.setdefault((point.procedure, figure.name, figure.unit), {}).setdefault(label, []).append(
+                found
+            )
+    for (_, name, unit), lines in groups.items():
+        several = {
+            label: found
+            for label, found in lines.items()
+            if len({each.point.frame_size for each in found}) > 1
+        }
+        for first in range(0, len(several), MOST_SERIES):
+            yield _chart(
+                f"{name} over frame sizes",
+                x={"label": "frame size with FCS, octets", "log": 0},
+                y={"label": name, "unit": unit},
+                series=[
+                    {"label": visible(label), "points": _sorted(map(_of_size, found))}
+                    for label, found in list(several.items())[first : first + MOST_SERIES]
+                ],
+            )
+
+
+def _of_size(found: PointRecord) -> dict[str, Any]:
+    size = found.point.frame_size
+    bound = is_median_at_least(found.values, found.lower_bounds)
+    return _point(float(size), f"{size} octets", found.values, is_at_least=bound)
+
+
+def _searches(record: CampaignRecord) -> Iterator[dict[str, Any]]:
+    searches = [
+        (visible(f"{found.point.key}, repetition {repetition.number}"), search)
+        for found in record.points
+        for repetition in found.repetitions
+        for search in repetition.searches
+        if search.is_measurement and len(search.trials) >= FEWEST_TRIALS
+    ]
+    for title, search in searches[:MOST_SEARCHES]:
+        yield _chart(
+            f"Loads that were tried: {title}",
+            x={"label": "trial", "log": 0},
+            y={"label": "load per direction", "unit": "fps"},
+            series=[
+                {"label": verdict, "points": points, "verdict": verdict}
+                for verdict in ("PASS", "FAIL", "INVALID")
+                if (points := list(_trials(search, verdict)))
+            ],
+        )
+
+
+def _trials(search: StoredSearch, verdict: str) -> Iterator[dict[str, Any]]:
+    for trial in search.trials:
+        result = trial.result
+        if str(result.verdict) == verdict:
+            reasons = "; ".join(visible(reason.text) for reason in result.reasons)
+            name = f"trial {trial.number}, {verdict}, {result.loss_ratio:.3%} lost"
+            yield _point(trial.number, f"{name}. {reasons}" if reasons else name, (result.intended_fps,))
+
+
+def _trend_chart(trend: Trend, point: PointTrend, title: str) -> dict[str, Any]:
+    return {
+        **_chart(
+            title,
+            x={"label": "run", "log": 0},
+            y={"label": point.figure.name, "unit": point.figure.unit},
+            series=[
+                {
+                    "label": point.figure.name,
+                    "points": [
+                        {
+                            "x": value.run + 1,
+                            "y": found.median,
+                            "low": found.minimum,
+                            "high": found.maximum,
+                            "values": [],
+                            "name": visible(
+                                f"{trend.runs[value.run].file}, {show_begun(trend.runs[value.run])}"
+                            ),
+                            "is_at_least": value.is_at_least,
+                        }
+                        for value in point.measured
+                        if (found := value.statistics) is not None
+                    ],
+                }
+            ],
+        ),
+        "changes": [
+            {"x": change.run + 0.5, "text": visible(show_change(change)), "is_worse": change.is_regression}
+            for change in point.changes
+        ],
+    }
+
+
+def _chart(title: str, *, x: dict[str, Any], y: dict[str, Any], series: list[Any]) -> dict[str, Any]:
+    return {"title": title, "x": x, "y": y, "series": series, "changes": []}
+
+
+def _point(x: float, name: str, values: Sequence[float], *, is_at_least: bool = False) -> dict[str, Any]:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    return {
+        "x": x,
+        "y": median,
+        "low": ordered[0],
+        "high": ordered[-1],
+        "values": list(values) if len(values) > 1 else [],
+        "name": visible(name),
+        "is_at_least": is_at_least,
+    }
+
+
+def _sorted(points: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(points, key=lambda point: point["x"])

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages that move: the list of runs, a run that is measured, and charts of what was. Every page can be read without this.
+'use strict'
+
+const NONE = '\u2013'
+const DASHES = [[], [6, 3], [6, 3, 2, 3], [2, 3]]
+const VERDICTS = { PASS: 'good', FAIL: 'bad', INVALID: 'soft' }
+const WINDOW_S = 120 // of a live chart
+const SILENT_MS = 10000
+const HEIGHT = 260
+
+const element = (id) => document.getElementById(id)
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()
+
+function make(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag)
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
+  made.append(...children)
+  return made
+}
+
+// Values, as the report writes them
+
+function digits(value, count) {
+  if (value === 0) return '0'
+  const decimals = Math.max(0, count - 1 - Math.floor(Math.log10(Math.abs(value))))
+  const text = value.toFixed(Math.min(decimals, 12))
+  return text.includes('.') ? text.replace(/\.?0+$/, '') : text
+}
+
+function scaled(value, count, unit, steps) {
+  const size = Math.abs(value)
+  const [factor, prefix] = steps.find(([least]) => size >= least) ?? [steps.at(-1)[0], steps.at(-1)[1]]
+  return `${digits(value / factor, count)} ${prefix}${unit}`
+}
+
+const LARGE = [[1e9, 'G'], [1e6, 'M'], [1e3, 'k'], [1, '']]
+
+function show(value, unit, count = 4) {
+  if (value === null || value === undefined) return NONE
+  switch (unit) {
+    case 'fps': return scaled(value, count, 'fps', LARGE)
+    case 'ratio': return `${digits(100 * value, count)} %`
+    case 'us': return scaled(value, count, 's', [[1e6, ''], [1e3, 'm'], [1, '\u00b5'], [1e-3, 'n']])
+    case 's': return scaled(value, count, 's', [[1, ''], [1e-3, 'm'], [1e-6, '\u00b5'], [1e-9, 'n']])
+    default: return `${digits(value, Math.max(count, Math.ceil(Math.log10(Math.abs(value) + 1))))} ${unit}`
+  }
+}
+
+function time(seconds) {
+  const whole = Math.max(0, Math.round(seconds))
+  if (whole < 60) return `${whole} s`
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
+}
+
+// Charts
+
+const drawn = new Set() // drawn again in other colours when the reader changes to light or dark
+
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => drawn.forEach((chart) => chart.draw()))
+let resized = 0
+addEventListener('resize', () => {
+  clearTimeout(resized)
+  resized = setTimeout(() => {
+    drawn.forEach((chart) => chart.fit())
+    fitTables()
+  }, 150)
+})
+
+function axes(x, unit) {
+  const base = { stroke: colour('soft'), font: '12px system-ui, sans-serif', grid: { stroke: colour('grid'), width: 1 }, ticks: { show: false } }
+  return [
+    { ...base, label: x.label, labelSize: 22, labelFont: base.font, values: x.values, space: 60 },
+    { ...base, size: 84, values: (u, ticks) => ticks.map((tick) => (tick === null ? '' : show(tick, unit, 3))) }
+  ]
+}
+
+// A chart of values at places: curves, searches, trends. Points have x, y, low, high, values, name, is_at_least.
+class ValueChart {
+  constructor(target, chart) {
+    this.target = target
+    this.chart = chart
+    this.isLog = false
+    this.index = null
+    this.readout = make('output', { class: 'readout', 'aria-live': 'polite' })
+    this.box = make('div', { class: 'chart', tabindex: '0', role: 'group', 'aria-label': `${chart.title}: a chart; arrow keys go from value to value, + and - zoom, Escape shows all` })
+    this.box.addEventListener('keydown', (press) => this.key(press))
+    const log = make('button', { type: 'button', 'aria-pressed': 'false' }, 'Logarithmic')
+    log.addEventListener('click', () => {
+      this.isLog = !this.isLog
+      log.setAttribute('aria-pressed', String(this.isLog))
+      this.draw()
+    })
+    const all = make('button', { type: 'button' }, 'Show all')
+    all.addEventListener('click', () => this.draw())
+    const canBeLog = chart.series.every((one) => one.points.every((point) => point.low > 0))
+    this.buttons = make('p', { class: 'buttons' }, ...(canBeLog ? [log] : []), all)
+    target.replaceChildren(this.box, this.readout, this.buttons)
+    drawn.add(this)
+    this.draw()
+  }
+
+  // Series may have values at different places; uPlot wants all places, and null where a series has none.
+  align() {
+    const places = new Map()
+    this.chart.series.forEach((one, number) => {
+      const taken = new Set()
+      for (const point of one.points) {
+        let x = point.x
+        while (taken.has(x)) x += 1e-6 * Math.max(1, Math.abs(x))
+        taken.add(x)
+        if (!places.has(x)) places.set(x, [])
+        places.get(x)[number] = point
+      }
+    })
+    this.places = [...places.keys()].sort((one, other) => one - other)
+    this.points = this.chart.series.map((_, number) => this.places.map((x) => places.get(x)[number] ?? null))
+  }
+
+  draw() {
+    this.align()
+    this.plot?.destroy()
+    const { x, y, series } = this.chart
+    const span = this.places.length ? this.places.at(-1) - this.places[0] : 0
+    const whole = this.places.every(Number.isInteger)
+    const labels = {
+      label: x.label,
+      values: (u, ticks) => ticks.map((tick) => (tick === null || (whole && !Number.isInteger(tick)) ? '' : x.log === 2 && tick >= 1024 && tick % 1024 === 0 ? `${tick / 1024}k` : digits(tick, 6)))
+    }
+    const range = x.log ? (u, low, high) => [low * 0.8, high * 1.25] : (u, low, high) => [low - (span || 1) * 0.04, high + (span || 1) * 0.04]
+    const heights = this.points.flat().filter(Boolean).flatMap((point) => [point.low, point.high])
+    const top = Math.max(...heights, 0)
+    const bottom = Math.min(...heights)
+    this.plot = new uPlot({
+      width: this.width,
+      height: HEIGHT,
+      scales: {
+        x: { time: false, distr: x.log ? 3 : 1, log: x.log === 2 ? 2 : 10, range },
+        y: this.isLog ? { distr: 3, range: () => [bottom / 1.5, top * 1.5] } : { range: () => [0, top > 0 ? top * 1.06 : 1] }
+      },
+      axes: axes(labels, y.unit),
+      legend: { live: false, show: series.length > 1 },
+      cursor: { drag: { x: true, y: false }, points: { size: 9 } },
+      series: [{}, ...series.map((one, number) => this.look(one, number))],
+      hooks: { draw: [(u) => this.drawRanges(u)], setCursor: [(u) => this.read(u.cursor.idx)] }
+    }, [this.places, ...this.points.map((line) => line.map((point) => point?.y ?? null))], this.box)
+  }
+
+  look(one, number) {
+    const stroke = colour(one.verdict ? VERDICTS[one.verdict] : `c${(number % 4) + 1}`)
+    const line = one.verdict ? { paths: () => null } : { dash: DASHES[number % 4], width: 2 }
+    return { label: one.label, stroke, spanGaps: true, ...line, points: { show: true, size: one.verdict === 'FAIL' ? 10 : 7, fill: one.verdict === 'INVALID' ? colour('paper') : stroke } }
+  }
+
+  // From the lowest to the highest repetition, each of them faint; and where a trend changes.
+  drawRanges(u) {
+    const context = u.ctx
+    context.save()
+    context.beginPath()
+    context.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height)
+    context.clip()
+    this.points.forEach((line, number) => {
+      context.strokeStyle = context.fillStyle = colour(`c${(number % 4) + 1}`)
+      context.lineWidth = 1.5 * devicePixelRatio
+      line.forEach((point, place) => {
+        if (!point || point.values.length + (point.high > point.low) < 1) return
+        const left = u.valToPos(this.places[place], 'x', true)
+        context.globalAlpha = 0.8
+        context.beginPath()
+        context.moveTo(left, u.valToPos(point.low, 'y', true))
+        context.lineTo(left, u.valToPos(point.high, 'y', true))
+        context.stroke()
+        context.globalAlpha = 0.35
+        for (const value of point.values) {
+          context.beginPath()
+          context.arc(left, u.valToPos(value, 'y', true), 2.5 * devicePixelRatio, 0, 7)
+          context.fill()
+        }
+      })
+    })
+    context.globalAlpha = 1
+    context.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio])
+    for (const change of this.chart.changes) {
+      const left = u.valToPos(change.x, 'x', true)
+      context.strokeStyle = colour(change.is_worse ? 'bad' : 'good')
+      context.beginPath()
+      context.moveTo(left, u.bbox.top)
+      context.lineTo(left, u.bbox.top + u.bbox.height)
+      context.stroke()
+    }
+    context.restore()
+  }
+
+  read(index) {
+    if (index === null || index === undefined || index === this.index) return
+    this.index = index
+    const { y, series } = this.chart
+    const said = series.map((one, number) => {
+      const point = this.points[number][index]
+      if (!point) return null
+      const bound = point.is_at_least ? 'at least ' : ''
+      const each = point.values.length ? ` (repetitions: ${point.values.map((value) => show(value, y.unit)).join(', ')})` : point.high > point.low ? ` (${show(point.low, y.unit)} to ${show(point.high, y.unit)})` : ''
+      return `${series.length > 1 && !one.verdict ? `${one.label}, ` : ''}${point.name}: ${bound}${show(point.y, y.unit)}${each}`
+    }).filter(Boolean)
+    const before = this.chart.changes.filter((change) => Math.abs(change.x - this.places[index]) < 1).map((change) => change.text)
+    this.readout.textContent = [...said, ...before].join('; ')
+  }
+
+  key(press) {
+    const { min, max } = this.plot.scales.x
+    const go = { ArrowRight: 1, ArrowLeft: -1 }[press.key]
+    if (go) this.moveTo(Math.min(this.places.length - 1, Math.max(0, (this.index ?? (go > 0 ? -1 : this.places.length)) + go)))
+    else if (press.key === '+' || press.key === '-') {
+      const middle = this.places[this.index ?? 0]
+      const factor = press.key === '+' ? 0.5 : 2
+      const zoomed = this.chart.x.log ? [middle * (min / middle) ** factor, middle * (max / middle) ** factor] : [middle - (middle - min) * factor, middle + (max - middle) * factor]
+      this.zoom(...zoomed)
+    } else if (press.key === 'Escape') this.draw()
+    else return
+    press.preventDefault()
+  }
+
+  zoom(min, max) {
+    const range = this.plot.scales.x.range
+    this.plot.scales.x.range = (u, low, high) => [low, high]
+    this.plot.setScale('x', { min, max })
+    this.plot.scales.x.range = range
+  }
+
+  moveTo(index) {
+    const heights = this.points.map((line) => line[index]?.y).filter((value) => value !== undefined)
+    this.plot.setCursor({ left: this.plot.valToPos(this.places[index], 'x'), top: this.plot.valToPos(heights[0] ?? 0, 'y') })
+    this.read(index)
+  }
+
+  get width() {
+    return Math.max(200, this.target.clientWidth)
+  }
+
+  fit() {
+    this.plot.setSize({ width: this.width, height: HEIGHT })
+  }
+
+  remove() {
+    drawn.delete(this)
+    this.plot.destroy()
+  }
+}
+
+// A chart of the last two minutes, which moves.
+class LiveChart {
+  constructor(target, unit, lines, title) {
+    target.replaceChildren()
+    Object.assign(this, { target, unit, lines, data: [[], ...lines.map(() => [])] })
+    target.setAttribute('role', 'img')
+    target.setAttribute('aria-label', `${title} over the last two minutes; the numbers are in the text above`)
+    drawn.add(this)
+    this.draw()
+  }
+
+  draw() {
+    this.plot?.destroy()
+    this.plot = new uPlot({
+      width: this.width,
+      height: HEIGHT,
+      scales: { x: { time: true, range: (u, low, high) => [high - WINDOW_S, high] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+      axes: axes({ label: '' }, this.unit),
+      cursor: { drag: { x: false, y: false } },
+      series: [{ value: '{HH}:{mm}:{ss}' }, ...this.lines.map((line) => ({ label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, value: (u, value) => show(value, this.unit, 4), points: { show: true, size: 4, fill: colour(line.colour) } }))]
+    }, this.data, this.target)
+  }
+
+  add(samples) {
+    for (const sample of samples) {
+      const last = this.data[0].at(-1)
+      if (this.trial !== undefined && this.trial !== sample.trial && last < sample.at) this.put((last + sample.at) / 2, this.lines.map(() => null))
+      this.trial = sample.trial
+      this.put(sample.at, this.lines.map((line) => sample[line.direction]?.[line.value] ?? null))
+    }
+    const first = this.data[0].findIndex((at) => at >= this.data[0].at(-1) - 1.2 * WINDOW_S)
+    if (first > 0) this.data.forEach((values) => values.splice(0, first))
+    this.plot.setData(this.data)
+  }
+
+  put(at, values) {
+    this.data[0].push(at)
+    values.forEach((value, number) => this.data[number + 1].push(value))
+  }
+
+  get width() {
+    return Math.max(200, this.target.clientWidth)
+  }
+
+  fit() {
+    this.plot.setSize({ width: this.width, height: HEIGHT })
+  }
+}
+
+// Events: a page that nobody looks at asks for nothing
+
+function listen(address, handlers) {
+  let source = null
+  const open = () => {
+    if (document.hidden || source) return
+    source = new EventSource(address)
+    for (const [kind, handle] of Object.entries(handlers)) source.addEventListener(kind, (news) => handle(JSON.parse(news.data)))
+  }
+  const close = () => {
+    source?.close()
+    source = null
+  }
+  document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()))
+  open()
+  return close
+}
+
+// The list of runs
+
+function followList(list) {
+  let version = Number(list.dataset.version)
+  listen(list.dataset.live, {
+    changed: async (now) => {
+      if (now === version) return
+      version = now
+      const answer = await fetch(location.href)
+      if (!answer.ok) return
+      const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html').getElementById('runs')
+      if (!fresh) return
+      const ticked = new Set([...list.querySelectorAll('input:checked')].map((input) => input.value))
+      const focus = document.activeElement
+      const key = list.contains(focus) ? [focus.tagName, focus.value ?? focus.getAttribute('href')] : null
+      list.replaceChildren(...fresh.childNodes)
+      for (const input of list.querySelectorAll('input')) input.checked = ticked.has(input.value)
+      if (key) [...list.querySelectorAll(key[0])].find((one) => (one.value ?? one.getAttribute('href')) === key[1])?.focus()
+    }
+  })
+}
+
+// A run that is measured
+
+const DIRECTIONS = { forward: 'Forward \u2192', reverse: 'Reverse \u2190' }
+const ROWS = [['offered', 'offered_fps', 'fps'], ['received', 'received_fps', 'fps'], ['lost so far', 'loss_ratio', 'ratio'], ['mean delay', 'mean_us', 'us'], ['longest delay', 'max_us', 'us']]
+
+function lines(values) {
+  return Object.keys(DIRECTIONS).flatMap((direction, place) => values.map(([value, label, dash]) => ({ direction, value, label: `${direction}, ${label}`, colour: `c${place + 1}`, dash })))
+}
+
+function followRun(page) {
+  let rates = null
+  let delay = null
+  let search = null
+  let curve = null
+  let heard = Date.now()
+  let latest = {}
+  const close = listen(page.dataset.events, {
+    samples: (samples) => {
+      const known = rates?.data[0].at(-1) ?? 0
+      const fresh = samples.filter((sample) => sample.at > known) // a source that was opened again sends all
+      if (!fresh.length) return
+      latest = fresh.at(-1)
+      rates ??= new LiveChart(element('rates'), 'fps', lines([['offered_fps', 'offered', [4, 4]], ['received_fps', 'received', []]]), 'Offered and received rates')
+      delay ??= new LiveChart(element('delay'), 'us', lines([['mean_us', 'mean', []]]), 'Mean delay')
+      rates.add(fresh)
+      delay.add(fresh)
+    },
+    now: (running) => {
+      heard = Date.now()
+      showNow(running, latest)
+    },
+    found: (found) => {
+      search?.remove()
+      curve?.remove()
+      search = searchChart(found)
+      curve = curveChart(found.points)
+      showTrials(found.trials)
+      showPoints(found.points)
+    },
+    ended: () => {
+      close()
+      location.reload()
+    }
+  })
+  setInterval(() => {
+    const silence = element('silence')
+    silence.hidden = Date.now() - heard < SILENT_MS
+    if (!silence.hidden) silence.textContent = `No sign of it for ${time((Date.now() - heard) / 1000)}: ports are being opened, a hook runs, or hosts are learnt.`
+  }, 1000)
+}
+
+function showNow(running, latest) {
+  if (!running) {
+    element('now').textContent = 'between trials'
+    return
+  }
+  const trial = running.trial === null ? '' : `, trial ${running.trial}`
+  const load = running.rate_fps === null ? running.what : `${show(running.rate_fps, 'fps')} per direction`
+  element('now').textContent = `${running.point}, repetition ${running.repetition}${trial}${load ? `: ${load}` : ''}`
+  element('left').textContent = [running.phase && `${running.phase}, ${time(running.elapsed_s)} of ${time(running.elapsed_s + running.left_s)}`, running.left_of_all_s !== null && `about ${time(Math.max(0, running.left_of_all_s - running.elapsed_s))} left of this measurement`].filter(Boolean).join('; ')
+  const share = element('share')
+  share.value = 100 * running.share
+  share.setAttribute('aria-label', 'of this trial')
+  const bracket = [running.lower_fps ? `passes at ${show(running.lower_fps, 'fps')}` : '', running.upper_fps ? `fails at ${show(running.upper_fps, 'fps')}` : ''].filter(Boolean)
+  element('bracket').textContent = bracket.length ? `The limit so far: ${bracket.join(', ')}.` : ''
+  element('tiles').replaceChildren(...Object.entries(DIRECTIONS).filter(([direction]) => latest[direction]).map(([direction, title]) => {
+    const rows = ROWS.flatMap(([name, key, unit]) => [make('dt', {}, name), make('dd', {}, show(latest[direction][key], unit))])
+    const slope = running.slopes_us_per_s[direction] ?? null
+    rows.push(make('dt', {}, 'delay grows'), make('dd', {}, slope === null ? NONE : `${show(slope, 'us', 3)} a second`))
+    return make('section', { class: 'tile', 'aria-label': direction }, make('h3', {}, title), make('dl', {}, ...rows))
+  }))
+}
+
+function searchChart(found) {
+  const point = (trial) => ({ x: trial.number, y: trial.rate_fps, low: trial.rate_fps, high: trial.rate_fps, values: [], name: `trial ${trial.number}, ${trial.verdict}, ${show(trial.loss_ratio, 'ratio')} lost` })
+  const series = Object.keys(VERDICTS).map((verdict) => ({ label: verdict, verdict, points: found.trials.filter((trial) => trial.verdict === verdict).map(point) })).filter((one) => one.points.length)
+  if (!series.length) return null
+  return new ValueChart(element('search'), { title: `Loads that were tried: ${found.search}`, x: { label: 'trial', log: 0 }, y: { label: 'load', unit: 'fps' }, series, changes: [] })
+}
+
+function curveChart(points) {
+  const valued = points.filter((point) => point.values.length && point.unit === points[0].unit)
+  const isAddresses = new Set(valued.map((point) => point.addresses)).size > 1
+  const place = (point) => (isAddresses ? point.addresses : Number(point.frame_size))
+  if (new Set(valued.map(place)).size < 2 || valued.some((point) => Number.isNaN(place(point)))) return null
+  const groups = Map.groupBy ? Map.groupBy(valued, (point) => point.suite) : valued.reduce((all, point) => all.set(point.suite, [...(all.get(point.suite) ?? []), point]), new Map())
+  const series = [...groups].slice(0, 4).map(([suite, of]) => ({
+    label: suite,
+    points: of.map((point) => {
+      const sorted = [...point.values].sort((one, other) => one - other)
+      const middle = (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.ceil((sorted.length - 1) / 2)]) / 2
+      return { x: place(point), y: middle, low: sorted[0], high: sorted.at(-1), values: point.values, name: point.key, is_at_least: point.is_at_least }
+    }).sort((one, other) => one.x - other.x)
+  }))
+  return new ValueChart(element('curve'), { title: 'Results so far', x: { label: isAddresses ? 'addresses on each side' : 'frame size with FCS, octets', log: isAddresses ? 2 : 0 }, y: { unit: points[0].unit }, series, changes: [] })
+}
+
+function row(cells) {
+  return make('tr', {}, ...cells.map(([name, text, style]) => make('td', { 'data-label': name, class: style ?? '' }, make('span', {}, text))))
+}
+
+function showTrials(trials) {
+  element('trials').replaceChildren(...trials.slice().reverse().map((trial) => row([['trial', String(trial.number), 'number'], ['load', show(trial.rate_fps, 'fps', 6), 'number'], ['time', show(trial.duration_s, 's'), 'number'], ['verdict', trial.verdict, trial.verdict in VERDICTS ? trial.verdict : ''], ['lost', show(trial.loss_ratio, 'ratio'), 'number']])))
+}
+
+function showPoints(points) {
+  element('points').replaceChildren(...points.map((point) => {
+    const sorted = [...point.values].sort((one, other) => one - other)
+    const result = !sorted.length ? (point.is_begun ? 'being measured' : NONE) : sorted.length > 1 && sorted[0] !== sorted.at(-1) ? `${show(sorted[0], point.unit)} to ${show(sorted.at(-1), point.unit)}` : show(sorted[0], point.unit)
+    return row([['point', point.key], ['result', `${point.is_at_least ? 'at least ' : ''}${result}`, 'number'], ['repetitions', `${point.values.length} of ${point.asked}`, 'number']])
+  }))
+}
+
+// Charts of what was measured
+
+function showCharts(charts) {
+  const list = element('chart-list')
+  element('charts').hidden = false
+  const seen = new IntersectionObserver((found) => {
+    for (const one of found.filter((each) => each.isIntersecting)) {
+      seen.unobserve(one.target)
+      new ValueChart(one.target, charts[one.target.dataset.number])
+    }
+  }, { rootMargin: '400px' })
+  charts.forEach((chart, number) => {
+    const target = make('div', { 'data-number': number, class: 'chart-place' })
+    list.append(make('h3', {}, chart.title), target)
+    seen.observe(target)
+  })
+}
+
+// A table that is wider than its place is scrolled by keys only if it can have the focus.
+function fitTables() {
+  for (const table of document.querySelectorAll('div.table')) {
+    if (table.scrollWidth > table.clientWidth) table.tabIndex = 0
+    else table.removeAttribute('tabindex')
+  }
+}
+
+fitTables()
+const list = element('runs')
+if (list) followList(list)
+const page = element('live')
+if (page) followRun(page)
+const data = element('chart-data')
+if (data) showCharts(JSON.parse(data.textContent))

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evenhand bisect`: installs, measures, goes on after an interruption, and answers; on simulated devices."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.cli.main import main
+from tests.serve.simulated_run import measure
+
+BUILDS = [f"v{number}" for number in range(1, 9)]
+FIRST = "v6"
+
+
+class Lab:
+    """What `evenhand run` would measure: the limit of the device depends on the build that is installed."""
+
+    def __init__(self, folder: Path, slower: float = 0.9) -> None:
+        self.installed = folder / "installed"
+        self.slower = slower
+        self.commands: list[list[str]] = []
+        self.stops_after: int | None = None
+
+    def run(self, command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
+        self.commands.append(command)
+        if self.stops_after is not None and len(self.commands) > self.stops_after:
+            raise KeyboardInterrupt
+        build = self.installed.read_text().split()[-1]
+        is_slower = BUILDS.index(build) >= BUILDS.index(FIRST)
+        measure(
+            Path(command[command.index("--run") + 1]), limit_fps=640_000 * (self.slower if is_slower else 1)
+        )
+        return subprocess.CompletedProcess(command, 0)
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    made = Lab(tmp_path)
+    monkeypatch.setattr(subprocess, "run", made.run)
+    (tmp_path / "builds").write_text("\n".join(BUILDS))
+    return made
+
+
+def arguments(tmp_path: Path, install: str = "true", *more: str) -> list[str]:
+    log = f"echo $EVENHAND_BUILD >>{tmp_path / 'installed'}"
+    return [
+        "bisect",
+        str(tmp_path / "builds"),
+        *("--install", f"{log}; {install}", "--campaign", "gate.toml", "--testbed", "lab.toml"),
+        *("--folder", str(tmp_path / "hunt"), *more),
+    ]
+
+
+def test_the_first_slower_build_is_found(
+    tmp_path: Path, lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(tmp_path, "true", "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["kind"], found["first"], found["last"], found["skipped"]) == ("found", FIRST, FIRST, [])
+    assert found["probability"] >= 0.99
+    assert found["after"] < found["before"]
+    assert len(list((tmp_path / "hunt").glob("*.evenhand"))) == found["measurements"] == len(lab.commands)
+    assert lab.commands[0][3:7] == ["run", "gate.toml", "--testbed", "lab.toml"]
+    assert main(arguments(tmp_path)) == 0  # nothing is measured again
+    assert f"First changed: {FIRST}, with 99" in capsys.readouterr().out
+    assert len(lab.commands) == found["measurements"]
+
+
+def test_an_interrupted_search_goes_on(tmp_path: Path, lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    lab.stops_after = 7
+    assert main(arguments(tmp_path)) == 130
+    lab.stops_after = None
+    capsys.readouterr()
+    assert main(arguments(tmp_path, "true", "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["first"] == FIRST
+    assert len(lab.commands) == found["measurements"] + 1
+
+
+def test_a_build_that_cannot_be_installed_is_left_out(
+    tmp_path: Path, lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(tmp_path, "test $EVENHAND_BUILD != v5", "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["first"], found["last"], found["skipped"]) == ("v5", FIRST, ["v5"])
+    assert main(arguments(tmp_path, "test $EVENHAND_BUILD != v5")) == 0
+    assert "one of v5 to v6" in capsys.readouterr().out
+
+
+def test_without_a_change_it_says_so(tmp_path: Path, lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    lab.slower = 1.0
+    assert main(arguments(tmp_path)) == 0
+    assert "No change of 2 % or more is there, with 99 %" in capsys.readouterr().out
+
+
+def test_an_end_that_cannot_be_installed_ends_it(
+    tmp_path: Path, lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(tmp_path, "test $EVENHAND_BUILD != v1")) == 2
+    assert "first and the last" in capsys.readouterr().err
+
+
+def test_another_search_is_not_mixed_up_with_it(
+    tmp_path: Path, lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(tmp_path)) == 0
+    (tmp_path / "builds").write_text("\n".join(BUILDS[:-1]))
+    assert main(arguments(tmp_path)) == 2
+    assert "other builds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "one", "one\ntwo\none", "\xff\xfe"])
+def test_builds_that_are_none_are_refused(tmp_path: Path, lab: Lab, text: str) -> None:
+    (tmp_path / "builds").write_text(text, encoding="latin-1")
+    assert main(arguments(tmp_path)) == 2
+    assert lab.commands == []
+
+
+def test_a_measurement_that_is_not_possible_ends_it(
+    tmp_path: Path, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "run", lambda command, **options: subprocess.CompletedProcess(command, 3))
+    assert main(arguments(tmp_path)) == 3

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The list of a folder's runs: what is in it, what has become of each run, and what is kept of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from evenhand.run import RunStore
+from evenhand.run.run_file import campaign_locked
+from evenhand.serve import index as index_module
+from evenhand.serve.index import RunIndex
+from evenhand.serve.run_facts import RunFacts, RunState, read_facts
+from tests.run.goldens import copy_recorded
+from tests.serve.served import recorded_folder, run_process, wait_until
+from tests.serve.simulated_run import measure
+
+
+def looked(folder: Path, cache: Path | None = None) -> RunIndex:
+    found = RunIndex(folder=folder, cache=cache)
+    found._load()
+    found.refresh(is_forced=True)
+    while found.unread:
+        found.refresh()
+    return found
+
+
+def test_runs_are_listed_the_latest_first_with_dut_result_and_state(tmp_path: Path) -> None:
+    found = looked(recorded_folder(tmp_path))
+    begun = [entry.facts.created_at for entry in found.entries.values()]
+    assert begun == sorted(begun, reverse=True)
+    assert len(found.entries) == 5
+    cut_short = found.entries["campaign-cut-short.evenhand"]
+    assert cut_short.state is RunState.INTERRUPTED
+    assert cut_short.facts.share is not None
+    assert 0 < cut_short.facts.share < 1
+    whole = found.entries["campaign-v6.evenhand"]
+    assert (whole.state, whole.facts.points_done) == (RunState.FINISHED, whole.facts.point_count)
+    assert whole.facts.dut == "testbed.toml"
+    assert any("throughput" in line for line in whole.facts.headlines)
+
+
+def test_what_is_no_run_is_not_listed_or_says_why(tmp_path: Path) -> None:
+    """A link is not followed, and no FIFO is waited for."""
+    (tmp_path / "text.evenhand").write_text("no database")
+    (tmp_path / ".hidden.evenhand").write_text("")
+    (tmp_path / "other.txt").write_text("")
+    (tmp_path / "link.evenhand").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "fifo.evenhand")
+    with suppress(OSError):
+        (tmp_path / os.fsdecode(b"\xff.evenhand")).write_text("")
+    found = looked(tmp_path)
+    assert list(found.entries) == ["text.evenhand"]
+    entry = found.entries["text.evenhand"]
+    assert entry.state is RunState.UNREADABLE
+    assert "not a database" in entry.facts.error
+
+
+def test_a_run_that_is_measured_ends_or_is_killed(tmp_path: Path) -> None:
+    """The state of a run is known while it is measured, and right after it was killed; IPv6 and IPv4."""
+    (tmp_path / "runs").mkdir()
+    for version in (4, 6):
+        path = tmp_path / "runs" / f"v{version}.evenhand"
+        found = looked(tmp_path / "runs")
+        with run_process(path, version=version, trial_s=0.3) as process:
+
+            def is_running(found: RunIndex = found, name: str = path.name) -> bool:
+                found.refresh(is_forced=True)
+                entry = found.find(name)
+                return entry is not None and entry.state is RunState.RUNNING
+
+            wait_until(is_running, "it is shown as running")
+            process.kill()
+            process.wait()
+            found.refresh()  # not forced: a run that was running is looked at each time
+            entry = found.find(path.name)
+            assert entry is not None
+            assert entry.state is RunState.KILLED
+    whole = measure(tmp_path / "runs" / "whole.evenhand")
+    assert looked(tmp_path / "runs").entries[whole.name].state is RunState.FINISHED
+
+
+def test_a_run_that_is_interrupted_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "a.evenhand"
+    store = RunStore.create(path, command=["evenhand", "trial"])
+    with store.writing() as connection:
+        connection.execute("INSERT INTO hooks VALUES (1, 1, NULL, NULL, 'x', 'x', 'x', 0, 0, 'x')")
+    with pytest.raises(KeyboardInterrupt), store:
+        raise KeyboardInterrupt
+    found = looked(tmp_path)
+    assert found.entries["a.evenhand"].state is RunState.INTERRUPTED
+
+
+def test_a_campaign_whose_lock_is_held_is_running(tmp_path: Path) -> None:
+    path = copy_recorded("campaign-cut-short", tmp_path / "a.evenhand")
+    path.touch()
+    with campaign_locked(path):
+        assert looked(tmp_path).entries[path.name].state is RunState.RUNNING
+    assert looked(tmp_path).entries[path.name].state is RunState.INTERRUPTED
+
+
+def test_files_that_come_change_and_go_are_followed(tmp_path: Path) -> None:
+    """A folder that grows while it is shown, and a file that is replaced by another run."""
+    found = looked(recorded_folder(tmp_path, ["throughput-v4"]))
+    before = found.version
+    assert not found.refresh(is_forced=True)
+    copy_recorded("loss-v6", tmp_path / "new.evenhand")
+    assert found.refresh(is_forced=True)
+    assert found.version > before
+    assert found.entries["new.evenhand"].facts.procedures == ("loss",)
+    shutil.copy(copy_recorded("latency-v4", tmp_path / "other"), tmp_path / "new.evenhand")
+    found.refresh(is_forced=True)
+    assert found.entries["new.evenhand"].facts.procedures == ("latency",)
+    (tmp_path / "new.evenhand").unlink()
+    found.refresh(is_forced=True)
+    assert list(found.entries) == ["throughput-v4.evenhand"]
+
+
+def test_the_index_is_kept_and_files_that_stayed_are_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, cache = recorded_folder(tmp_path), tmp_path / "cache" / "index.json"
+    first = looked(folder, cache)
+    first.save()
+    read: list[str] = []
+
+    def reading(path: Path) -> RunFacts:
+        read.append(path.name)
+        return read_facts(path)
+
+    monkeypatch.setattr(index_module, "read_facts", reading)
+    again = looked(folder, cache)
+    assert (read, again.entries) == ([], first.entries)
+    copy_recorded("pdv-v4", folder / "pdv.evenhand")
+    again.refresh(is_forced=True)
+    assert read == ["pdv.evenhand"]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: "",
+        lambda text: "{",
+        lambda text: text.replace('"title": "', '"title": 1, "x": "', 1),
+        lambda text: text.replace('"version": 1', '"version": 99'),
+        lambda text: json.dumps({"version": 1, "runs": {"campaign-v4.evenhand": [[1, 2, 3], {}]}}),
+        lambda text: json.dumps({"version": 1, "runs": {"campaign-v4.evenhand": None}}),
+    ],
+)
+def test_an_index_that_is_damaged_is_made_again(tmp_path: Path, spoil: object) -> None:
+    assert callable(spoil)
+    folder, cache = recorded_folder(tmp_path), tmp_path / "index.json"
+    first = looked(folder, cache)
+    first.save()
+    cache.write_text(spoil(cache.read_text()))
+    assert looked(folder, cache).entries == first.entries
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -> None:
+    """A full disk, or a read-only one."""
+    (tmp_path / "file").write_text("")
+    found = looked(recorded_folder(tmp_path), tmp_path / "file" / "index.json")
+    found.save()
+    assert len(found.entries) == 5
+
+
+def test_facts_come_back_as_they_were_written() -> None:
+    facts = RunFacts(title="a", headlines=("b",), share=0.5, finished_at="c", point_count=3, is_campaign=True)
+    assert RunFacts.from_document(json.loads(json.dumps(asdict(facts)))) == facts
