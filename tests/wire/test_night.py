@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from evenhand.base.errors import EvenhandError, HostError
 from evenhand.base.programs import ROUTER, find_program
