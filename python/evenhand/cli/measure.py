@@ -12,6 +12,7 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import options_of
+from evenhand.base.time_span import TimeSpan
 from evenhand.cli.common import TestbedArgument
 from evenhand.cli.conditions import ConditionOptions, Given
 from evenhand.cli.options import with_options
@@ -132,11 +133,11 @@ def _measure_one_pair(
     many."""
     many = Traffic(plan=plan, directions=conditions["directions"]).address_words
     progress.say(f"1 of 2: {plan.label}, {ONE_PAIR}.", style="bold")
-    progress.later_s = procedure.expected_s(goal, conditions["waits"].total_s)
+    progress.later = procedure.expected_span(goal, conditions["waits"].total_s)
     one_pair: Conditions = {**conditions, "plan": plan.single_pair()}
     name = f"{procedure.name}, {ONE_PAIR}"
     first = bed.measure(procedure, goal, name=name, details={"role": Role.SINGLE_PAIR}, **one_pair)
-    progress.later_s = 0.0
+    progress.later = TimeSpan.of(0.0)
     progress.say(f"2 of 2: {many}.", style="bold")
     return first, SinglePair.of(first.search, first.profile)
 
