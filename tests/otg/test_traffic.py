@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -175,6 +176,24 @@ def set_in(*path: Any, to: Any) -> Change:
         (set_in("flows", 0, "tx_rx", "port", "rx_names", to=["p1"]), "flows[0].tx_rx.port.rx_names"),
         (set_in("flows", 0, "tx_rx", to={"choice": "device", "device": {}}), "flows[0].tx_rx"),
         (set_in("flows", 0, "size", to={"choice": "random", "random": {}}), "flows[0].size"),
+        (
+            set_in(
+                "flows", 0, "size", to={"choice": "weight_pairs", "weight_pairs": {"predefined": "tcp_imix"}}
+            ),
+            "flows[0].size",
+        ),
+        (
+            set_in(
+                "flows",
+                0,
+                "size",
+                to={
+                    "choice": "weight_pairs",
+                    "weight_pairs": {"choice": "custom", "custom": [{"weight": 0.5}]},
+                },
+            ),
+            "flows[0].size",
+        ),
         (set_in("flows", 0, "duration", to={"choice": "burst", "burst": {}}), "flows[0].duration"),
         (
             set_in("flows", 0, "duration", "fixed_packets", "gap", to=20),
@@ -254,6 +273,30 @@ def test_the_reference_lists_every_key_that_is_honoured() -> None:
         for row in table_rows("docs/reference/otg.md", "object of the configuration")
     }
     assert listed == dict(HONOURED)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "octets"),
+    [
+        (
+            {"choice": "custom", "custom": [{"size": 128, "weight": 2.0}, {"size": 512, "weight": 1.0}]},
+            {128: 2, 512: 1},
+        ),
+        ({"choice": "predefined", "predefined": "imix"}, {64: 7, 570: 4, 1518: 1}),
+        ({"choice": "custom", "custom": [{"size": 128, "weight": 2.0}]}, {128: 1}),
+    ],
+)
+def test_sizes_with_weights_are_a_sequence(pairs: dict[str, Any], octets: dict[int, int]) -> None:
+    def change(found: dict[str, Any]) -> None:
+        for flow in found["flows"]:
+            flow["size"] = {"choice": "weight_pairs", "weight_pairs": pairs}
+            flow["rate"] = {"choice": "mbps", "mbps": "1"}
+
+    found = traffic_of(document(config(), change))
+    size = found.frame_size
+    assert Counter([size] if isinstance(size, int) else size.octets) == octets
+    mean = sum(of * count for of, count in octets.items()) / sum(octets.values())
+    assert found.rate_fps == pytest.approx(1e6 / 8 / (mean + 20))
 
 
 def test_directions_keep_the_names_of_their_flows() -> None:

@@ -195,6 +195,18 @@ def test_what_the_router_loses_is_counted_and_fails_the_trial(tmp_path: Path) ->
     assert warning.startswith(("FAIL", "INVALID"))
 
 
+def test_a_mix_of_sizes_is_sent_in_its_shares(server: RunningServer) -> None:
+    """Octets are exact when the flow has ended: seven of 64, four of 570, one of 1518, again and again."""
+    api = api_of(server, "grpc")
+    made = config(4, packets=240, names=("there",))
+    made.flows[0].size.weight_pairs.predefined = "imix"
+    api.set_config(made)
+    set_state(api, "start")
+    (metric,) = wait_until_stopped(api)
+    assert (metric.frames_tx, metric.frames_rx) == (240, 240)
+    assert metric.bytes_tx == metric.bytes_rx == 20 * (7 * 64 + 4 * 570 + 1518)
+
+
 @pytest.mark.parametrize("transport", ["grpc", "http"])
 def test_what_cannot_be_done_is_an_error_of_the_model_and_the_server_lives_on(
     server: RunningServer, transport: str

@@ -43,7 +43,7 @@ HONOURED: Mapping[str, tuple[str, ...]] = {
     "flows[].packet[].ipv4": ("src", "dst", "time_to_live"),
     "flows[].packet[].ipv6": ("src", "dst", "hop_limit"),
     "flows[].packet[].udp": ("src_port", "dst_port"),
-    "flows[].size": ("choice", "fixed"),
+    "flows[].size": ("choice", "fixed", "weight_pairs"),
     "flows[].rate": ("choice", "pps", "bps", "kbps", "mbps", "gbps", "percentage"),
     "flows[].duration": ("choice", "fixed_packets", "fixed_seconds", "continuous"),
     "flows[].duration.fixed_packets": ("packets", "gap", "delay"),

@@ -12,7 +12,7 @@ from evenhand.base.version import VERSION
 from evenhand.otg.refusals import BUSY, OtgError, missing_extra
 from evenhand.otg.traffic import OtgPort, OtgTraffic, SentFlow, traffic_of
 from evenhand.otg.transmission import FlowCounts, Transmission
-from evenhand.plan import sending_side
+from evenhand.plan import mean_octets, sending_side
 from evenhand.trial import describe_reasons
 
 try:
@@ -136,7 +136,8 @@ class OtgService:
         raise OtgError([f"{choice or 'choice'}: there are metrics of flows and ports"])
 
     def _flow_metric(self, flow: SentFlow, traffic: OtgTraffic) -> Any:
-        counts, size = self._transmission.counts(flow.direction), traffic.frame_size
+        counts = self._transmission.counts(flow.direction)
+        size = float(mean_octets(traffic.frame_size))
         metric = pb.FlowMetric(
             name=flow.name,
             port_tx=flow.port_tx,
@@ -144,8 +145,8 @@ class OtgService:
             transmit="started" if counts.is_started else "stopped",
             frames_tx=counts.frames_tx,
             frames_rx=counts.frames_rx,
-            bytes_tx=counts.frames_tx * size,
-            bytes_rx=counts.frames_rx * size,
+            bytes_tx=counts.octets_tx,
+            bytes_rx=counts.octets_rx,
             frames_tx_rate=counts.tx_fps,
             frames_rx_rate=counts.rx_fps,
             loss=counts.loss_percent,
@@ -165,7 +166,7 @@ class OtgService:
 
     def _port_metric(self, port: OtgPort, traffic: OtgTraffic) -> Any:
         """Frames of flows alone: not ARP, ND, or what else was on the link."""
-        sent, received = FlowCounts(), FlowCounts()
+        sent, received, size = FlowCounts(), FlowCounts(), float(mean_octets(traffic.frame_size))
         for flow in traffic.flows:
             counts = self._transmission.counts(flow.direction)
             if sending_side(flow.direction) == port.side:
@@ -175,17 +176,24 @@ class OtgService:
         return pb.PortMetric(
             name=port.name,
             location=port.location,
-            link="up",
+            link="down" if self._has_lost_link(port) else "up",
             capture="stopped",
             transmit="started" if sent.is_started else "stopped",
             frames_tx=sent.frames_tx,
             frames_rx=received.frames_rx,
-            bytes_tx=sent.frames_tx * traffic.frame_size,
-            bytes_rx=received.frames_rx * traffic.frame_size,
+            bytes_tx=sent.octets_tx,
+            bytes_rx=received.octets_rx,
             frames_tx_rate=sent.tx_fps,
             frames_rx_rate=received.rx_fps,
-            bytes_tx_rate=sent.tx_fps * traffic.frame_size,
-            bytes_rx_rate=received.rx_fps * traffic.frame_size,
+            bytes_tx_rate=sent.tx_fps * size,
+            bytes_rx_rate=received.rx_fps * size,
+        )
+
+    def _has_lost_link(self, port: OtgPort) -> bool:
+        """Whether the last trial says so; ports are opened with their links up only."""
+        result = self._transmission.result
+        return result is not None and any(
+            reason.code == "link" and port.side in reason.text for reason in result.reasons
         )
 
     def get_version(self) -> Any:

@@ -12,11 +12,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from evenhand.base.errors import EvenhandError
 from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.exchange.otg_flow import choice_of
 from evenhand.otg.plan_of_flows import Macs, plan_of_flows
 from evenhand.otg.refusals import OtgError, other_keys
-from evenhand.plan import SIDES, AddressPlan, Direction, SideName
+from evenhand.plan import (
+    SIDES,
+    AddressPlan,
+    Direction,
+    FrameSize,
+    SideName,
+    is_weighted,
+    mean_octets,
+    parse_imix,
+)
 
 LONGEST_S: Mapping[int, float] = {1: 86_400.0, 2: 43_200.0}
 """The longest that so many flows are sent, which is as much as one trial can record: a continuous flow that
@@ -29,6 +39,8 @@ _SIMPLE: Mapping[str, Any] = {
     "duration": {"choice": "fixed_seconds", "fixed_seconds": {"seconds": 1}},
 }
 """In place of what is read here, for the reader of flows that the file import has too."""
+IMIX = "64:7,570:4,1518:1"
+"""That of OTG's name."""
 USUAL_GAP = 12
 """Octets between frames: OTG's default, and Ethernet's."""
 
@@ -61,8 +73,8 @@ class OtgTraffic:
     plan: AddressPlan
     macs: Macs
     """Those that the configuration names, by side: `mac` of the tester, `dut_mac` of the DUT."""
-    frame_size: int
-    """Octets with the FCS."""
+    frame_size: FrameSize
+    """Octets with the FCS, or several in a sequence."""
     rate_fps: float
     """Of each flow."""
     packets: int | None
@@ -245,11 +257,33 @@ class _Flow:
             port_rx=receivers[0] if receivers else "",
         )
 
-    def _read_size(self, size: Mapping[str, Any] | None) -> int:
-        if choice_of(size, "fixed") != "fixed":
-            self._refuse("size", f"{choice_of(size, 'fixed')}: all frames of a flow have one size: fixed")
+    def _read_size(self, size: Mapping[str, Any] | None) -> FrameSize:
+        choice = choice_of(size, "fixed")
+        if choice == "fixed":
+            return int((size or {}).get("fixed", 64))
+        if choice != "weight_pairs":
+            self._refuse("size", f"{choice}: frames have one size, fixed, or a mix of sizes, weight_pairs")
             return 64
-        return int((size or {}).get("fixed", 64))
+        pairs = (size or {}).get("weight_pairs", {})
+        if choice_of(pairs, "predefined") == "predefined":
+            name = pairs.get("predefined", "unspecified")
+            if name != "imix":
+                self._refuse("size", f"weight_pairs.predefined {name}: write its sizes and weights as custom")
+                return 64
+            written = IMIX
+        else:
+            weights = [
+                (each.get("size", 64), float(each.get("weight", 1))) for each in pairs.get("custom", [])
+            ]
+            if not all(weight.is_integer() for _, weight in weights):
+                self._refuse("size", "weight_pairs.custom: weights are whole numbers here")
+                return 64
+            written = ",".join(f"{size}:{weight:.0f}" for size, weight in weights)
+        try:
+            return parse_imix(written, where="size") if is_weighted(written) else int(written.split(":")[0])
+        except (EvenhandError, ValueError) as error:
+            self._refuse("size", f"weight_pairs: {error}")
+            return 64
 
     def _read_rate(
         self, rate: Mapping[str, Any] | None, line_rates_bps: Mapping[SideName, float | None]
@@ -257,7 +291,7 @@ class _Flow:
         """Frames per second. Bits are those of the wire, with preamble and gap: OTG's least rate is that of a
         frame of 64 octets with them."""
         choice, given = choice_of(rate, "pps"), rate or {}
-        wire_bits = 8 * (self.frame_size + ETHERNET_GAP_OCTETS)
+        wire_bits = 8 * (float(mean_octets(self.frame_size)) + ETHERNET_GAP_OCTETS)
         if choice == "pps":
             found = float(given.get("pps", 1000))
         elif choice in _BITS:

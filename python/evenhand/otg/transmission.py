@@ -15,12 +15,13 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from evenhand.base.errors import EvenhandError
 from evenhand.otg.refusals import BUSY, INTERNAL, VALIDATION, OtgError
 from evenhand.otg.traffic import OtgTraffic, SentFlow
-from evenhand.plan import SIDES, Direction, SideName
+from evenhand.plan import SIDES, Direction, SideName, mean_octets
 from evenhand.procedure import OpenTestbed, TrialPhase
 from evenhand.procedure.events import ProcedureEvent
 from evenhand.procedure.record import recording
@@ -119,6 +120,9 @@ class FlowCounts:
 
     frames_tx: int = 0
     frames_rx: int = 0
+    octets_tx: int = 0
+    octets_rx: int = 0
+    """With the FCS; of a mix of sizes exact once the flow has ended."""
     tx_fps: float = 0.0
     """Over the time since the counts before; 0 once the flow has ended."""
     rx_fps: float = 0.0
@@ -164,6 +168,7 @@ class Transmission:
         self._tester: OpenTester | None = None
         self._opened: ExitStack | None = None
         self._store: RunStore | None = None
+        self._mean_octets = Fraction(0)
         self._ended = threading.Event()
         self._ended.set()
         self.result: TrialResult | None = None
@@ -194,10 +199,14 @@ class Transmission:
         return {side: opened.get(side, {}).get("line_rate_bps") or self._line_rates[side] for side in SIDES}
 
     def start(self, traffic: OtgTraffic, flows: tuple[SentFlow, ...]) -> None:
-        """Begin to send; the first frame leaves soon afterwards. OtgError if something is sent."""
+        """Begin to send; the first frame leaves soon afterwards. OtgError if something is sent, or the tester
+        has failed since its ports were opened."""
         with self._lock:
             if self.is_running:
                 raise OtgError(["traffic: flows are being sent; stop them first"], status=BUSY)
+            if self._tester is None:
+                why = f": {self.failure}" if self.failure else ""
+                raise OtgError([f"traffic: the tester has ended{why}; set the configuration again"])
             self._ended.clear()
             directions = tuple(flow.direction for flow in flows)
             started = {direction: FlowCounts(is_started=True) for direction in directions}
@@ -268,6 +277,7 @@ class Transmission:
             setup = self._open_setup(stack, traffic)
             engines = StoppableEngines(setup)
             bed = OpenTestbed(setup=setup, engines=engines)
+            self._mean_octets = mean_octets(traffic.frame_size)
             self._tester = stack.enter_context(
                 bed.tester(
                     plan=traffic.plan,
@@ -287,9 +297,9 @@ class Transmission:
             result = self._measure(self._tester, traffic, directions)
             self._take_result(result)
             self.result = result
-        except EvenhandError as error:
-            self.failure = str(error)
-            self._close()  # whatever has happened to the engine: the next configuration starts another
+        except Exception as error:  # whatever it is, the client must see that the flows have ended, and why
+            self.failure = str(error) or type(error).__name__
+            self._close()  # the next configuration starts another engine
         finally:
             with self._lock:
                 self._counting.is_running = False
@@ -327,6 +337,8 @@ class Transmission:
                 self._counting.counts[direction] = FlowCounts(
                     frames_tx=so_far.sent_frames,
                     frames_rx=so_far.received_frames,
+                    octets_tx=round(so_far.sent_frames * self._mean_octets),
+                    octets_rx=round(so_far.received_frames * self._mean_octets),
                     tx_fps=max(0.0, (so_far.sent_frames - before.frames_tx) / passed_s),
                     rx_fps=max(0.0, (so_far.received_frames - before.frames_rx) / passed_s),
                     loss_percent=100 * (so_far.loss_ratio or 0.0),
@@ -340,9 +352,15 @@ class Transmission:
         with self._lock:
             for direction, counted in result.directions.items():
                 latency = counted.latency
+                sizes = counted.classes
+                sent, received = counted.offered_frames, counted.received_frames
                 self._counting.counts[direction] = FlowCounts(
-                    frames_tx=counted.offered_frames,
-                    frames_rx=counted.received_frames,
+                    frames_tx=sent,
+                    frames_rx=received,
+                    octets_tx=sum(each.offered_frames * each.frame_size for each in sizes)
+                    or round(sent * self._mean_octets),
+                    octets_rx=sum(each.received_frames * each.frame_size for each in sizes)
+                    or round(received * self._mean_octets),
                     loss_percent=100 * counted.loss_ratio,
                     min_ns=latency.min_ns,
                     mean_ns=latency.mean_ns,
