@@ -35,7 +35,7 @@ def test_a_command_line_loads_the_verb_that_it_names_and_no_other() -> None:
         "import sys; from evenhand.cli.main import main; main(['lab', 'status', 'linux'])\n"
         "print([f'evenhand.cli.{name}' in sys.modules for name in %s])"
     )
-    modules = ["lab", "plan", "router", "throughput", "demo", "run"]
+    modules = ["lab", "plan", "router", "measure", "demo", "run"]
     loaded = subprocess.run(
         [sys.executable, "-c", program % modules], capture_output=True, text=True, check=True
     )

@@ -15,7 +15,6 @@ from evenhand.analysis.plans import second_of_mix
 from evenhand.base.table import Table, make_table
 from evenhand.base.units import format_count
 from evenhand.plan import Traffic
-from evenhand.report.page_points import trials_of
 from evenhand.report.page_words import DASH, NONE, addresses_of, flatten, show_fact, show_time
 from evenhand.run import StoredSearch
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, Repetition
@@ -274,7 +273,7 @@ def _deviations(repetition: Repetition) -> Iterator[tuple[str, str]]:
         for deviation in stated:
             yield str(deviation.get("requirement")), str(deviation.get("text"))
         return
-    trials = list(trials_of(repetition))
+    trials = list(repetition.trials)
     has_full_length = any(trial.is_full_length for trial in trials)
     for trial in trials:
         for of_trial in trial.result.deviations:

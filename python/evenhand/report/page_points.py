@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -32,7 +32,6 @@ from evenhand.report.page_words import (
     unit_of,
 )
 from evenhand.report.trial import trials_table
-from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import (
     AT_LEAST,
     CampaignRecord,
@@ -157,11 +156,6 @@ def shown_hooks(hooks: Sequence[HookRun]) -> list[ShownHook]:
     return shown
 
 
-def trials_of(repetition: Repetition) -> Iterator[StoredTrial]:
-    for search in repetition.searches:
-        yield from search.trials
-
-
 def _conditions(points: Sequence[Point]) -> str:
     """What all points of a suite share, in a line."""
     conditions: list[list[str]] = [
@@ -207,7 +201,7 @@ def _shown_point(
         trials=[
             _shown_trials(repetition)
             for repetition in found.repetitions
-            if with_trials and any(trials_of(repetition))
+            if with_trials and any(repetition.trials)
         ],
     )
 
@@ -300,9 +294,7 @@ def _repetitions(found: PointRecord, unit: str) -> Table:
     left_out = [time_left_out_of(repetition) for repetition in found.repetitions]
     has_left_out = any(of_time is not None for of_time in left_out)
     for repetition, of_time in zip(found.repetitions, left_out, strict=True):
-        counts = [
-            sum(trial.result.verdict is verdict for trial in trials_of(repetition)) for verdict in Verdict
-        ]
+        counts = [sum(trial.result.verdict is verdict for trial in repetition.trials) for verdict in Verdict]
         ended = "cut short" if repetition.finished_at is None else str(repetition.outcome).replace("_", " ")
         rows.append(
             [
@@ -335,7 +327,7 @@ def _repetitions(found: PointRecord, unit: str) -> Table:
 
 
 def _shown_trials(repetition: Repetition) -> ShownTrials:
-    trials = list(trials_of(repetition))
+    trials = list(repetition.trials)
     counted = "1 trial" if len(trials) == 1 else f"{len(trials)} trials"
     cut = ", cut short" if repetition.finished_at is None else ""
     table = trials_table(trials, loss_over_time=_spark)

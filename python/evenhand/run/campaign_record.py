@@ -15,7 +15,7 @@ from typing import Any
 from evenhand.procedure.descriptor import EXACT, LeftOpen
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.procedure.statistics import Statistics
-from evenhand.run.reading import StoredSearch
+from evenhand.run.reading import StoredSearch, StoredTrial
 from evenhand.spec.request import Point
 
 
@@ -155,6 +155,11 @@ class Repetition:
     """Name of the procedure of its point."""
     bracket: LeftOpen | None = None
     """What is left open, where it is not its procedure that says so: a session has the median of it."""
+
+    @property
+    def trials(self) -> tuple[StoredTrial, ...]:
+        """Those of all its searches, in order."""
+        return tuple(trial for search in self.searches for trial in search.trials)
 
     @property
     def is_at_least(self) -> bool:
