@@ -32,7 +32,6 @@ from evenhand.report.page_figures_throughput import (
     throughput_pictures,
     trials_of_point,
 )
-from evenhand.report.page_points import trials_of
 from evenhand.report.page_words import show_addresses, show_size, show_version
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
@@ -215,7 +214,7 @@ def _trial_of(suite: str, found: PointRecord, trial: StoredTrial) -> str:
         (
             repetition.number
             for repetition in found.repetitions
-            if any(trial is one for one in trials_of(repetition))
+            if any(trial is one for one in repetition.trials)
         ),
         None,
     )

@@ -13,7 +13,6 @@ from evenhand.procedure.registry import THROUGHPUT
 from evenhand.report.curve_drawing import DrawnCurve, DrawnPoint, Plateau
 from evenhand.report.figures import Picture
 from evenhand.report.figures_throughput import addresses_picture, sizes_picture
-from evenhand.report.page_points import trials_of
 from evenhand.report.page_words import show_addresses, show_protocol, show_size, version_of_plan
 from evenhand.run import PointState, StoredTrial
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
@@ -59,7 +58,7 @@ def results_of(found: PointRecord) -> list[Mapping[str, Any]]:
 def trials_of_point(found: PointRecord) -> Iterator[StoredTrial]:
     """Trials of all its repetitions."""
     for repetition in found.repetitions:
-        yield from trials_of(repetition)
+        yield from repetition.trials
 
 
 def theoretical_fps_of(found: PointRecord) -> float | None:
