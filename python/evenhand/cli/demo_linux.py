@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import HostError
+from evenhand.base.time_span import TimeSpan
 from evenhand.cli.common import out, write_json
 from evenhand.cli.demo_parts import addresses_in_words, demo_document, opened_demo, read_demo
 from evenhand.lab import LinuxLab, linux_lab
@@ -81,7 +82,7 @@ def linux_demo(
                 bed = OpenTestbed(
                     setup=make_lab_setup(lab, plan), engine=engine, recorder=store, on_event=progress.on_event
                 )
-                progress.later_s = expected_s * (len(points) - len(entries))
+                progress.later = TimeSpan.of(expected_s * (len(points) - len(entries)))
                 progress.say(
                     f"{plan.title}: looking for the load that the tester itself can keep on this machine",
                     style="bold",
@@ -91,7 +92,7 @@ def linux_demo(
                 ceilings[plan.name] = ceiling_fps = _find_ceiling(bed, everything, start_fps, seed=seed)
                 single_pair = None
                 for point in (one_pair, everything):
-                    progress.later_s = expected_s * (len(points) - len(entries) - 1)
+                    progress.later = TimeSpan.of(expected_s * (len(points) - len(entries) - 1))
                     sent = plan_of(point)
                     progress.say(
                         f"{sent.title}, {addresses_in_words(sent)}, {point.frame_size} octet frames:",

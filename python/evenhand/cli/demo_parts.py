@@ -14,6 +14,7 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.base.folders import without_folders
 from evenhand.base.programs import ROUTER, find_program
+from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.cli.common import command_line, err, out, write_json
 from evenhand.cli.progress.line import ProgressDisplay
@@ -136,7 +137,7 @@ def reference_demo(
             _measure, campaign.reference, seed=seed, engine=engine, store=store, progress=progress
         )
         for index in range(len(points)):
-            progress.later_s = sum(EXPECTED_S[index + 1 :])
+            progress.later = TimeSpan.of(sum(EXPECTED_S[index + 1 :]))
             title = f"{index + 1} of {len(points)}"
             done = measured(points[index], title=title)
             if points != shorter and _needs_shorter_trials(done.result):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from evenhand.base.errors import RequestError
+from evenhand.base.time_span import TimeSpan
 from evenhand.cli.common import TestbedArgument, out, write_json
 from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.options import with_options
@@ -11,7 +12,7 @@ from evenhand.cli.single_pair import SinglePairOptions, read_single_pair
 from evenhand.cli.tables import exit_code_of, show_found
 from evenhand.plan import Traffic
 from evenhand.procedure import Conditions, SinglePair
-from evenhand.procedure.expected_time import search_s
+from evenhand.procedure.expected_time import search_span
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.procedure.throughput import ThroughputOptions, too_few
 from evenhand.report.throughput import search_lines, search_tables
@@ -76,10 +77,10 @@ def throughput(
         if single_pair.single_pair_first:
             progress.say(f"1 of 2: {given.plan.label}, one address pair.", style="bold")
             one_pair: Conditions = {**same, "plan": given.plan.single_pair()}
-            progress.later_s = search_s(chosen, same["waits"].total_s)
+            progress.later = search_span(chosen, same["waits"].total_s)
             first = bed.throughput(goal=chosen, name=ONE_PAIR, role=Role.SINGLE_PAIR, **one_pair)
             before = SinglePair.of(first.search, first.profile)
-            progress.later_s = 0.0
+            progress.later = TimeSpan.of(0.0)
             progress.say(
                 f"2 of 2: {Traffic(plan=given.plan, directions=same['directions']).address_words}.",
                 style="bold",

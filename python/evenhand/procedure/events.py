@@ -122,17 +122,18 @@ def ignore(event: ProcedureEvent) -> None:
 E = TypeVar("E", bound=Began | TrialStarted | TrialFinished)
 
 
-def followed_by(on_event: OnEvent, later_s: float) -> OnEvent:
+def followed_by(on_event: OnEvent, later: TimeSpan | float) -> OnEvent:
     """What takes the events of a part.
 
     Args:
         on_event: Takes those of all parts.
-        later_s: Expected time of the parts that follow.
+        later: Expected time of the parts that follow, in seconds.
     """
+    following = later if isinstance(later, TimeSpan) else TimeSpan.of(later)
 
     def take(event: ProcedureEvent) -> None:
         if isinstance(event, Began | TrialStarted | TrialFinished):
-            event = with_left(event, left_of(event).then(later_s))
+            event = with_left(event, TimeSpan.sum([left_of(event), following]))
         on_event(event)
 
     return take

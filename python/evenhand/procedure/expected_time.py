@@ -15,6 +15,7 @@ from evenhand.base.units import format_duration
 from evenhand.plan import AddressPlan
 from evenhand.search import Goal, MlrGoals, ThroughputGoal, expected_search_s
 from evenhand.search.bracket import LoadBracket
+from evenhand.search.estimate import CLEARLY_ABOVE
 from evenhand.trial import CEILING_WAITS, Load
 from evenhand.trial.learning import DEFAULT_RATE_FPS, DEFAULT_WAIT_S
 
@@ -147,6 +148,34 @@ def search_s(goal: Goal, waits_s: float) -> float:
     return expected_search_s(replace(goal, max_fps=max_fps), overhead_s=waits_s)
 
 
+@lru_cache(maxsize=4096)
+def shortest_search_s(goal: Goal, waits_s: float) -> float:
+    """The same on a device that forwards the maximum, which the first trials show, where nothing is known of
+    it."""
+    if isinstance(goal, MlrGoals) or goal.known_fps is not None:
+        return search_s(goal, waits_s)
+    max_fps = A_LINE_RATE_FPS if math.isinf(goal.max_fps) else goal.max_fps
+    found_s = expected_search_s(
+        replace(goal, max_fps=max_fps), overhead_s=waits_s, limit_fps=CLEARLY_ABOVE * max_fps
+    )
+    return min(found_s, search_s(goal, waits_s))
+
+
+@lru_cache(maxsize=4096)
+def longest_search_s(goal: Goal, waits_s: float) -> float:
+    """The same on a device that forwards hardly more than the minimum."""
+    if isinstance(goal, MlrGoals) or goal.known_fps is not None:
+        return search_s(goal, waits_s)
+    limited = replace(goal, max_fps=A_LINE_RATE_FPS) if math.isinf(goal.max_fps) else goal
+    found_s = expected_search_s(limited, overhead_s=waits_s, limit_fps=CLEARLY_ABOVE * limited.lowest_fps)
+    return max(found_s, search_s(goal, waits_s))
+
+
+def search_span(goal: Goal, waits_s: float) -> TimeSpan:
+    """From the shortest to the longest time of a search."""
+    return TimeSpan(shortest_search_s(goal, waits_s), longest_search_s(goal, waits_s))
+
+
 def _trials(goal: ThroughputGoal) -> int:
     """Before the one that confirms."""
     return GUIDED_TRIALS if goal.is_guided else 1 + halvings(goal.max_fps, goal.precision)
@@ -157,7 +186,7 @@ def search_parts(goal: Goal) -> Iterable[str]:
     if isinstance(goal, MlrGoals):
         return [f"a search for {count_of(len(goal.goals), 'goal')} of RFC 9971"]
     short, final = format_duration(goal.duration_s), format_duration(goal.final_duration_s)
-    return [f"about {_trials(goal)} trials of {short}, one of {final}"]
+    return [f"about {_trials(goal)} trials of {short}, one of {final}; fewer if the maximum passes"]
 
 
 def count_of(count: int, one: str, more: str = "") -> str:

@@ -4,12 +4,14 @@ each. What `evenhand.open_testbed` gives, and what verbs and campaigns use."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
 
 from evenhand.base.errors import RequestError
+from evenhand.base.time_span import TimeSpan
 from evenhand.base.validation.typed_fields import check_type, plain
 from evenhand.plan import AddressPlan, FrameSize, Imix, describe_size
 from evenhand.procedure.back_to_back import BACK_TO_BACK
@@ -113,7 +115,7 @@ class OpenTestbed(PreparedTestbed):
         plan, sizes = self._sizes(frame_sizes, conditions)
         if not procedure.frame_sizes.takes_mixes:
             check_whole_sizes(sizes)
-        each_s = procedure.expected_s(chosen, conditions.get("waits", RFC_WAITS).total_s)
+        each = procedure.expected_span(chosen, conditions.get("waits", RFC_WAITS).total_s)
         rows: list[Any] = []
         for place, size in enumerate(sizes, start=1):
             of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
@@ -121,11 +123,11 @@ class OpenTestbed(PreparedTestbed):
             wish = chosen.after(throughputs[size]) if throughputs and size in throughputs else chosen
             self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
             if single_pair_first:
-                followed = followed_by(self.on_event, (later + repetitions.count) * each_s)
+                followed = followed_by(self.on_event, each.times(later + repetitions.count))
                 of_size["single_pair"] = replace(self, on_event=followed)._single_pair(plan, chosen, of_size)
             with self._tester_for(procedure, wish, of_size) as tester:
                 rows.append(
-                    self._row(procedure, tester, wish, repetitions, size=size, later=later, each_s=each_s)
+                    self._row(procedure, tester, wish, repetitions, size=size, later=later, each=each)
                 )
             if rows[-1].outcome == STOPPED:
                 break
@@ -140,21 +142,26 @@ class OpenTestbed(PreparedTestbed):
         *,
         size: FrameSize,
         later: int,
-        each_s: float,
+        each: TimeSpan,
     ) -> Any:
         """All repetitions with one frame size.
 
         Args:
-            later: How many are made with the sizes that follow; each takes `each_s`.
+            later: How many are made with the sizes that follow.
+            each: How long each should take, as long as none has ended.
         """
 
+        began = time.monotonic()
+
         def measure(number: int) -> Any:
+            done = number - 1
+            one = TimeSpan.of((time.monotonic() - began) / done) if done else each
             return procedure.measure(
                 tester,
                 goal,
                 name=f"{procedure.name}, {describe_size(size)}",
                 repetition=number,
-                on_event=followed_by(self.on_event, (later + repetitions.count - number) * each_s),
+                on_event=followed_by(self.on_event, one.times(later + repetitions.count - number)),
                 recorder=self.recorder,
             )
 

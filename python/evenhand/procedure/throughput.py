@@ -23,7 +23,7 @@ from evenhand.procedure.descriptor import (
     open_above,
 )
 from evenhand.procedure.events import Note, OnEvent, followed_by, ignore
-from evenhand.procedure.expected_time import search_parts, search_s
+from evenhand.procedure.expected_time import longest_search_s, search_parts, search_span, shortest_search_s
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.maximum import (
     CeilingWish,
@@ -167,7 +167,7 @@ def choose_start(
         HostError: The tester keeps no load at all, or was stopped meanwhile.
     """
     wish = wish_of(goal)
-    later_s = search_s(goal, tester.waits.total_s)
+    later = search_span(goal, tester.waits.total_s)
     known = rig.find_ceiling(conditions_of(tester, wish))
     if not math.isinf(goal.max_fps):
         if known is None or not known.is_limit or goal.max_fps <= known.rate_fps:
@@ -175,9 +175,7 @@ def choose_start(
         return knowing(tester, known), goal
     if known is None or (known.is_limit and known.was_reached):
         kept_fps = None if known is None else known.rate_fps
-        ceiling = find_ceiling_first(
-            tester, wish, followed_by(on_event, later_s), recorder, kept_fps=kept_fps
-        )
+        ceiling = find_ceiling_first(tester, wish, followed_by(on_event, later), recorder, kept_fps=kept_fps)
         if ceiling.is_device_slower:
             assert ceiling.rate_fps is not None
             return tester, replace(goal, max_fps=ceiling.rate_fps)
@@ -432,7 +430,8 @@ THROUGHPUT = Procedure(
     section=Section.THROUGHPUT,
     value_of=_value,
     left_open=lambda document: open_above(document, "upper_fps_per_direction"),
-    expected_s=search_s,
+    expected_s=shortest_search_s,
+    longest_s=longest_search_s,
     expected_parts=search_parts,
     describe=_describe,
     frame_sizes=FrameSizes.SEVERAL,

@@ -11,6 +11,7 @@ from math import ceil, expm1, log1p
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from evenhand.base.time_span import TimeSpan
 from evenhand.search.attempts import sent_longer
 from evenhand.search.bracket import LoadBracket
 from evenhand.search.classification import LoadClass, Observation, classify
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 LIKELY_SHARE = 1 / 3
 """Share of the maximum at which a limit is taken to lie of which nothing is known."""
+CLEARLY_ABOVE = 2.0
+"""A limit that is no matter of a single trial is at so many times the load."""
 WANDER = 2.0
 """A limit that is not the same in each trial is taken to move by so many times the precision: on real
 devices, a guide to where the loss points is that far off, and needs twice as many trials."""
@@ -106,8 +109,10 @@ def estimate_left(
     overhead_s: float,
     trial_s: TrialTime | None,
     run_rest: Callable[[Measurer], object],
-) -> tuple[int, float]:
+) -> tuple[int, TimeSpan]:
     """Trials and seconds to come, the trial under way included, if loads are repeated as often as until now.
+    As long as nothing is known of the device, it may forward the maximum, and two trials are all; or hardly
+    the minimum, and many are.
 
     Args:
         trials: Those that were made.
@@ -115,22 +120,28 @@ def estimate_left(
         run_rest: Makes all that are to come.
     """
     failed_s = [trial.result.sent_s for trial in trials if trial.result.verdict is Verdict.FAIL]
-    each = [
-        _estimate_left(goal, device, trials, run_rest=run_rest)
-        for device in likely_devices(
-            goal,
-            LikelyDevice(
-                limit_fps=_likely_limit_fps(goal, bracket, trials),
-                loss_ratio=goal.loss_ratio,
-                overhead_s=overhead_s,
-                sent_longer=sent_longer(trial.result for trial in trials),
-                failing_s=sum(failed_s) / len(failed_s) if failed_s else None,
-                trial_s=trial_s,
-                full_length_s=goal.final_duration_s,
-            ),
+
+    def left(limit_fps: float) -> tuple[int, float]:
+        steady = LikelyDevice(
+            limit_fps=limit_fps,
+            loss_ratio=goal.loss_ratio,
+            overhead_s=overhead_s,
+            sent_longer=sent_longer(trial.result for trial in trials),
+            failing_s=sum(failed_s) / len(failed_s) if failed_s else None,
+            trial_s=trial_s,
+            full_length_s=goal.final_duration_s,
         )
-    ]
-    return ceil(likely_mean([number for number, _ in each])), likely_mean([seconds for _, seconds in each])
+        devices = likely_devices(goal, steady)
+        each = [_estimate_left(goal, device, trials, run_rest=run_rest) for device in devices]
+        return ceil(likely_mean([number for number, _ in each])), likely_mean([s for _, s in each])
+
+    count, seconds = left(_likely_limit_fps(goal, bracket, trials))
+    is_unknown = not failed_s and not bracket.lower_fps and bracket.below_fps is None
+    if not is_unknown or goal.known_fps is not None:
+        return count, TimeSpan.of(seconds)
+    limits_fps = (CLEARLY_ABOVE * goal.max_fps, CLEARLY_ABOVE * goal.lowest_fps)
+    found_s = [seconds, *(left(limit_fps)[1] for limit_fps in limits_fps)]
+    return count, TimeSpan(min(found_s), max(found_s))
 
 
 def likely_devices(goal: ThroughputGoal, steady: LikelyDevice) -> list[LikelyDevice]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Any
 
+from evenhand.base.time_span import TimeSpan
 from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bound import is_bound_in_doubt
 from evenhand.search.bracket import LoadBracket
@@ -335,7 +336,7 @@ class _Search:
         duration_s = self.goal.final_duration_s if is_full_length else self.goal.duration_s
         if self.is_middle_length and not is_full_length:
             duration_s = sqrt(self.goal.duration_s * self.goal.final_duration_s)
-        remaining_trials, remaining_s = self._estimate()
+        remaining_trials, left = self._estimate()
         least_s = self.overhead_s + (duration_s if self.trial_s is None else 0.0)
         self._report(
             TrialStarted(
@@ -345,7 +346,8 @@ class _Search:
                 rate_fps=load_fps,
                 duration_s=duration_s,
                 remaining_trials=max(1, remaining_trials),
-                remaining_s=max(least_s, remaining_s),
+                remaining_s=max(least_s, left.stated_s),
+                remaining_most_s=left.stated_most_s,
             )
         )
         result = self.measurer.measure(duration_s, load_fps)
@@ -361,20 +363,21 @@ class _Search:
         return trial
 
     def _report_finished(self, trial: SearchTrial) -> None:
-        remaining_trials, remaining_s = self._estimate()
+        remaining_trials, left = self._estimate()
         self._report(
             TrialFinished(
                 trial=trial,
                 lower_fps=self.bracket.lower_fps,
                 upper_fps=self.bracket.upper_fps,
                 remaining_trials=remaining_trials,
-                remaining_s=remaining_s,
+                remaining_s=left.stated_s,
+                remaining_most_s=left.stated_most_s,
             )
         )
 
-    def _estimate(self) -> tuple[int, float]:
+    def _estimate(self) -> tuple[int, TimeSpan]:
         if self.on_progress is None:
-            return 0, 0.0
+            return 0, TimeSpan.of(0.0)
         known: dict[str, Any] = {"overhead_s": self.overhead_s, "trial_s": self.trial_s}
         return estimate_left(self.goal, self.bracket, self.trials, run_rest=self._run_rest, **known)
 

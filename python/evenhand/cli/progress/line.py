@@ -219,7 +219,7 @@ class ProgressDisplay:
         self.remedy: str | None = "--limits host"
         """The option with which this command takes the limits that this host can keep; None: it cannot be, or
         has been."""
-        self.later_s = 0.0
+        self.later = TimeSpan.of(0.0)
         """Expected time of what comes after the present search."""
 
     def __enter__(self) -> Self:
@@ -325,7 +325,10 @@ class ProgressDisplay:
 
     def _expect_left(self, event: Began | TrialStarted) -> None:
         """From now on so much is left."""
-        self._ends = left_of(event).then(time.monotonic() + self.later_s)
+        self._ends = self._left_of(event).then(time.monotonic())
+
+    def _left_of(self, event: Began | TrialStarted | TrialFinished) -> TimeSpan:
+        return TimeSpan.sum([left_of(event), self.later])
 
     @property
     def _left(self) -> TimeSpan:
@@ -336,7 +339,7 @@ class ProgressDisplay:
         offered_fps = event.trial.result.intended_fps
         write = _in_one_unit(offered_fps, event.lower_fps, event.upper_fps or 0.0)
         upper = "?" if event.upper_fps is None else write(event.upper_fps)
-        left = f", {left_of(event).then(self.later_s).exact} left" if event.remaining_trials else ""
+        left = f", {self._left_of(event).exact} left" if event.remaining_trials else ""
         between = (
             f"; {event.quantity} {write(event.lower_fps)} .. {upper}" if event.trial.result.is_valid else ""
         )
