@@ -7,7 +7,7 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
-from evenhand.base.errors import RequestError, suggestion
+from evenhand.base.errors import RequestError, shortened, suggestion
 
 PRESET_PREFIX = "preset:"
 """Prefix of the name of a preset, where a file may be named."""
@@ -70,6 +70,13 @@ def apply_preset(document: dict[str, Any], *, where: str, preset_where: str | No
         )
     name = own.get("preset")
     if not isinstance(name, str):
+        if not suites:  # all that the file has are the preset's
+            raise RequestError(
+                f"{shortened(repr(name), 60)} is not the name of a preset",
+                code="base.not-a-text",
+                where=f"{where}: preset",
+                next_step=f"Write one in quotes: {', '.join(preset_names())}.",
+            )
         return _laid_out(own, where)
     base = _hyphenated(tomllib.loads(preset_text(name, where=preset_where or f"{where}: preset")), name)
     every = _every(own, where)
