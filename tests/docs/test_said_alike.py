@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.analysis.noise import LEAST_FOR_TEST
 from evenhand.cli.main import INTERRUPTED, TERMINATED
-from evenhand.procedure.delay import DelayTest
+from evenhand.procedure.delay_result import DelayTest
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.search.head import Role
@@ -156,10 +156,10 @@ def test_pages_reserve_the_hugepages_that_a_check_suggests() -> None:
 def test_keep_a_run_lists_every_role_and_kind_of_search() -> None:
     (row,) = [row for row in table_rows("docs/how-to/keep-a-run.md", "table") if row[0] == "searches"]
     roles, kinds = (
-        set(re.search(rf"{name} \(([^)]+)\)", row[1])[1].split(", ")) for name in ("role", "kind")
-    )  # type: ignore[index]
-    sources = "".join(path.read_text() for path in (ROOT / "python/evenhand/procedure").glob("*.py"))
-    named = set(re.findall(r'kind="([a-z0-9-]+)"', sources))
+        set(re.findall(rf"{name} \(([^)]+)\)", row[1])[0].split(", ")) for name in ("role", "kind")
+    )
+    procedures = "".join(path.read_text() for path in (ROOT / "python/evenhand/procedure").glob("*.py"))
+    named = set(re.findall(r'kind="([a-z0-9-]+)"', procedures))
     assert roles == set(Role)
     assert kinds == named | {str(test) for test in DelayTest} - {"ipdv"}
 
