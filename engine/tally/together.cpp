@@ -186,7 +186,7 @@ void add(DirectionResult& sum, const DirectionResult& d) {
 void add_dut(std::optional<HostRecord::Dut>& sum, const std::optional<HostRecord::Dut>& seen) {
     if (!seen) return;
     if (!sum) sum.emplace(HostRecord::Dut{.ring_frames = seen->ring_frames, .cpus = {}});
-    
+    sum->ring_frames = std::min(sum->ring_frames, seen->ring_frames);
     for (const auto& cpu : seen->cpus) {
         const auto known = std::ranges::find(sum->cpus, cpu.cpu, &HostCpu::cpu);
         if (known == sum->cpus.end()) {
