@@ -52,9 +52,7 @@ Every verb has `--help` with an example. Results go to stdout, progress and note
 
 ## Errors
 
-An error is three lines on stderr: what is wrong, where, and what to do next. `--debug` adds the traceback.
-
-Every document of `--json` has `error`, which is null in a result. After an error it has the three lines as `what`, `where` and `next`, the exit code as `code`, and an `id` for scripts, such as `plan.unknown-name`. An `id` stays when the words change ([contract/error.schema.json](../../contract/error.schema.json)).
+An error is three lines on stderr: what is wrong, where, and what to do next. `--debug` adds the traceback. Documents of `--json` have `error`: null in a result, otherwise the three lines (`what`, `where`, `next`), the exit code (`code`), and an `id` for scripts, such as `plan.unknown-name`, which stays when the words change ([schema](../../contract/error.schema.json)).
 
 ## Shared options
 

@@ -183,8 +183,8 @@ def render() -> str:
         of = re.sub(r"\b(?:[a-z_]+\.)+", "", repr(getattr(evenhand, name)))
         text += f"- `{name}` = `{of}`\n"
     text += "\n## Stored runs and predictions\n"
-    for module, names in MODULES:
-        for name in names:
+    for module, functions in MODULES:
+        for name in functions:
             text += _entry(f"{module}.{name}", getattr(importlib.import_module(module), name))
     return text
 
