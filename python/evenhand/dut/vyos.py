@@ -159,6 +159,7 @@ VYOS = OperatingSystem(
     interfaces=("eth1", "eth2"),
     steps=Parts(
         limits=_limits,
+        mtu="set interfaces ethernet {name} mtu 9000",
         interface=each(_interface),
         routes=each(_routes),
         neighbors=each(_static_neighbors),
