@@ -431,3 +431,40 @@ def test_what_was_there_stays_and_other_interfaces_take_the_place_of_the_first(
     assert f" left0    inet{'6' if own.ip_version == 6 else ''} {side.dut[0]} " in addresses
     assert " right0 " not in addresses
     assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
+
+
+LEARNED = """
+set -e
+mount --make-rprivate /
+mount -t tmpfs none /run
+for name in left0 right0 ssh0; do ip link add $name type veth peer name tester-$name; done
+ip link set tester-ssh0 up
+ip link set ssh0 up
+ip -6 route add default via fe80::1 dev ssh0 proto ra
+! sh -e < setup.sh > refused.out 2> refused.err
+ip -o address show dev left0 > untouched
+ls /run >> untouched
+echo 2 > /proc/sys/net/ipv6/conf/ssh0/accept_ra
+sh -e < setup.sh > setup.out
+cat /proc/sys/net/ipv6/conf/all/forwarding > forwarding
+"""
+
+
+@pytest.mark.root
+def test_a_router_that_would_lose_its_default_route_is_left_alone(dut_setup: Run, tmp_path: Path) -> None:
+    """Nothing is changed; with accept_ra = 2 the route stays, and the set-up is made."""
+    (tmp_path / "setup.sh").write_text(
+        dut_setup("gateway-v6", "--os", "linux", "--left", "left0", "--right", "right0").out
+    )
+    ended = subprocess.run(
+        ["unshare", "--net", "--mount", "sh", "-c", LEARNED],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "ssh0 would lose the routes" in (tmp_path / "refused.err").read_text()
+    assert "net/ipv6/conf/ssh0/accept_ra=2" in (tmp_path / "refused.err").read_text()
+    assert "2001:2:" not in (tmp_path / "untouched").read_text()
+    assert (tmp_path / "forwarding").read_text() == "1\n"

@@ -186,3 +186,33 @@ def test_any_choice_will_do_for_a_point() -> None:
     usual = of("nat44", NatWishes())
     assert usual == of("nat44", NatWishes(ports="random", addresses="one", table_size=9))
     assert usual != of("nat66", NatWishes())
+
+
+@pytest.mark.parametrize(
+    ("system", "plan", "rule"),
+    [
+        ("vyos", "nat44", "set nat source rule 7300 translation address 198.18.0.0/16"),
+        ("vyos", "nat66", "set nat66 source rule 7300 outbound-interface name eth2"),
+        ("vyos", "nat44-masquerade", "set nat source rule 7300 translation address masquerade"),
+        ("routeros", "nat44", "out-interface=ether3 action=netmap to-addresses=198.18.0.0/16"),
+        ("routeros", "nat66", "out-interface=ether3 action=netmap to-address="),
+        ("routeros", "nat44-masquerade", "out-interface=ether3 action=masquerade"),
+    ],
+)
+def test_vyos_and_routeros_have_a_nat_of_their_own_kind(
+    dut_setup: Run, system: str, plan: str, rule: str
+) -> None:
+    """Host k of the inside has address k of the pool; connections outlast an experiment."""
+    left, right = OPERATING_SYSTEMS[system].interfaces
+    options = ("--os", system, "--left", left, "--right", right)
+    printed = dut_setup(plan, *options)
+    assert printed.code == 0, printed.err
+    assert rule in printed.out
+    assert "3600" in printed.out
+    undone = dut_setup(plan, *options, "--undo").out
+    assert "rule 7300" in undone or "firewall nat remove [find comment=" in undone
+    refused = dut_setup(plan, *options, "--nat-ports", "random")
+    assert (refused.code, refused.out) == (2, "")
+    assert "has no commands here" in refused.err
+    other = dut_setup("nat64", *options)
+    assert (other.code, other.out) == (2, "")

@@ -13,14 +13,16 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
+from evenhand.cli import dut_by_script
 from evenhand.cli.common import JsonOption, out, warn_about, write_json
 from evenhand.cli.nat_options import NatOptions, NicHashOption, StaticNeighborsOption, read_hash_type
 from evenhand.cli.options import with_options
 from evenhand.dut import describe_setups
-from evenhand.dut.linux_nic import NicWishes
+from evenhand.dut.linux_nic import NO_WISHES, NicWishes
 from evenhand.dut.linux_state import FLOWS, LinuxState
 from evenhand.dut.record import Holder, SetupRecord, is_begun, read_held, read_here
-from evenhand.dut.setup import DutOnShell, apply, check_dut, refuse_other_systems, undo
+from evenhand.dut.scripted import is_scripted
+from evenhand.dut.setup import DutOnShell, apply, check_dut, undo
 from evenhand.dut.ssh import open_shell
 from evenhand.rig import DEFAULT_PLAN, default_plan_of, read_dut
 from evenhand.spec.device import read_key
@@ -44,6 +46,9 @@ FileArgument = Annotated[
 def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
     """Connect to the DUT, and check whether its interfaces can be set up. Nothing is changed."""
     with _on(testbed) as on:
+        if is_scripted(on.dut):
+            dut_by_script.check(on, json_output=json_output)
+            return
         state, held = check_dut(on)
     document = {
         "command": "dut check",
@@ -128,7 +133,13 @@ def apply_setup(
         channels=channels, hash_key=None if key is None else read_key(key), table_queues=table_queues
     )
     with _on(testbed) as on:
-        refuse_other_systems(on.dut)
+        if is_scripted(on.dut) and nics != NO_WISHES:
+            raise RequestError(
+                "queues, key and table of the NICs are set over SSH on plain Linux only",
+                code="cli.nic-of-other-system",
+                where="--channels, --key, --table-queues",
+                next_step="Leave them out, and set them there by hand.",
+            )
         setups = describe_setups(
             plans,
             on.pairs,
@@ -147,6 +158,9 @@ def apply_setup(
             "table_queues": table_queues,
             **({"nat": asdict(nat.read())} if any(each.nat is not None for each in plans) else {}),
         }
+        if is_scripted(on.dut):
+            dut_by_script.apply_setup(on, setups, testbed, json_output=json_output)
+            return
         record = apply(on, setups, holder=Holder.here("hand"), nics=nics, options=asked)
     if json_output:
         write_json({"command": "dut apply", **_dut(on), "held": _held(record)})
@@ -158,6 +172,9 @@ def apply_setup(
 def status(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
     """Report who set up the DUT, when, and for what. Nothing is changed."""
     with _on(testbed) as on:
+        if is_scripted(on.dut):
+            dut_by_script.status(on, testbed, json_output=json_output)
+            return
         held, is_new = read_held(on.shell), is_begun(on.shell)
         here = read_here(on.destination) if held is None else None
     if json_output:
@@ -193,6 +210,9 @@ def undo_setup(
 ) -> None:
     """Restore the DUT to the state that was recorded before the set-up, no matter who made it."""
     with _on(testbed) as on:
+        if is_scripted(on.dut):
+            dut_by_script.undo_setup(on, json_output=json_output)
+            return
         record = undo(on, is_forced=force)
     if json_output:
         write_json({"command": "dut undo", **_dut(on), "undone": None if record is None else _held(record)})

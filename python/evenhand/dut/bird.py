@@ -72,6 +72,7 @@ BIRD = OperatingSystem(
     # BIRD hands its routes to the kernel in its own time.
     begin=begin_here(*_FUNCTIONS, waits=15),
     end=END,
+    show_interface="ip link show dev {name}",
     longest_interface=LINUX.longest_interface,
     translates=True,
 )

@@ -104,6 +104,7 @@ def _parts(dialect: _Dialect) -> Parts:
     return Parts(
         first=lambda setup: [previous_step(dialect.words, setup)],
         limits=dialect.limits,
+        mtu="ifconfig {name} mtu 9000",
         interface=lambda setup, link: _interface(dialect, setup, link),
         routes=lambda setup, link: routes_step(dialect.words, setup, link),
         neighbors=lambda setup, link: _static_neighbors(dialect, link),
@@ -278,6 +279,7 @@ def _system(title: str, dialect: _Dialect, folder: str, *, run: str = SHELL_NOTE
         steps=_parts(dialect).steps,
         begin=kept_in(f"/var/run/evenhand-dut-{folder}", *_FUNCTIONS),
         end=END,
+        show_interface="ifconfig {name}",
         longest_interface=15,
     )
 

@@ -59,6 +59,7 @@ FRR = OperatingSystem(
     # staticd hands a route to zebra, which hands it to the kernel: a moment later it is there.
     begin=begin_here(*_FUNCTIONS, waits=10),
     end=END,
+    show_interface="ip link show dev {name}",
     longest_interface=LINUX.longest_interface,
     translates=True,
 )

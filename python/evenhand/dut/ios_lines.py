@@ -39,6 +39,7 @@ def ios_parts(
 ) -> Parts:
     return Parts(
         limits=limits,
+        mtu="interface {name}, mtu 9000",
         interface=each(lambda link: _interface(words, link)),
         routes=each(lambda link: _routes(words, link)),
         neighbors=each(_static_neighbors),

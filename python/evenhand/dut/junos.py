@@ -99,6 +99,7 @@ JUNOS = OperatingSystem(
             " ipv6 neighbors"
             " | count)."
         ),
+        mtu="set interfaces {name} mtu 9014",
         interface=each(_interface),
         routes=each(_routes),
         neighbors=each(_static_neighbors),

@@ -179,6 +179,7 @@ def linux_parts(words: ShellWords = LINUX_WORDS) -> Parts:
     return Parts(
         first=lambda setup: [*_advertised(setup), previous_step(words, setup)],
         limits=lambda setup: _neighbor_limits(setup, kept_of(setup)),
+        mtu="ip link set dev {name} mtu 9000",
         interface=_interface(words),
         routes=lambda setup, link: routes_step(words, setup, link),
         neighbors=_neighbors,
@@ -385,6 +386,7 @@ LINUX = OperatingSystem(
     steps=linux_parts().steps,
     begin=begin_here(*FUNCTIONS),
     end=END,
+    show_interface="ip link show dev {name}",
     longest_interface=15,
     translates=True,
 )

@@ -126,6 +126,7 @@ OPENWRT = OperatingSystem(
     steps=Parts(
         first=_first,
         limits=_LINUX.limits,
+        mtu="ip link set dev {name} mtu 9000",
         interface=_interface,
         routes=_routes,
         neighbors=_LINUX.neighbors,
@@ -149,5 +150,6 @@ OPENWRT = OperatingSystem(
     ).steps,
     begin=kept_in("/tmp/evenhand-dut", *_FUNCTIONS, waits=15),
     end=END,
+    show_interface="ip link show dev {name}",
     longest_interface=15,
 )

@@ -5,7 +5,7 @@ words, and knows nothing of the order."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evenhand.dut.description import DutLink, DutSetup
 from evenhand.dut.script import Check, Part, Step, policing_step
@@ -23,6 +23,8 @@ class Parts:
     """What one system says of each part."""
 
     interface: OfLink
+    mtu: str
+    """What takes IP packets of 9,000 octets on the interface `{name}`."""
     routes: OfLink
     """For a link with routes."""
     neighbors: OfLink
@@ -43,7 +45,7 @@ class Parts:
         return [
             *self.first(setup),
             *self.limits(setup),
-            *(self.interface(setup, link) for link in links),
+            *(self._interface(setup, link) for link in links),
             *(self.routes(setup, link) for link in links if link.routes),
             *(self.neighbors(setup, link) for link in links if setup.has_static_neighbors),
             *self.more(setup),
@@ -51,6 +53,18 @@ class Parts:
             *self.policing(setup),
             *self.forwarding(setup),
         ]
+
+    def _interface(self, setup: DutSetup, link: DutLink) -> Step:
+        step = self.interface(setup, link)
+        if link.side.name != "left":
+            return step
+        names = " and ".join(each.interface for each in setup.links)
+        command = self.mtu.format(name=link.interface)
+        note = (
+            f"Its MTU is not changed. Frames above 1,518 octets need a larger one than 1,500 on {names}:"
+            f" {command}"
+        )
+        return replace(step, notes=(*step.notes, note))
 
 
 def each(make: Callable[[DutLink], Step]) -> OfLink:

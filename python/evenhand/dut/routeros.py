@@ -161,6 +161,7 @@ ROUTEROS = OperatingSystem(
     interfaces=("ether2", "ether3"),
     steps=Parts(
         limits=_limits,
+        mtu="/interface ethernet set {name} mtu=9000",
         interface=_interface,
         routes=_routes,
         neighbors=_neighbors,

@@ -93,6 +93,8 @@ class OperatingSystem:
     """Raises RequestError for what the system cannot do: a hash, or so many neighbours."""
     translates: bool = False
     """Whether `steps` knows all plans that are translated, with state or without."""
+    show_interface: str = ""
+    """For a system with a shell: a command that fails if there is no interface `{name}`."""
     nats: tuple[str, ...] = ()
     """Kinds of NAT that it knows otherwise, by their titles; in their usual way, with no wishes."""
 

@@ -72,6 +72,7 @@ SONIC = OperatingSystem(
     interfaces=("Ethernet0", "Ethernet4"),
     steps=replace(
         linux_parts(_WORDS),
+        mtu="config interface mtu {name} 9100",
         limits=_limits,
         hash=notes_on_hash(
             "An ASIC has no cores to spread frames over. Its hash only chooses among several next hops or"
@@ -88,5 +89,6 @@ SONIC = OperatingSystem(
     # config writes to a data base, from which others take it.
     begin=begin_here(*FUNCTIONS, waits=30),
     end=END,
+    show_interface="ip link show dev {name}",
     longest_interface=15,
 )

@@ -106,6 +106,7 @@ SRLINUX = OperatingSystem(
             " arp-entries, show"
             " arpnd neighbors)."
         ),
+        mtu="set / interface {name} mtu 9014",
         interface=each(_interface),
         routes=_routes,
         neighbors=each(_static_neighbors),

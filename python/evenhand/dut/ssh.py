@@ -149,8 +149,8 @@ def why_not(destination: str, said: list[str]) -> HostError:
 MOST_ANSWERED = 1 << 28
 """Octets of one answer: many commands may be asked at once."""
 _READY = "evenhand-ready"
-_KERNELS = {"linux": "Linux", "vpp": "Linux", "openbsd": "OpenBSD", "freebsd": "FreeBSD"}
-"""What `uname -s` says."""
+_KERNELS = {"openbsd": "OpenBSD", "freebsd": "FreeBSD", "opnsense": "FreeBSD", "pfsense": "FreeBSD"}
+"""What `uname -s` says, where it is not Linux."""
 _SSH_FAILED = 255
 """The exit code of ssh itself; a command may have it too."""
 
@@ -351,7 +351,7 @@ def open_shell(dut: TestbedDut, *, config: Path | None = None) -> Iterator[SshSh
             " names of your lab.",
         )
     with open_ssh(dut.ssh, config=config) as shell:
-        if shell.host.kernel != _KERNELS[dut.os]:
+        if shell.host.kernel != _KERNELS.get(dut.os, "Linux"):
             raise RequestError(
                 f"{dut.os!r} is configured, but the DUT runs {shell.host.kernel}",
                 code="rig.other-system-on-dut",

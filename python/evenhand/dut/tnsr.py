@@ -94,6 +94,7 @@ TNSR = OperatingSystem(
     interfaces=("TenGigabitEthernet5/0/0", "TenGigabitEthernet5/0/1"),
     steps=Parts(
         limits=_limits,
+        mtu="interface {name}, mtu 9000",
         interface=each(_interface),
         routes=each(_routes),
         neighbors=each(_static_neighbors),

@@ -129,6 +129,7 @@ VPP = OperatingSystem(
     steps=Parts(
         first=lambda setup: [previous_step(_WORDS, setup)],
         limits=_limits,
+        mtu="vppctl set interface mtu packet 9000 {name}",
         interface=lambda setup, link: interface_step(_WORDS, setup, link),
         routes=lambda setup, link: routes_step(_WORDS, setup, link),
         neighbors=each(_static_neighbors),
@@ -141,4 +142,5 @@ VPP = OperatingSystem(
     ).steps,
     begin=kept_in("/run/evenhand-vpp", *_FUNCTIONS),
     end=END,
+    show_interface="vppctl show interface {name} < /dev/null | grep -qwF -- {name}",
 )

@@ -141,7 +141,10 @@ def _nat(setup: DutSetup) -> list[Step]:
         Step(
             part="nat",
             purpose="How long a connection is remembered without a frame.",
-            notes=("To empty the table of connections before each experiment: sudo conntrack -F",),
+            notes=(
+                "The undo restores the defaults. To empty the table of connections before each experiment:"
+                " sudo conntrack -F",
+            ),
             do=tuple(f"set system conntrack timeout udp {kind} {TIMEOUT_S}" for kind in ("other", "stream")),
             undo=tuple(f"delete system conntrack timeout udp {kind}" for kind in ("stream", "other")),
         ),
@@ -159,6 +162,7 @@ VYOS = OperatingSystem(
     interfaces=("eth1", "eth2"),
     steps=Parts(
         limits=_limits,
+        mtu="set interfaces ethernet {name} mtu 9000",
         interface=each(_interface),
         routes=each(_routes),
         neighbors=each(_static_neighbors),

@@ -129,7 +129,9 @@ DutInterfaces = Annotated[
     BeforeValidator(_as_names),
     PlainSerializer(_to_file),
 ]
-DutSystem = Literal["linux", "openbsd", "freebsd", "vpp"]
+DutSystem = Literal[
+    "linux", "frr", "bird", "openwrt", "sonic", "openbsd", "freebsd", "opnsense", "pfsense", "vpp"
+]
 """What a DUT may run that is reached over SSH."""
 _CountPair = Annotated[
     tuple[Annotated[int, Field(ge=1)], ...],
