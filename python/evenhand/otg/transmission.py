@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from evenhand.base.errors import EvenhandError
+from evenhand.base.errors import EvenhandError, HostError
 from evenhand.otg.refusals import BUSY, INTERNAL, VALIDATION, OtgError
 from evenhand.otg.traffic import OtgTraffic, SentFlow
 from evenhand.plan import SIDES, Direction, SideName, mean_octets
@@ -34,10 +34,15 @@ from evenhand.trial.group_parts import EarlyStopOfAll
 
 WAITS = Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=0.5, restabilize_s=0.0)
 """A client waits for the first frame, and for the last counts."""
-LEAD_S = 0.1
-"""From the start to the first frame; the engine is on this host, and ready."""
+LEADS_S = (0.1, 1.0, 5.0)
+"""From the start to the first frame: the engine is on this host, and ready. Where it was not, as on a busy
+host, a trial of which nothing was sent begins anew with the next."""
+TOO_LATE = "engine.too-late"
 STOP_NOTICE_S = 0.3
 """From a stop to the last frame: the engine looks for it five times a second."""
+PATIENCE_S = 10.0
+"""For signs of life between the engine and here. No other engine waits for one that says nothing, and both
+are on one host, which may be busy; if this process ends, so does the engine's stdin."""
 STOPPED_EARLY = "stopped_early"
 MOST_WAIT_S = 60.0
 """For a stop: its trial has ended by then."""
@@ -67,10 +72,11 @@ class StoppableEngine(EngineGroup):
     """One engine whose trials can be ended in order: only one of several takes the end of its sending from
     its client."""
 
-    start_lead_s: ClassVar[float] = LEAD_S
+    quiet_s: ClassVar[float] = PATIENCE_S
+    halted_s: ClassVar[float] = PATIENCE_S
 
     def __init__(self, member: EngineMember) -> None:
-        super().__init__([member])
+        super().__init__([member], client_timeout_s=PATIENCE_S)
         self.wanted = threading.Event()
         """Set by whoever wants the sending to end."""
 
@@ -80,8 +86,19 @@ class StoppableEngine(EngineGroup):
     def request(self, name: str, **arguments: Any) -> dict[str, Any]:
         if name != "trial":
             return super().request(name, **arguments)
-        # Only such a trial asks its client whether it is to end.
-        return as_it_was_sent(super().request(name, **arguments, stop_when_failed=True))
+        for self.start_lead_s in LEADS_S:
+            try:
+                # Only such a trial asks its client whether it is to end.
+                return as_it_was_sent(super().request(name, **arguments, stop_when_failed=True))
+            except HostError as error:
+                if error.code != TOO_LATE or self.start_lead_s == LEADS_S[-1]:
+                    raise
+        raise AssertionError(LEADS_S)
+
+    def _judge(self, asked: Any, lost: dict[str, str], before: Any) -> dict[str, Any]:
+        for _, error in asked.in_order(asked.errors):
+            raise error
+        return super()._judge(asked, lost, before)
 
 
 def as_it_was_sent(document: dict[str, Any]) -> dict[str, Any]:

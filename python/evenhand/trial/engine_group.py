@@ -75,7 +75,9 @@ class EngineGroup:
 
     can_reopen: ClassVar[bool] = False
     is_alone: ClassVar[bool] = False
-    start_lead_s: ClassVar[float] = START_LEAD_S
+    start_lead_s: float = START_LEAD_S
+    quiet_s: ClassVar[float] = QUIET_S
+    halted_s: ClassVar[float] = HALTED_S
 
     def __init__(
         self,
@@ -182,7 +184,7 @@ class EngineGroup:
                 asked.wait(ALIVE_EVERY_S)
                 if asked.errors:
                     asked.stop()
-                for member in asked.halted(HALTED_S):
+                for member in asked.halted(self.halted_s):
                     self._lost = self._is_lost(member, HALTED)
                     raise self._lost
         except BaseException:
@@ -238,7 +240,10 @@ class EngineGroup:
         )
         sorting_s = opened * SORT_S
         lost = self._follow(
-            asked, stop, silent_s=SILENT_S + sorting_s, last_after_first_s=LAST_AFTER_FIRST_S + sorting_s
+            asked,
+            stop,
+            silent_s=max(SILENT_S, self.quiet_s) + sorting_s,
+            last_after_first_s=LAST_AFTER_FIRST_S + sorting_s,
         )
         return self._judge(asked, lost, before)
 
@@ -290,12 +295,12 @@ class EngineGroup:
                 for member, heard in asked.in_order(asked.heard_at):
                     if now - heard > silent_s and member.name in asked.waiting:
                         lost.setdefault(member.name, f"it has said nothing for {silent_s:g} s")
-                for member in asked.halted(HALTED_S):
+                for member in asked.halted(self.halted_s):
                     lost.setdefault(member.name, HALTED)
                 for name, why in asked.left_behind(last_after_first_s):
                     lost.setdefault(name, why)
-                for name in asked.fallen_silent(QUIET_S):
-                    lost.setdefault(name, f"it has said nothing for {QUIET_S:g} s")
+                for name in asked.fallen_silent(self.quiet_s):
+                    lost.setdefault(name, f"it has said nothing for {self.quiet_s:g} s")
                 if lost and give_up == float("inf"):
                     give_up = now + STOP_WITHIN_S
                     asked.stop()
