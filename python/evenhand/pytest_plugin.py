@@ -22,7 +22,7 @@ PHASE = "measurement"
 """Phase of a report whose test could not be decided; pytest's own are setup, call and teardown."""
 MARKER = "evenhand"
 _MEASURES = pytest.StashKey[bool]()
-"""Of a test that has the fixture `tester` of this file."""
+"""Marks a test that has the fixture `tester` of this file."""
 _MARKER_LINE = (
     f"{MARKER}(testbed=..., reference=..., **conditions): the testbed of this test, instead of"
     " --evenhand-testbed; the reference router's model; and conditions of its trials, such as plan,"

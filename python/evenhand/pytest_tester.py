@@ -39,7 +39,7 @@ class Dut:
     """What is known of a DUT."""
 
     name: str
-    """Of the testbed."""
+    """The name of the testbed."""
     facts: Mapping[str, Any]
     """As a run file has them: `dut`, `testbed`, `tester`."""
 

@@ -63,7 +63,7 @@ def test_without_noise_it_is_a_bisection() -> None:
 def test_the_answer_is_right_as_often_as_it_says(
     builds: int, step: float, noise: float, outliers: float, most: int
 ) -> None:
-    """Of 100 histories as many may be wrong as 99 % allow, with one chance in 10,000 to be unlucky."""
+    """As many of 100 histories may be wrong as 99 % allow, with one chance in 10,000 to be unlucky."""
     wrong, measurements = 0, []
     for seed in range(100):
         first = random.Random(1000 + seed).randrange(1, builds)

@@ -403,8 +403,8 @@ ip link set right0 name other
 def test_what_was_there_stays_and_other_interfaces_take_the_place_of_the_first(
     dut_setup: Run, tmp_path: Path, plan: str
 ) -> None:
-    """Of its user: an address of the plan, a route that the plan replaces, and another one. Then the set-up,
-    again on other interfaces, and its undo."""
+    """What its user has set: an address of the plan, a route that the plan replaces, and another one. Then
+    the set-up, again on other interfaces, and its undo."""
     for name, number, undo in (("first.sh", 0, ()), ("second.sh", 1, ()), ("undo.sh", 1, ("--undo",))):
         options = ("--os", "linux", "--left", f"left{number}", "--right", f"right{number}", *undo)
         (tmp_path / name).write_text(dut_setup(plan, *options).out)

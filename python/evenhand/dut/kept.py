@@ -18,7 +18,7 @@ KEPT = "$evenhand"
 """The folder, as the shell knows it after the first commands."""
 _FOLDER = "/run/evenhand-dut-$(readlink /proc/self/ns/net | tr -dc 0-9)"
 KEPT_HERE = f"export evenhand={_FOLDER}"
-"""Of a Linux network namespace."""
+"""The folder of a Linux network namespace."""
 
 _FUNCTIONS = (
     'used() { grep -lsxF -- "$2" $evenhand/*.uses-$1 | grep -qvFx "$3.uses-$1"; }',

@@ -175,7 +175,7 @@ def _interface(words: ShellWords) -> OfLink:
 
 
 def linux_parts(words: ShellWords = LINUX_WORDS) -> Parts:
-    """Of a system with Linux' own network that has other words for some of it."""
+    """The parts of a system with Linux' own network that has other words for some of it."""
     return Parts(
         first=lambda setup: [*_advertised(setup), previous_step(words, setup)],
         limits=lambda setup: _neighbor_limits(setup, kept_of(setup)),

@@ -68,7 +68,7 @@ class Parts:
 
 
 def each(make: Callable[[DutLink], Step]) -> OfLink:
-    """Of a system that needs no more than the link for it."""
+    """For a system that needs no more than the link for it."""
     return lambda setup, link: make(link)
 
 
@@ -94,13 +94,13 @@ def line_step(
 
 
 def notes_on_hash(*notes: str) -> Steps:
-    """Of a system that leaves the hash as it is."""
+    """For a system that leaves the hash as it is."""
     return lambda setup: [Step(part="hash", purpose="Hash: it is not changed.", notes=notes)]
 
 
 def notes_on_limits(*notes: str) -> Steps:
-    """Of a system whose room for neighbours is its platform's: how much there is, is asked before a test with
-    hosts on the link."""
+    """For a system whose room for neighbours is its platform's: how much there is, is asked before a test
+    with hosts on the link."""
     return lambda setup: (
         [
             Step(

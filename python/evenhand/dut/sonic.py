@@ -45,7 +45,8 @@ _WORDS = replace(
 
 
 def _limits(setup: DutSetup) -> list[Step]:
-    """Of the ASIC: more than it has room for stays in Linux' table, and is forwarded slowly or not at all."""
+    """The limits of the ASIC: more than it has room for stays in Linux' table, and is forwarded slowly or not
+    at all."""
     return [
         Step(
             part="limits",

@@ -33,7 +33,7 @@ def plan_of_flows(
 
     Args:
         flows: One, or one in each direction, with patterns of the kinds that the file import reads.
-        sides: Of the ports, by their names.
+        sides: Those of the ports, by their names.
         plans: Those that the DUT is set up for; empty: it is not known, and any plan may be meant.
 
     Raises:
@@ -53,7 +53,7 @@ def plan_of_flows(
 
 
 def _version_of(flows: Sequence[Mapping[str, Any]]) -> int:
-    """Of the first IP header; 0 if there is none, which the reader will say."""
+    """The version of the first IP header; 0 if there is none, which the reader will say."""
     kinds = [header.get("choice") for flow in flows for header in flow["packet"]]
     return next((int(kind[-1]) for kind in kinds if kind in ("ipv4", "ipv6")), 0)
 

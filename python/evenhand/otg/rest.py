@@ -22,9 +22,9 @@ except ImportError as missing:
     raise missing_extra(missing) from missing
 
 MOST_OCTETS = 16 << 20
-"""Of a request; a configuration of a million values has about so many."""
+"""The largest request; a configuration of a million values has about so many."""
 VERDICT_HEADER = "Evenhand-Verdict"
-"""Of every answer once a trial has ended."""
+"""The header of every answer once a trial has ended."""
 UNAUTHORIZED = 401
 Endpoint = Callable[[Request], Awaitable[Response]]
 

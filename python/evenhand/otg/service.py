@@ -22,7 +22,7 @@ except ImportError as missing:
     raise missing_extra(missing) from missing
 
 MODEL_VERSION = "1.62.0"
-"""Of the model whose classes are used."""
+"""The version of the model whose classes are used."""
 NEIGHBOURS = "protocols: nothing to start; the tester answers ARP and ND for its hosts from set_config on"
 
 
@@ -120,7 +120,7 @@ class OtgService:
         raise OtgError(["protocol: there are no protocols to be controlled; ARP and ND always answer"])
 
     def get_metrics(self, request: Any) -> Any:
-        """Of flows and ports, live; exact once their flow is stopped."""
+        """The metrics of flows and ports, live; exact once their flow is stopped."""
         traffic, choice = self._traffic, _chosen(request)
         if traffic is None:
             raise OtgError(["metrics: no configuration is set"])

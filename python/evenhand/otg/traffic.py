@@ -76,7 +76,7 @@ class OtgTraffic:
     frame_size: FrameSize
     """Octets with the FCS, or several in a sequence."""
     rate_fps: float
-    """Of each flow."""
+    """The rate of each flow."""
     packets: int | None
     """Frames of each flow; None if it has no end of its own."""
     duration_s: float

@@ -189,7 +189,7 @@ class Transmission:
         self._ended = threading.Event()
         self._ended.set()
         self.result: TrialResult | None = None
-        """Of the last trial that ended."""
+        """The result of the last trial that ended."""
         self.failure: str | None = None
         """Why the last trial could not be made."""
         self._thread = threading.Thread(target=self._work, name="otg-tester", daemon=True)
@@ -211,7 +211,7 @@ class Transmission:
         self.result = self.failure = None
 
     def line_rates_bps(self) -> Mapping[SideName, float | None]:
-        """Of the ports, as far as they are known."""
+        """The line rates of the ports, as far as they are known."""
         opened = {} if self._tester is None else self._tester.opened
         return {side: opened.get(side, {}).get("line_rate_bps") or self._line_rates[side] for side in SIDES}
 

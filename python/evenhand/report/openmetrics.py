@@ -22,7 +22,7 @@ from evenhand.run.figures import time_left_out_at
 from evenhand.trial import Verdict
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-"""Of an answer over HTTP with this text."""
+"""The type of an answer over HTTP with this text."""
 PREFIX = "evenhand"
 _UNITS = {
     "fps": ("frames_per_second", 1.0),

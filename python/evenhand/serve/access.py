@@ -31,9 +31,9 @@ HEADERS = (
 )
 COOKIE = "evenhand"
 FEWEST_CHARACTERS = 16
-"""Of a token: one that can be guessed is none."""
+"""The fewest of a token: one that can be guessed is none."""
 MOST_OCTETS = 4096
-"""Of what is sent to the login."""
+"""The most that is sent to the login."""
 _BASE = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
 
 Scope = MutableMapping[str, Any]

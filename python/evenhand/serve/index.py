@@ -191,7 +191,7 @@ class RunIndex:
         return name in self._known and self._known[name][0] == stamp_of(facts)
 
     def _may_be_measured(self, name: str) -> bool:
-        """Of a file that was not read yet this is asked when it is."""
+        """A file that was not read yet is asked when it is."""
         return name in self._known and self._known[name][1].finished_at is None
 
     def _show(self, held: set[str]) -> bool:
