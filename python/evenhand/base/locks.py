@@ -115,6 +115,19 @@ def holder_of(resource: Resource) -> str | None:
     return _other_users_lock(resource)
 
 
+def held_names() -> frozenset[str]:
+    """Names of the files of all locks of all users: what has none of these is held by nobody. For who asks
+    for many; whether one of them is really held says `holder_of`."""
+    names: set[str] = set()
+    with suppress(OSError, HostError):
+        names.update(os.listdir(_own_folder()))
+    for folder, user in _folders_of_others():
+        with suppress(OSError):
+            if _belongs_to(folder, user):
+                names.update(os.listdir(folder))
+    return frozenset(names)
+
+
 @contextmanager
 def lock_file(path: Path) -> Iterator[int]:
     """Make this file and lock it until the block ends, then remove it; gives its descriptor. The file holds

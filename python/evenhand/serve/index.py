@@ -8,16 +8,18 @@ file is another one. An index that is lost, or damaged, is made again.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import HostError
 from evenhand.base.folders import read_state, replace_state
+from evenhand.base.locks import held_names
 from evenhand.run.run_file import SUFFIX
 from evenhand.serve.run_facts import (
     RunFacts,
@@ -70,7 +72,7 @@ class RunIndex:
     _not_before_s: dict[str, float] = field(default_factory=dict)
     """When a file that grows is read again, by the monotonic clock."""
     _is_saved: bool = True
-    _saved_s: float = float("-inf")
+    _save_after_s: float = float("-inf")
     _scan_after_s: float = float("-inf")
 
     @classmethod
@@ -90,9 +92,11 @@ class RunIndex:
         running = [entry for entry in self.entries.values() if entry.state is RunState.RUNNING]
         if not (is_forced or self.unread or now_s >= self._scan_after_s):
             return self._look_at(running)
-        found = self._scan()
-        self._scan_after_s = now_s + max(1.0, (time.monotonic() - now_s) / SCAN_SHARE)
-        return self._take(found)
+        began_s = time.thread_time()
+        is_new = self._take(self._scan())
+        spent_s = 0.0 if self.unread else time.thread_time() - began_s
+        self._scan_after_s = now_s + max(1.0, spent_s / SCAN_SHARE)
+        return is_new
 
     def find(self, name: str) -> Entry | None:
         """The run of this name; None if there is none, whatever else has that name."""
@@ -105,20 +109,25 @@ class RunIndex:
         """Keep what is known. Where nothing can be written, it is read again the next time."""
         if self.cache is None or self._is_saved:
             return
-        document = {name: [list(stamp), asdict(facts)] for name, (stamp, facts) in self._known.items()}
+        began_s = time.thread_time()
+        document = {name: [stamp, facts.to_document()] for name, (stamp, facts) in self._known.items()}
         with suppress(OSError):
-            replace_state(self.cache, {"version": VERSION, "runs": document})
-        self._is_saved, self._saved_s = True, time.monotonic()
+            # As one text: thousands of small values, one after the other, would take seconds.
+            replace_state(self.cache, {"version": VERSION, "runs": json.dumps(document)})
+        self._is_saved = True
+        spent_s = time.thread_time() - began_s
+        self._save_after_s = time.monotonic() + max(SAVE_EVERY_S, spent_s / SCAN_SHARE)
 
     def _load(self) -> None:
         kept = None if self.cache is None else read_state(self.cache, version=VERSION, key="runs")
-        if not isinstance(kept, dict):
+        if not isinstance(kept, str):
             return
         try:
+            runs = json.loads(kept)
             self._known = {
-                name: (_stamp(each[0]), RunFacts.from_document(each[1])) for name, each in kept.items()
+                name: (_stamp(each[0]), RunFacts.from_document(each[1])) for name, each in runs.items()
             }
-        except (TypeError, ValueError, LookupError):
+        except (TypeError, ValueError, LookupError, AttributeError, RecursionError):
             self._known = {}
 
     def _scan(self) -> dict[str, os.stat_result]:
@@ -138,10 +147,11 @@ class RunIndex:
         for name in gone:
             del self._known[name]
             self._is_saved = False
+        locks = held_names()
         held = {
             name
             for name, facts in found.items()
-            if self._may_be_measured(name) and is_being_measured(self.path(name), facts)
+            if self._may_be_measured(name) and is_being_measured(self.path(name), facts, locks)
         }
         changed = [name for name, facts in found.items() if not self._is_known(name, facts)]
         changed.sort(key=lambda name: found[name].st_mtime_ns, reverse=True)
@@ -153,7 +163,7 @@ class RunIndex:
                 unread += name not in self._known
             elif self._not_before_s.get(name, 0.0) <= time.monotonic():
                 self._read(name, found[name])
-                if is_being_measured(self.path(name), found[name]):
+                if self._may_be_measured(name) and is_being_measured(self.path(name), found[name]):
                     held.add(name)
         self.unread = unread
         return self._show(held)
@@ -178,12 +188,12 @@ class RunIndex:
         return self._show(held) if is_due else False
 
     def _read(self, name: str, facts: os.stat_result) -> None:
-        began_s = time.monotonic()
+        began_s = time.thread_time()
         self._known[name] = (stamp_of(facts), read_facts(self.path(name)))
         self._is_saved = False
-        ended_s = time.monotonic()
         if self._known[name][1].finished_at is None:
-            self._not_before_s[name] = ended_s + (ended_s - began_s) / SCAN_SHARE
+            spent_s = time.thread_time() - began_s
+            self._not_before_s[name] = time.monotonic() + spent_s / SCAN_SHARE
         else:
             self._not_before_s.pop(name, None)
 
@@ -205,7 +215,7 @@ class RunIndex:
         if is_new:
             self.entries = shown
             self.version += 1
-        if time.monotonic() - self._saved_s > SAVE_EVERY_S:
+        if time.monotonic() > self._save_after_s:
             self.save()
         return is_new
 

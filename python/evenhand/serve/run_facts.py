@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -72,9 +72,13 @@ class RunFacts:
     error: str = ""
     """Why it cannot be read."""
 
+    def to_document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> RunFacts:
-        """As `dataclasses.asdict` has written it. TypeError, ValueError if it is something else."""
+        """As `to_document` has written it. TypeError, ValueError if it is something else."""
         kinds = {field: type(getattr(_EMPTY, field)) for field in cls.__slots__}
         values: dict[str, Any] = {}
         for field, kind in kinds.items():
@@ -104,12 +108,17 @@ def is_run_file(facts: os.stat_result) -> bool:
     return stat.S_ISREG(facts.st_mode)
 
 
-def is_being_measured(path: Path, facts: os.stat_result) -> bool:
-    """Whether a process of this host writes it now, whoever has started that."""
+def is_being_measured(path: Path, facts: os.stat_result, names: Collection[str] | None = None) -> bool:
+    """Whether a process of this host writes it now, whoever has started that.
+
+    Args:
+        names: Those of all locks, for who asks for many runs.
+    """
     if time.time() - facts.st_mtime > MEASURED_WITHIN_S:
         return False
     try:
-        return holder_of(campaign_resource(path)) is not None
+        resource = campaign_resource(path)
+        return (names is None or resource.file_name in names) and holder_of(resource) is not None
     except EvenhandError:
         return False
 
