@@ -72,7 +72,8 @@ def check_type(value: object, kind: Any, *, where: str, may_be_infinite: bool = 
 def plain(value: Any, kind: Any) -> Any:
     """A value that `check_type` allows as JSON, and a key of a cache, know it: numbers of NumPy and fractions
     are `int` or `float`, and any sequence is a tuple, if that is wanted."""
-    if isinstance(value, Real) and not isinstance(value, bool) and type(value) not in (int, float):
+    own: type = type(value)
+    if isinstance(value, Real) and own not in (bool, int, float):
         return int(value) if isinstance(value, Integral) else float(value)
     wanted = next((each for each in _choices(kind) if get_origin(each) is tuple), None)
     if wanted is None or not isinstance(value, Sequence) or isinstance(value, str | bytes):
