@@ -122,6 +122,15 @@ TEST_CASE("two testers that watch the same CPU of the DUT see one absence, not t
     REQUIRE(both.host.dut);
     REQUIRE(both.host.dut->cpus.size() == 1);
     CHECK(both.host.dut->cpus[0].absences == 2);
+    // Of what they saw of it, the longer counts, and the smaller of the rings that they were told.
+    all[0].host.dut = {.ring_frames = 512, .cpus = {{.cpu = 3, .stolen_us = 7, .waited_us = 2, .longest_us = 6}}};
+    all[1].host.dut = {.ring_frames = 128, .cpus = {{.cpu = 3, .stolen_us = 1, .waited_us = 9, .longest_us = 8}}};
+    const auto seen = judged(all).host.dut;
+    REQUIRE(seen);
+    CHECK(seen->ring_frames == 128);
+    CHECK(seen->cpus[0].stolen_us == 7);
+    CHECK(seen->cpus[0].waited_us == 9);
+    CHECK(seen->cpus[0].longest_us == 8);
     all[1].host.dut->cpus[0] = {.cpu = 4, .absences = 1, .longest_us = 7};
     CHECK(judged(all).host.dut->cpus.size() == 2);
 }
@@ -203,6 +212,18 @@ TEST_CASE("one tester alone is judged as the same counts of several are, where a
                 CHECK(alone(all).verdict == expected);
             }
         }
+    }
+}
+
+TEST_CASE("a hop limit that was not lowered on the way to one of the testers was not lowered") {
+    for (const std::size_t which : {0U, 1U}) {
+        auto all = parts(2);
+        CHECK(judged(all).directions[0].hop_limit_was_lowered);
+        all[which].directions[0].hop_limit_was_lowered = false;
+        const auto both = judged(all);
+        CHECK_FALSE(both.directions[0].hop_limit_was_lowered);
+        CHECK(both.directions[1].hop_limit_was_lowered);
+        CHECK(both.notes.size() == 1);
     }
 }
 

@@ -35,6 +35,9 @@ ASKED = (
     *("Waits", "Limits", "LearningChoice", "Repetitions"),
 )
 """What a script makes to ask for something."""
+ASK: Any = evenhand
+ASK_PORTS: Any = UdpRange
+"""As those use it who run no type checker."""
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -244,40 +247,33 @@ def test_the_engine_may_be_named_as_a_text_like_the_other_files(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("make", "named"),
     [
-        (lambda: evenhand.make_plan(None), "plan"),  # type: ignore[arg-type]
-        (lambda: evenhand.make_plan("gateway-v44"), "plan"),
-        (lambda: evenhand.make_plan("gateway-v4", "4"), "hosts"),  # type: ignore[arg-type]
-        (lambda: evenhand.make_plan("gateway-v4", 1.5), "hosts"),  # type: ignore[arg-type]
-        (lambda: evenhand.make_plan("gateway-v6", True), "hosts"),
-        (lambda: evenhand.make_plan("gateway-v6", (1, 2, 3)), "hosts"),  # type: ignore[arg-type]
-        (lambda: evenhand.make_plan("nets-v6-gateway", networks="4"), "networks"),  # type: ignore[arg-type]
-        (lambda: evenhand.make_plan("gateway-v4", host_mode="rising"), "host_mode"),  # type: ignore[arg-type]
-        (lambda: evenhand.make_plan("nets-v4-gateway", network_mode=4), "network_mode"),  # type: ignore[arg-type]
-        (lambda: evenhand.make_plan("gateway-v4", fixed_source="no"), "fixed_source"),  # type: ignore[arg-type]
-        (lambda: evenhand.make_plan("gateway-v4", source_ports=(1, 2)), "source_ports"),  # type: ignore[arg-type]
-        (lambda: UdpRange(first="1", last="2"), "first"),  # type: ignore[arg-type]
-        (lambda: evenhand.mix_versions("gateway-v4", "gateway-v6", (1, 1)), "first"),  # type: ignore[arg-type]
+        (lambda: ASK.make_plan(None), "plan"),
+        (lambda: ASK.make_plan("gateway-v44"), "plan"),
+        (lambda: ASK.make_plan("gateway-v4", "4"), "hosts"),
+        (lambda: ASK.make_plan("gateway-v4", 1.5), "hosts"),
+        (lambda: ASK.make_plan("gateway-v6", True), "hosts"),
+        (lambda: ASK.make_plan("gateway-v6", (1, 2, 3)), "hosts"),
+        (lambda: ASK.make_plan("nets-v6-gateway", networks="4"), "networks"),
+        (lambda: ASK.make_plan("gateway-v4", host_mode="rising"), "host_mode"),
+        (lambda: ASK.make_plan("nets-v4-gateway", network_mode=4), "network_mode"),
+        (lambda: ASK.make_plan("gateway-v4", fixed_source="no"), "fixed_source"),
+        (lambda: ASK.make_plan("gateway-v4", source_ports=(1, 2)), "source_ports"),
+        (lambda: ASK_PORTS(first="1", last="2"), "first"),
+        (lambda: ASK.mix_versions("gateway-v4", "gateway-v6", (1, 1)), "first"),
         (
-            lambda: evenhand.mix_versions(
-                evenhand.make_plan("gateway-v4"),
-                evenhand.make_plan("gateway-v6"),
-                ("90", "10"),  # type: ignore[arg-type]
-            ),
+            lambda: ASK.mix_versions(ASK.make_plan("gateway-v4"), ASK.make_plan("gateway-v6"), ("90", "10")),
             "share",
         ),
-        (lambda: evenhand.parse_imix(64), "text"),  # type: ignore[arg-type]
-        (lambda: evenhand.Imix(sequence=64), "sequence"),  # type: ignore[arg-type]
-        (lambda: evenhand.DrawnOrder(frames="200"), "frames"),  # type: ignore[arg-type]
-        (lambda: evenhand.CapacityGoal(max_fps=0), "max_fps"),
-        (lambda: evenhand.CapacityGoal(rate_precision=1.5), "rate_precision"),
-        (lambda: evenhand.CapacityGoal(patience=-1), "patience"),
-        (lambda: evenhand.ConnectionRateGoal(precision=2), "precision"),
-        (lambda: evenhand.ConnectionRateGoal(min_fps=-1), "min_fps"),
-        (lambda: evenhand.ConnectionRateGoal(invalid_retries=-1), "invalid_retries"),
-        (
-            lambda: evenhand.DelayGoal(test=evenhand.DelayTest.PDV, rate_fps=1, throughput_fps=0),
-            "throughput_fps",
-        ),
+        (lambda: ASK.parse_imix(64), "text"),
+        (lambda: ASK.Imix(sequence=64), "sequence"),
+        (lambda: ASK.DrawnOrder(frames="200"), "frames"),
+        (lambda: ASK.CapacityGoal(max_fps=0), "max_fps"),
+        (lambda: ASK.CapacityGoal(rate_precision=1.5), "rate_precision"),
+        (lambda: ASK.CapacityGoal(patience=-1), "patience"),
+        (lambda: ASK.ConnectionRateGoal(precision=2), "precision"),
+        (lambda: ASK.ConnectionRateGoal(min_fps=-1), "min_fps"),
+        (lambda: ASK.ConnectionRateGoal(invalid_retries=-1), "invalid_retries"),
+        (lambda: ASK.DelayGoal(test=ASK.DelayTest.PDV, rate_fps=1, throughput_fps=0), "throughput_fps"),
     ],
 )
 def test_plans_sizes_and_goals_are_refused_where_they_are_made(make: Callable[[], Any], named: str) -> None:
@@ -294,23 +290,20 @@ def test_a_rate_of_connections_above_what_is_likely_may_be_the_lowest() -> None:
 @pytest.mark.parametrize("number", [np.float32(0.5), np.float64(0.5), Fraction(1, 2)])
 def test_numbers_of_other_kinds_are_numbers(number: Any) -> None:
     """They are written as JSON, and remembered, as the plain ones are."""
-    goal = evenhand.ThroughputGoal(
-        max_fps=np.int64(1000),  # type: ignore[arg-type]
-        duration_s=number,
-        final_duration_s=1,
-        max_trials=np.int16(20),  # type: ignore[arg-type]
+    goal = ASK.ThroughputGoal(
+        max_fps=np.int64(1000), duration_s=number, final_duration_s=1, max_trials=np.int16(20)
     )
-    assert goal == evenhand.ThroughputGoal(max_fps=1000, duration_s=0.5, final_duration_s=1, max_trials=20)
+    assert goal == ASK.ThroughputGoal(max_fps=1000, duration_s=0.5, final_duration_s=1, max_trials=20)
     assert json.loads(json.dumps(goal.to_document()))["duration_s"] == 0.5
-    assert type(evenhand.Limits(overdue_tolerance=number).overdue_tolerance) is float
-    plans = [evenhand.make_plan("gateway-v4", np.int64(4)), evenhand.make_plan("gateway-v4", (np.int8(4), 4))]  # type: ignore[arg-type]
-    assert plans == 2 * [evenhand.make_plan("gateway-v4", 4)]
+    assert type(ASK.Limits(overdue_tolerance=number).overdue_tolerance) is float
+    plans = [ASK.make_plan("gateway-v4", np.int64(4)), ASK.make_plan("gateway-v4", (np.int8(4), 4))]
+    assert plans == 2 * [ASK.make_plan("gateway-v4", 4)]
     assert json.dumps(plans[0].to_contract())
 
 
 def test_a_list_is_as_good_as_a_tuple() -> None:
-    burst = evenhand.BurstGoal(burst_frames=[np.int64(16), 64], rate_fps=1e6)  # type: ignore[arg-type]
-    assert burst == evenhand.BurstGoal(burst_frames=(16, 64), rate_fps=1e6)
+    burst = ASK.BurstGoal(burst_frames=[np.int64(16), 64], rate_fps=1e6)
+    assert burst == ASK.BurstGoal(burst_frames=(16, 64), rate_fps=1e6)
     assert type(burst.burst_frames[0]) is int
-    mlr = evenhand.MlrGoals(max_fps=1e6, goals=[evenhand.MlrGoal(name="mine")])  # type: ignore[arg-type]
-    assert hash(mlr) == hash(evenhand.MlrGoals(max_fps=1e6, goals=(evenhand.MlrGoal(name="mine"),)))
+    mlr = ASK.MlrGoals(max_fps=1e6, goals=[ASK.MlrGoal(name="mine")])
+    assert hash(mlr) == hash(ASK.MlrGoals(max_fps=1e6, goals=(ASK.MlrGoal(name="mine"),)))

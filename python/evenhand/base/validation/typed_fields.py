@@ -111,8 +111,8 @@ def _beyond(value: object, *, may_be_infinite: bool) -> str | None:
 def plain(value: Any, kind: Any) -> Any:
     """A value that `check_type` allows as JSON, and a key of a cache, know it: numbers of NumPy and fractions
     are `int` or `float`, and any sequence is a tuple, if that is wanted."""
-    is_plain_number = type(value) is int or type(value) is float  # that of NumPy may be derived from it
-    if isinstance(value, Real) and not isinstance(value, bool) and not is_plain_number:
+    own: type = type(value)
+    if isinstance(value, Real) and own not in (bool, int, float):
         return int(value) if isinstance(value, Integral) else float(value)
     wanted = next((each for each in _choices(kind) if get_origin(each) is tuple), None)
     if wanted is None or not isinstance(value, Sequence) or isinstance(value, str | bytes):
