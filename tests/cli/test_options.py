@@ -39,6 +39,10 @@ OF_EACH_VERB = {
     *("--dut", "--hash", "--key", "--left", "--right"),
     # A lab that is set up now, or the lab of a campaign, which can find out how many it takes.
     "--rules",
+    # What a gate does: it ends the command, or makes test cases.
+    *("--against", "--fail-below"),
+    # Where a worker is reached, or a server listens.
+    "--host",
 }
 """Options that do not mean the same in all verbs that have them."""
 

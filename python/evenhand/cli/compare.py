@@ -27,6 +27,15 @@ EXAMPLE = "Example: evenhand compare before.evenhand after.evenhand --fail-below
 WORSE = 1
 """Exit code: a point is below the limit."""
 
+FailByOption = Annotated[
+    FailBy,
+    typer.Option(
+        "--fail-by",
+        help="What must be below the limit: the whole interval of the ratio, adjusted for the"
+        " number of points, or only the median ratio.",
+    ),
+]
+
 
 def compare(
     runs: Annotated[
@@ -56,14 +65,7 @@ def compare(
             help="Exit with code 1 if a point is worse than this share of the first run: 0.97 or 97%.",
         ),
     ] = None,
-    fail_by: Annotated[
-        FailBy,
-        typer.Option(
-            "--fail-by",
-            help="What must be below the limit: the whole interval of the ratio, adjusted for the"
-            " number of points, or only the median ratio.",
-        ),
-    ] = "interval",
+    fail_by: FailByOption = "interval",
     html: PageOption = None,
     json_output: JsonOption = False,
 ) -> int:

@@ -12,11 +12,11 @@ from typing import Annotated
 import typer
 
 from evenhand.analysis import compare
-from evenhand.analysis.comparison_model import FailBy
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new, write_new
 from evenhand.base.units import parse_ratio
 from evenhand.cli.common import err, write_text
+from evenhand.cli.compare import FailByOption
 from evenhand.cli.show import FileArgument
 from evenhand.report.campaign_document import export_document
 from evenhand.report.campaign_rows import TableName
@@ -98,14 +98,6 @@ FailBelowOption = Annotated[
         "--fail-below",
         metavar="RATIO",
         help="With --against: a point is a failure if it is worse than this share: 0.97 or 97%.",
-    ),
-]
-FailByOption = Annotated[
-    FailBy,
-    typer.Option(
-        "--fail-by",
-        help="What must be below it: the whole interval of the ratio, adjusted for the number of points,"
-        " or only the median ratio.",
     ),
 ]
 _TABLES: dict[ExportTable, TableName] = {
