@@ -264,8 +264,8 @@ class LiveChart {
     this.plot = new uPlot({
       width: this.width,
       height: HEIGHT,
-      scales: { x: { time: true, range: (u, low, high) => [high - WINDOW_S, high] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
-      axes: axes({ label: '' }, this.unit),
+      scales: { x: { time: true, range: (u, low, high) => [Math.max(low, high - WINDOW_S), Math.max(high, low + 20)] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+      axes: axes({ label: '', values: (u, ticks) => ticks.map((tick) => new Date(1000 * tick).toLocaleTimeString([], { hour12: false })) }, this.unit),
       cursor: { drag: { x: false, y: false } },
       series: [{ value: '{HH}:{mm}:{ss}' }, ...this.lines.map((line) => ({ label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, value: (u, value) => show(value, this.unit, 4), points: { show: true, size: 4, fill: colour(line.colour) } }))]
     }, this.data, this.target)
