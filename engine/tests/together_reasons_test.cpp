@@ -122,7 +122,7 @@ TEST_CASE("two testers that watch the same CPU of the DUT see one absence, not t
     REQUIRE(both.host.dut);
     REQUIRE(both.host.dut->cpus.size() == 1);
     CHECK(both.host.dut->cpus[0].absences == 2);
-    // Of what they saw of it, the longer counts, and the smaller of the rings that they were told.
+    // The longer of what they saw of it counts, and the smaller of the rings that they were told.
     all[0].host.dut = {.ring_frames = 512, .cpus = {{.cpu = 3, .stolen_us = 7, .waited_us = 2, .longest_us = 6}}};
     all[1].host.dut = {.ring_frames = 128, .cpus = {{.cpu = 3, .stolen_us = 1, .waited_us = 9, .longest_us = 8}}};
     const auto seen = judged(all).host.dut;

@@ -197,8 +197,8 @@ BAD_FILES: list[tuple[dict[str, Any], str, str, str, str]] = [
         "Did you mean 'appendix-a'?",
     ),
     (campaign({}, preset=3), "preset", "base.not-a-text", "3", 'Write it in quotes: "3".'),
-    ({"preset": 3}, "preset", "spec.not-a-text", "3", "Write one in quotes: appendix-a"),
-    ({"preset": 10**399}, "preset", "spec.not-a-text", "1000", "Write one in quotes: appendix-a"),
+    ({"preset": 3}, "preset", "spec.no-such-preset", "3", "Write one in quotes: appendix-a"),
+    ({"preset": 10**399}, "preset", "spec.no-such-preset", "1000", "Write one in quotes: appendix-a"),
     (
         campaign({"host-mode": "fixed", "host_mode": "fixed"}),
         "",

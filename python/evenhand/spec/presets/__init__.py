@@ -73,7 +73,7 @@ def apply_preset(document: dict[str, Any], *, where: str, preset_where: str | No
         if not suites:  # all that the file has are the preset's
             raise RequestError(
                 f"{shortened(repr(name), 60)} is not the name of a preset",
-                code="spec.not-a-text",
+                code="spec.no-such-preset",
                 where=f"{where}: preset",
                 next_step=f"Write one in quotes: {', '.join(preset_names())}.",
             )
