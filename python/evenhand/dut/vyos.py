@@ -20,7 +20,7 @@ from evenhand.dut.set_lines import set_step
 
 _TABLE_SIZES = (1024, 2048, 4096, 8192, 16384, 32768)
 """Neighbours that its tables may be told to keep."""
-_KINDS = {"bond": "bonding", "br": "bridge", "eth": "ethernet", "wlan": "wireless", "dum": "dummy"}
+_KINDS = {"bond": "bonding", "br": "bridge", "eth": "ethernet", "wlan": "wireless"}
 _NAT_RULE = 7300
 
 
