@@ -406,7 +406,7 @@ function showNow(running, latest) {
     const rows = ROWS.flatMap(([name, key, unit]) => [make('dt', {}, name), make('dd', {}, show(latest[direction][key], unit))])
     const slope = running.slopes_us_per_s[direction] ?? null
     rows.push(make('dt', {}, 'delay grows'), make('dd', {}, slope === null ? NONE : `${show(slope, 'us', 3)} a second`))
-    return make('section', { class: 'tile', 'aria-label': direction }, make('h3', {}, title), make('dl', {}, ...rows))
+    return make('section', { class: 'tile', 'aria-label': direction }, make('h2', {}, title), make('dl', {}, ...rows))
   }))
 }
 
