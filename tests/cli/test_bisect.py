@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from evenhand.cli.main import main
+from tests.cli.test_json_documents import validate
 from tests.serve.simulated_run import measure
 
 BUILDS = [f"v{number}" for number in range(1, 9)]
@@ -61,6 +62,7 @@ def test_the_first_slower_build_is_found(
 ) -> None:
     assert main(arguments(tmp_path, "true", "--json")) == 0
     found = json.loads(capsys.readouterr().out)
+    validate(found)
     assert (found["kind"], found["first"], found["last"], found["skipped"]) == ("found", FIRST, FIRST, [])
     assert found["probability"] >= 0.99
     assert found["after"] < found["before"]

@@ -36,9 +36,10 @@ def takes_value() -> Iterator[tuple[str, str]]:
 
 
 def words_of(verb: str) -> list[str]:
-    """The verb with its arguments, so that only the option can be wrong."""
+    """The verb with its arguments, so that only the option can be wrong; a server would serve for ever."""
+    known = {} if verb == "otg" else ARGUMENTS
     arguments = [
-        ARGUMENTS.get(str(parameter.metavar or parameter.name).strip("[].").upper(), "none")
+        known.get(str(parameter.metavar or parameter.name).strip("[].").upper(), "none")
         for parameter in VERBS[verb].params
         if not any(name.startswith("-") for name in parameter.opts)
     ]

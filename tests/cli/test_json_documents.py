@@ -127,6 +127,7 @@ DEVICES = {"burst": "simulated-640000--64"}
 """A device for a verb that finds no number on the usual one."""
 REAL_ENGINE = ("plan frames", "plan prove")
 ELSEWHERE = {
+    "bisect": "tests/cli/test_bisect.py",
     "run": "tests/run/campaign/test_documents.py",
     "status": "tests/run/campaign/test_documents.py",
     "demo": "tests/cli/test_reference_demo.py",

@@ -33,6 +33,10 @@ OF_EACH_VERB = {
     "--json",
     # What is shown, deleted or done in spite of something.
     *("--anyway", "--dry-run", "--force"),
+    # The point that is shown, or the one that is searched over builds; rows, or measurements.
+    *("--most", "--point"),
+    # A name that is stored, or that a server answers to; what the token is for.
+    *("--host-name", "--token-file"),
     # The default plan, or number of elements, that the verb has.
     *("--elements", "--plan"),
     # A device that is computed, or the DUT's NICs; ports, or interfaces.

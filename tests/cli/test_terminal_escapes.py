@@ -19,7 +19,7 @@ from evenhand.cli.common import write_text
 
 HOSTILE = "a\x1b]0;owned\x07b\x1b[2Jc\u202ed\x9be\r\x00f"
 ROOM = Path(common.__file__).parent
-RAW = {"common.py", "error_output.py", "main.py", "streams.py"}
+RAW = {"common.py", "error_output.py", "main.py", "streams.py", "version.py"}
 """Files that may write to the streams themselves; others print through a console, or by `write_text`."""
 
 

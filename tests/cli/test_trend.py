@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -135,28 +136,23 @@ def test_the_reference_describes_every_key_of_the_document(evenhand: Run, measur
     document = evenhand("trend", "runs", "--json").json
     point = document["points"][0]
     parts: dict[str, Any] = {
-        "key": document,
-        "key of a run": document["runs"][0],
-        "key of a point": point,
+        "": document.keys() - {"command", "error"},
+        "runs[]": document["runs"][0],
+        "points[]": point,
         # Only of trials that were judged by their clean time (test_time_left_out.py).
-        "key of a value": {**point["values"][0], "time_left_out": {}},
-        "key of a level": point["levels"][0],
-        "key of a change": document["changes"][0],
+        "points[].values[]": {**point["values"][0], "time_left_out": {}},
+        "points[].levels[]": point["levels"][0],
     }
-    told: dict[str, set[str]] = {title: set() for title in parts}
-    for title, key in _rows():
-        told[title] |= {name.strip("` ") for name in key.split(",")}
-    assert told == {title: set(part) for title, part in parts.items()}
-
-
-def _rows() -> Iterator[tuple[str, str]]:
-    """Title of the first column, and what stands in it, of each row."""
-    title = ""
-    for line in (ROOT / "docs" / "reference" / "trend.md").read_text().splitlines():
-        if not line.startswith("| "):
-            continue
-        first = line.split("|")[1].strip()
-        if first.startswith("key"):
-            title = first
-        else:
-            yield title, first
+    told: dict[str, set[str]] = {place: set() for place in parts}
+    text = (ROOT / "docs" / "reference" / "trend.md").read_text()
+    of_document, of_change = text.split("## A change")
+    for name in re.findall(r"^- `([^`]+)`", of_document, re.MULTILINE):
+        place, _, key = name.rpartition(".")
+        told[place].add(key)
+    (of_suite,) = re.findall(r"^- `points\[\]\.suite`.*", of_document, re.MULTILINE)
+    told["points[]"] |= set(re.findall(r" `(\w+)`", of_suite))
+    assert told == {place: set(part) for place, part in parts.items()}
+    # Here the changes are a point's own, without its place.
+    changes = {"point", *point["changes"][0]}
+    assert set(re.findall(r"^- `([^`]+)`", of_change, re.MULTILINE)) == changes
+    assert changes == set(document["changes"][0])

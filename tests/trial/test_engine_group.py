@@ -194,6 +194,7 @@ def test_an_engine_that_looks_through_its_connections_is_not_lost(
 ) -> None:
     """It says nothing meanwhile: 5 s more for 5,000,000 of them."""
     monkeypatch.setattr(engine_group, "SILENT_S", 0.2)
+    monkeypatch.setattr(EngineGroup, "quiet_s", 0.2)
     a = Engine({"trial": passed("a"), "judge": passed("all")})
     group = EngineGroup([member("a", a), member("b", SilentEngine({"trial": passed("b")}))])
     group.request("trial", **arguments(connections={"use": "establish", "count": count}))

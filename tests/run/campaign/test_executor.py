@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.base.time_span import TimeSpan
 from evenhand.run.campaign.dut_setup import lab_wish_of
 from evenhand.run.campaign.events import jobs
 from evenhand.run.campaign.measure import PointOrder
@@ -29,6 +30,11 @@ CAMPAIGN = {
         }
     ],
 }
+NARROW = {
+    **CAMPAIGN,
+    "suite": [{"name": "a", "hosts": [1, 4], "repetitions": 2, "procedure": "latency", "rate": "1kfps"}],
+}
+"""Its repetitions take one time, whatever the DUT is like."""
 
 
 def test_an_order_can_be_pickled() -> None:
@@ -45,7 +51,7 @@ def test_an_order_can_be_pickled() -> None:
 
 
 def test_the_time_left_is_learnt_from_what_points_really_took() -> None:
-    plan = expand(make_campaign(CAMPAIGN, where="test", folder=Path()))
+    plan = expand(make_campaign(NARROW, where="test", folder=Path()))
     one, many = plan.points
     left = TimeLeft()
     expected = left.left([(one, 2), (many, 2)])
@@ -60,7 +66,7 @@ def test_the_time_left_is_learnt_from_what_points_really_took() -> None:
 def test_a_repetition_that_takes_longer_than_expected_says_so_before_it_has_ended() -> None:
     """On a busy host the first repetition of a campaign took five times as long, and for all that time the
     end seemed to be as near as at the start."""
-    plan = expand(make_campaign(CAMPAIGN, where="test", folder=Path()))
+    plan = expand(make_campaign(NARROW, where="test", folder=Path()))
     one, many = plan.points
     left, one_s = TimeLeft(), time_of(one).middle_s / 2
     half = left.left([(one, 2)], under_way=[(one, one_s / 2)])
@@ -68,3 +74,14 @@ def test_a_repetition_that_takes_longer_than_expected_says_so_before_it_has_ende
     late = left.left([(one, 2), (many, 2)], under_way=[(one, 5 * one_s)])
     assert late.middle_s == pytest.approx(3 * one_s + 3 * time_of(many).middle_s)
     assert left.left([(one, 2)]).middle_s == pytest.approx(2 * one_s)
+
+
+def test_where_nobody_can_know_the_time_the_first_repetition_tells_it() -> None:
+    plan = expand(make_campaign(CAMPAIGN, where="test", folder=Path()))
+    one, many = plan.points
+    left = TimeLeft()
+    assert left.left([(one, 1)]) == time_of(one).times(0.5)
+    assert left.left([(one, 1)]).is_wide
+    left.learn(one, time_of(one).most_s / 2)
+    assert left.left([(one, 2)]).words == TimeSpan.of(time_of(one).most_s).words
+    assert left.left([(many, 2)]).middle_s == pytest.approx(time_of(one).most_s, rel=0.05)

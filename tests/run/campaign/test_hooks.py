@@ -100,20 +100,19 @@ def test_each_hook_that_a_document_shows_gets_what_it_asks_for(
     tmp_path: Path, moment: str, command: str
 ) -> None:
     """Run in a campaign as it is written. The DUT of the documents is a folder here, where `ssh` runs its
-    programs."""
+    programs; a program that a hook calls on this host is in the campaign's folder."""
     assert TESTBED
     Hooks.model_validate({moment: command.strip('"')})
     dut = tmp_path / "dut"
     dut.mkdir()
     (tmp_path / "ssh").write_text(f'#!/bin/sh\nshift\ncd {dut} && exec "$@"\n')
+    folder = dut if "ssh dut" in command else tmp_path
     programs = re.findall(r"(?:^|\s)\./(\S+)", command.strip('"'))
-    assert programs, "a hook that runs nothing on the DUT needs a test of its own"
     for program in programs:
-        (dut / program).write_text(
-            '#!/bin/sh\nset -eu\nfor given in "$@"; do test -n "$given"; done\necho "$0" "$@" >>called\n'
-        )
-        (dut / program).chmod(0o755)
+        write_program(folder / program, "echo \"$0\" \"$@\" >>called")
     (tmp_path / "ssh").chmod(0o755)
+    write_program(tmp_path / "make", 'test "$1" = router')
+    write_program(tmp_path / "curl", "shift 2; echo \"$@\" >>called")
     suite = f'[[suite]]\nname = "s"\nplan = "gateway-v6"\nhosts = 1\nhash-types = ["type1"]\n{OPTIONS}'
     write_campaign(
         tmp_path,
@@ -122,10 +121,19 @@ def test_each_hook_that_a_document_shows_gets_what_it_asks_for(
     )
     ended = run_campaign(tmp_path)
     assert ended.returncode == 0, ended.stderr
+    if not programs:
+        assert (tmp_path / "called").read_text() == f"s of {tmp_path}/x.evenhand has ended https://ntfy.example.org/lab\n"
+        return
     wanted = (
         command.strip('"')
         .partition("./")[2]
         .replace("$EVENHAND_PLAN", "gateway-v6")
         .replace("$EVENHAND_HASH_TYPE", "type1")
     )
-    assert (dut / "called").read_text() == f"./{wanted}\n"
+    assert (folder / "called").read_text() == f"./{wanted}\n"
+
+
+def write_program(path: Path, command: str) -> None:
+    """One that refuses an empty argument, which a variable without a value would be."""
+    path.write_text(f'#!/bin/sh\nset -eu\nfor given in "$@"; do test -n "$given"; done\n{command}\n')
+    path.chmod(0o755)
