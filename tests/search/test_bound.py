@@ -161,3 +161,27 @@ def test_the_upper_bound_is_the_lowest_load_that_failed_in_whatever_order_loads_
     bracket.note_fail(400.0)
     assert bracket.doubted == {300.0}
     assert bracket.below_fps == 300.0
+
+
+@dataclass
+class SpoilsTheBound(StandsStill):
+    """Each trial that is made to its end at the load that bounds the result is INVALID."""
+
+    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+        result = StandsStill.measure(self, duration_s, rate_fps)
+        if self.stops:
+            return result
+        return replace(result, verdict=Verdict.INVALID)
+
+
+def test_a_bound_that_cannot_be_tried_to_its_end_holds_and_ends_the_search() -> None:
+    """It is tried as often as patience allows, and then no more."""
+    goal = replace(GOAL, patience=3)
+    result = find_throughput(SpoilsTheBound(), goal)
+    assert result.outcome is Outcome.FOUND
+    assert result.upper_fps is not None
+    assert result.throughput_fps is not None
+    assert 0.95 * 400_000 <= result.throughput_fps <= 400_000 < result.upper_fps
+    bounds = [trial for trial in result.trials if trial.purpose is Purpose.BOUND]
+    assert [trial.load_fps for trial in bounds] == 4 * [result.upper_fps]
+    assert result.trials[-1] is bounds[-1]

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.search import Outcome, Purpose, ThroughputGoal, ThroughputResult, Tst009Goal, run_search
+from evenhand.search.bracket import LoadBracket
+from evenhand.search.guide import Guide
 from evenhand.trial import SimulatedMeasurer, Verdict
 from tests.errors import raises
 
@@ -227,3 +229,16 @@ def test_tst009_verifies_a_loss_and_is_otherwise_the_binary_search() -> None:
         Tst009Goal(max_fps=MAX_FPS, loss_verifications=0)
     with raises("search.out-of-range", match="^precision: "):
         Tst009Goal(max_fps=MAX_FPS, precision=1)
+
+
+def test_where_the_limit_is_all_but_reached_no_load_is_tried_above_it() -> None:
+    """Of 1 Mfps a thousandth was lost: 40 % of a bracket above what was forwarded lies beyond the load that
+    failed."""
+    guide = Guide.of_limit(999_000, failed_fps=1e6, precision=0.005)
+    assert guide.above_fps is None
+    bracket = LoadBracket(min_fps=1000, max_fps=1e6, precision=0.005)
+    bracket.note_fail(1e6)
+    load_fps = guide.next_load(bracket)
+    assert load_fps == pytest.approx(995_000, rel=0.002)
+    farther = Guide.of_limit(900_000, failed_fps=1e6, precision=0.005)
+    assert farther.above_fps == pytest.approx(901_800)

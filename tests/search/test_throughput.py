@@ -576,3 +576,29 @@ def test_a_short_trial_with_a_filling_queue_is_decided_by_a_full_length_one() ->
     assert (found.outcome, found.throughput_fps) == (Outcome.AT_OR_ABOVE_MAXIMUM, 9_000)
     assert found.final_trial is not None
     assert found.final_trial.intended_duration_s == 10
+
+
+class Shaky:
+    """Loses nothing, but the tester does not keep any load above its own limit."""
+
+    def __init__(self, limit_fps: float) -> None:
+        self.limit_fps, self.device = limit_fps, SimulatedMeasurer(limit_fps=1e9)
+
+    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+        result = self.device.measure(duration_s, rate_fps)
+        if rate_fps <= self.limit_fps:
+            return result
+        return replace(result, verdict=Verdict.INVALID)
+
+
+def test_loads_that_the_tester_does_not_keep_count_only_if_no_other_lies_between_them() -> None:
+    """Halving towards two thirds of the maximum, every other load is one that the tester does not keep. Five
+    of them in a row say that it will keep no more; five in all say nothing."""
+    goal = ThroughputGoal(max_fps=MAX_FPS, precision=0.0005, duration_s=1, final_duration_s=1)
+    limit_fps = MAX_FPS * 2 / 3
+    result = find_throughput(Shaky(limit_fps), goal)
+    loads = {trial.load_fps for trial in result.trials if not trial.result.is_valid}
+    assert len(loads) > 5
+    assert result.outcome is Outcome.TESTER_LIMIT
+    assert result.throughput_fps is not None
+    assert (1 - goal.precision) * limit_fps < result.throughput_fps <= limit_fps
