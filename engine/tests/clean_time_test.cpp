@@ -123,6 +123,28 @@ std::vector<Lapse> draw_stalls(unsigned seed, double seconds) {
 
 }  // namespace
 
+TEST_CASE("a DUT has caught up with delays that are hardly longer than before: 50 us more, or 5 percent") {
+    // Frames take 20 us, and behind the lapse so much longer for good.
+    const auto until_s = [](double longer_us) {
+        constexpr std::uint64_t frames = 40'000;
+        constexpr double slice_s = 1e-3;
+        constexpr std::size_t finer = 80;  // 4 s
+        SliceDelays delays{finer};
+        delays.begin(frames);
+        for (std::uint64_t k = 0; k < frames; ++k)
+            delays.note(k, static_cast<pace::Ticks>(1e3 * (k < frames / 4 ? 20 : 20 + longer_us)));
+        tally::DelaysByTime by_time{
+            .slice_s = slice_s, .ticks_per_second = ticks_per_second, .directions = {{&delays}}};
+        CleanTime clean{by_time};
+        clean.note({.kind = LapseKind::sender_late, .from_s = 1, .until_s = 1.1});
+        const auto parts = clean.look(4);
+        REQUIRE(parts.size() == 1);
+        return parts[0].until_s;
+    };
+    CHECK(until_s(45) == doctest::Approx(1.1).epsilon(0.002));
+    CHECK(until_s(60) > 1.19);  // as much time as the lapse took
+}
+
 TEST_CASE("without a lapse nothing is left out") {
     const auto outcome = Bench{}.run();
     CHECK(outcome.left_out.empty());

@@ -215,6 +215,44 @@ TEST_CASE("one tester alone is judged as the same counts of several are, where a
     }
 }
 
+TEST_CASE("of frames with wrong addresses that several testers saw, the one that was sent first is shown") {
+    for (const std::size_t earlier : {0U, 1U}) {
+        auto all = parts(2);
+        for (std::size_t t = 0; t < 2; ++t) {
+            auto& d = all[t].directions[0];
+            d.mistranslated_frames.emplace();
+            d.mistranslated_frames->back() = 1;
+            d.first_mistranslated.emplace();
+            d.first_mistranslated->sequence = t == earlier ? 10 : 500;
+            --d.received_frames;
+        }
+        const auto both = judged(all);
+        REQUIRE(both.directions[0].first_mistranslated);
+        CHECK(both.directions[0].first_mistranslated->sequence == 10);
+        CHECK(both.directions[0].mistranslated_frames->back() == 2);
+    }
+}
+
+TEST_CASE("one of two testers looks for a filling queue among its own frames up to the first that was lost") {
+    // Delays grow by 1 ms a slice until three fifths of the trial have passed; then the queue overflows.
+    auto all = parts(2);
+    auto& d = all[0].directions[0];
+    const auto ms = static_cast<std::uint64_t>(all[0].ticks_per_second / 1000);
+    constexpr std::uint64_t slices = tally::SliceDelays::slices;
+    for (std::uint64_t slice = 0; slice < slices; ++slice) {
+        const bool is_full = slice >= slices * 3 / 5;
+        const std::uint64_t delay = ms * (is_full ? 1 + 60 * (slice % 2) : slice + 1);
+        d.delay_by_slice.add(slice, {.frames = 10, .sum = Wide{delay} * 10, .min = delay, .max = delay});
+    }
+    d.received_frames -= 5;
+    d.first_lost = {2 * frames_each * 3 / 5};  // of the whole direction's frames
+    tally::judge(all[0]);
+    CHECK(all[0].verdict == Verdict::fail);
+    REQUIRE(all[0].directions[0].queue_filling);
+    const double slice_s = all[0].intended_duration_s / static_cast<double>(slices);
+    CHECK(all[0].directions[0].queue_filling->slope == doctest::Approx(1e-3 / slice_s));
+}
+
 TEST_CASE("a hop limit that was not lowered on the way to one of the testers was not lowered") {
     for (const std::size_t which : {0U, 1U}) {
         auto all = parts(2);

@@ -149,6 +149,15 @@ TEST_CASE("absences of which the DUT may still have work are one") {
     CHECK(frames({series({{500, 400}, {700, 10}})}) == 400);  // a ring holds no more than it holds
 }
 
+TEST_CASE("what two absences of a series have in common counts once") {
+    // The second may have begun before the first was over, as far as its watcher knows.
+    const auto ms = [](std::int64_t n) { return start + static_cast<pace::Ticks>(n * 1'000'000); };
+    CpuRecord record;
+    record.absences = {{.end = ms(140), .longest_s = 0.06, .at_least_s = 0.06},
+                       {.end = ms(180), .longest_s = 0.07, .at_least_s = 0.035}};
+    CHECK(frames({record}) == 60 + 40);
+}
+
 TEST_CASE("short absences in which a DUT keeps up explain nothing") {
     const auto regular = [](double every_ms, double lasted_ms, double seen_late_ms) {
         CpuRecord record;

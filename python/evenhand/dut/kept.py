@@ -34,7 +34,17 @@ _FUNCTIONS = (
     ' intended, $1: /" $evenhand/not >&2; wrong=yes; break; fi; sleep 1; done; rm -f $evenhand/now'
     " $evenhand/not; }",
 )
+_WAIT = (
+    # A script goes on after the command that sent it was killed: what it has not done yet would come after
+    # the undo, and stay.
+    "runs() { test -e $evenhand/pid && ! grep -qx $$ $evenhand/pid"
+    " && kill -0 $(cat $evenhand/pid) 2> /dev/null; }",
+    "tries=10; while runs && test $tries -gt 0; do sleep 1; tries=$((tries - 1)); done",
+    "echo $$ > $evenhand/pid",
+)
+"""Commands that wait for the script before, for at most 10 s."""
 END = (
+    "rm -f $evenhand/pid",
     "ls $evenhand/*.uses-* > /dev/null 2>&1 || rm -f $evenhand/before.*",
     "rmdir $evenhand 2> /dev/null || true",
     'test -z "$wrong"',
@@ -53,6 +63,7 @@ def kept_in(folder: str, *functions: str, waits: int = 1) -> tuple[str, ...]:
     return (
         f"export evenhand={folder}",
         "mkdir -p $evenhand",
+        *_WAIT,
         f"wrong= waits={waits}",
         *_FUNCTIONS,
         *functions,

@@ -71,14 +71,15 @@ class ScriptedDut:
         """All its addresses and routes, a line for each, as the system's functions print them; and `missing
         NAME` for an interface that is not there."""
         asked = (
-            "addresses; routes4; routes6; rmdir $evenhand 2> /dev/null || true",
+            "addresses; routes4; routes6",
             *(
                 f"{self.system.show_interface.format(name=quote(name))} > /dev/null 2>&1"
                 f" || echo missing {quote(name)}"
                 for name in self.interfaces
             ),
         )
-        answer = self.shell.run("exec sh -e -s", input_text="\n".join((*self.system.begin, *asked, "")))
+        lines = (*self.system.begin, *asked, *self.system.end, "")
+        answer = self.shell.run("exec sh -e -s", input_text="\n".join(lines))
         if answer.exit_code:
             raise HostError(
                 f"the DUT does not report its addresses and routes: {_last(answer.stderr)}",
