@@ -13,7 +13,6 @@ namespace {
 using namespace evenhand;
 using tally::FrameCapture;
 using tally::Kept;
-using tally::KeptFrame;
 
 std::vector<std::byte> octets_of(std::size_t count, unsigned value) {
     return std::vector<std::byte>(count, std::byte(value));

@@ -232,7 +232,7 @@ def test_tst009_verifies_a_loss_and_is_otherwise_the_binary_search() -> None:
 
 
 def test_where_the_limit_is_all_but_reached_no_load_is_tried_above_it() -> None:
-    """Of 1 Mfps a thousandth was lost: 40 % of a bracket above what was forwarded lies beyond the load that
+    """A thousandth of 1 Mfps was lost: 40 % of a bracket above what was forwarded lies beyond the load that
     failed."""
     guide = Guide.of_limit(999_000, failed_fps=1e6, precision=0.005)
     assert guide.above_fps is None

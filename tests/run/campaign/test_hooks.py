@@ -109,10 +109,10 @@ def test_each_hook_that_a_document_shows_gets_what_it_asks_for(
     folder = dut if "ssh dut" in command else tmp_path
     programs = re.findall(r"(?:^|\s)\./(\S+)", command.strip('"'))
     for program in programs:
-        write_program(folder / program, "echo \"$0\" \"$@\" >>called")
+        write_program(folder / program, 'echo "$0" "$@" >>called')
     (tmp_path / "ssh").chmod(0o755)
     write_program(tmp_path / "make", 'test "$1" = router')
-    write_program(tmp_path / "curl", "shift 2; echo \"$@\" >>called")
+    write_program(tmp_path / "curl", 'shift 2; echo "$@" >>called')
     suite = f'[[suite]]\nname = "s"\nplan = "gateway-v6"\nhosts = 1\nhash-types = ["type1"]\n{OPTIONS}'
     write_campaign(
         tmp_path,
@@ -122,7 +122,8 @@ def test_each_hook_that_a_document_shows_gets_what_it_asks_for(
     ended = run_campaign(tmp_path)
     assert ended.returncode == 0, ended.stderr
     if not programs:
-        assert (tmp_path / "called").read_text() == f"s of {tmp_path}/x.evenhand has ended https://ntfy.example.org/lab\n"
+        told = (tmp_path / "called").read_text()
+        assert told == f"s of {tmp_path}/x.evenhand has ended https://ntfy.example.org/lab\n"
         return
     wanted = (
         command.strip('"')
