@@ -70,6 +70,7 @@ WITHOUT_UNIT = {
     "entry_cost",
     "slope",
     "busy_share",
+    "probability",
     "rate_share",
     "search_width",
     "softirq_share",

@@ -399,6 +399,7 @@ def make_plan(
         raise PlanError(
             f"{name!r} is not a plan",
             code="plan.unknown-name",
+            where="plan",
             next_step=f"Did you mean {near}{at}{prefix}?" if near else f"Use one of: {', '.join(titles)}.",
         )
     return topology(

@@ -382,5 +382,6 @@ def read_plan(
             make_plan(name)  # refuses it
         return build_plan(name, of_counts["hosts"], of_counts["networks"], written)
     except RequestError as error:
-        error.where = error.where or where
+        # `plan` is what it is in Python.
+        error.where = where if error.where == "plan" else error.where or where
         raise
