@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from evenhand.base.errors import HostError
-from evenhand.otg.refusals import INTERNAL, VALIDATION, OtgError, missing_extra
-from evenhand.otg.rest import MOST_OCTETS, UNAUTHORIZED, VERDICT_HEADER, header_text
+from evenhand.otg.refusals import INTERNAL, UNAUTHORIZED, VALIDATION, OtgError, check_token, missing_extra
+from evenhand.otg.rest import MOST_OCTETS, VERDICT_HEADER, header_text
 from evenhand.otg.service import OtgService
 
 try:
@@ -35,7 +34,8 @@ class _Servicer(otg_pb2_grpc.OpenapiServicer):  # type: ignore[misc]
     def _answer(self, context: Any, call: Callable[[], Any]) -> Any:
         """The reply; an error has the model's `Error` as JSON in its details."""
         try:
-            _check_token(context, self._token)
+            given = str(dict(context.invocation_metadata()).get("authorization", ""))
+            check_token(given, self._token, place="metadata authorization")
             found = call()
         except OtgError as error:
             document = {"code": error.status, "kind": error.kind, "errors": error.errors}
@@ -134,14 +134,6 @@ def cannot_listen(where: str, why: str, *, option: str) -> HostError:
         where=where,
         next_step=f"End the program that listens there, or choose another port with {option}.",
     )
-
-
-def _check_token(context: Any, token: str | None) -> None:
-    given = dict(context.invocation_metadata()).get("authorization", "")
-    if token is not None and not hmac.compare_digest(str(given).encode(), f"Bearer {token}".encode()):
-        raise OtgError(
-            ["the token is missing or wrong: metadata authorization: Bearer TOKEN"], status=UNAUTHORIZED
-        )
 
 
 def _status(code: int) -> Any:

@@ -4,6 +4,7 @@ configuration that are honoured. Whatever is not among them is refused."""
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from evenhand.base.errors import HostError
 
 Kind = Literal["validation", "internal"]
 VALIDATION = 400
+UNAUTHORIZED = 401
 BUSY = 409
 TOO_LARGE = 413
 INTERNAL = 500
@@ -27,6 +29,17 @@ class OtgError(Exception):
         self.errors = found[:MOST_NAMED] + ([f"and {more:,} more"] if more > 0 else [])
         self.status, self.kind = status, kind
         super().__init__("; ".join(self.errors))
+
+
+def check_token(given: str, token: str | None, *, place: str) -> None:
+    """OtgError if a request does not bear the token; None: there is none.
+
+    Args:
+        given: The value of `Authorization`, empty if the request has none.
+        place: Where the request bears it, for the error.
+    """
+    if token is not None and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        raise OtgError([f"the token is missing or wrong: {place}: Bearer TOKEN"], status=UNAUTHORIZED)
 
 
 HONOURED: Mapping[str, tuple[str, ...]] = {

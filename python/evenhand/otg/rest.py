@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from evenhand.otg.refusals import INTERNAL, TOO_LARGE, OtgError, missing_extra
+from evenhand.otg.refusals import INTERNAL, TOO_LARGE, OtgError, check_token, missing_extra
 from evenhand.otg.service import OtgService
 
 try:
@@ -25,7 +24,6 @@ MOST_OCTETS = 16 << 20
 """The largest request; a configuration of a million values has about so many."""
 VERDICT_HEADER = "Evenhand-Verdict"
 """The header of every answer once a trial has ended."""
-UNAUTHORIZED = 401
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -66,7 +64,7 @@ def _endpoint(
     async def answer(request: Request) -> Response:
         kind, call = calls[request.method if request.method != "HEAD" else "GET"]
         try:
-            _check_token(request.headers.get("authorization", ""), token)
+            check_token(request.headers.get("authorization", ""), token, place="Authorization")
             body = await _body(request)
             message = None if kind is None else _parse(body, kind)
             found = await run_in_threadpool(call, message)
@@ -99,11 +97,6 @@ def _parse(body: bytes, kind: Any) -> Any:
 def _failed(error: OtgError) -> JSONResponse:
     document = {"code": error.status, "kind": error.kind, "errors": error.errors}
     return JSONResponse(document, status_code=error.status)
-
-
-def _check_token(given: str, token: str | None) -> None:
-    if token is not None and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-        raise OtgError(["the token is missing or wrong: Authorization: Bearer TOKEN"], status=UNAUTHORIZED)
 
 
 def header_text(text: str) -> str:

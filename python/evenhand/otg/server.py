@@ -16,6 +16,7 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.folders import temporary_folder
+from evenhand.base.loopback import is_loopback
 from evenhand.otg.grpc_front import cannot_listen, start_grpc
 from evenhand.otg.refusals import missing_extra
 from evenhand.otg.rest import rest_app
@@ -55,21 +56,13 @@ class Places:
     token: str | None = None
 
     def __post_init__(self) -> None:
-        if not is_loopback(self.host) and not self.token:
+        if not (self.host == "localhost" or is_loopback(self.host)) and not self.token:
             raise RequestError(
                 f"{self.host} can be reached from other hosts, and there is no token",
                 code="otg.no-token",
                 where="--host",
                 next_step="Omit --host for this host alone, or name a file with a token: --token-file FILE.",
             )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this host reaches it."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from evenhand.base.errors import HostError, RequestError
+from evenhand.base.loopback import is_loopback
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action"
@@ -162,10 +162,7 @@ class GuardedApp:
         name = name[1 : name.find("]")] if name.startswith("[") else name.partition(":")[0]
         if name == "localhost" or name in map(str.lower, self.rules.host_names):
             return True
-        try:
-            return ipaddress.ip_address(name).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(name)
 
     def _may_see(self, headers: MutableMapping[bytes, bytes]) -> bool:
         token = self.rules.token

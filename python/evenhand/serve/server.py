@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evenhand.base.errors import HostError, RequestError
+from evenhand.base.loopback import is_loopback
 from evenhand.serve.access import AccessRules
 from evenhand.serve.index import RunIndex
 
@@ -33,10 +34,7 @@ class ListenPlace:
 
     @property
     def is_loopback(self) -> bool:
-        try:
-            return not self.host or ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return not self.host or is_loopback(self.host)
 
 
 def read_place(text: str) -> ListenPlace:
