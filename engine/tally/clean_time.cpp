@@ -10,8 +10,14 @@ namespace {
 
 /// How many slices before a lapse determine the greatest delay that the DUT has to come back to; with fewer than
 /// `fewest` of them it is unknown.
-constexpr std::size_t usual_slices = 32;
+constexpr std::size_t usual_slices = 128;
 constexpr std::size_t fewest_usual = 4;
+/// How many slices before a lapse determine how long frames are on their way.
+constexpr std::size_t flight_slices = 32;
+/// This part of these slices has at most the usual delay. The others may have a greater one for another reason than a
+/// longer queue: the DUT's CPU was away for some ten milliseconds, too short to lose anything, and all frames that came
+/// meanwhile were late.
+constexpr double usual_share = 0.5;
 /// How far back such slices are searched.
 constexpr std::size_t farthest_slices = 4096;
 /// After as many consecutive slices with the usual delays, the DUT has caught up.
@@ -21,6 +27,9 @@ constexpr double same_ratio = 1.05;
 constexpr double same_s = 50e-6;
 /// Delays that decrease do so from one of these parts to the next; a part is as long as the lapses were.
 constexpr std::size_t fewest_of_part = 16;
+/// Delays that increase by more from one part to the next do so for another reason, such as a short absence of the
+/// DUT's CPU: they say nothing of its queue.
+constexpr double rise_ratio = 1.1;
 
 /// Appends a part, joined with the previous parts that overlap it.
 void add_joined(std::vector<LeftOut>& parts, LeftOut part) {
@@ -141,7 +150,7 @@ double CleanTime::in_flight_since(double from_s) const noexcept {
     for (std::size_t d = 0; d < delays_.directions.size(); ++d) {
         std::size_t seen = 0;
         const std::size_t last = std::min(slice_at(from_s) + 1, delays_.slices());
-        for (std::size_t back = 0; back < std::min(last, farthest_slices) && seen < usual_slices; ++back) {
+        for (std::size_t back = 0; back < std::min(last, farthest_slices) && seen < flight_slices; ++back) {
             const auto of = delays_.greatest_s(d, last - 1 - back);
             if (!of) continue;
             ++seen;
@@ -151,9 +160,11 @@ double CleanTime::in_flight_since(double from_s) const noexcept {
     return std::max(0.0, from_s - greatest_s - delays_.slice_s);
 }
 
-/// The greatest delay in the last judged slices before that time.
-std::optional<double> CleanTime::usual_greatest_s(std::size_t direction, double before_s) const noexcept {
-    std::optional<double> greatest_s;
+/// The greatest delay that a slice may have if the DUT's queue is to be as it was before that time: the usual one of
+/// the last judged slices, and a little more, though no more than any of them had. Near its limit a queue that is
+/// longer by a few frames than it ever was may be one that loses some.
+std::optional<double> CleanTime::as_before_s(std::size_t direction, double before_s) const noexcept {
+    std::array<double, usual_slices> greatest_s{};
     std::size_t seen = 0;
     auto part = left_out_.rbegin();
     std::size_t slice = slice_at(before_s);
@@ -166,11 +177,13 @@ std::optional<double> CleanTime::usual_greatest_s(std::size_t direction, double 
             continue;
         }
         const auto of = delays_.greatest_s(direction, slice);
-        if (!of) continue;
-        ++seen;
-        greatest_s = std::max(greatest_s.value_or(0), *of);
+        if (of) greatest_s.at(seen++) = *of;
     }
-    return seen < fewest_usual ? std::nullopt : greatest_s;
+    if (seen < fewest_usual) return std::nullopt;
+    const auto end = greatest_s.begin() + static_cast<std::ptrdiff_t>(seen);
+    std::sort(greatest_s.begin(), end);
+    const double usual_s = greatest_s.at(static_cast<std::size_t>(usual_share * static_cast<double>(seen - 1)));
+    return std::min(usual_s * same_ratio + same_s, std::max(usual_s + same_s, greatest_s.at(seen - 1)));
 }
 
 double CleanTime::caught_up_at(const Series& series, double known_until_s) const noexcept {
@@ -180,15 +193,15 @@ double CleanTime::caught_up_at(const Series& series, double known_until_s) const
     return at_s;
 }
 
-/// When the delays of a direction are as they were before. If that is unknown (no frame arrives, delays do not
-/// decrease, or the previous delays are unknown), the DUT is given as much time as the lapses took.
+/// When the delays of a direction are as they were before. If they do not come back to that, or the previous delays are
+/// unknown, as at the beginning of a trial: when they no longer decrease. The DUT is then given as much time as the
+/// lapses took, at least; the same if no frame arrives.
 double CleanTime::caught_up_at(std::size_t direction, const Series& series, double known_until_s) const noexcept {
     const double slice_s = delays_.slice_s;
-    const auto usual_s = usual_greatest_s(direction, series.from_s);
+    const auto as_before_s = this->as_before_s(direction, series.from_s);
     const double again_s = series.until_s + std::max(series.lasted_s, static_cast<double>(slices_in_a_row) * slice_s);
     const auto known = slice_at(known_until_s);
     const auto first = static_cast<std::size_t>(std::ceil(std::max(0.0, series.until_s) / slice_s));
-    if (!usual_s) return again_s;
     const auto of_part = std::max(fewest_of_part, static_cast<std::size_t>(std::ceil(series.lasted_s / slice_s)));
     std::size_t as_before = 0;
     double sum_s = 0;
@@ -196,13 +209,15 @@ double CleanTime::caught_up_at(std::size_t direction, const Series& series, doub
     std::optional<double> mean_before_s;
     for (std::size_t slice = first; slice < known; ++slice) {
         const auto of = delays_.greatest_s(direction, slice);
-        as_before = of && *of <= *usual_s * same_ratio + same_s ? as_before + 1 : 0;
+        as_before = as_before_s && of && *of <= *as_before_s ? as_before + 1 : 0;
         if (as_before == slices_in_a_row) return static_cast<double>(slice + 1 - slices_in_a_row) * slice_s;
         if (of) sum_s += *of, ++summed;
         if ((slice + 1 - first) % of_part != 0) continue;
         if (summed == 0) return again_s;
         const double mean_s = sum_s / static_cast<double>(summed);
-        if (mean_before_s && mean_s >= *mean_before_s) return again_s;
+        const bool has_risen = mean_before_s && mean_s > *mean_before_s * rise_ratio + same_s;
+        if (mean_before_s && mean_s >= *mean_before_s && !has_risen)
+            return std::max(again_s, static_cast<double>(slice + 1 - of_part) * slice_s);
         mean_before_s = mean_s;
         sum_s = 0;
         summed = 0;

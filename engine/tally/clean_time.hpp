@@ -70,7 +70,7 @@ class CleanTime {
     [[nodiscard]] double in_flight_since(double from_s) const noexcept;
     [[nodiscard]] double caught_up_at(const Series& series, double known_until_s) const noexcept;
     [[nodiscard]] double caught_up_at(std::size_t direction, const Series& series, double known_until_s) const noexcept;
-    [[nodiscard]] std::optional<double> usual_greatest_s(std::size_t direction, double before_s) const noexcept;
+    [[nodiscard]] std::optional<double> as_before_s(std::size_t direction, double before_s) const noexcept;
 
     DelaysByTime delays_;
     std::vector<Lapse> lapses_;  // in the order of their begin

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <vector>
 
@@ -143,6 +144,57 @@ TEST_CASE("a DUT has caught up with delays that are hardly longer than before: 5
     };
     CHECK(until_s(45) == doctest::Approx(1.1).epsilon(0.002));
     CHECK(until_s(60) > 1.19);  // as much time as the lapse took
+}
+
+namespace {
+
+/// When a DUT has caught up after a lapse, if the frames that are due at a time have this delay, in microseconds.
+double caught_up_s(const tally::Lapse& lapse, const std::function<double(double)>& delay_us) {
+    constexpr std::uint64_t frames = 40'000;  // of 4 s
+    constexpr std::size_t finer = 80;
+    SliceDelays delays{finer};
+    delays.begin(frames);
+    for (std::uint64_t k = 0; k < frames; ++k)
+        delays.note(k, static_cast<pace::Ticks>(1e3 * delay_us(static_cast<double>(k) / 1e4)));
+    CleanTime clean{{.slice_s = 1e-3, .ticks_per_second = ticks_per_second, .directions = {{&delays}}}};
+    clean.note(lapse);
+    const auto parts = clean.look(4);
+    REQUIRE(parts.size() == 1);
+    return parts[0].until_s;
+}
+
+/// A queue that a lapse has filled, and that becomes shorter by 20 us in each millisecond.
+double draining_us(double since_s) { return std::max(20.0, 1600 - 20e3 * since_s); }
+
+}  // namespace
+
+TEST_CASE("delays that an absence of the DUT's CPU made just before a lapse are not what it has to come back to") {
+    for (const double away_s : {0.005, 0.02, 0.04}) {
+        CAPTURE(away_s);
+        // All frames of the absence arrive at its end.
+        const auto until_s =
+            caught_up_s({.kind = LapseKind::sender_late, .from_s = 1, .until_s = 1.004}, [&](double at_s) {
+                if (at_s > 0.99 - away_s && at_s < 0.99) return 1e6 * (0.99 - at_s);
+                return at_s < 1.004 ? 20.0 : draining_us(at_s - 1.004);
+            });
+        CHECK(until_s == doctest::Approx(1.004 + 0.0765).epsilon(0.005));
+    }
+}
+
+TEST_CASE("an absence of the DUT's CPU after a lapse does not hide that its queue is still long") {
+    const auto until_s = caught_up_s({.kind = LapseKind::sender_late, .from_s = 1, .until_s = 1.004}, [](double at_s) {
+        if (at_s > 1.03 && at_s < 1.05) return 1e6 * (1.05 - at_s);
+        return at_s < 1.004 ? 20.0 : draining_us(at_s - 1.004);
+    });
+    CHECK(until_s == doctest::Approx(1.004 + 0.0765).epsilon(0.005));
+}
+
+TEST_CASE(
+    "a DUT with a lapse at the beginning, whose usual delays nobody knows, has caught up when they no longer fall") {
+    const auto until_s = caught_up_s({.kind = LapseKind::sender_late, .from_s = 0.001, .until_s = 0.005},
+                                     [](double at_s) { return draining_us(at_s - 0.005); });
+    CHECK(until_s >= 0.005 + 0.079);
+    CHECK(until_s < 0.005 + 0.079 + 0.05);
 }
 
 TEST_CASE("without a lapse nothing is left out") {
