@@ -84,8 +84,7 @@ void write_round(Source& source, std::span<std::byte* const> octets, const Case&
     }
 }
 
-/// `Frames`: TranslationExpectation and ConnectionExpectation draw the flow of each frame again; then there are no
-/// burst checks.
+/// `Frames`: what arrives is translated, or belongs to connections; else it is as it was sent.
 template <IpVersion V, class Frames>
 int measure_all(const Case& c) {
     constexpr bool is_translated = std::is_same_v<Frames, frame::TranslationExpectation>;
@@ -171,8 +170,10 @@ int measure_all(const Case& c) {
 
     enum Which : std::uint8_t { looking, checking, finding, marking, delaying, whole };
     std::array<Part, 6> parts{Part{"look"}, Part{"check"}, Part{"burst"}, Part{"map"}, Part{"delay"}, Part{"all"}};
-    auto burst_checks =
-        is_translated || has_state ? frame::BurstChecks{} : expected.burst_checks({.trial = bench::trial_number});
+    auto burst_checks = [&] {
+        if constexpr (is_translated || has_state) return of_part.burst_checks({.trial = bench::trial_number});
+        return expected.burst_checks({.trial = bench::trial_number});
+    }();
     frame::FoundBurst found;
     std::uint64_t held = 0;
     std::uint64_t beginnings = 0;  // of the frames that were sent together

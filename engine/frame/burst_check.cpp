@@ -144,8 +144,27 @@ __attribute__((target("avx2"), always_inline)) inline TagLanes look_at_tags_avx2
 
 }  // namespace
 
-template <IpVersion V, Varying kind, bool HasMore>
-__attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& check, const std::byte* const* frames,
+std::uint32_t BurstCheck::find_connections(ConnectionFlows& connections, const std::byte* const* frames, unsigned n,
+                                           const std::uint64_t* numbers, plan::FlowBlock& block) const noexcept {
+    connections.draw_listed(numbers, block);
+    auto& [sources, destinations, source_ports, destination_ports] = block.lanes.field;
+    std::uint32_t none = 0;
+    for (unsigned i = 0; i < n; ++i) {
+        if (chooses_source_) {
+            const std::byte* const frame = frames[i];
+            sources[i] = static_cast<std::uint32_t>(frame[source_at_.high]) << 8U |
+                         static_cast<std::uint32_t>(frame[source_at_.low]);
+            source_ports[i] = big(load<std::uint16_t>(frame + ports_at_));
+            none |= std::uint32_t{sources[i] - sources_.first >= sources_.count} << i;
+        }
+        // The addresses of a connection that is not known yet are 0, and so are its ports.
+        none |= std::uint32_t{source_ports[i] == 0 || destination_ports[i] == 0} << i;
+    }
+    return none;
+}
+
+template <IpVersion V, Varying kind, bool HasMore, bool IsTranslated>
+__attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, const std::byte* const* frames,
                                                            unsigned n, FoundBurst& found) noexcept {
     using L = Layout<V>;
     constexpr unsigned block = plan::FlowBlock::size;
@@ -160,8 +179,11 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& che
     // Hop limit, protocol and checksum of the IPv4 header. Written here, long before several are loaded together: a
     // wide load right after narrow stores would wait for each of them.
     alignas(part_octets) std::array<std::uint32_t, V == IpVersion::v4 ? most_frames : 0> heads;
+    // The same of a translator: identification, flags and fragment offset.
+    alignas(part_octets) std::array<std::uint32_t, IsTranslated ? most_frames : 0> fragments;
     for (unsigned i = 0; i < n; ++i) {
         if constexpr (V == IpVersion::v4) heads[i] = load<std::uint32_t>(frames[i] + L::ip + 8);
+        if constexpr (IsTranslated) fragments[i] = load<std::uint32_t>(frames[i] + L::ip + 4);
         if constexpr (V == IpVersion::v6) _mm_prefetch(frames[i], _MM_HINT_T0);
         const auto* const numbers_of_tag = reinterpret_cast<const __m128i*>(frames[i] + L::tag_end - half_octets);
         const __m128i tag = _mm_shuffle_epi8(_mm_loadu_si128(numbers_of_tag), tag_order);
@@ -172,6 +194,7 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& che
     for (unsigned i = n; i < padded; ++i) {
         found.numbers[i] = found.times[i] = 0;
         if constexpr (V == IpVersion::v4) heads[i] = 0;
+        if constexpr (IsTranslated) fragments[i] = 0;
     }
 
     std::uint64_t known = 0;
@@ -194,7 +217,11 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& che
             right |= tags.streams << i;
         }
         plan::FlowBlock flows;
-        check.draw_.draw_listed(&found.numbers[begin], flows);
+        if (auto* const draw = std::get_if<plan::FlowDraw>(&check.draw_)) [[likely]]
+            draw->draw_listed(&found.numbers[begin], flows);
+        else
+            right &= ~check.find_connections(*std::get_if<ConnectionFlows>(&check.draw_), of_block, in_block,
+                                             &found.numbers[begin], flows);
         Words words[block];
         for (unsigned i = 0; i < in_block; i += lanes) {
             const FlowLanes flow = flow_lanes<kind>(flows, i, check.counted_);
@@ -211,9 +238,19 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& che
                 const __m256i read = _mm256_load_si256(reinterpret_cast<const __m256i*>(&heads[begin + i]));
                 const __m256i both = _mm256_shuffle_epi8(read, order);
                 const __m256i low = _mm256_set1_epi32(whole_word);
-                const __m256i header = _mm256_add_epi32(
+                __m256i header = _mm256_add_epi32(
                     _mm256_add_epi32(_mm256_and_si256(both, low), _mm256_srli_epi32(both, 16)),
                     _mm256_add_epi32(flow.addresses, _mm256_set1_epi32(static_cast<int>(check.header_sum_))));
+                if constexpr (IsTranslated) {
+                    const __m256i two = _mm256_shuffle_epi8(
+                        _mm256_load_si256(reinterpret_cast<const __m256i*>(&fragments[begin + i])), order);
+                    header = _mm256_add_epi32(header,
+                                              _mm256_add_epi32(_mm256_and_si256(two, low), _mm256_srli_epi32(two, 16)));
+                    // Of flags and offset only the flag "don't fragment" may be set.
+                    const __m256i others = _mm256_and_si256(two, _mm256_set1_epi32(static_cast<int>(0xBFFF0000)));
+                    const __m256i whole = _mm256_cmpeq_epi32(others, _mm256_setzero_si256());
+                    right &= ~(0xFFU << i) | static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(whole))) << i;
+                }
                 const __m256i good = _mm256_cmpeq_epi32(fold_lanes(header), low);
                 right &= ~(0xFFU << i) | static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(good))) << i;
             }
@@ -291,9 +328,18 @@ __attribute__((target("avx2"))) void BurstCheck::note_runs_avx2(unsigned n, Foun
     found.new_rise = ~rises;
 }
 
-BurstCheck::BurstCheck(const FrameTemplate& t, const plan::FlowDraw& draw, std::uint64_t streams,
-                       const std::optional<plan::MacAddress>& mac, std::uint8_t first_of_pattern)
-    : version_{t.version}, octets_{t.octets}, counted_{counted_octets(t)}, draw_{draw}, streams_{streams} {
+BurstCheck::BurstCheck(const FrameTemplate& t, const LinkFrames& arrives, const BurstFlows& flows,
+                       const std::optional<plan::MacAddress>& mac)
+    : version_{t.version},
+      octets_{t.octets},
+      counted_{counted_octets(t)},
+      draw_{flows.draw},
+      streams_{flows.streams},
+      is_translated_{flows.is_translated},
+      chooses_source_{flows.chooses_source},
+      source_at_{t.source},
+      ports_at_{t.version == IpVersion::v4 ? Layout<IpVersion::v4>::udp : Layout<IpVersion::v6>::udp},
+      sources_{arrives.sources.host} {
     const bool is_v4 = t.version == IpVersion::v4;
     const std::size_t tag_end = is_v4 ? Layout<IpVersion::v4>::tag_end : Layout<IpVersion::v6>::tag_end;
     const std::size_t tag_numbers = tag_end - half_octets + sizeof(std::uint32_t);
@@ -322,15 +368,17 @@ BurstCheck::BurstCheck(const FrameTemplate& t, const plan::FlowDraw& draw, std::
             constexpr std::size_t mac_octets = 6;
             const std::size_t hop_limit = is_v4 ? Layout<IpVersion::v4>::ip + 8 : Layout<IpVersion::v6>::ip + 7;
             const std::size_t checksum = Layout<IpVersion::v4>::ipv4_checksum;
+            const std::size_t fragment = Layout<IpVersion::v4>::ip + 4;
             const auto stream = static_cast<std::uint8_t>(static_cast<std::uint8_t>(t.head[at]) & direction_bit);
             if (at < mac_octets && mac) part.expected[i] = (*mac)[at];
             if ((at < mac_octets && !mac) || (at >= mac_octets && at < 2 * mac_octets)) may_be(0, any);
             if (at == hop_limit) may_be(1, sent_ttl);
             if (is_v4 && (at == checksum || at == checksum + 1)) may_be(0, any);
+            if (is_v4 && is_translated_ && at >= fragment && at < fragment + sizeof(std::uint32_t)) may_be(0, any);
             if (at == tag_end - tag_octets + tag_stream) may_be(stream, direction_bit);
         }
     }
-    fill_behind(tag_end, first_of_pattern);
+    fill_behind(tag_end, arrives.first_of_pattern);
     find_ = is_v4 ? find_for<IpVersion::v4>(varying_of(t)) : find_for<IpVersion::v6>(varying_of(t));
 }
 
@@ -351,8 +399,12 @@ void BurstCheck::fill_behind(std::size_t tag_end, std::uint8_t first) noexcept {
 template <IpVersion V>
 BurstCheck::Find BurstCheck::find_for(Varying kind) const noexcept {
     const bool has_more = octets_ != Layout<V>::tag_end;
-    const auto of = [&]<Varying of_kind>() {
-        return has_more ? find_avx2<V, of_kind, true> : find_avx2<V, of_kind, false>;
+    const auto of = [&]<Varying of_kind>() -> Find {
+        if constexpr (V == IpVersion::v4) {
+            if (is_translated_)
+                return has_more ? find_avx2<V, of_kind, true, true> : find_avx2<V, of_kind, false, true>;
+        }
+        return has_more ? find_avx2<V, of_kind, true, false> : find_avx2<V, of_kind, false, false>;
     };
     if constexpr (V == IpVersion::v6) {
         if (kind == Varying::hosts_and_networks) return of.template operator()<Varying::hosts_and_networks>();
@@ -362,12 +414,12 @@ BurstCheck::Find BurstCheck::find_for(Varying kind) const noexcept {
 }
 
 std::optional<BurstCheck> BurstCheck::make(const LinkFrames& arrives, const std::optional<plan::MacAddress>& mac,
-                                           StreamIdentity of, const plan::FlowDraw& draw, std::uint64_t streams) {
+                                           StreamIdentity of, const BurstFlows& flows) {
     if (__builtin_cpu_supports("avx2") == 0) return std::nullopt;
     of.stream = 0;
     const FrameTemplate shape = make_arriving_template(arrives.version, {arrives.sources, arrives.destinations},
                                                        arrives.frame_size, of, arrives.first_of_pattern);
-    return BurstCheck{shape, draw, streams, mac, arrives.first_of_pattern};
+    return BurstCheck{shape, arrives, flows, mac};
 }
 
 }  // namespace evenhand::frame

@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <variant>
 
+#include "frame/connection_flows.hpp"
 #include "frame/frame_words.hpp"
 #include "frame/layout.hpp"
 #include "frame/template.hpp"
@@ -42,6 +44,17 @@ struct FoundBurst {
     }
 };
 
+/// What the frames of a burst are compared with.
+struct BurstFlows {
+    /// Draws the flows that arrive.
+    std::variant<plan::FlowDraw, ConnectionFlows> draw;
+    std::uint64_t streams = 1;  // of the direction
+    /// The DUT translates: an IPv4 header may have any identification, and may allow fragments or not (RFC 7915, 5.1).
+    bool is_translated = false;
+    /// The frames open connections: the DUT chooses their source among those that arrive.
+    bool chooses_source = false;
+};
+
 /// Checks at once what look_at() and TestFrameExpectation check one after the other for frames of one trial, direction
 /// and length: the flows of many frames are drawn side by side from their numbers, the frames are put together as the
 /// writer does it (but for MACs, hop limit and time), and compared octet by octet.
@@ -52,22 +65,21 @@ class BurstCheck {
     static constexpr std::size_t parts = 2;
 
     /// Nothing if this CPU has no AVX2. `mac`: the destination that each frame must have; nothing if any will do.
-    /// `draw`: draws the flows that arrive. `streams`: how many the direction has.
     [[nodiscard]] static std::optional<BurstCheck> make(const LinkFrames& arrives,
                                                         const std::optional<plan::MacAddress>& mac, StreamIdentity of,
-                                                        const plan::FlowDraw& draw, std::uint64_t streams);
+                                                        const BurstFlows& flows);
 
     /// The length of each frame, without FCS.
     [[nodiscard]] std::size_t octets() const noexcept { return octets_; }
     [[nodiscard]] plan::IpVersion version() const noexcept { return version_; }
 
     /// Finds the known frames among `frames`, which all have octets() octets; `n` is 1 .. most_frames.
-    void find(const std::byte* const* frames, unsigned n, FoundBurst& found) const noexcept {
+    void find(const std::byte* const* frames, unsigned n, FoundBurst& found) noexcept {
         find_(*this, frames, n, found);
     }
 
    private:
-    using Find = void (*)(const BurstCheck&, const std::byte* const*, unsigned, FoundBurst&) noexcept;
+    using Find = void (*)(BurstCheck&, const std::byte* const*, unsigned, FoundBurst&) noexcept;
     using Octets = std::array<std::uint8_t, part_octets>;
 
     /// One register's width of a frame in front of the tag's numbers: each octet must be that of the frame's words or
@@ -89,15 +101,19 @@ class BurstCheck {
         alignas(part_octets) Octets rest_mask{};
     };
 
-    BurstCheck(const FrameTemplate& t, const plan::FlowDraw& draw, std::uint64_t streams,
-               const std::optional<plan::MacAddress>& mac, std::uint8_t first_of_pattern);
+    BurstCheck(const FrameTemplate& t, const LinkFrames& arrives, const BurstFlows& flows,
+               const std::optional<plan::MacAddress>& mac);
 
     void fill_behind(std::size_t tag_end, std::uint8_t first) noexcept;
 
-    /// `HasMore`: there are octets behind the tag.
-    template <plan::IpVersion V, Varying kind, bool HasMore>
-    static void find_avx2(const BurstCheck& check, const std::byte* const* frames, unsigned n,
-                          FoundBurst& found) noexcept;
+    /// Determines the flows of a block's frames, whose numbers are known. Returns for which of them there is none.
+    [[nodiscard, gnu::noinline]] std::uint32_t find_connections(ConnectionFlows& connections,
+                                                                const std::byte* const* frames, unsigned n,
+                                                                const std::uint64_t* numbers,
+                                                                plan::FlowBlock& block) const noexcept;
+    /// `HasMore`: there are octets behind the tag. `IsTranslated`: see BurstFlows; for IPv4.
+    template <plan::IpVersion V, Varying kind, bool HasMore, bool IsTranslated>
+    static void find_avx2(BurstCheck& check, const std::byte* const* frames, unsigned n, FoundBurst& found) noexcept;
     template <plan::IpVersion V>
     [[nodiscard]] Find find_for(Varying kind) const noexcept;
     static void note_runs_avx2(unsigned n, FoundBurst& found) noexcept;
@@ -112,8 +128,13 @@ class BurstCheck {
     CountedOctets counted_;
     std::uint32_t udp_sum_;     // in host order: what the template leaves of a multiple of 65535
     std::uint32_t header_sum_;  // in host order, of the template's IPv4 header but hop limit and protocol
-    plan::FlowDraw draw_;
+    std::variant<plan::FlowDraw, ConnectionFlows> draw_;
     std::uint64_t streams_;
+    bool is_translated_;
+    bool chooses_source_;
+    HostPlace source_at_;
+    std::size_t ports_at_;
+    plan::FieldRange sources_;  // that the DUT may choose
 };
 
 /// The checks of one trial: one for frames to the receiving side's own MAC, as a DUT sends them, and perhaps one for

@@ -11,41 +11,13 @@
 #include <memory>
 #include <optional>
 
+#include "frame/connection_flows.hpp"
 #include "frame/source.hpp"
 #include "frame/state_table.hpp"
 #include "frame/translation.hpp"
 #include "plan/four_tuples.hpp"
 
 namespace evenhand::frame {
-
-enum class LinkEnd : std::uint8_t { sent, arriving };
-
-/// The flow of each frame of a direction, as it is sent or as it must arrive. `table` outlives it; `draw` says which of
-/// the table's connections each frame belongs to.
-class ConnectionFlows {
-   public:
-    ConnectionFlows(const StateTable& table, const plan::ConnectionDraw& draw, plan::Direction direction,
-                    LinkEnd end) noexcept
-        : table_{&table}, draw_{draw}, direction_{direction}, end_{end} {}
-
-    /// Draws the flows of frames first, first + stride, ..., which all belong to one stream. The addresses of a
-    /// connection that is not known yet are 0. Prefetches the table entries of the stream's next block.
-    void draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) noexcept;
-
-   private:
-    [[nodiscard]] bool needs_table() const noexcept {
-        return (direction_ == plan::Direction::reverse) == (end_ == LinkEnd::sent);
-    }
-    /// Determines the connections of frames first, first + stride, ...
-    void draw_places(std::uint64_t first, std::uint64_t stride) noexcept;
-
-    const StateTable* table_;
-    plan::ConnectionDraw draw_;
-    plan::Direction direction_;
-    LinkEnd end_;
-    std::uint64_t fetched_ = UINT64_MAX;  // first frame of the block whose connections are these
-    plan::FourTuples::Numbers places_{};  // in the table
-};
 
 /// What arrives of connections: the twin of ConnectionSource. Copies share what they have drawn: not for several
 /// receivers at once.
@@ -69,6 +41,14 @@ class ConnectionExpectation : public TranslatedFrames {
         return is_sound(frame_class, frame, version) && has_its_flow(frame);
     }
 
+    /// The same checks for whole bursts of a trial; nothing if this CPU cannot do them.
+    [[nodiscard]] BurstChecks burst_checks(StreamIdentity of) const {
+        return frames().burst_checks(
+            of,
+            {.draw = flows_->draw(), .streams = flows_->streams(), .is_translated = true, .chooses_source = learns_});
+    }
+
+    [[nodiscard]] bool learns() const noexcept { return learns_; }
     /// Called for the first frame that arrives with its number.
     void learn(const std::byte* frame, std::uint64_t sequence) const noexcept {
         if (!learns_) return;

@@ -5,8 +5,12 @@ namespace evenhand::frame {
 
 BurstChecks TestFrameExpectation::burst_checks(StreamIdentity of) const {
     if (!draw_) return {};
+    return burst_checks(of, {.draw = *draw_, .streams = streams_});
+}
+
+BurstChecks TestFrameExpectation::burst_checks(StreamIdentity of, const BurstFlows& flows) const {
     const auto make = [&](const std::optional<plan::MacAddress>& mac) {
-        return BurstCheck::make(arrives_, mac, of, *draw_, streams_);
+        return BurstCheck::make(arrives_, mac, of, flows);
     };
     const auto own = make(mac_);
     if (!own) return {};

@@ -150,6 +150,8 @@ class TestFrameExpectation {
 
     /// The same checks for whole bursts of a trial; nothing if this CPU cannot do them, or before know().
     [[nodiscard]] BurstChecks burst_checks(StreamIdentity of) const;
+    /// The same for frames that have these flows when they arrive.
+    [[nodiscard]] BurstChecks burst_checks(StreamIdentity of, const BurstFlows& flows) const;
 
     [[nodiscard]] std::size_t class_of(std::uint64_t /*sequence*/) const noexcept { return 0; }
     /// The length of a frame, without FCS.

@@ -26,6 +26,9 @@ class KeptFlows {
     /// `streams`: how many the direction has.
     KeptFlows(Draw draw, std::uint64_t streams) noexcept : draw_{std::move(draw)}, streams_{streams} {}
 
+    [[nodiscard]] const Draw& draw() const noexcept { return draw_; }
+    [[nodiscard]] std::uint64_t streams() const noexcept { return streams_; }
+
     /// The place of this frame's flow; nothing if no stream sends a frame with this number.
     [[nodiscard]] std::optional<Place> of(const TagNumbers& tag) noexcept {
         // Frame i of stream s is frame s + i * streams of the direction, and blocks begin at multiples of their size.

@@ -62,6 +62,7 @@ class TranslatedFrames {
         std::size_t ports = 0;
     };
     [[nodiscard]] const Places& at() const noexcept { return at_; }
+    [[nodiscard]] const TestFrameExpectation& frames() const noexcept { return frames_; }
 
    private:
     [[nodiscard]] bool is_without_checksum(const std::byte* frame, IpVersion version) const noexcept {
@@ -96,6 +97,11 @@ class TranslationExpectation : public TranslatedFrames {
     /// As TestFrameExpectation::holds(), and each address and port must be that of the frame with this number.
     [[nodiscard]] bool holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
         return is_sound(frame_class, frame, version) && has_its_flow(frame);
+    }
+
+    /// The same checks for whole bursts of a trial; nothing if this CPU cannot do them.
+    [[nodiscard]] BurstChecks burst_checks(StreamIdentity of) const {
+        return frames().burst_checks(of, {.draw = flows_->draw(), .streams = flows_->streams(), .is_translated = true});
     }
 
    private:

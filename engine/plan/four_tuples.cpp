@@ -119,4 +119,19 @@ void ConnectionDraw::numbers(std::uint64_t first, std::uint64_t stride, FourTupl
     }
 }
 
+void ConnectionDraw::numbers_listed(const FourTuples::FrameNumbers& frames, FourTuples::Numbers& numbers) noexcept {
+    if (use_ == ConnectionUse::each_once) {
+        const std::uint64_t last = bounds_.count[0] - 1;
+        for (std::size_t j = 0; j < numbers.size(); ++j)
+            numbers[j] = static_cast<std::uint32_t>(std::min(frames[j], last));
+        return;
+    }
+    for (std::size_t j = 0; j < numbers.size(); ++j) {
+        const std::uint64_t k = frames[j];
+        if (k / run != kept_) [[unlikely]]
+            draw_run(k / run);
+        numbers[j] = drawn_.field[k % run / DrawLanes::size][k % DrawLanes::size];
+    }
+}
+
 }  // namespace evenhand::plan

@@ -24,6 +24,7 @@ constexpr std::uint64_t most_connections = (std::uint64_t{1} << 32U) - 1;
 class FourTuples {
    public:
     using Numbers = RectanglePermutation::Numbers;
+    using FrameNumbers = std::array<std::uint64_t, FlowBlock::size>;
 
     /// How many four tuples the plan has: source hosts x source ports x destination hosts x destination ports
     /// (R9693-04); nothing if 64 bits cannot count them.
@@ -66,6 +67,9 @@ class ConnectionDraw {
     /// The connections of the frames first, first + stride, ... Frames of a block that are beyond the trial's last one
     /// get the last connection.
     void numbers(std::uint64_t first, std::uint64_t stride, FourTuples::Numbers& numbers) noexcept;
+
+    /// The same for these frames, in any order. Fast if neighbours belong to the same 128 frames.
+    void numbers_listed(const FourTuples::FrameNumbers& frames, FourTuples::Numbers& numbers) noexcept;
 
    private:
     static constexpr std::size_t run = drawn_fields * DrawLanes::size;

@@ -60,9 +60,17 @@ class Receiver {
         slice_ = {};
         burst_checks_ = {};
         // Whole bursts are not looked at frame by frame, as a capture needs it.
-        const auto* const alike = std::get_if<frame::TestFrameExpectation>(&expectation.frames);
-        if (alike != nullptr && (capture_ == nullptr || !capture_->is_on()))
-            burst_checks_ = alike->burst_checks({.direction = expectation.direction, .trial = expectation.trial});
+        if (capture_ == nullptr || !capture_->is_on()) {
+            const frame::StreamIdentity of{.direction = expectation.direction, .trial = expectation.trial};
+            burst_checks_ = std::visit(
+                [&]<class Frames>(const Frames& frames) {
+                    if constexpr (Frames::has_classes)
+                        return frame::BurstChecks{};
+                    else
+                        return frames.burst_checks(of);
+                },
+                expectation.frames);
+        }
         map_ = &map;
         marks_ = map.part(part);
         tally_ = &tally;
@@ -227,6 +235,7 @@ class Receiver {
             const std::uint64_t all = frame::first_bits(count);
             const std::uint64_t fresh = all & ~marks_.mark_rising(&found.numbers[from], count, frame::sequence_mask);
             count_fresh(found, from, fresh, fresh == all ? count : static_cast<unsigned>(std::popcount(fresh)), count);
+            if constexpr (LearningExpectation<Frames>) learn_fresh<Frames>(found, from, fresh);
             taken |= fresh << from;
             lowest_taken = std::min(lowest_taken, lowest);
             highest_taken = std::max(highest_taken, highest);
@@ -240,6 +249,17 @@ class Receiver {
                 const auto i = static_cast<unsigned>(std::countr_zero(taken));
                 delays.note(found.sequence(i), latency(now, found.times[i]));
             }
+        }
+    }
+
+    /// Records what an expectation wants to know of frames: of those whose bit is set in `fresh`, from frame `from` on.
+    template <FrameExpectation Frames>
+    void learn_fresh(const frame::FoundBurst& found, unsigned from, std::uint64_t fresh) noexcept {
+        const Frames& expected = expectation_->template of<Frames>();
+        if (!expected.learns()) return;
+        for (std::uint64_t left = fresh; left != 0; left &= left - 1) {
+            const unsigned i = from + static_cast<unsigned>(std::countr_zero(left));
+            expected.learn(Port::octets(frames_[i]), found.sequence(i));
         }
     }
 

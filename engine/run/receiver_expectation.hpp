@@ -44,6 +44,7 @@ concept FrameExpectation = requires(const E expected, std::uint64_t sequence, st
 /// An expectation that records something of the first frame of each number.
 template <class E>
 concept LearningExpectation = requires(const E expected, const std::byte* frame, std::uint64_t sequence) {
+    { expected.learns() } noexcept -> std::same_as<bool>;  // whether it does so in this trial
     { expected.learn(frame, sequence) } noexcept;
 };
 

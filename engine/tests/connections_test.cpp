@@ -2,8 +2,10 @@
 // Stations 2 and 5: frames of connections, through a DUT that translates them with state (RFC 9693).
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
+#include <random>
 #include <set>
 #include <vector>
 
@@ -167,6 +169,101 @@ void establish(World& world, Nat& nat) {
 }
 
 }  // namespace
+
+TEST_CASE("bursts of connections are checked at once as their frames are one after the other (R9693-02)") {
+    std::mt19937_64 random{20261129};
+    for (const bool is_whole : {true, false}) {
+        for (const auto& plan : {nat44(), nat66()}) {
+            // One of two testers has every other frame; the first connections of the table are its own.
+            World world{plan, 3000, is_whole ? TesterShare{} : TesterShare{1, 1, 2}};
+            Nat nat{world};
+            const std::uint64_t stride = is_whole ? 1 : 2;
+            const auto number = [&](std::uint64_t place) { return is_whole ? place : place * stride + 1; };
+            const auto known = [](frame::BurstChecks& check, const std::vector<Octets>& frames) {
+                std::vector<const std::byte*> at;
+                for (const auto& one : frames) at.push_back(one.data());
+                frame::FoundBurst found;
+                check.find(at.data(), static_cast<unsigned>(at.size()), found);
+                return found.known;
+            };
+            const auto agree = [&](frame::BurstChecks& check, const ConnectionExpectation& expected,
+                                   const std::vector<Octets>& whole) {
+                REQUIRE(known(check, whole) == frame::first_bits(static_cast<unsigned>(whole.size())));
+                for (unsigned round = 0; round < 50; ++round) {
+                    auto frames = whole;
+                    std::uint64_t untouched = 0;
+                    for (unsigned i = 0; i < frames.size(); ++i) {
+                        switch (random() % 4) {
+                            case 0: frames[i][random() % 60] ^= static_cast<std::byte>(1U << random() % 8); break;
+                            case 1:  // with right checksums: another address or port
+                                world.rewrite(
+                                    frames[i], random() % 2 == 0,
+                                    world.plan.right.peers->address(static_cast<std::uint32_t>(random() % 60)),
+                                    static_cast<std::uint16_t>(random() % 3000));
+                                break;
+                            default: untouched |= std::uint64_t{1} << i;
+                        }
+                    }
+                    const auto found = known(check, frames);
+                    REQUIRE((found & untouched) == untouched);
+                    for (unsigned i = 0; i < frames.size(); ++i) {
+                        if ((found >> i & 1U) != 0) REQUIRE(expected.holds(0, frames[i].data(), world.version));
+                    }
+                }
+            };
+            const std::uint64_t streams = stride;
+            const auto id = [](Direction direction) {
+                return frame::StreamIdentity{.direction = direction, .trial = trial};
+            };
+            // New connections: any source of the pool is right, and none else.
+            const auto opening = world.expectation(Direction::forward, ConnectionUse::each_once, true, streams);
+            auto of_opening = opening.burst_checks(id(Direction::forward));
+            if (!of_opening) return;  // this CPU cannot
+            const std::uint64_t connections = world.table.connections();
+            for (std::uint64_t begin = 0; begin < connections; begin += 64) {
+                const auto n = std::min<std::uint64_t>(64, connections - begin);
+                std::vector<Octets> frames;
+                for (std::uint64_t i = 0; i < n; ++i)
+                    frames.push_back(
+                        nat.out(world.sent(Direction::forward, ConnectionUse::each_once, number(begin + i), streams)));
+                if (begin == 0) agree(of_opening, opening, frames);
+                REQUIRE(known(of_opening, frames) == frame::first_bits(static_cast<unsigned>(n)));
+                // Half of them are recorded: the others are not known.
+                for (std::uint64_t i = 0; i < n; i += 2) opening.learn(frames[i].data(), number(begin + i));
+            }
+            for (const auto direction : {Direction::forward, Direction::reverse}) {
+                for (const auto use : {ConnectionUse::each_once, ConnectionUse::drawn}) {
+                    const auto expected = world.expectation(direction, use, false, streams);
+                    auto check = expected.burst_checks(id(direction));
+                    std::vector<Octets> frames;
+                    std::vector<Octets> of_unknown;
+                    for (std::uint64_t k = 128; frames.size() < 64; ++k) {
+                        const auto sent = world.sent(direction, use, number(k), streams);
+                        const bool is_forward = direction == Direction::forward;
+                        Octets came;
+                        if (is_forward) {
+                            came = nat.out(sent);
+                        } else if (load<std::uint16_t>(sent.data() + world.ports_at() + 2) != 0) {
+                            came = nat.in(sent);
+                        } else {
+                            continue;  // its initiator's address is not known
+                        }
+                        const bool holds = expected.holds(0, came.data(), world.version);
+                        REQUIRE((holds || is_forward));
+                        (holds ? frames : of_unknown).push_back(came);
+                    }
+                    agree(check, expected, frames);
+                    if (of_unknown.size() > 64) of_unknown.resize(64);
+                    if (of_unknown.empty()) continue;
+                    REQUIRE(known(check, of_unknown) == 0);
+                    // Not even those that have, as the table's empty entries, neither a number nor a port.
+                    for (auto& one : of_unknown) world.rewrite(one, true, world.plan.right.peers->address(0), 0);
+                    REQUIRE(known(check, of_unknown) == 0);
+                }
+            }
+        }
+    }
+}
 
 TEST_CASE("a plan with state needs a pool, gateways, and hosts of one network") {
     const auto refuses = [](const plan::AddressPlan& p, const char* where) {

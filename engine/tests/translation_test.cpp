@@ -167,6 +167,78 @@ TEST_CASE("what a translator passes on is known, in each direction, size and num
     }
 }
 
+TEST_CASE("bursts of a translator are checked at once as their frames are one after the other (R8219-01)") {
+    std::mt19937_64 random{20261129};
+    const auto any = [&](std::size_t below) { return random() % below; };
+    for (const auto length : prefix_lengths) {
+        for (const auto direction : {Direction::forward, Direction::reverse}) {
+            for (const std::size_t size : {64U, 65U, 512U}) {
+                const Way way{
+                    .prefix_length = length, .direction = direction, .frame_size = size, .streams = 1 + random() % 3};
+                const auto expected = way.expectation();
+                auto check = expected.burst_checks({.direction = direction, .trial = trial});
+                if (!check) return;  // this CPU cannot
+                CAPTURE(length);
+                const std::uint64_t first = random() % 1'000'000;
+                std::vector<Octets> frames;
+                for (std::uint64_t k = 0; k < 64; ++k) frames.push_back(way.arrived(first + k));
+                const auto known = [&] {
+                    std::vector<const std::byte*> at;
+                    for (const auto& one : frames) at.push_back(one.data());
+                    frame::FoundBurst found;
+                    check.find(at.data(), 64, found);
+                    return found.known;
+                };
+                REQUIRE(known() == ~std::uint64_t{0});
+                const auto whole = frames;
+                const bool is_v4 = way.arriving() == IpVersion::v4;
+                // A translator chooses the identification, and whether routers may cut the packet (RFC 7915, 5.1).
+                const auto set_fragment = [&](Octets& octets, std::uint32_t word) {
+                    std::byte* const ip_header = octets.data() + frame::ethernet_octets;
+                    store(ip_header + 4, big(word));
+                    store(ip_header + 10, std::uint16_t{0});
+                    store(ip_header + 10, frame::ip_checksum(frame::sum_octets(ip_header, L4::ip_octets)));
+                };
+                if (is_v4) {
+                    for (auto& one : frames) {
+                        const auto identification = static_cast<std::uint32_t>(any(65536)) << 16U;
+                        set_fragment(one, identification | (any(2) == 0 ? 0x4000U : 0U));
+                    }
+                    REQUIRE(known() == ~std::uint64_t{0});
+                    frames = whole;
+                    for (auto& one : frames) set_fragment(one, 1U << any(14) | (any(2) == 0 ? 0x8000U : 0U));
+                    REQUIRE(known() == 0);
+                    frames = whole;
+                }
+                for (unsigned round = 0; round < 20; ++round) {
+                    std::uint64_t untouched = 0;
+                    for (unsigned i = 0; i < 64; ++i) {
+                        frames[i] = whole[i];
+                        auto& octets = frames[i];
+                        switch (any(4)) {
+                            case 0: octets[any(60)] ^= static_cast<std::byte>(1U << any(8)); break;
+                            case 1: octets[any(octets.size())] = static_cast<std::byte>(random()); break;
+                            case 2: octets = way.arrived(first + any(1000)); break;  // another one, as it must be
+                            default: untouched |= std::uint64_t{1} << i;
+                        }
+                    }
+                    const auto found = known();
+                    REQUIRE((found & untouched) == untouched);
+                    for (unsigned i = 0; i < 64; ++i) {
+                        if ((found >> i & 1U) != 0) REQUIRE(expected.holds(0, frames[i].data(), way.arriving()));
+                    }
+                    // What belongs to another frame's number is found in both ways or in none.
+                    frames[0] = whole[0];
+                    const std::size_t port = is_v4 ? L4::udp : L6::udp;
+                    std::swap_ranges(frames[0].data() + port, frames[0].data() + port + 4, frames[1].data() + port);
+                    const bool is_same = std::equal(frames[0].begin(), frames[0].end(), whole[0].begin());
+                    REQUIRE((known() & 1U) == static_cast<std::uint64_t>(is_same));
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE("prefixes of all lengths, in which a host number stands at even or odd octets or around octet 8 (R8219-01)") {
     for (const auto length : prefix_lengths) {
         CAPTURE(length);
