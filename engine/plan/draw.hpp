@@ -132,6 +132,7 @@ class FlowDraw {
     PhiloxKey key_;
     std::uint32_t direction_;
     std::shared_ptr<const WholeDraw> whole_;  // null unless one side's hosts are a list
+    bool fetches_ahead_ = false;
 };
 
 }  // namespace evenhand::plan

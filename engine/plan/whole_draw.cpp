@@ -11,6 +11,9 @@ namespace {
 constexpr std::uint32_t stream_of_addresses = 8;
 constexpr std::uint32_t stream_of_destinations = 2;  // added
 
+/// What the CPU's nearer caches hold, about.
+constexpr std::size_t octets_at_hand = std::size_t{1} << 19U;
+
 constexpr unsigned octet_bits = 8;
 constexpr unsigned half_bits = 64;
 
@@ -133,6 +136,25 @@ std::variant<WholeDraw::Ends<IpVersion::v4>, WholeDraw::Ends<IpVersion::v6>> Who
     return Ends<IpVersion::v6>{End<IpVersion::v6>{source}, End<IpVersion::v6>{destination}};
 }
 
+void WholeDraw::fetch(const DrawLanes& lanes) const noexcept {
+    const auto fetch_end = [&](const auto& end, const DrawLanes::Values& fields) {
+        if (end.kind != Kind::entry || end.entries->octets() <= octets_at_hand) return;
+        for (const std::uint32_t entry : fields) end.entries->fetch(entry);
+    };
+    std::visit(
+        [&](const auto& ends) {
+            for (std::size_t e = 0; e < ends.size(); ++e) fetch_end(ends[e], lanes.field[e]);
+        },
+        ends_);
+}
+
+bool WholeDraw::is_far() const noexcept {
+    const auto is_far_end = [](const auto& end) {
+        return end.kind == Kind::entry && end.entries->octets() > octets_at_hand;
+    };
+    return std::visit([&](const auto& ends) { return is_far_end(ends[0]) || is_far_end(ends[1]); }, ends_);
+}
+
 /// In IPv4 the four words of one counter are for both addresses, in IPv6 for one.
 template <IpVersion V>
 void WholeDraw::choose(const Ends<V>& ends, const std::uint64_t* numbers, const FlowBlock& block,
@@ -168,7 +190,7 @@ void WholeDraw::choose(const Ends<V>& ends, const std::uint64_t* numbers, const 
                 found[j] = scaled(bits(j), end.entries->last_number());
                 end.entries->fetch_bucket(found[j]);
             }
-            for (const auto number : found) end.entries->fetch_before(number);
+            for (const auto number : found) end.entries->fetch_start(number);
             for (auto& number : found) number = end.entries->address(number);
         } else {
             for (std::size_t j = 0; j < lanes; ++j) found[j] = end.address(numbers[j], block.lanes.field[e][j], 0);
