@@ -176,6 +176,14 @@ void FlowDraw::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& 
     for (std::size_t j = 0; j < FlowBlock::size; ++j) put(block, j, draw_of_ranges(first + j * stride));
 }
 
+void FlowDraw::fetch_listed(const std::uint64_t* words) const noexcept {
+    if (!whole_) return;
+    LaneBits unused;
+    DrawLanes lanes;
+    (void)draw_listed_lanes(words, direction_, key_, bounds_, lanes, unused);
+    whole_->fetch(lanes);
+}
+
 void FlowDraw::draw_listed(const std::uint64_t* words, FlowBlock& block) const noexcept {
     constexpr unsigned unused_bits = 16;
     LaneBits which;

@@ -39,8 +39,8 @@ inline Wide scaled(Wide bits, Wide span) noexcept {
 inline std::uint32_t sum_of(Wide address) noexcept {
     constexpr std::uint64_t half_word = 0xFFFFFFFF;
     constexpr std::uint64_t word = 0xFFFF;
-    std::uint64_t sum = (upper(address) >> 32U) + (upper(address) & half_word) + (lower(address) >> 32U) +
-                        (lower(address) & half_word);
+    std::uint64_t sum =
+        (upper(address) >> 32U) + (upper(address) & half_word) + (lower(address) >> 32U) + (lower(address) & half_word);
     sum = (sum >> 32U) + (sum >> 16U & word) + (sum & word);
     sum = (sum >> 16U) + (sum & word);
     return static_cast<std::uint32_t>((sum >> 16U) + (sum & word));
@@ -51,9 +51,7 @@ inline void store_address(std::byte* to, Wide address) noexcept {
     std::memcpy(to, octets.data(), sizeof octets);
 }
 
-inline std::uint64_t joined(std::uint32_t high, std::uint32_t low) noexcept {
-    return std::uint64_t{high} << 32U | low;
-}
+inline std::uint64_t joined(std::uint32_t high, std::uint32_t low) noexcept { return std::uint64_t{high} << 32U | low; }
 
 }  // namespace
 
@@ -176,8 +174,10 @@ void WholeDraw::choose(const Ends<V>& ends, const std::uint64_t* numbers, const 
         }
         const auto bits = [&](std::size_t j) -> Bits<V> {
             const auto& w = words.field;
-            if constexpr (V == IpVersion::v4) return joined(w[2 * e][j], w[2 * e + 1][j]);
-            else return Wide{joined(w[0][j], w[1][j])} << half_bits | joined(w[2][j], w[3][j]);
+            if constexpr (V == IpVersion::v4)
+                return joined(w[2 * e][j], w[2 * e + 1][j]);
+            else
+                return Wide{joined(w[0][j], w[1][j])} << half_bits | joined(w[2][j], w[3][j]);
         };
         Addresses<V>& found = addresses[e];
         if (end.kind == Kind::entry) {
