@@ -31,11 +31,6 @@ enum class Varying : std::uint8_t {
     return t.has_words() ? Varying::hosts : Varying::host_octets;
 }
 
-/// Whether plans with lists of hosts are written and checked by the code for this case.
-template <IpVersion V, Varying kind>
-constexpr bool is_of_whole_addresses =
-    kind == Varying::whole_addresses || (V == IpVersion::v4 && kind == Varying::hosts_and_networks);
-
 // The words that vary in front of the tag, for each frame: eight 16-bit words in host order.
 enum Word : std::uint8_t {
     source_host,

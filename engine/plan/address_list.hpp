@@ -33,9 +33,10 @@ enum class Choice : std::uint8_t {
     host    // each address of all entries is equally likely
 };
 
-/// The addresses first .. last. Eight octets in IPv4, and 32 in IPv6: an entry is in one line of the cache.
+/// The addresses first .. last. Aligned so that an entry is in one line of the cache: one that is in two takes twice as
+/// long, and only half of it would be fetched.
 template <class Number>
-struct AddressEntry {
+struct alignas(2 * sizeof(Number)) AddressEntry {
     Number first;
     Number last;
 };
@@ -52,8 +53,6 @@ class AddressEntries {
 
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
     [[nodiscard]] const Entry& operator[](std::size_t i) const noexcept { return entries_[i]; }
-    /// How much memory the entries take, in octets.
-    [[nodiscard]] std::size_t octets() const noexcept { return size() * sizeof(Entry); }
 
     /// The number of the last address: how many there are, less 1.
     [[nodiscard]] Number last_number() const noexcept { return last_number_; }
@@ -95,7 +94,7 @@ class AddressEntries {
 
    private:
     /// Where an entry begins, among all addresses and among those of the list.
-    struct Start {
+    struct alignas(2 * sizeof(Number)) Start {
         Number before;
         Number first;
     };

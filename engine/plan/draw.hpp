@@ -105,11 +105,6 @@ class FlowDraw {
     /// The flows of the frames whose numbers are the lower 48 bits of these FlowBlock::size words, in any order.
     void draw_listed(const std::uint64_t* words, FlowBlock& block) const noexcept;
 
-    /// Whether draw_listed() is faster some time after fetch_listed(): it reads a table larger than the nearer caches.
-    [[nodiscard]] bool fetches_ahead() const noexcept { return fetches_ahead_; }
-    /// Fetches what draw_listed() will read for these words.
-    void fetch_listed(const std::uint64_t* words) const noexcept;
-
    private:
     static constexpr std::size_t address_fields = 2;  // source and destination; then the UDP ports
 
@@ -137,7 +132,6 @@ class FlowDraw {
     PhiloxKey key_;
     std::uint32_t direction_;
     std::shared_ptr<const WholeDraw> whole_;  // null unless one side's hosts are a list
-    bool fetches_ahead_ = false;
 };
 
 }  // namespace evenhand::plan

@@ -11,9 +11,6 @@ namespace {
 constexpr std::uint32_t stream_of_addresses = 8;
 constexpr std::uint32_t stream_of_destinations = 2;  // added
 
-/// What the CPU's nearer caches hold, about.
-constexpr std::size_t octets_at_hand = std::size_t{1} << 19U;
-
 constexpr unsigned octet_bits = 8;
 constexpr unsigned half_bits = 64;
 
@@ -132,25 +129,6 @@ std::variant<WholeDraw::Ends<IpVersion::v4>, WholeDraw::Ends<IpVersion::v6>> Who
     if (source.base.version == IpVersion::v4)
         return Ends<IpVersion::v4>{End<IpVersion::v4>{source}, End<IpVersion::v4>{destination}};
     return Ends<IpVersion::v6>{End<IpVersion::v6>{source}, End<IpVersion::v6>{destination}};
-}
-
-void WholeDraw::fetch(const DrawLanes& lanes) const noexcept {
-    const auto fetch_end = [&](const auto& end, const DrawLanes::Values& fields) {
-        if (end.kind != Kind::entry || end.entries->octets() <= octets_at_hand) return;
-        for (const std::uint32_t entry : fields) end.entries->fetch(entry);
-    };
-    std::visit(
-        [&](const auto& ends) {
-            for (std::size_t e = 0; e < ends.size(); ++e) fetch_end(ends[e], lanes.field[e]);
-        },
-        ends_);
-}
-
-bool WholeDraw::is_far() const noexcept {
-    const auto is_far_end = [](const auto& end) {
-        return end.kind == Kind::entry && end.entries->octets() > octets_at_hand;
-    };
-    return std::visit([&](const auto& ends) { return is_far_end(ends[0]) || is_far_end(ends[1]); }, ends_);
 }
 
 /// In IPv4 the four words of one counter are for both addresses, in IPv6 for one.
