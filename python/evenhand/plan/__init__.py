@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 1, address plan: what the user writes becomes checked, frozen dataclasses."""
 
+from evenhand.plan.generated_prefixes import make_prefixes
 from evenhand.plan.imix import (
     DrawnOrder,
     FrameSize,
@@ -16,6 +17,8 @@ from evenhand.plan.imix import (
 )
 from evenhand.plan.mix import describe_mix, make_mix, mix_lines, mix_request, mix_versions
 from evenhand.plan.model import AddressPlan, HostMacs, OtherVersion, plan_file_name, plan_title
+from evenhand.plan.prefix_file import read_prefixes
+from evenhand.plan.prefixes import MOST_PREFIXES, PrefixSet
 from evenhand.plan.ranges import (
     Address,
     HostRange,
@@ -61,6 +64,7 @@ __all__ = [
     "CLASSIC_DESTINATION_PORT",
     "CLASSIC_SOURCE_PORT",
     "MAX_CONNECTIONS",
+    "MOST_PREFIXES",
     "NO_TAGS",
     "ONE_EACH",
     "RFC4814_DESTINATION_PORTS",
@@ -89,6 +93,7 @@ __all__ = [
     "PeerAddresses",
     "PlanSide",
     "PortMacs",
+    "PrefixSet",
     "SideAddresses",
     "SideCounts",
     "SideName",
@@ -113,6 +118,7 @@ __all__ = [
     "largest_octets",
     "make_mix",
     "make_plan",
+    "make_prefixes",
     "mean_octets",
     "mix_lines",
     "mix_request",
@@ -121,6 +127,7 @@ __all__ = [
     "plan_file_name",
     "plan_title",
     "plan_warnings",
+    "read_prefixes",
     "receiving_side",
     "sending_side",
     "show_ports",
