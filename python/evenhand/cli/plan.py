@@ -283,7 +283,7 @@ def ask_for_frames(
     with EngineSession([engine]) as session:
         reply = session.request(
             "frames",
-            plan=plan.to_contract(),
+            plan=plan.to_request(),
             frame_size=whole_octets(size),
             **mix_request(plan, size),
             seed=seed,
