@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.base.lazy_import import lazy_names
 from evenhand.plan.generated_prefixes import make_prefixes
-from evenhand.plan.host_list import HostList, Hosts, hosts_of_prefixes
+from evenhand.plan.host_list import MOST_COUNTED, HostList, Hosts, hosts_of_prefixes
 from evenhand.plan.imix import (
     DrawnOrder,
     FrameSize,
@@ -74,6 +74,7 @@ __all__ = [
     "CLASSIC_DESTINATION_PORT",
     "CLASSIC_SOURCE_PORT",
     "MAX_CONNECTIONS",
+    "MOST_COUNTED",
     "MOST_PREFIXES",
     "NO_TAGS",
     "ONE_EACH",

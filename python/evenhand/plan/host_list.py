@@ -36,6 +36,11 @@ MOST_COUNTED = 1 << 53
 """The largest count of hosts that documents have, in which numbers may be floats."""
 
 
+def countable(count: int) -> int | None:
+    """For a document: None for more than 2^63, which many readers of JSON do not take."""
+    return count if count <= MOST_DRAWN_HOSTS else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostList:
     """Hosts of one side: all addresses of several ranges, which ascend and do not overlap."""
@@ -159,6 +164,7 @@ class HostList:
                 "entries": self.entry_count,
                 "choose": self.choose,
                 "mode": self.mode,
+                "addresses": countable(self.address_count),
                 "first": str(self.first_address),
                 "last": str(self.last_address),
                 "digest": self.digest,

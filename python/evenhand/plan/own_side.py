@@ -325,11 +325,6 @@ def _as_counted(version: IpVersion, first: int, last: int, step: int, mode: Mode
 
 
 def _cover(first: Address, last: Address) -> Network:
-    """The smallest network that has all of them as hosts."""
+    """The smallest network that has all of them."""
     length = WIDTH[4 if first.version == 4 else 6] - (int(first) ^ int(last)).bit_length()
-    while True:
-        network = ipaddress.ip_network((first, length), strict=False)
-        begin, end = _hosts_of(network)
-        if begin <= int(first) and int(last) <= end:
-            return network
-        length -= 1
+    return ipaddress.ip_network((first, length), strict=False)

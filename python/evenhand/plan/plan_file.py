@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 1, address plan: a plan file: the user's own addresses as TOML. contract/plan-file.schema.json says
-what each key is."""
+"""Station 1, address plan: a plan file: the user's own addresses as TOML. contract/plan-config.schema.json
+says what each key is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -65,6 +65,12 @@ def _texts(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
+def _lengths(value: Any) -> Any:
+    if value == "internet" or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise _refused(f"{value!r} is not a prefix length", "plan.not-a-length", "Write 24, 64 or internet.")
+
+
 def _ports(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
@@ -91,7 +97,7 @@ class PlanFileSide(_Table):
     prefixes: Annotated[str, Field(min_length=1)] | None = None
     covering: Covering = "refuse"
     routes: Annotated[int, Field(ge=1)] | None = None
-    lengths: Annotated[int, Field(ge=1, le=128)] | Literal["internet"] | None = None
+    lengths: Annotated[int | str | None, BeforeValidator(_lengths)] = None
     first: Addressed | None = None
     spacing: Annotated[int, Field(ge=1)] = 1
     choose: Choose = "entry"
@@ -216,4 +222,4 @@ def _hyphenated(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _place_of(loc: tuple[str | int, ...]) -> str:
-    return ".".join(str(part) for part in loc if isinstance(part, str) and part[:1].islower())
+    return ".".join(part for part in loc if isinstance(part, str))

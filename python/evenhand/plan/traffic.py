@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.plan.host_list import HostList, Hosts
+from evenhand.plan.host_list import HostList, Hosts, countable
 from evenhand.plan.model import AddressPlan, HostMacs, plan_title
 from evenhand.plan.ranges import Address, Mode, UdpRange
 from evenhand.plan.sides import BOTH_DIRECTIONS, Direction, PlanSide, SideCounts, SideName
@@ -268,15 +268,6 @@ class Traffic:
                 else f"; to {', '.join(str(of.dut) for of in macs.values())}"
             )
         return f"{where}. Source MACs {whose}{known}."
-
-
-MOST_COUNTED = 1 << 63
-"""The largest count that documents have."""
-
-
-def countable(count: int) -> int | None:
-    """For a document: None for more than 2^63, which many readers of JSON do not take."""
-    return count if count <= MOST_COUNTED else None
 
 
 def show_ports(udp: UdpRange) -> str:

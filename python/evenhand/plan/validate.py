@@ -245,9 +245,9 @@ def _check_host_networks(plan: AddressPlan, side: PlanSide) -> None:
                 code="plan.hosts-outside-network",
                 where=_where(side),
             )
-        # Behind a gateway, an address of a user's own network is a host's unless it is IPv4's.
-        is_reserved = not plan.is_own or side.is_direct or inside.version == 4
-        if is_reserved and inside.num_addresses > 2 and inside.network_address in host_range:
+        if plan.is_own and not side.is_direct:
+            continue  # what a plan file says are hosts are hosts: the network is not one of a link
+        if inside.num_addresses > 2 and inside.network_address in host_range:
             raise PlanError(
                 f"host {inside.network_address} is the network address of {inside}",
                 code="plan.host-is-network-address",
