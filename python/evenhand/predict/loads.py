@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
 from math import lcm, prod
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.base.errors import PlanError
 from evenhand.base.lazy_import import lazy_import
@@ -30,6 +30,7 @@ from evenhand.plan import (
     sending_side,
 )
 from evenhand.predict.model import DeviceModel
+from evenhand.predict.transform import Counts, key_window, walsh_hadamard
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,13 +39,7 @@ else:
     np = lazy_import("numpy")
 
 
-HASH_BITS = 32
 FIELD_BITS = 16
-
-
-def key_window(key: bytes, bit_offset: int) -> int:
-    """The 32 bits of the key that input bit `bit_offset` XORs into the hash, if it is set."""
-    return (int.from_bytes(key, "big") >> (8 * len(key) - HASH_BITS - bit_offset)) & 0xFFFFFFFF
 
 
 def contributions(key: bytes, bit_offset: int, values: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -93,10 +88,6 @@ def _xor(a: bytes, b: bytes) -> bytes:
     return bytes(x ^ y for x, y in zip(a, b, strict=True))
 
 
-Counts: TypeAlias = "NDArray[Any]"
-"""int64, or Python's integers (dtype object) where 63 bits do not hold what may come up."""
-
-
 _NETWORK_WORD = 1
 """Where `_address_words` has that of the network, if there are networks."""
 
@@ -120,6 +111,15 @@ class TupleField(NamedTuple):
     """All equally likely, whatever the other fields are. One value: a constant."""
     gap: int = 0
     """Octets between its two."""
+
+    @property
+    def combinations(self) -> int:
+        """Sum of the histogram."""
+        return len(self.values)
+
+    def spectrum(self, key: bytes, size: int) -> Counts:
+        """Transform of the histogram of what the field contributes to the low bits of the hash; int64."""
+        return _spectrum(key, self, size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +204,7 @@ def predict(
     """
     fields = {direction: tuple_fields(plan, model, direction) for direction in directions}
     combinations = {
-        direction: prod(len(field.values) for field in of_direction)
+        direction: prod(field.combinations for field in of_direction)
         for direction, of_direction in fields.items()
     }
     common = lcm(*combinations.values())
@@ -313,8 +313,8 @@ def _drawn(values: range, mode: Mode) -> range:
 
 def _element_counts(model: DeviceModel, fields: Sequence[TupleField]) -> tuple[int, ...]:
     size = len(model.table)
-    spectra = [_spectrum(model.key, field, size) for field in fields]
-    combinations = prod(len(field.values) for field in fields)
+    spectra = [field.spectrum(model.key, size) for field in fields]
+    combinations = prod(field.combinations for field in fields)
     # The transform back sums `size` products of at most `combinations`. With two address fields and two port
     # fields of full length that passes 2^63; Python's integers then take over, for the few operations that
     # are left.
@@ -330,7 +330,6 @@ def _element_counts(model: DeviceModel, fields: Sequence[TupleField]) -> tuple[i
 # A doubling series asks for the same ports and constants again and again.
 @lru_cache(maxsize=64)
 def _spectrum(key: bytes, field: TupleField, size: int) -> Counts:
-    """Transform of the histogram of what the field contributes to the low bits of the hash; int64."""
     values = np.arange(field.values.start, field.values.stop, field.values.step, dtype=np.uint32)
     # With an octet in between, as the upper one of a word and the lower one of another.
     parts = ((0, 0xFFFF),) if field.gap == 0 else ((0, 0xFF00), (8 * field.gap, 0x00FF))
@@ -348,15 +347,3 @@ def _spectrum(key: bytes, field: TupleField, size: int) -> Counts:
     spectrum = walsh_hadamard(histogram)
     spectrum.flags.writeable = False
     return spectrum
-
-
-def walsh_hadamard(counts: Counts) -> Counts:
-    """The transform of an array whose length is a power of two, in its dtype. Twice gives the array times its
-    length."""
-    size = len(counts)
-    width = 1
-    while width < size:
-        pairs = counts.reshape(-1, 2, width)
-        counts = np.stack((pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]), axis=1).reshape(size)
-        width *= 2
-    return counts
