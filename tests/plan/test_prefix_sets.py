@@ -220,7 +220,7 @@ def test_a_set_is_what_a_plain_reader_finds(
         (2, 8, "126.0.0.0", 1, "126.0.0.0/8 128.0.0.0/8"),
         (3, 64, "2001:2:0:fffe::", 1, "2001:2:0:fffe::/64 2001:2:0:ffff::/64 2001:2:1::/64"),
         (2, 128, "2001:2::ffff:ffff:ffff:ffff", 1, "2001:2::ffff:ffff:ffff:ffff/128 2001:2:0:1::/128"),
-        (4, "internet", "16.0.0.0", 1, "16.0.0.0/23 16.0.2.0/24 16.0.3.0/24 16.0.4.0/24"),
+        (4, "internet", "16.0.0.0", 1, "16.0.0.0/22 16.0.4.0/24 16.0.5.0/24 16.0.6.0/24"),
     ],
 )
 def test_generated_prefixes(count: int, lengths: Lengths, first: str, spacing: int, expected: str) -> None:

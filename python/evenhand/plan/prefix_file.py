@@ -26,7 +26,7 @@ from evenhand.plan.prefixes import (
     Addresses,
     PrefixSet,
     host_masks,
-    last_addresses,
+    overlaps,
     pack_prefixes,
     too_many_prefixes,
     unpacked,
@@ -248,7 +248,7 @@ def read_prefixes(path: Path | str, *, covering: Covering = "refuse") -> PrefixS
     lines = np.concatenate([each.lines for each in reader.found])
     order = np.lexsort((lengths, first.low, first.high))
     first, lengths, lines = first.part(order), lengths[order], lines[order]
-    clashes = _overlaps(first, lengths, reader.version)
+    clashes = overlaps(first, lengths, reader.version)
     if clashes.any() and covering == "refuse":
         raise _overlap(path, reader.version, first, lengths, lines, int(np.flatnonzero(clashes)[0]))
     # A prefix that covers any other covers the one that follows it.
@@ -256,12 +256,6 @@ def read_prefixes(path: Path | str, *, covering: Covering = "refuse") -> PrefixS
     return pack_prefixes(
         path.name, reader.version, first.part(kept), lengths[kept], left_out=int(np.count_nonzero(clashes))
     )
-
-
-def _overlaps(first: Addresses, lengths: NDArray[np.uint8], version: IpVersion) -> NDArray[np.bool_]:
-    """Which prefixes, but the last, overlap the one that follows."""
-    last = last_addresses(first, lengths, version)
-    return ~last.part(slice(None, -1)).is_before(first.part(slice(1, None)))
 
 
 def _overlap(

@@ -37,6 +37,12 @@ class Addresses(NamedTuple):
     high: Words
     low: Words
 
+    @classmethod
+    def of(cls, address: Address) -> Addresses:
+        """This one."""
+        number = int(address)
+        return cls(*(np.array([part], dtype=np.uint64) for part in (number >> 64, number & (1 << 64) - 1)))
+
     def is_before(self, others: Addresses) -> NDArray[np.bool_]:
         """Address by address."""
         return (self.high < others.high) | ((self.high == others.high) & (self.low < others.low))
@@ -44,6 +50,12 @@ class Addresses(NamedTuple):
     def part(self, chosen: Any) -> Addresses:
         """Those that numpy takes for this index."""
         return Addresses(self.high[chosen], self.low[chosen])
+
+    def total(self) -> int:
+        """The sum of all, exactly: that of four parts of 32 bits, which does not overflow."""
+        half, low_bits = np.uint64(32), np.uint64(0xFFFFFFFF)
+        parts = (self.high >> half, self.high & low_bits, self.low >> half, self.low & low_bits)
+        return sum(int(part.sum()) << shift for part, shift in zip(parts, (96, 64, 32, 0), strict=True))
 
     def number(self, index: int) -> int:
         return int(self.high[index]) << 64 | int(self.low[index])
@@ -79,6 +91,12 @@ def last_addresses(first: Addresses, lengths: NDArray[np.uint8], version: IpVers
     return Addresses(first.high | masks.high, first.low | masks.low)
 
 
+def overlaps(first: Addresses, lengths: NDArray[np.uint8], version: IpVersion) -> NDArray[np.bool_]:
+    """Of prefixes in the order of their networks, which, but the last, overlap the one that follows."""
+    last = last_addresses(first, lengths, version)
+    return ~last.part(slice(None, -1)).is_before(first.part(slice(1, None)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixSet:
     """Prefixes of one IP version, ascending, of which none overlaps another. `read_prefixes` and
@@ -107,15 +125,12 @@ class PrefixSet:
             )
         if self.count > MOST_PREFIXES[self.version]:
             raise too_many_prefixes(self.version, self.name)
-        if self.count > 1:
-            first = self.first_addresses()
-            last = last_addresses(first, self.lengths(), self.version)
-            if not last.part(slice(None, -1)).is_before(first.part(slice(1, None))).all():
-                raise PlanError(
-                    f"the prefixes of {self.name} do not ascend, or overlap",
-                    code="plan.prefixes-overlap",
-                    where="prefixes",
-                )
+        if self.count > 1 and overlaps(self.first_addresses(), self.lengths(), self.version).any():
+            raise PlanError(
+                f"the prefixes of {self.name} do not ascend, or overlap",
+                code="plan.prefixes-overlap",
+                where="prefixes",
+            )
         object.__setattr__(self, "digest", sha256(self.records).hexdigest())
 
     @property
@@ -164,21 +179,53 @@ class PrefixSet:
         """Number of the prefix, counted from 0, in which this address lies; None if there is none."""
         if address.version != self.version:
             return None
+        number = self._count_up_to(address) - 1
+        if number < 0:
+            return None
         octets = WIDTH[self.version] // 8
-        # The last record that is not after the address, as octets: network order is numeric order.
-        step, below, above = octets + 1, 0, self.count
+        record = self.records[number * (octets + 1) :][: octets + 1]
+        open_bits = WIDTH[self.version] - record[-1]
+        is_inside = int.from_bytes(record[:-1], "big") >> open_bits == int(address) >> open_bits
+        return number if is_inside else None
+
+    def _count_up_to(self, address: Address) -> int:
+        """How many prefixes begin at or before this address. As octets: network order is numeric order."""
+        octets = WIDTH[self.version] // 8
+        below, above = 0, self.count
         while below < above:
             middle = (below + above) // 2
-            if self.records[middle * step : middle * step + octets] <= address.packed:
+            at = middle * (octets + 1)
+            if self.records[at : at + octets] <= address.packed:
                 below = middle + 1
             else:
                 above = middle
-        if below == 0:
+        return below
+
+    def overlapping(self, network: Network) -> str | None:
+        """The first prefix that overlaps this network, as text; None if none does."""
+        if network.version != self.version:
             return None
-        record = self.records[(below - 1) * step : below * step]
-        open_bits = WIDTH[self.version] - record[-1]
-        is_inside = int.from_bytes(record[:-1], "big") >> open_bits == int(address) >> open_bits
-        return below - 1 if is_inside else None
+        found = self.find(network.network_address)
+        if found is None and self._count_up_to(network.broadcast_address) > (
+            before := self._count_up_to(network.network_address)
+        ):
+            found = before
+        return None if found is None else next(self.single(found).texts())
+
+    def overlap_with(self, other: PrefixSet) -> tuple[str | None, str]:
+        """The first prefix that overlaps one of the other set, and that one, as texts; None if none does."""
+        if other.version != self.version:
+            return None, ""
+        mine, others = self.first_addresses(), other.first_addresses()
+        first = Addresses(*(np.concatenate(pair) for pair in zip(mine, others, strict=True)))
+        lengths = np.concatenate((self.lengths(), other.lengths()))
+        order = np.lexsort((lengths, first.low, first.high))
+        clashes = np.flatnonzero(overlaps(first.part(order), lengths[order], self.version))
+        if not len(clashes):
+            return None, ""
+        pair = sorted(int(order[int(clashes[0]) + step]) for step in (0, 1))
+        found, of_other = self.single(pair[0]), other.single(pair[1] - self.count)
+        return next(found.texts()), next(of_other.texts())
 
     def first_of(self, count: int) -> PrefixSet:
         """The same, of which only so many are left, from the first on.
@@ -226,10 +273,12 @@ class PrefixSet:
 
 
 def pack_prefixes(
-    name: str, version: IpVersion, first: Addresses, lengths: NDArray[np.uint8], *, left_out: int = 0
+    name: str, version: IpVersion, first: Addresses, lengths: NDArray[np.uint8] | bytes, *, left_out: int = 0
 ) -> PrefixSet:
     """The set of these prefixes, which ascend."""
     octets = WIDTH[version] // 8
+    if isinstance(lengths, bytes):
+        lengths = np.frombuffer(lengths, dtype=np.uint8)
     rows = np.empty((len(lengths), octets + 1), dtype=np.uint8)
     rows[:, :octets] = first.packed(version)
     rows[:, octets] = lengths

@@ -24,6 +24,7 @@ from evenhand.plan import (
     describe_size,
     ip_versions,
     mix_lines,
+    outside_words,
     whole_octets,
 )
 from evenhand.procedure.connection_trials import ConnectionWish
@@ -153,7 +154,8 @@ class Profile:
     def deviations(self) -> list[Deviation]:
         """Deviations of the whole, in addition to those of single trials."""
         learnt = sum(stream.arrives.destinations.address_count for stream in self.streams)
-        return learning_deviations(self.learning, learnt) if self.plan.is_direct else []
+        found = learning_deviations(self.learning, learnt) if self.plan.is_direct else []
+        return [*found, *address_deviations(self.plan)]
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -330,6 +332,18 @@ def learning_deviations(result: LearningResult | None, host_count: int) -> list[
     else:
         return []
     return [Deviation(requirement="R2544-35", text=text)]
+
+
+def address_deviations(plan: AddressPlan) -> list[Deviation]:
+    """Where a plan file has addresses that are not reserved for benchmarking (R2544-37, R5180-01)."""
+    outside = outside_words(plan)
+    if not outside:
+        return []
+    text = (
+        f"addresses that are not reserved for benchmarking (RFC 2544 C.2.2, RFC 5180 section 8):"
+        f" {', '.join(outside)}; the testbed confirms that they are isolated"
+    )
+    return [Deviation(requirement="R2544-37" if plan.ip_version == 4 else "R5180-01", text=text)]
 
 
 def result_document(

@@ -24,7 +24,7 @@ from evenhand.dut.facts import READ_THERE, with_facts
 from evenhand.dut.nat import TIMEOUT_S
 from evenhand.dut.ssh import command_over_ssh
 from evenhand.lab.napi import MOST_URGENT
-from evenhand.plan import AddressPlan, Stream, largest_frame, make_mix, plan_title
+from evenhand.plan import AddressPlan, Stream, largest_frame, make_mix, not_named, plan_title
 from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.inside import Inside, lasting_facts, look_inside
 from evenhand.testbed import Testbed, read_device
@@ -150,7 +150,8 @@ class Setup:
 
     def check_plan(self, plan: AddressPlan) -> None:
         """RequestError if the DUT is set up for another one: it would not answer for the plan's addresses,
-        and nothing would say why."""
+        and nothing would say why; or if its addresses are not such as the testbed is isolated for."""
+        self._check_isolated(plan)
         if self.is_set_up:
             return
         self._check_own_plan(plan)
@@ -164,6 +165,20 @@ class Setup:
                 " and name that plan in the file.",
             )
         self._check_networks(plan)
+
+    def _check_isolated(self, plan: AddressPlan) -> None:
+        """RequestError for addresses that are not reserved for benchmarking, unless the testbed names them
+        (R2544-37, R5180-01, R6815-01)."""
+        found = not_named(plan, self.testbed.isolated_networks)
+        if found is not None:
+            raise RequestError(
+                f"{plan.title} has addresses that are not reserved for benchmarking: {found}",
+                code="rig.addresses-not-isolated",
+                where=f"{self.name}: isolated_networks",
+                next_step="If no frame to them can leave your lab (RFC 6815), name their networks at the top"
+                ' of the testbed file: isolated_networks = ["16.0.0.0/8"]. Otherwise use 198.18.0.0/15 and'
+                " 2001:2::/48.",
+            )
 
     def _check_own_plan(self, plan: AddressPlan) -> None:
         """The same for what is known of the DUT in addition to its testbed."""

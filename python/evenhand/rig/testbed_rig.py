@@ -143,7 +143,14 @@ def _joined(cpus: tuple[int, ...], socket: str, largest_octets: int) -> tuple[di
 
 
 def _setup(name: str, tables: dict[str, Any], limits: TestbedLimits | None) -> Setup:
-    testbed = make_testbed({"isolated_test_environment": True, **tables}, where="looped ports")
+    testbed = make_testbed(
+        {
+            "isolated_test_environment": True,
+            "isolated_networks": ["0.0.0.0/0", "::/0"],  # no frame leaves this machine
+            **tables,
+        },
+        where="looped ports",
+    )
     return Setup(
         name=name, testbed=testbed if limits is None else testbed.model_copy(update={"limits": limits})
     )

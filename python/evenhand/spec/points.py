@@ -19,6 +19,7 @@ from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.rig import REFERENCE, tag_octets
 from evenhand.spec.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
 from evenhand.spec.frames import read_frame_sizes, read_size
+from evenhand.spec.own_plan import register_own_plan
 from evenhand.spec.place import placed
 from evenhand.spec.plan import HOSTS, NETWORKS, PLAN_OPTIONS, DirectionName, build_plan, read_directions
 from evenhand.spec.reference import reference_dut
@@ -147,6 +148,8 @@ def expand(file: CampaignFile) -> CampaignPlan:
     points: list[Point] = []
     suites = []
     check_sizes(file)
+    if file.own_plan is not None:
+        register_own_plan(file.own_plan, where=f"{file.where}: plan")
     for suite in file.suite:
         where = f"{file.where}: suite {suite.name!r}"
         _check_hash_types(suite, file, where)
@@ -161,10 +164,11 @@ def expand(file: CampaignFile) -> CampaignPlan:
         replace(point, repetitions=point.repetitions * max(1, len(file.on_each_testbed))) for point in points
     ]
     spec = {
-        **file.to_document(),
+        **{key: value for key, value in file.to_document().items() if key != "plan" or value is not None},
         "testbed": without_folders(file.testbed),
         "hooks": _spec_of_hooks(file.hooks),
         "suite": suites,
+        **_own_plans(points),
     }
     return CampaignPlan(
         name=file.name,
@@ -182,6 +186,13 @@ def expand(file: CampaignFile) -> CampaignPlan:
     )
 
 
+def _own_plans(points: Sequence[Point]) -> dict[str, Any]:
+    """What was sent of plan files, so that a campaign is not gone on with when one was changed."""
+    plans = {point.plan: plan_of(point, is_whole=True) for point in points}
+    found = {title: plan.to_contract() for title, plan in plans.items() if plan.is_own}
+    return {"own-plans": found} if found else {}
+
+
 def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
     for given, key in ((suite.procedure, "procedure"), (suite.hash_types or (), "hash-types")):
         _check_once(given, f"{where}: {key}")
@@ -190,7 +201,7 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
         network_counts = NETWORKS.read(written_networks, where=NETWORKS.key)
         written = {key: suite.written(each.name) for key, each in PLAN_OPTIONS.items()}
         options = {key: value for key, value in written.items() if value != PLAN_OPTIONS[key].default}
-        whole = build_plan(suite.plan, None, network_counts, options)
+        whole = build_plan(file.plan_place(suite), None, network_counts, options)
         sizes, _ = read_frame_sizes(whole, [str(size) for size in suite.frame_sizes or ()])
         counts = _counts(suite, whole)
     check_points(len(counts) * len(sizes) * len(suite.procedure) * len(suite.hash_types or (None,)), where)
