@@ -4,21 +4,35 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.plan import IpVersion, make_prefixes
+from evenhand.plan import BOTH_DIRECTIONS, IpVersion, make_own_plan, make_prefixes
 from evenhand.plan.prefixes import WIDTH, Addresses, last_addresses
-from evenhand.predict import VERIFICATION_KEY
+from evenhand.predict import (
+    VERIFICATION_KEY,
+    DeviceModel,
+    doubling_series,
+    has_listed_hosts,
+    predict,
+    smallest_even_hosts,
+)
 from evenhand.predict.host_lists import ListField
 from evenhand.predict.transform import key_window, walsh_hadamard
+from tests.predict.plans import FEW_DESTINATION_PORTS, FEW_SOURCE_PORTS, brute_force
 
 KEY = VERIFICATION_KEY + bytes(range(40))
 Range = tuple[int, int]
+MODELS = (
+    DeviceModel(elements=5, hash_type="type1"),
+    DeviceModel(elements=4, hash_type="type2"),
+    DeviceModel(elements=4, hash_type="type2", symmetric=True),
+)
 
 
 def field_of(
@@ -127,6 +141,44 @@ def test_a_million_prefixes_keep_every_host_of_theirs(version: IpVersion) -> Non
     assert field.combinations == prefixes.count * hosts
     of_some = ListField(bit_offsets=(0,), version=version, entries=ends[::1000].tobytes())
     assert histogram(of_some, 512) != found
+
+
+OWN: dict[IpVersion, dict[str, Any]] = {
+    4: {
+        "left": {"dut": "10.0.0.1/24", "gateway": "10.0.0.2", "hosts": ["16.0.0.0/29", "16.1.0.0/29"]},
+        "right": {"dut": "10.0.1.1/24", "gateway": "10.0.1.2", "hosts": ["16.2.0.0/30", "16.9.0.8/30"]},
+    },
+    6: {
+        "left": {"dut": "fd00:1::1/64", "gateway": "fd00:1::2", "hosts": ["2a00::/125", "2a01::/125"]},
+        "right": {"dut": "fd00:2::1/64", "gateway": "fd00:2::2", "hosts": ["2b00::/127", "2c00::/127"]},
+    },
+}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=["type1", "type2", "symmetric"])
+@pytest.mark.parametrize("version", [4, 6])
+def test_a_plan_of_prefixes_is_predicted_exactly(version: IpVersion, model: DeviceModel) -> None:
+    """Every combination of its hosts and ports, hashed by itself."""
+    plan = replace(
+        make_own_plan(OWN[version], where="own.toml"),
+        source_ports=FEW_SOURCE_PORTS,
+        destination_ports=FEW_DESTINATION_PORTS,
+    )
+    assert has_listed_hosts(plan)
+    prediction = predict(plan, model)
+    assert sum(prediction.counts["forward"]) == prediction.combinations
+    for direction in BOTH_DIRECTIONS:
+        brute = brute_force(plan, model, direction)
+        times = prediction.combinations // sum(brute)
+        assert prediction.counts[direction] == tuple(times * count for count in brute)
+
+
+def test_a_single_host_of_prefixes_is_one_combination() -> None:
+    """A series has it first."""
+    plan = make_own_plan(OWN[4], where="own.toml")
+    points = doubling_series(plan, DeviceModel(elements=4))
+    assert [point.combinations for point in points] == [1, 6 * 2 * 2 * 2]
+    assert smallest_even_hosts(plan, DeviceModel(elements=4)) is None
 
 
 def test_addresses_of_one_group_are_those_of_the_list() -> None:

@@ -19,16 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.base.errors import PlanError
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import (
-    BOTH_DIRECTIONS,
-    Address,
-    AddressPlan,
-    Direction,
-    HostRange,
-    Mode,
-    receiving_side,
-    sending_side,
-)
+from evenhand.plan import BOTH_DIRECTIONS, Address, AddressPlan, Direction, Mode, receiving_side, sending_side
+from evenhand.plan.host_list import HostList, Hosts
+from evenhand.plan.prefixes import WIDTH
+from evenhand.predict.host_lists import ListField
 from evenhand.predict.model import DeviceModel
 from evenhand.predict.transform import Counts, key_window, walsh_hadamard
 
@@ -221,7 +215,7 @@ def predict(
     )
 
 
-def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) -> list[TupleField]:
+def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) -> list[TupleField | ListField]:
     """Every field that the device hashes."""
     sent = plan.stream_of(direction).sent  # what comes to the DUT, which hashes it before it changes anything
     source, destination = sent.sources, sent.destinations
@@ -233,7 +227,7 @@ def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) ->
     modes |= {
         f"{name} networks": n.mode for name, n in network_ranges.items() if n is not None and n.count > 1
     }
-    address_bits = 8 * len(source.base.packed)
+    address_bits = WIDTH[sent.ip_version]
     pairs = [(0, address_bits, _address_words(source), _address_words(destination))]
     if model.hash_type == "type2":
         ports = {"source ports": sent.source_ports, "destination ports": sent.destination_ports}
@@ -243,7 +237,18 @@ def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) ->
         )
         pairs.append((2 * address_bits, FIELD_BITS, source_word, destination_word))
     _check_independence(modes)
-    fields = []
+    fields: list[TupleField | ListField] = []
+    for is_destination, listed in enumerate((source, destination)):
+        if isinstance(listed, HostList) and listed.mode != "fixed":
+            begins = (0, address_bits)
+            fields.append(
+                ListField(
+                    bit_offsets=begins if model.symmetric else (begins[is_destination],),
+                    version=listed.version,
+                    entries=listed.entries,
+                    choose=listed.choose,
+                )
+            )
     if sent.common_network:
         fields.append(_tie_networks(pairs[0][2], pairs[0][3], address_bits, model))
     for first_bit, width, source_words, destination_words in pairs:
@@ -282,9 +287,12 @@ def _check_independence(modes: dict[str, Mode]) -> None:
         )
 
 
-def _address_words(host_range: HostRange) -> list[_Word]:
+def _address_words(hosts: Hosts) -> list[_Word]:
     """The address as words whose XOR it is: so that of network and host number may come twice, and a constant
-    one has zeros where another one varies."""
+    one has zeros where another one varies; none of an address from a list, which is a field of its own."""
+    if isinstance(hosts, HostList) and hosts.mode != "fixed":
+        return []
+    host_range = hosts.single() if isinstance(hosts, HostList) else hosts
     packed, network_range = bytearray(host_range.base.packed), host_range.network_range
     numbers = range(host_range.first, host_range.first + host_range.count)
     varying = [_Word(host_range.offset, _drawn(numbers, host_range.mode), host_range.gap)]
@@ -311,7 +319,7 @@ def _drawn(values: range, mode: Mode) -> range:
     return values[:1] if mode == "fixed" else values
 
 
-def _element_counts(model: DeviceModel, fields: Sequence[TupleField]) -> tuple[int, ...]:
+def _element_counts(model: DeviceModel, fields: Sequence[TupleField | ListField]) -> tuple[int, ...]:
     size = len(model.table)
     spectra = [field.spectrum(model.key, size) for field in fields]
     combinations = prod(field.combinations for field in fields)
