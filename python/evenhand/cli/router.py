@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.base.errors import HostError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import err, out, quoted, write_json_line
 from evenhand.cli.options import with_options
@@ -24,7 +24,7 @@ from evenhand.plan import ONE_EACH, SIDES, AddressPlan, SideName, plan_title
 from evenhand.predict import predict
 from evenhand.procedure.registry import CONNECTIONS, THROUGHPUT
 from evenhand.reference import ReferenceRouter, reference_router
-from evenhand.reference.config import MAX_ROUTER_PAIRS
+from evenhand.reference.config import MAX_ROUTER_PAIRS, prefixes_in_files
 from evenhand.reference.router import DEFAULT_NAME, RouterCpus, check_place, written_testbed
 from evenhand.spec.plan import CountOptions, parse_counts, vars_of
 from evenhand.spec.router import ReferenceOptions
@@ -88,6 +88,14 @@ def router(
     address_plan = counts.read(plan, where="PLAN", takes_mix=True)
     dut = reference.dut()
     if print_config:
+        if prefixes_in_files(address_plan):
+            raise RequestError(
+                f"the routes of {address_plan.title} are too many to be printed with the configuration",
+                code="cli.routes-in-files",
+                where="--print-config",
+                next_step="Print that of a plan with up to 4,096 routes on each side, and name a file with"
+                " the prefixes in route_files.",
+            )
         first, *more = (
             {
                 side: f"net_memif{n},role=server,id={n},socket={side}{pair or ''}.sock,socket-abstract=no"

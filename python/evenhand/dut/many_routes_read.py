@@ -18,7 +18,7 @@ def count_command(version: IpVersion) -> str:
     """Prints interface, table, next hop and number of all routes with the mark."""
     return (
         f"ip -{version} route show table all proto {PROTOCOL} | awk '"
-        '{ via = dev = ""; table = "main"; for (i = 2; i < NF; i++) { if ($i == "via") via = $(i + 1);'
+        '{ via = dev = "-"; table = "main"; for (i = 2; i < NF; i++) { if ($i == "via") via = $(i + 1);'
         ' else if ($i == "dev") dev = $(i + 1); else if ($i == "table") table = $(i + 1) }'
         ' n[dev " " table " " via]++ } END { for (way in n) print way, n[way] }\''
     )
