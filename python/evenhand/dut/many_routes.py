@@ -184,8 +184,8 @@ def move_routes(item: Item, now: str | None, target: str | None, many: Sequence[
         )
     if target is not None:
         (wanted,) = (each for each in many if each.key == item.key)
-        # Only the prefixes go over the network. It ends at the first route that is refused: a full table would
-        # refuse all others too.
+        # Only the prefixes go over the network. It ends at the first that is refused, as a full table would
+        # refuse all others.
         words = quote(f"s|.*|route add & {_way(wanted)}|")
         begin = f"sed {words} <<'END' | ip -{version} -batch -"
         moves.append(Move(item, "\n".join((begin, *wanted.prefixes.texts(), "END"))))
