@@ -109,7 +109,8 @@ class AddressPlan:
 
     @property
     def is_direct(self) -> bool:
-        return self.left.is_direct
+        """Whether hosts are on a link; of a plan file's plan, be it on one side."""
+        return self.left.is_direct or self.right.is_direct
 
     @property
     def is_translated(self) -> bool:

@@ -19,6 +19,7 @@ from evenhand.plan.model import AddressPlan
 from evenhand.plan.own_side import OwnHosts, make_own_side
 from evenhand.plan.prefix_file import Covering
 from evenhand.plan.ranges import Address, Interface, Mode, UdpRange, parse_ports
+from evenhand.plan.sides import SIDES
 from evenhand.plan.topologies import TOPOLOGIES
 from evenhand.plan.topology import (
     CLASSIC_DESTINATION_PORT,
@@ -152,7 +153,7 @@ def make_own_plan(
                 links=links,
                 folder=folder,
             )
-            for side, of in (("left", file.left), ("right", file.right))
+            for side, of in zip(SIDES, (file.left, file.right), strict=True)
         )
         if left.ip_version != right.ip_version:
             raise PlanError(

@@ -45,7 +45,10 @@ class Addresses(NamedTuple):
 
     def is_before(self, others: Addresses) -> NDArray[np.bool_]:
         """Address by address."""
-        return (self.high < others.high) | ((self.high == others.high) & (self.low < others.low))
+        found: NDArray[np.bool_] = (self.high < others.high) | (
+            (self.high == others.high) & (self.low < others.low)
+        )
+        return found
 
     def part(self, chosen: Any) -> Addresses:
         """Those that numpy takes for this index."""

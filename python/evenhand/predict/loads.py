@@ -25,6 +25,7 @@ from evenhand.plan import (
     AddressPlan,
     Direction,
     HostRange,
+    Hosts,
     Mode,
     receiving_side,
     sending_side,
@@ -224,7 +225,7 @@ def predict(
 def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) -> list[TupleField]:
     """Every field that the device hashes."""
     sent = plan.stream_of(direction).sent  # what comes to the DUT, which hashes it before it changes anything
-    source, destination = sent.sources, sent.destinations
+    source, destination = (_counted(end) for end in (sent.sources, sent.destinations))
     ends = {sending_side(direction): source, receiving_side(direction): destination}
     modes = {f"{name} hosts": host_range.mode for name, host_range in ends.items() if host_range.count > 1}
     network_ranges = {name: host_range.network_range for name, host_range in ends.items()}
@@ -280,6 +281,17 @@ def _check_independence(modes: dict[str, Mode]) -> None:
             next_step="Predict a plan in which at most one of the fields that the device hashes steps; the"
             " others must be pseudorandom or fixed.",
         )
+
+
+def _counted(hosts: Hosts) -> HostRange:
+    if isinstance(hosts, HostRange):
+        return hosts
+    raise PlanError(
+        f"the hosts are those of {hosts.entry_count:,} prefixes or ranges",
+        code="predict.list-of-hosts",
+        where="plan",
+        next_step="Predict a plan whose hosts are one range of up to 65,536.",
+    )
 
 
 def _address_words(host_range: HostRange) -> list[_Word]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import PlanError, RequestError
-from evenhand.plan import AddressPlan, Counts, SideCounts, UdpRange, is_plan_file, read_plan_file
+from evenhand.plan import AddressPlan, Counts, SideCounts, is_plan_file, read_plan_file
 
 _read: dict[tuple[str, int, int], AddressPlan] = {}
 """By path, time and size of the plan file: a file of prefixes is not read again for each point."""
@@ -86,8 +86,12 @@ def shape_own_plan(
             where="networks",
             next_step="Omit it: the plan file says which prefixes there are.",
         )
-    ports: dict[str, UdpRange] = {key: values[key] for key in _SHAPING[1:] if values.get(key) is not None}
-    shaped = replace(plan, fixed_source=plan.fixed_source or bool(values.get("fixed_source")), **ports)
+    shaped = replace(
+        plan,
+        fixed_source=plan.fixed_source or bool(values.get("fixed_source")),
+        source_ports=values.get("source_ports") or plan.source_ports,
+        destination_ports=values.get("destination_ports") or plan.destination_ports,
+    )
     if hosts is None or hosts == plan.hosts:
         return shaped
     if any(asked > there for asked, there in zip(hosts, plan.hosts, strict=True)) or min(hosts) < 1:
