@@ -42,6 +42,11 @@ def is_plan_file(name: str) -> bool:
     return name.endswith(".toml")
 
 
+def own_title(name: str) -> str:
+    """What a testbed file calls its DUT's plan, as a command line has it: a plan file by its path."""
+    return name if is_plan_file(name) else plan_title(name)
+
+
 def plan_file_name(name: str) -> str:
     """A plan's name as part of a file's, in which `siit@2001:db8::/40` may not have its slash."""
     return re.sub(r"[^a-z0-9_]", "_", name)

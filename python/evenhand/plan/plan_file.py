@@ -125,8 +125,17 @@ def read_plan_file(path: Path | str) -> AddressPlan:
     """
     path = Path(path)
     document = read_toml(path, kind=FileKind.PLAN)
-    name = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")
-    return make_own_plan(document, where=str(path), folder=path.parent, name=name)
+    return make_own_plan(document, where=str(path), folder=path.parent, name=_name_of(path))
+
+
+def name_of_plan_file(path: Path | str) -> str:
+    """The name of its plan, for which no prefixes are read. RequestError if it cannot be read."""
+    found = read_toml(Path(path), kind=FileKind.PLAN).get("name")
+    return found if isinstance(found, str) else _name_of(Path(path))
+
+
+def _name_of(path: Path) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")
 
 
 def make_own_plan(

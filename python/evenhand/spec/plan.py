@@ -31,6 +31,7 @@ from evenhand.plan import (
     find_topology,
     is_plan_file,
     make_plan,
+    own_title,
     mix_versions,
     plan_title,
 )
@@ -154,7 +155,7 @@ class CountOptions:
         """What was given, and the rest from a testbed whose DUT is set up for this plan, or for a mix of
         which it is a part."""
         topology = find_topology(name)
-        title = plan_title(name if topology is None else topology.name)
+        title = own_title(name if topology is None else topology.name)
         if not {*title.split("+")} <= {*defaults.plan.split("+")}:
             return self
 
