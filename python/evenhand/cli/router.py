@@ -268,9 +268,17 @@ def _tester_text(router: ReferenceRouter) -> str:
 ALL_ISOLATED = 'isolated_networks = ["0.0.0.0/0", "::/0"]\n'
 
 
-def testbed_text(router: ReferenceRouter, counts: CountOptions | None, plan_file: str = "") -> str:
+def testbed_text(
+    router: ReferenceRouter,
+    counts: CountOptions | None,
+    name: str | None = None,  # noqa: PT028 (no test)
+) -> str:
     """The testbed file of a tester on the other CPUs. With the addresses that were given: what verbs then
-    send is what was predicted."""
+    send is what was predicted.
+
+    Args:
+        name: The plan's, as it was given: a plan file by its path.
+    """
     given = {
         name: parse_counts(text, where=f"--{name}")
         for name, text in ({} if counts is None else vars_of(counts)).items()
@@ -280,7 +288,7 @@ def testbed_text(router: ReferenceRouter, counts: CountOptions | None, plan_file
         for name, pair in given.items()
         if pair is not None
     )
-    plan = str(Path(plan_file).resolve()) if is_plan_file(plan_file) else None
+    plan = str(Path(name).resolve()) if name is not None and is_plan_file(name) else None
     return (
         "# Written by `evenhand router`, and gone when it ends.\n"
         "isolated_test_environment = true # both ends of the cables are in this machine\n"

@@ -31,9 +31,8 @@ from evenhand.plan import (
     find_topology,
     is_plan_file,
     make_plan,
-    own_title,
     mix_versions,
-    plan_title,
+    own_title,
 )
 from evenhand.plan.ranges import parse_ports
 from evenhand.spec.own_plan import find_own_plan, shape_own_plan
