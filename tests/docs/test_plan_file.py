@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan files of the documents and examples are accepted, and the lengths on the page are those of the code."""
+"""Plan files of the documents and examples are accepted; the lengths on the page are those of the code."""
 
 from __future__ import annotations
 

@@ -20,8 +20,6 @@ from evenhand.plan import (
     make_own_plan,
     make_plan,
     make_prefixes,
-    not_named,
-    outside_words,
     read_plan_file,
 )
 from evenhand.plan.host_list import hosts_of_ranges
@@ -188,7 +186,7 @@ def test_generated_prefixes_stay_in_the_sides_block_unless_told_otherwise() -> N
     assert right is not None
     assert next(left.texts()) == "198.18.0.0/24"
     assert list(right.texts()) == ["198.19.0.0/26", "198.19.0.128/26", "198.19.1.0/26"]
-    assert outside_words(plan) == []
+    assert plan.not_reserved == []
     v6 = own({"dut": LEFT_V6["dut"], "hosts": None, "routes": 8192}).left.prefixes
     assert v6 is not None
     assert v6.overlapping(network("2001:2:0:1000::/64")) is None
@@ -290,22 +288,22 @@ def test_what_is_not_reserved_for_benchmarking_is_known(
 ) -> None:
     """R2544-37."""
     plan = own(left, right)
-    assert outside_words(plan) == outside
-    found = not_named(plan, ())
+    assert plan.not_reserved == outside
+    found = plan.first_not_named(())
     assert found is None if unnamed is None else found is not None and found.startswith(unnamed)
     named = [network("16.0.0.0/8"), network("17.0.0.0/24"), network("192.0.2.0/24")]
-    assert not_named(plan, named) is None
+    assert plan.first_not_named(named) is None
 
 
 def test_what_is_not_reserved_in_ipv6_is_known() -> None:
     """R5180-01."""
     plan = own({"dut": LEFT_V6["dut"], "hosts": "2001:200::/64"})
-    assert outside_words(plan) == ["2001:200:: .. 2001:200::ffff:ffff:ffff:ffff (left)"]
-    assert not_named(plan, [network("2001:200::/48")]) is None
+    assert plan.not_reserved == ["2001:200:: .. 2001:200::ffff:ffff:ffff:ffff (left)"]
+    assert plan.first_not_named([network("2001:200::/48")]) is None
 
 
 def test_every_plan_that_has_a_name_keeps_to_what_is_reserved() -> None:
-    assert outside_words(make_plan("nat44")) == []
+    assert make_plan("nat44").not_reserved == []
 
 
 @pytest.mark.parametrize(

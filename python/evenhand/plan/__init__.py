@@ -41,7 +41,6 @@ from evenhand.plan.ranges import (
     NetworkRange,
     UdpRange,
 )
-from evenhand.plan.reserved import not_named, outside_words
 from evenhand.plan.sides import (
     BENCHMARKING_BLOCK,
     BOTH_DIRECTIONS,
@@ -150,8 +149,6 @@ __all__ = [
     "mix_request",
     "mix_versions",
     "name_of_plan_file",
-    "not_named",
-    "outside_words",
     "own_title",
     "parse_imix",
     "plan_file_name",

@@ -174,18 +174,18 @@ def _generated(name: SideName, version: IpVersion, given: OwnHosts, links: Seque
 
 def _listed(name: SideName, texts: Sequence[str]) -> PrefixSet:
     """The set of a list of prefixes; an address is one of its own."""
-    networks: list[Network] = []
+    found: list[Network] = []
     for text in texts:
-        networks.append(_network(name, text))
-        if networks[-1].version != networks[0].version:
+        found.append(_network(name, text))
+        if found[-1].version != found[0].version:
             raise PlanError(
-                f"{networks[0]} and {networks[-1]} are of different IP versions",
+                f"{found[0]} and {found[-1]} are of different IP versions",
                 code="plan.mixed-versions",
                 where=f"{name}.hosts",
                 next_step="Write a plan file for each IP version.",
             )
-    networks.sort(key=lambda each: (int(each.network_address), each.prefixlen))
-    for one, other in pairwise(networks):
+    found.sort(key=lambda each: (int(each.network_address), each.prefixlen))
+    for one, other in pairwise(found):
         if int(one.broadcast_address) >= int(other.network_address):
             raise PlanError(
                 f"{one} overlaps {other}",
@@ -193,12 +193,12 @@ def _listed(name: SideName, texts: Sequence[str]) -> PrefixSet:
                 where=f"{name}.hosts",
                 next_step="Remove one of them.",
             )
-    version: IpVersion = 4 if networks[0].version == 4 else 6
+    version: IpVersion = 4 if found[0].version == 4 else 6
     return pack_prefixes(
         "the plan file's list" if len(texts) > 1 else texts[0],
         version,
-        unpacked(b"".join(each.network_address.packed for each in networks), version),
-        bytes(each.prefixlen for each in networks),
+        unpacked(b"".join(each.network_address.packed for each in found), version),
+        bytes(each.prefixlen for each in found),
     )
 
 

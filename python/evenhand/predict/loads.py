@@ -283,11 +283,11 @@ def _check_independence(modes: dict[str, Mode]) -> None:
         )
 
 
-def _counted(hosts: Hosts) -> HostRange:
-    if isinstance(hosts, HostRange):
-        return hosts
+def _counted(end: Hosts) -> HostRange:
+    if isinstance(end, HostRange):
+        return end
     raise PlanError(
-        f"the hosts are those of {hosts.entry_count:,} prefixes or ranges",
+        f"the hosts are those of {end.entry_count:,} prefixes or ranges",
         code="predict.list-of-hosts",
         where="plan",
         next_step="Predict a plan whose hosts are one range of up to 65,536.",

@@ -31,7 +31,6 @@ from evenhand.plan import (
     largest_frame,
     make_mix,
     name_of_plan_file,
-    not_named,
     own_title,
     plan_title,
     read_plan_file,
@@ -184,7 +183,7 @@ class Setup:
     def _check_isolated(self, plan: AddressPlan) -> None:
         """RequestError for addresses that are not reserved for benchmarking, unless the testbed names them
         (R2544-37, R5180-01, R6815-01)."""
-        found = not_named(plan, self.testbed.isolated_networks)
+        found = plan.first_not_named(self.testbed.isolated_networks)
         if found is not None:
             raise RequestError(
                 f"{plan.title} has addresses that are not reserved for benchmarking: {found}",
