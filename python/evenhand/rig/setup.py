@@ -26,6 +26,7 @@ from evenhand.dut.ssh import command_over_ssh
 from evenhand.lab.napi import MOST_URGENT
 from evenhand.plan import (
     AddressPlan,
+    HostList,
     Stream,
     is_plan_file,
     largest_frame,
@@ -183,6 +184,16 @@ class Setup:
     def _check_isolated(self, plan: AddressPlan) -> None:
         """RequestError for addresses that are not reserved for benchmarking, unless the testbed names them
         (R2544-37, R5180-01, R6815-01)."""
+        listed = [side.name for side in plan.sides if isinstance(side.host_range, HostList)]
+        away = next((engine.name for engine in self.testbed.engine if engine.ssh is not None), None)
+        if listed and away is not None:
+            raise RequestError(
+                f"the prefixes of {plan.title} are a file on this machine, but the engine {away!r} is on"
+                " another",
+                code="rig.list-for-another-machine",
+                where=f"{self.name}: engine",
+                next_step="Use engines on this machine, or a plan without prefixes.",
+            )
         found = plan.first_not_named(self.testbed.isolated_networks)
         if found is not None:
             raise RequestError(
