@@ -21,12 +21,6 @@ EXCEPTIONS: Mapping[tuple[str, str], str] = {
         "evenhand.spec.plan.CountOptions",
         "str",
     ): "the options as they are typed, which have their fields' names",
-    ("evenhand.plan.plan_file.PlanFileSide", "Texts"): "the keys of a plan file as they are written",
-    ("evenhand.plan.own_side.OwnHosts", "tuple[str, ...]"): "the same",
-    (
-        "evenhand.plan.prefixes.PrefixSet",
-        "Iterator[Network]",
-    ): "the prefixes themselves",
     ("evenhand.plan.topologies.make_plan", "Counts"): "public, and takes one number for both sides as well",
 }
 """What declares these names, all of them, with another type, and why."""

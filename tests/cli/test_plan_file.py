@@ -12,10 +12,12 @@ import pytest
 
 from evenhand.plan import make_plan, read_plan_file
 from evenhand.procedure.profile import address_deviations
+from evenhand.rig import Setup
 from evenhand.run import read_record
 from evenhand.spec.file import make_campaign, read_campaign
 from evenhand.spec.points import expand
 from evenhand.spec.request import plan_of
+from evenhand.testbed import make_testbed
 from tests.cli.running import TESTBED, Ended
 from tests.errors import raises
 
@@ -109,7 +111,7 @@ def test_a_search_keeps_what_was_sent_without_its_prefixes(
 @pytest.mark.parametrize(
     ("arguments", "code", "where"),
     [
-        (("--hosts", "10"), "plan.count-out-of-range", "--hosts"),
+        (("--hosts", "10"), "spec.more-hosts-than-there-are", "--hosts"),
         (("--hosts", "65534,10"), "plan.hosts-of-prefixes", "--hosts"),
         (("--networks", "2"), "spec.written-in-plan-file", "--networks"),
         (("--host-mode", "increment"), "spec.written-in-plan-file", "--host-mode"),
@@ -119,7 +121,7 @@ def test_a_search_keeps_what_was_sent_without_its_prefixes(
 def test_what_the_plan_file_says_is_no_option(
     evenhand: Run, edge: Path, arguments: tuple[str, ...], code: str, where: str
 ) -> None:
-    if code == "plan.count-out-of-range":
+    if code == "spec.more-hosts-than-there-are":
         edge.write_text(f'{LEFT}{RIGHT}hosts = "16.0.0.1-16.0.0.9"\n')
     error = evenhand("plan", "show", edge, *arguments).error
     assert (error.code, error.where) == (code, where)
@@ -195,6 +197,55 @@ def test_a_campaign_has_plan_files_and_a_plan_of_its_own(tmp_path: Path, edge: P
     (tmp_path / "table.txt").write_text("16.0.0.0/24\n")
     edge.write_text(edge.read_text() + "# changed\n")
     assert expand(read_campaign(path)).spec["own-plans"]["edge"] != plan.spec["own-plans"]["edge"]
+
+
+def test_a_campaign_is_measured_and_resumed_with_its_plan_file(
+    evenhand: Run, engine_playing: Play, edge: Path, isolated: Path, tmp_path: Path
+) -> None:
+    """The single address pair first (SEED-02), then all hosts of the prefixes; from any folder."""
+    engine_playing("simulated-640000--512")
+    (tmp_path / "files").mkdir()
+    for name in (edge.name, "table.txt", isolated.name):
+        (tmp_path / name).rename(tmp_path / "files" / name)
+    campaign = tmp_path / "files" / "ours.toml"
+    campaign.write_text(
+        f'name = "ours"\ntestbed = "{isolated.name}"\n[[suite]]\nname = "own"\nplan = "{edge.name}"\n'
+        'procedure = "loss"\nrepetitions = 1\nmaximum-rate = "1Mfps"\nduration = "1s"\nwaits = "short"\n'
+    )
+    run = tmp_path / "ours.evenhand"
+    ended = evenhand("run", campaign, "--run", run, "--no-html")
+    assert ended.code == 0, ended.err
+    record = read_record(run)
+    sent = [point.repetitions[0].searches[0].plan for point in record.points]
+    whole = read_plan_file(tmp_path / "files" / edge.name)
+    assert sent == [whole.single_pair().to_contract(), whole.to_contract()]
+    assert [point.point.is_single_pair for point in record.points] == [True, False]
+    assert record.spec["own-plans"] == {"edge": whole.to_contract()}
+    assert "is finished" in evenhand("run", run, "--resume").err
+
+
+def test_a_plan_file_is_not_taken_to_workers(
+    evenhand: Run, edge: Path, testbed: Path, tmp_path: Path
+) -> None:
+    campaign = tmp_path / "ours.toml"
+    campaign.write_text(f'name = "ours"\n[[suite]]\nname = "own"\nplan = "{edge.name}"\n')
+    error = evenhand("run", campaign, "--scheduler", "tcp://127.0.0.1:9").error
+    assert (error.code, error.where) == ("cli.plan-files-stay-here", "--scheduler")
+
+
+def test_prefixes_are_not_for_an_engine_elsewhere(edge: Path) -> None:
+    ports = {side: {"device": f"net_ring{number}"} for number, side in enumerate(("left", "right"))}
+    engines = [
+        {"name": "a", "cpus": [0], **ports},
+        {"name": "b", "cpus": [0], "ssh": "root@192.0.2.1", **ports},
+    ]
+    found = make_testbed(
+        {"isolated_test_environment": True, "isolated_networks": "16.0.0.0/8", "engine": engines}, where="t"
+    )
+    setup = Setup(name="t.toml", testbed=found)
+    with raises("rig.list-for-another-machine", match="engine 'b'"):
+        setup.check_plan(read_plan_file(edge))
+    setup.check_plan(make_plan("gateway-v4"))
 
 
 def test_a_campaign_without_a_plan_file_is_as_it_was() -> None:

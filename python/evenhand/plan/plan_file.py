@@ -93,7 +93,7 @@ class PlanFileSide(_Table):
 
     dut: Interfaced
     gateway: Addressed | None = None
-    hosts: Texts | None = None
+    host_texts: Texts | None = Field(None, alias="hosts")
     step: Annotated[int, Field(ge=1)] = 1
     prefixes: Annotated[str, Field(min_length=1)] | None = None
     covering: Covering = "refuse"
@@ -156,12 +156,7 @@ def make_own_plan(
     links = (file.left.dut.network, file.right.dut.network)
     try:
         left, right = (
-            make_own_side(
-                side,
-                OwnHosts(**{key: getattr(of, key) for key in OwnHosts.__dataclass_fields__}),
-                links=links,
-                folder=folder,
-            )
+            make_own_side(side, OwnHosts(**_keys_of(of)), links=links, folder=folder)
             for side, of in zip(SIDES, (file.left, file.right), strict=True)
         )
         if left.ip_version != right.ip_version:
@@ -192,6 +187,13 @@ def make_own_plan(
         error.where = _within(where, error.where)
         raise
     return plan
+
+
+def _keys_of(side: PlanFileSide) -> dict[str, Any]:
+    """As `OwnHosts` has them."""
+    found = {name: getattr(side, name) for name in PlanFileSide.model_fields}
+    texts = found.pop("host_texts") or ()
+    return {**found, "texts": texts}
 
 
 def _within(where: str, place: str) -> str:

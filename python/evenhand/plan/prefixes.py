@@ -161,7 +161,7 @@ class PrefixSet:
         for network, length in struct.iter_unpack(f">{octets}sB", self.records):
             yield f"{socket.inet_ntop(family, network)}/{length}"
 
-    def networks(self) -> Iterator[Network]:
+    def as_networks(self) -> Iterator[Network]:
         """As objects of `ipaddress`; for a few."""
         return (ipaddress.ip_network(text) for text in self.texts())
 

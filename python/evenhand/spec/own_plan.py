@@ -72,7 +72,7 @@ def shape_own_plan(
     if any(asked > there for asked, there in zip(hosts, plan.hosts, strict=True)) or min(hosts) < 1:
         raise PlanError(
             f"{hosts.written} hosts: {plan.title} has {plan.hosts.written}",
-            code="plan.count-out-of-range",
+            code="spec.more-hosts-than-there-are",
             where="hosts",
             next_step="Use fewer.",
         )
