@@ -72,8 +72,9 @@ plan::PlanSide read_plan_side(ObjectReader r, std::optional<std::uint64_t> versi
     if (r.has("gateway")) side.gateway = r.address("gateway");
     side.dut_address = r.address("dut_address");
     auto hosts = r.object("hosts");
-    side.hosts = hosts.has("list") ? read_listed_hosts(hosts, own_version == 4 ? plan::IpVersion::v4 : plan::IpVersion::v6)
-                                   : read_hosts(hosts);
+    side.hosts = hosts.has("list")
+                     ? read_listed_hosts(hosts, own_version == 4 ? plan::IpVersion::v4 : plan::IpVersion::v6)
+                     : read_hosts(hosts);
     check_version(r, side.hosts.base, own_version);
     if (r.has("peers")) side.peers = read_hosts(r.object("peers"));
     if (r.has("added_octets")) side.added_octets = static_cast<std::uint32_t>(r.whole("added_octets", 0, 64));

@@ -174,6 +174,10 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& che
         if constexpr (V == IpVersion::v4) heads[i] = 0;
     }
 
+    if constexpr (is_of_whole_addresses<V, kind>) {
+        if (n > block && check.draw_.fetches_ahead()) check.draw_.fetch_listed(&found.numbers[block]);
+    }
+
     std::uint64_t known = 0;
     for (unsigned begin = 0; begin < n; begin += block) {
         const unsigned in_block = std::min(block, n - begin);

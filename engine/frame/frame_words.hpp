@@ -23,13 +23,18 @@ enum class Varying : std::uint8_t {
 };
 
 [[nodiscard]] inline Varying varying_of(const FrameTemplate& t) noexcept {
-    // IPv4 networks share the octets of the host number, which is a word. Whole IPv4 addresses are two words each, as if
-    // the first were that of a network.
+    // IPv4 networks share the octets of the host number, which is a word. Whole IPv4 addresses are two words each, as
+    // if the first were that of a network.
     if (t.version == IpVersion::v4) return t.has_whole_addresses ? Varying::hosts_and_networks : Varying::hosts;
     if (t.has_whole_addresses) return Varying::whole_addresses;
     if (t.has_network_octets) return Varying::hosts_and_networks;
     return t.has_words() ? Varying::hosts : Varying::host_octets;
 }
+
+/// Whether plans with lists of hosts are written and checked by the code for this case.
+template <IpVersion V, Varying kind>
+constexpr bool is_of_whole_addresses =
+    kind == Varying::whole_addresses || (V == IpVersion::v4 && kind == Varying::hosts_and_networks);
 
 // The words that vary in front of the tag, for each frame: eight 16-bit words in host order.
 enum Word : std::uint8_t {

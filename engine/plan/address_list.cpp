@@ -130,10 +130,10 @@ IpAddress address_of(IpVersion version, Wide number) noexcept {
 
 template <class Number>
 AddressEntries<Number>::AddressEntries(std::vector<Entry> entries, bool finds_fast) : entries_{std::move(entries)} {
-    before_ = room_in_huge_pages<Number>(entries_.size());
+    starts_ = room_in_huge_pages<Start>(entries_.size());
     Number before = 0;
     for (const auto& entry : entries_) {
-        before_.push_back(before);
+        starts_.push_back({.before = before, .first = entry.first});
         before += entry.last - entry.first + 1;  // 0 behind the last entry, if the list has all addresses there are
     }
     last_number_ = before - 1;
@@ -151,7 +151,7 @@ void AddressEntries<Number>::make_buckets() {
     std::uint32_t entry = 0;
     for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
         const Number first = static_cast<Number>(bucket) << bucket_bits_;
-        while (entry + 1 < size() && before_[entry + 1] <= first) ++entry;
+        while (entry + 1 < size() && starts_[entry + 1].before <= first) ++entry;
         first_of_bucket_.push_back(entry);
     }
     first_of_bucket_.push_back(static_cast<std::uint32_t>(size() - 1));
@@ -243,9 +243,16 @@ bool AddressList::meets(Wide first, Wide last) const noexcept {
 }
 
 bool AddressList::meets(const AddressList& other) const noexcept {
-    if (other.size() < size()) return other.meets(*this);
-    for (std::size_t entry = 0; entry < size(); ++entry) {
-        if (other.meets(first(entry), last(entry))) return true;
+    std::size_t own = 0;
+    std::size_t others = 0;
+    while (own < size() && others < other.size()) {
+        if (last(own) < other.first(others)) {
+            ++own;
+        } else if (other.last(others) < first(own)) {
+            ++others;
+        } else {
+            return true;
+        }
     }
     return false;
 }

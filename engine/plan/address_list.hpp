@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -51,36 +52,32 @@ class AddressEntries {
 
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
     [[nodiscard]] const Entry& operator[](std::size_t i) const noexcept { return entries_[i]; }
-    [[nodiscard]] const Entry* data() const noexcept { return entries_.data(); }
+    /// How much memory the entries take, in octets.
+    [[nodiscard]] std::size_t octets() const noexcept { return size() * sizeof(Entry); }
 
     /// The number of the last address: how many there are, less 1.
     [[nodiscard]] Number last_number() const noexcept { return last_number_; }
     /// How many addresses are in the entries before this one.
-    [[nodiscard]] Number before(std::size_t entry) const noexcept { return before_[entry]; }
+    [[nodiscard]] Number before(std::size_t entry) const noexcept { return starts_[entry].before; }
 
-    /// The entry that has the address of this number. With `finds_fast`, few entries are looked at.
-    [[nodiscard]] std::size_t entry_with(Number number) const noexcept {
-        const auto bucket = first_of_bucket_.empty() ? 0 : static_cast<std::size_t>(number >> bucket_bits_);
-        const std::size_t first = first_of_bucket_.empty() ? 0 : first_of_bucket_[bucket];
-        const std::size_t last = first_of_bucket_.empty() ? size() - 1 : first_of_bucket_[bucket + 1];
-        const auto* const begin = before_.data();
-        return static_cast<std::size_t>(std::upper_bound(begin + first + 1, begin + last + 1, number) - begin) - 1;
-    }
+    /// The address of this number. With `finds_fast`, few entries are looked at.
     [[nodiscard]] Number address(Number number) const noexcept {
-        const std::size_t entry = entry_with(number);
-        return entries_[entry].first + (number - before_[entry]);
+        const bool is_fast = !first_of_bucket_.empty();
+        const std::size_t first = is_fast ? first_of_bucket_[bucket_of(number)] : 0;
+        const std::size_t last = is_fast ? first_of_bucket_[bucket_of(number) + 1] : size() - 1;
+        const Start* const begin = starts_.data();
+        const Start* const after = std::upper_bound(begin + first + 1, begin + last + 1, number,
+                                                    [](Number n, const Start& start) { return n < start.before; });
+        return std::prev(after)->first + (number - std::prev(after)->before);
     }
 
-    // What a draw of many numbers reads may be fetched before it is needed, in this order.
-    void fetch_bucket(Number number) const noexcept {
-        if (!first_of_bucket_.empty())
-            __builtin_prefetch(&first_of_bucket_[static_cast<std::size_t>(number >> bucket_bits_)]);
-    }
-    void fetch_before(Number number) const noexcept {
-        if (!first_of_bucket_.empty())
-            __builtin_prefetch(&before_[first_of_bucket_[static_cast<std::size_t>(number >> bucket_bits_)]]);
-    }
+    // What a draw of many addresses reads may be fetched before it is needed: an entry, or with `finds_fast`, what
+    // address() reads, in this order.
     void fetch(std::size_t entry) const noexcept { __builtin_prefetch(&entries_[entry]); }
+    void fetch_bucket(Number number) const noexcept { __builtin_prefetch(&first_of_bucket_[bucket_of(number)]); }
+    void fetch_start(Number number) const noexcept {
+        __builtin_prefetch(&starts_[first_of_bucket_[bucket_of(number)]]);
+    }
 
     /// The entry that this address is in; nothing if it is in none.
     [[nodiscard]] std::optional<std::size_t> find(Number address) const noexcept {
@@ -97,10 +94,19 @@ class AddressEntries {
     }
 
    private:
+    /// Where an entry begins, among all addresses and among those of the list.
+    struct Start {
+        Number before;
+        Number first;
+    };
+
     void make_buckets();
+    [[nodiscard]] std::size_t bucket_of(Number number) const noexcept {
+        return static_cast<std::size_t>(number >> bucket_bits_);
+    }
 
     std::vector<Entry> entries_;
-    std::vector<Number> before_;
+    std::vector<Start> starts_;
     Number last_number_ = 0;
     unsigned bucket_bits_ = 0;
     /// For all numbers whose upper bits are the same, which make a bucket: the entry that has the first of them. One

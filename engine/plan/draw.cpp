@@ -49,6 +49,7 @@ FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t s
         whole_ = std::make_shared<const WholeDraw>(hosts[0], hosts[1], direction, key_);
         for (std::size_t i = 0; i < hosts.size(); ++i) set_field(i, whole_->drawn(i));
         all_pseudorandom_ = false;
+        fetches_ahead_ = whole_->is_far();
     } else {
         set_addresses(hosts);
     }
@@ -163,9 +164,24 @@ void FlowDraw::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& 
         std::array<std::uint64_t, FlowBlock::size> numbers;
         for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j] = first + j * stride;
         make_whole(numbers.data(), which, block);
+        // A sender asks for the next block next. Its entries come while it writes the frames of this one, which is
+        // worth drawing it twice.
+        if (fetches_ahead_) {
+            DrawLanes next;
+            (void)draw_lanes(first + FlowBlock::size * stride, stride, direction_, key_, bounds_, next, which);
+            whole_->fetch(next);
+        }
         return;
     }
     for (std::size_t j = 0; j < FlowBlock::size; ++j) put(block, j, draw_of_ranges(first + j * stride));
+}
+
+void FlowDraw::fetch_listed(const std::uint64_t* words) const noexcept {
+    if (!whole_) return;
+    LaneBits unused;
+    DrawLanes lanes;
+    (void)draw_listed_lanes(words, direction_, key_, bounds_, lanes, unused);
+    whole_->fetch(lanes);
 }
 
 void FlowDraw::draw_listed(const std::uint64_t* words, FlowBlock& block) const noexcept {

@@ -33,9 +33,9 @@ struct FlowAddresses {
 
 /// The flows of several frames, by field.
 ///
-/// If one side's hosts are a list, whole addresses vary. In IPv4, source() and destination() are addresses then. In IPv6
-/// they are the sums of the addresses' words, folded to 16 bits, and `addresses` has both as they are in a frame; in all
-/// other plans it means nothing.
+/// If one side's hosts are a list, whole addresses vary. In IPv4, source() and destination() are addresses then. In
+/// IPv6 they are the sums of the addresses' words, folded to 16 bits, and `addresses` has both as they are in a frame;
+/// in all other plans it means nothing.
 struct FlowBlock {
     static constexpr std::size_t size = DrawLanes::size;
     static constexpr std::size_t pair_octets = 32;
@@ -105,6 +105,11 @@ class FlowDraw {
     /// The flows of the frames whose numbers are the lower 48 bits of these FlowBlock::size words, in any order.
     void draw_listed(const std::uint64_t* words, FlowBlock& block) const noexcept;
 
+    /// Whether draw_listed() is faster some time after fetch_listed(): it reads a table larger than the nearer caches.
+    [[nodiscard]] bool fetches_ahead() const noexcept { return fetches_ahead_; }
+    /// Fetches what draw_listed() will read for these words.
+    void fetch_listed(const std::uint64_t* words) const noexcept;
+
    private:
     static constexpr std::size_t address_fields = 2;  // source and destination; then the UDP ports
 
@@ -132,6 +137,7 @@ class FlowDraw {
     PhiloxKey key_;
     std::uint32_t direction_;
     std::shared_ptr<const WholeDraw> whole_;  // null unless one side's hosts are a list
+    bool fetches_ahead_ = false;
 };
 
 }  // namespace evenhand::plan

@@ -52,8 +52,7 @@ std::optional<std::uint32_t> HostSet::find(const std::byte* octets) const noexce
     std::uint32_t network = 0;
     if (range_.shares_octets()) network = word / octet_values - first_network_;
     if (range_.has_network_octets()) network = read_word(octets + networks->offset) - first_network_;
-    if (host >= hosts.count || network >= range_.networks())
-        return list_ ? find_listed(octets) : std::nullopt;
+    if (host >= hosts.count || network >= range_.networks()) return list_ ? find_listed(octets) : std::nullopt;
     // All other octets must be as in the base.
     std::array<std::uint8_t, 16> rest{};
     std::memcpy(rest.data(), octets, address_octets(base.version));

@@ -227,8 +227,8 @@ void check_plan(const AddressPlan& plan) {
     // On each of the two links, as the frames have them there.
     for (const auto& [l, r] : {plan.sent(Direction::forward), plan.arriving(Direction::forward)}) {
         if (overlap(l, r)) {
-            refuse(fmt::format("the hosts {}.. of the left and {}.. of the right overlap",
-                               to_string(first_of(l)), to_string(first_of(r))),
+            refuse(fmt::format("the hosts {}.. of the left and {}.. of the right overlap", to_string(first_of(l)),
+                               to_string(first_of(r))),
                    "plan", "Give the sides disjoint hosts (SEED-24).");
         }
     }

@@ -11,6 +11,9 @@ namespace {
 constexpr std::uint32_t stream_of_addresses = 8;
 constexpr std::uint32_t stream_of_destinations = 2;  // added
 
+/// What the CPU's nearer caches hold, about.
+constexpr std::size_t octets_at_hand = std::size_t{1} << 19U;
+
 constexpr unsigned octet_bits = 8;
 constexpr unsigned half_bits = 64;
 
@@ -36,8 +39,8 @@ inline Wide scaled(Wide bits, Wide span) noexcept {
 inline std::uint32_t sum_of(Wide address) noexcept {
     constexpr std::uint64_t half_word = 0xFFFFFFFF;
     constexpr std::uint64_t word = 0xFFFF;
-    std::uint64_t sum = (upper(address) >> 32U) + (upper(address) & half_word) + (lower(address) >> 32U) +
-                        (lower(address) & half_word);
+    std::uint64_t sum =
+        (upper(address) >> 32U) + (upper(address) & half_word) + (lower(address) >> 32U) + (lower(address) & half_word);
     sum = (sum >> 32U) + (sum >> 16U & word) + (sum & word);
     sum = (sum >> 16U) + (sum & word);
     return static_cast<std::uint32_t>((sum >> 16U) + (sum & word));
@@ -48,9 +51,7 @@ inline void store_address(std::byte* to, Wide address) noexcept {
     std::memcpy(to, octets.data(), sizeof octets);
 }
 
-inline std::uint64_t joined(std::uint32_t high, std::uint32_t low) noexcept {
-    return std::uint64_t{high} << 32U | low;
-}
+inline std::uint64_t joined(std::uint32_t high, std::uint32_t low) noexcept { return std::uint64_t{high} << 32U | low; }
 
 }  // namespace
 
@@ -133,6 +134,25 @@ std::variant<WholeDraw::Ends<IpVersion::v4>, WholeDraw::Ends<IpVersion::v6>> Who
     return Ends<IpVersion::v6>{End<IpVersion::v6>{source}, End<IpVersion::v6>{destination}};
 }
 
+void WholeDraw::fetch(const DrawLanes& lanes) const noexcept {
+    const auto fetch_end = [&](const auto& end, const DrawLanes::Values& fields) {
+        if (end.kind != Kind::entry || end.entries->octets() <= octets_at_hand) return;
+        for (const std::uint32_t entry : fields) end.entries->fetch(entry);
+    };
+    std::visit(
+        [&](const auto& ends) {
+            for (std::size_t e = 0; e < ends.size(); ++e) fetch_end(ends[e], lanes.field[e]);
+        },
+        ends_);
+}
+
+bool WholeDraw::is_far() const noexcept {
+    const auto is_far_end = [](const auto& end) {
+        return end.kind == Kind::entry && end.entries->octets() > octets_at_hand;
+    };
+    return std::visit([&](const auto& ends) { return is_far_end(ends[0]) || is_far_end(ends[1]); }, ends_);
+}
+
 /// In IPv4 the four words of one counter are for both addresses, in IPv6 for one.
 template <IpVersion V>
 void WholeDraw::choose(const Ends<V>& ends, const std::uint64_t* numbers, const FlowBlock& block,
@@ -154,8 +174,10 @@ void WholeDraw::choose(const Ends<V>& ends, const std::uint64_t* numbers, const 
         }
         const auto bits = [&](std::size_t j) -> Bits<V> {
             const auto& w = words.field;
-            if constexpr (V == IpVersion::v4) return joined(w[2 * e][j], w[2 * e + 1][j]);
-            else return Wide{joined(w[0][j], w[1][j])} << half_bits | joined(w[2][j], w[3][j]);
+            if constexpr (V == IpVersion::v4)
+                return joined(w[2 * e][j], w[2 * e + 1][j]);
+            else
+                return Wide{joined(w[0][j], w[1][j])} << half_bits | joined(w[2][j], w[3][j]);
         };
         Addresses<V>& found = addresses[e];
         if (end.kind == Kind::entry) {
@@ -168,7 +190,7 @@ void WholeDraw::choose(const Ends<V>& ends, const std::uint64_t* numbers, const 
                 found[j] = scaled(bits(j), end.entries->last_number());
                 end.entries->fetch_bucket(found[j]);
             }
-            for (const auto number : found) end.entries->fetch_before(number);
+            for (const auto number : found) end.entries->fetch_start(number);
             for (auto& number : found) number = end.entries->address(number);
         } else {
             for (std::size_t j = 0; j < lanes; ++j) found[j] = end.address(numbers[j], block.lanes.field[e][j], 0);

@@ -32,6 +32,11 @@ class WholeDraw {
     /// are fetched before the first of them is used.
     void apply(const std::uint64_t* numbers, FlowBlock& block) const noexcept;
 
+    /// Whether entries are so many that reading one takes long.
+    [[nodiscard]] bool is_far() const noexcept;
+    /// Fetches the entries of a block that is to be asked for later; its fields were drawn.
+    void fetch(const DrawLanes& lanes) const noexcept;
+
     using Fields = std::array<std::uint32_t, 2>;
     /// The addresses of frame k, from its first two fields.
     [[nodiscard]] FlowAddresses addresses(std::uint64_t k, const Fields& fields) const noexcept;

@@ -130,8 +130,8 @@ std::vector<Field> fields_of(const plan::AddressPlan& plan, plan::Direction dire
     };
     const plan::FlowRanges ranges = plan::ranges_of(plan, direction);
     add_address(ranges.source, 0, "source", "source_network", "source_host", "source_entry", "source_part");
-    add_address(ranges.destination, 1, "destination", "destination_network", "destination_host",
-                "destination_entry", "destination_part");
+    add_address(ranges.destination, 1, "destination", "destination_network", "destination_host", "destination_entry",
+                "destination_part");
     fields.push_back({.name = "source_port", .range = ranges.source_port, .lane = 2});
     fields.push_back({.name = "destination_port", .range = ranges.destination_port, .lane = 3});
     return fields;

@@ -57,8 +57,8 @@ void ListedFlows::draw_block(std::uint64_t first, std::uint64_t stride, plan::Fl
         for (std::size_t end = 0; end < hosts_.size(); ++end) {
             auto& field = block.lanes.field[end][j];
             const auto address = plan::address_of(plan::IpVersion::v4, field);
-            const std::byte* const octets = is_v4 ? std::as_bytes(address.bytes()).data()
-                                                  : block.addresses[j].data() + end * sizeof(Wide);
+            const std::byte* const octets =
+                is_v4 ? std::as_bytes(address.bytes()).data() : block.addresses[j].data() + end * sizeof(Wide);
             field = counted(hosts_[end], sets_[end], octets, share_of(next_split_mix(random)));
         }
     }

@@ -92,7 +92,8 @@ TEST_CASE("files that are no lists are refused") {
     const auto v4 = records_of(some_v4);
     const WrittenFile file{v4};
     const auto read = [](const std::string& path, std::uint64_t entries, IpVersion version = IpVersion::v4) {
-        return fault_of([&] { return AddressList::read(path, version, entries, Choice::entry, "plan.left.hosts.list"); });
+        return fault_of(
+            [&] { return AddressList::read(path, version, entries, Choice::entry, "plan.left.hosts.list"); });
     };
     CHECK_FALSE(read(file.path(), 3));
     CHECK(says(read(file.path(), 2), "24 octets; 2 entries of IPv4 addresses are 16"));
@@ -109,12 +110,16 @@ TEST_CASE("files that are no lists are refused") {
 }
 
 TEST_CASE("records that are out of order are refused, with their number") {
-    const auto refused = [](const std::vector<tests::Ends>& entries) { return fault_of([&] { return list_of(entries); }); };
+    const auto refused = [](const std::vector<tests::Ends>& entries) {
+        return fault_of([&] { return list_of(entries); });
+    };
     CHECK(says(refused({{"10.0.0.0", "10.0.0.9"}, {"10.0.0.9", "10.0.0.10"}}),
                "record 1 begins with 10.0.0.9, and the one before it ends with 10.0.0.9"));
-    CHECK(says(refused({{"10.0.0.5", "10.0.0.5"}, {"10.0.0.6", "10.0.0.7"}, {"10.0.0.1", "10.0.0.2"}}), "record 2 begins"));
+    CHECK(says(refused({{"10.0.0.5", "10.0.0.5"}, {"10.0.0.6", "10.0.0.7"}, {"10.0.0.1", "10.0.0.2"}}),
+               "record 2 begins"));
     CHECK(says(refused({{"10.0.0.5", "10.0.0.4"}}), "record 0 is 10.0.0.5 to 10.0.0.4"));
-    CHECK(says(refused({{"2001:db8::1", "2001:db8::5"}, {"2001:db8::", "2001:db8::"}}), "record 1 begins with 2001:db8::,"));
+    CHECK(says(refused({{"2001:db8::1", "2001:db8::5"}, {"2001:db8::", "2001:db8::"}}),
+               "record 1 begins with 2001:db8::,"));
     CHECK_FALSE(refused({{"0.0.0.0", "0.0.0.0"}, {"0.0.0.1", "255.255.255.255"}}));
     CHECK(says(fault_of([] { return AddressList::of_records({}, IpVersion::v4, Choice::entry, "list"); }), "0 octets"));
     // 2^63 addresses, and one more.
@@ -169,7 +174,8 @@ TEST_CASE("lists and ranges that share an address are found to") {
     const auto list = list_of({{"10.0.0.10", "10.0.0.20"}, {"10.0.3.0", "10.0.3.0"}});
     CHECK(list->meets(*list_of({{"9.0.0.0", "10.0.0.10"}})));
     CHECK(list->meets(*list_of({{"1.0.0.0", "1.0.0.0"}, {"10.0.2.255", "11.0.0.0"}})));
-    CHECK_FALSE(list->meets(*list_of({{"10.0.0.0", "10.0.0.9"}, {"10.0.0.21", "10.0.2.255"}, {"10.0.3.1", "10.0.3.1"}})));
+    CHECK_FALSE(
+        list->meets(*list_of({{"10.0.0.0", "10.0.0.9"}, {"10.0.0.21", "10.0.2.255"}, {"10.0.3.1", "10.0.3.1"}})));
     const auto range = [](std::uint32_t first, std::uint32_t count) {
         return plan::HostRange{.base = ip("10.0.0.0"), .offset = 2, .host = {.first = first, .count = count}};
     };
@@ -190,7 +196,8 @@ TEST_CASE("lists and ranges that share an address are found to") {
     CHECK_FALSE(list_of({{"2001:2::6:3", "2001:2::7:1"}})->meets(apart));
     CHECK(list_of({{"2001:2::6:3", "2001:2::7:2"}})->meets(apart));
     CHECK(list_of({{"2001:2:0:2::e:0", "2001:2:0:2::f:1"}})->meets(apart));
-    CHECK_FALSE(list_of({{"2001:2:0:2::e:3", "2001:2:0:2::f:1"}, {"2001:2:0:3::", "2001:2:0:3::ffff:ffff"}})->meets(apart));
+    CHECK_FALSE(
+        list_of({{"2001:2:0:2::e:3", "2001:2:0:2::f:1"}, {"2001:2:0:3::", "2001:2:0:3::ffff:ffff"}})->meets(apart));
 }
 
 TEST_CASE("hosts of a list on the link are numbered one by one, and behind a gateway one of each entry is reached") {
@@ -226,7 +233,12 @@ TEST_CASE("hosts of a list on the link are numbered one by one, and behind a gat
 
 TEST_CASE("a plan with lists is checked") {
     using tests::listed;
-    const auto refused = [](const plan::AddressPlan& p) { return fault_of([&] { check_plan(p); return 0; }); };
+    const auto refused = [](const plan::AddressPlan& p) {
+        return fault_of([&] {
+            check_plan(p);
+            return 0;
+        });
+    };
     const auto v4 = listed(IpVersion::v4, 50);
     const auto v6 = listed(IpVersion::v6, 50);
     for (const auto& p : {v4, v6, tests::both_listed_v4(), tests::both_listed_v6()}) CHECK_FALSE(refused(p));
@@ -266,7 +278,8 @@ TEST_CASE("a plan with lists is checked") {
     p.right.hosts = plan::HostRange::of(list_of({{"2001:db8::", "2001:db8::1"}}));
     CHECK(says(refused(p), "is not an IPv"));
     p = v4;
-    p.right = {.dut_address = ip("20.255.255.255"), .hosts = plan::HostRange::of(list_of({{"20.0.0.0", "20.255.255.254"}}))};
+    p.right = {.dut_address = ip("20.255.255.255"),
+               .hosts = plan::HostRange::of(list_of({{"20.0.0.0", "20.255.255.254"}}))};
     CHECK_FALSE(refused(p));
     p.right.dut_address = ip("19.0.0.0");
     p.right.hosts = plan::HostRange::of(list_of({{"20.0.0.0", "21.0.0.0"}}));

@@ -205,13 +205,11 @@ TEST_CASE("a burst of frames of lists is checked as its frames are one by one: e
             frame::FoundBurst burst;
             check.find(at.data(), static_cast<unsigned>(at.size()), burst);
             const auto look = frame::look_at(frames[which].data(), frames[which].size());
-            const bool is_ours = look.kind == frame::FrameKind::test && look.tag.trial == 5 &&
-                                 look.tag.direction == Direction::forward;
+            const bool is_ours =
+                look.kind == frame::FrameKind::test && look.tag.trial == 5 && look.tag.direction == Direction::forward;
             const bool holds = is_ours && expected.holds(0, frames[which].data(), look.version);
-            if (is_ours)
-                CHECK(holds == !expected.frame_fault(0, frames[which].data(), look.version).has_value());
-            const bool is_known =
-                holds && !frame::is_remarked(frames[which].data(), look.version);
+            if (is_ours) CHECK(holds == !expected.frame_fault(0, frames[which].data(), look.version).has_value());
+            const bool is_known = holds && !frame::is_remarked(frames[which].data(), look.version);
             CAPTURE(octet);
             const std::uint64_t all = (std::uint64_t{1} << frames.size()) - 1;
             CHECK(burst.known == (is_known ? all : all & ~(std::uint64_t{1} << which)));
@@ -220,8 +218,8 @@ TEST_CASE("a burst of frames of lists is checked as its frames are one by one: e
 }
 
 TEST_CASE("another address than the frame's is a wrong address, whether it is in the list or not") {
-    for (const auto& p : {tests::both_listed_v4(), tests::both_listed_v6(), listed(IpVersion::v4, 200),
-                          listed(IpVersion::v6, 200)}) {
+    for (const auto& p :
+         {tests::both_listed_v4(), tests::both_listed_v6(), listed(IpVersion::v4, 200), listed(IpVersion::v6, 200)}) {
         CAPTURE(p.name);
         const auto version = p.version();
         const std::size_t size = frame::smallest_frame_size(version);
@@ -289,7 +287,8 @@ TEST_CASE("one host of each entry behind a gateway is reached, and all hosts on 
 
 TEST_CASE("hosts of a list on the link are answered for, and no other address") {
     const plan::HostSet v4{plan::HostRange::of(tests::list_of({{"10.0.0.2", "10.0.0.9"}, {"10.0.0.20", "10.0.0.20"}}))};
-    const plan::HostSet v6{plan::HostRange::of(tests::list_of({{"2001:db8::2", "2001:db8::9"}, {"2001:db8::20", "2001:db8::20"}}))};
+    const plan::HostSet v6{
+        plan::HostRange::of(tests::list_of({{"2001:db8::2", "2001:db8::9"}, {"2001:db8::20", "2001:db8::20"}}))};
     const auto answered = [&](const plan::IpAddress& dut, const plan::HostSet& hosts, const plan::IpAddress& target) {
         neighbor::Responder responder{tester_mac, hosts, std::nullopt, dut};
         Octets frame(128);
@@ -344,11 +343,11 @@ TEST_CASE("draws from lists pass the proof, and generators with faults do not") 
                 if (pair.chi_square) CHECK(pair.chi_square->p > doubtful);
                 CHECK(pair.correlation->p > doubtful);
             }
-            CHECK(names == (choice == Choice::entry
-                                ? std::vector<std::string>{"source", "destination_entry", "destination_part",
-                                                           "source_port", "destination_port"}
-                                : std::vector<std::string>{"source", "destination_part", "source_port",
-                                                           "destination_port"}));
+            CHECK(names ==
+                  (choice == Choice::entry
+                       ? std::vector<std::string>{"source", "destination_entry", "destination_part", "source_port",
+                                                  "destination_port"}
+                       : std::vector<std::string>{"source", "destination_part", "source_port", "destination_port"}));
             const auto bad = prove(proof::Generator::modulo);
             const auto is_bad = [&](const proof::FieldProof& field) {
                 return field.chi_square && field.chi_square->p < doubtful;
@@ -361,8 +360,8 @@ TEST_CASE("draws from lists pass the proof, and generators with faults do not") 
     for (unsigned i = 0; i < 200; ++i)
         single.emplace_back(fmt::format("20.0.{}.7", i), fmt::format("20.0.{}.{}", i, 7 + i % 3));
     Patient patient;
-    const auto small = proof::prove(
-        {.plan = tests::listed_v4(tests::list_of(single)), .seed = seed, .frames = frames}, patient);
+    const auto small =
+        proof::prove({.plan = tests::listed_v4(tests::list_of(single)), .seed = seed, .frames = frames}, patient);
     for (const auto& field : small.fields) {
         if (field.chi_square) CHECK(field.chi_square->p > doubtful);
     }

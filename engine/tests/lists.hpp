@@ -78,8 +78,7 @@ inline plan::AddressPlan listed_v6(std::shared_ptr<const plan::AddressList> list
     return p;
 }
 inline plan::AddressPlan listed(plan::IpVersion version, std::uint32_t entries,
-                                plan::Choice choice = plan::Choice::entry,
-                                plan::Mode mode = plan::Mode::pseudorandom) {
+                                plan::Choice choice = plan::Choice::entry, plan::Mode mode = plan::Mode::pseudorandom) {
     auto list = many_prefixes(version, entries, choice);
     return version == plan::IpVersion::v4 ? listed_v4(std::move(list), mode) : listed_v6(std::move(list), mode);
 }

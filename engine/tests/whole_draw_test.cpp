@@ -65,7 +65,8 @@ bool is_as_single_draws(const FlowDraw& draw, const FlowBlock& block, std::size_
         return plan::address_of(IpVersion::v6, plan::number_of(IpVersion::v6, block.addresses[j].data() + 16 * end));
     };
     const bool are_addresses =
-        is_v4 ? plan::number_of(addresses.source) == flow.source && plan::number_of(addresses.destination) == flow.destination
+        is_v4 ? plan::number_of(addresses.source) == flow.source &&
+                    plan::number_of(addresses.destination) == flow.destination
               : octets_in_block(0) == addresses.source && octets_in_block(1) == addresses.destination;
     return are_addresses && block.source(j) == flow.source && block.destination(j) == flow.destination &&
            block.source_port(j) == flow.source_port && block.destination_port(j) == flow.destination_port;
@@ -79,8 +80,7 @@ std::vector<plan::AddressPlan> all_kinds() {
         }
         auto networks = listed(version, 333);
         networks.left.hosts.host = {.first = 1, .count = 200};
-        networks.left.hosts.network =
-            plan::NetworkRange{.offset = version == IpVersion::v4 ? 2U : 6U, .count = 7};
+        networks.left.hosts.network = plan::NetworkRange{.offset = version == IpVersion::v4 ? 2U : 6U, .count = 7};
         plans.push_back(networks);
         networks.left.hosts.network->mode = Mode::increment;
         networks.destination_ports = {.first = 7, .count = 3, .mode = Mode::decrement};
@@ -101,18 +101,18 @@ std::vector<plan::AddressPlan> all_kinds() {
 
 TEST_CASE("every vector unit gives the same words, which are those of philox4x32") {
     const bool same = rc::check("plain, avx2 and avx512 agree", [](std::uint32_t stream, plan::PhiloxKey key) {
-        const auto counters = *rc::gen::container<std::vector<std::uint64_t>>(plan::DrawLanes::size,
-                                                                              rc::gen::arbitrary<std::uint64_t>());
+        const auto counters =
+            *rc::gen::container<std::vector<std::uint64_t>>(plan::DrawLanes::size, rc::gen::arbitrary<std::uint64_t>());
         for (const char* const name : {"plain", "avx2", "avx512"}) {
             const auto variant = plan::word_variant(name);
             if (variant == nullptr) continue;
             plan::DrawLanes lanes;
             variant(counters.data(), stream, key, lanes);
             for (std::size_t j = 0; j < counters.size(); ++j) {
-                const auto words = plan::philox4x32(
-                    {static_cast<std::uint32_t>(counters[j]), static_cast<std::uint32_t>(counters[j] >> 32U & 0xFFFFU),
-                     stream, 0},
-                    key);
+                const auto words =
+                    plan::philox4x32({static_cast<std::uint32_t>(counters[j]),
+                                      static_cast<std::uint32_t>(counters[j] >> 32U & 0xFFFFU), stream, 0},
+                                     key);
                 for (std::size_t i = 0; i < words.size(); ++i) RC_ASSERT(lanes.field[i][j] == words[i]);
             }
         }
@@ -126,8 +126,9 @@ TEST_CASE("a block has the addresses of single draws, in every mode") {
         CHECK_NOTHROW(check_plan(p));
         for (const auto direction : {Direction::forward, Direction::reverse}) {
             const FlowDraw draw{p, direction, seed};
-            for (const auto& [first, stride] :
-                 {std::pair<std::uint64_t, std::uint64_t>{0, 1}, {1'000'003, 7}, {(std::uint64_t{1} << 48U) - 4000, 100}}) {
+            for (const auto& [first, stride] : {std::pair<std::uint64_t, std::uint64_t>{0, 1},
+                                                {1'000'003, 7},
+                                                {(std::uint64_t{1} << 48U) - 4000, 100}}) {
                 FlowBlock block;
                 draw.draw_block(first, stride, block);
                 FlowBlock listed_block;
@@ -181,7 +182,8 @@ TEST_CASE("addresses are equally likely within an entry, also if their number is
                                 std::vector<tests::Ends>{{"2400::1", "2400::fe"}, {"2400::1:0", "2400::1:fd"}}}) {
         const auto list = list_of(entries);
         const auto p = list->version() == IpVersion::v4 ? tests::listed_v4(list) : tests::listed_v6(list);
-        std::array<std::vector<std::uint64_t>, 2> counts{std::vector<std::uint64_t>(254), std::vector<std::uint64_t>(254)};
+        std::array<std::vector<std::uint64_t>, 2> counts{std::vector<std::uint64_t>(254),
+                                                         std::vector<std::uint64_t>(254)};
         draw_all(p, draws, [&](Wide /*source*/, Wide destination) {
             const std::size_t entry = destination > list->last(0) ? 1 : 0;
             ++counts.at(entry).at(static_cast<std::size_t>(destination - list->first(entry)));
@@ -203,7 +205,8 @@ TEST_CASE("all bits of an address vary, each octet evenly and on its own") {
         draw_all(p, draws, [&](Wide /*source*/, Wide destination) {
             for (std::size_t i = 0; i < octets; ++i) {
                 ++alone[i][static_cast<std::uint8_t>(destination >> 8 * i)];
-                ++pairs[i][static_cast<std::uint8_t>((destination >> 8 * i & 0xF0U) | (destination >> (8 * i + 12) & 0xFU))];
+                ++pairs[i][static_cast<std::uint8_t>((destination >> 8 * i & 0xF0U) |
+                                                     (destination >> (8 * i + 12) & 0xFU))];
             }
         });
         for (std::size_t i = 0; i + 1 < octets; ++i) {
@@ -224,7 +227,8 @@ TEST_CASE("with choose \"host\", all addresses of all entries are equally likely
         std::vector<std::uint64_t> counts(1025);
         draw_all(p, draws, [&](Wide /*source*/, Wide destination) {
             const auto address = plan::address_of(list->version(), destination);
-            ++counts[static_cast<std::size_t>(*list->number(reinterpret_cast<const std::byte*>(address.octets.data())))];
+            ++counts[static_cast<std::size_t>(
+                *list->number(reinterpret_cast<const std::byte*>(address.octets.data())))];
         });
         CHECK(is_even(counts, draws));
     }
@@ -238,8 +242,10 @@ TEST_CASE("source and destination, entry and place, are independent (SEED-41)") 
         for (unsigned i = 1; i < 16; ++i) {
             const auto n = std::to_string(i);
             const bool is_v4 = version == IpVersion::v4;
-            left.emplace_back(is_v4 ? "50." + n + ".0.0" : "2400:" + n + "::", is_v4 ? "50." + n + ".0.255" : "2400:" + n + "::ff");
-            right.emplace_back(is_v4 ? "60." + n + ".0.0" : "2500:" + n + "::", is_v4 ? "60." + n + ".0.255" : "2500:" + n + "::ff");
+            left.emplace_back(is_v4 ? "50." + n + ".0.0" : "2400:" + n + "::",
+                              is_v4 ? "50." + n + ".0.255" : "2400:" + n + "::ff");
+            right.emplace_back(is_v4 ? "60." + n + ".0.0" : "2500:" + n + "::",
+                               is_v4 ? "60." + n + ".0.255" : "2500:" + n + "::ff");
         }
         auto p = version == IpVersion::v4 ? tests::listed_v4(list_of(right)) : tests::listed_v6(list_of(right));
         p.left.hosts = HostRange::of(list_of(left));
@@ -248,7 +254,7 @@ TEST_CASE("source and destination, entry and place, are independent (SEED-41)") 
             return list.place(reinterpret_cast<const std::byte*>(octets.octets.data()))->entry;
         };
         std::vector<std::uint64_t> entries(225);
-        std::vector<std::uint64_t> places(256);          // upper halves of both places
+        std::vector<std::uint64_t> places(256);           // upper halves of both places
         std::vector<std::uint64_t> entry_and_place(240);  // of the destination
         std::vector<std::uint64_t> crossed(240);          // source's entry, destination's place
         draw_all(p, draws, [&](Wide source, Wide destination) {
@@ -271,7 +277,8 @@ TEST_CASE("increment, decrement and fixed go through all addresses in their orde
                                 std::vector<tests::Ends>{{"2400::", "2400::2"}, {"2401::9", "2401::9"}}}) {
         const auto list = list_of(entries);
         const auto text_of = [&](Mode mode, std::uint64_t k) {
-            const auto p = list->version() == IpVersion::v4 ? tests::listed_v4(list, mode) : tests::listed_v6(list, mode);
+            const auto p =
+                list->version() == IpVersion::v4 ? tests::listed_v4(list, mode) : tests::listed_v6(list, mode);
             return plan::to_string(FlowDraw{p, Direction::forward, seed}.whole_addresses(k)->destination);
         };
         const std::vector<std::string> all{plan::to_string(list->address(0)), plan::to_string(list->address(1)),
@@ -283,7 +290,8 @@ TEST_CASE("increment, decrement and fixed go through all addresses in their orde
         }
     }
     // More addresses than there are frames.
-    const auto all_v6 = tests::listed_v6(list_of({{"2400::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}}), Mode::decrement);
+    const auto all_v6 =
+        tests::listed_v6(list_of({{"2400::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}}), Mode::decrement);
     CHECK(FlowDraw{all_v6, Direction::forward, seed}.whole_addresses(0x10000)->destination ==
           ip("ffff:ffff:ffff:ffff:ffff:ffff:fffe:ffff"));
 }

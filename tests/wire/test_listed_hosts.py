@@ -37,6 +37,34 @@ ADDRESS_AT = {4: (26, 4), 6: (22, 16)}
 """Where the source address is in a frame, and how many octets an address has."""
 
 
+def philox4x32(counter: tuple[int, ...]) -> tuple[int, ...]:
+    """As docs/explanation/randomness.md has it, with the seed as key."""
+    c0, c1, c2, c3 = counter
+    k0, k1 = SEED & 0xFFFFFFFF, SEED >> 32
+    for _ in range(10):
+        p0, p1 = c0 * 0xD2511F53, c2 * 0xCD9E8D57
+        c0, c1, c2, c3 = p1 >> 32 ^ c1 ^ k0, p1 & 0xFFFFFFFF, p0 >> 32 ^ c3 ^ k1, p0 & 0xFFFFFFFF
+        k0, k1 = k0 + 0x9E3779B9 & 0xFFFFFFFF, k1 + 0xBB67AE85 & 0xFFFFFFFF
+    return c0, c1, c2, c3
+
+
+def drawn_destination(version: int, k: int) -> str:
+    """The destination of frame k of the forward direction, each prefix being equally likely: by hand, as the
+    same page says."""
+    attempt = 0
+    while True:
+        product = philox4x32((k, 0, 0, attempt))[1] * PREFIXES
+        if product & 0xFFFFFFFF >= 2**32 % PREFIXES:
+            break
+        attempt += 1
+    prefix = prefixes(version)[product >> 32]
+    words = philox4x32((k, 0, 8, 0))[2:] if version == 4 else philox4x32((k, 0, 10, 0))
+    number = 0
+    for word in words:
+        number = number << 32 | word
+    return str(prefix[number * prefix.num_addresses >> 32 * len(words)])
+
+
 def prefixes(version: int) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
     """Prefixes of many lengths, one in each /16 or /32."""
     found: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
@@ -145,6 +173,10 @@ def test_the_frames_on_the_wire_are_spread_over_the_prefixes(
         ipaddress.ip_address(frame[source_at + octets : source_at + 2 * octets]) for frame in sent
     ]
     assert [str(destination) for destination in destinations] == [shown["destination"] for shown in preview]
+    if choose == "entry":
+        assert [shown["destination"] for shown in preview[:50]] == [
+            drawn_destination(version, k) for k in range(50)
+        ]
     found = prefixes(version)
     step = 16 if version == 4 else 96
     first = int(found[0].network_address)
