@@ -27,7 +27,7 @@ else:
 WIDTH: dict[IpVersion, int] = {4: 32, 6: 128}
 """Bits of an address."""
 MOST_PREFIXES: dict[IpVersion, int] = {4: 2_000_000, 6: 1_000_000}
-"""Of one side."""
+"""The most prefixes of one side."""
 FAMILY: dict[IpVersion, int] = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 
@@ -95,7 +95,7 @@ def last_addresses(first: Addresses, lengths: NDArray[np.uint8], version: IpVers
 
 
 def overlaps(first: Addresses, lengths: NDArray[np.uint8], version: IpVersion) -> NDArray[np.bool_]:
-    """Of prefixes in the order of their networks, which, but the last, overlap the one that follows."""
+    """Which prefixes, but the last, overlap the one that follows; they are in the order of their networks."""
     last = last_addresses(first, lengths, version)
     return ~last.part(slice(None, -1)).is_before(first.part(slice(1, None)))
 
@@ -166,11 +166,11 @@ class PrefixSet:
         return (ipaddress.ip_network(text) for text in self.texts())
 
     def first_addresses(self) -> Addresses:
-        """Of each prefix the first: its network."""
+        """The first address of each prefix: its network."""
         return unpacked(self._rows()[:, :-1].tobytes(), self.version)
 
     def lengths(self) -> NDArray[np.uint8]:
-        """Of each prefix."""
+        """The length of each prefix."""
         return self._rows()[:, -1]
 
     def length_counts(self) -> dict[int, int]:
