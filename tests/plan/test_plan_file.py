@@ -20,6 +20,8 @@ from evenhand.plan import (
     make_own_plan,
     make_plan,
     make_prefixes,
+    name_of_plan_file,
+    plan_named,
     read_plan_file,
 )
 from evenhand.plan.host_list import hosts_of_ranges
@@ -396,6 +398,21 @@ def test_errors_of_a_file_of_prefixes_are_of_its_line(tmp_path: Path) -> None:
     with raises("plan.not-a-prefix") as caught:
         make_own_plan(document, where=str(tmp_path / "edge.toml"), folder=tmp_path)
     assert caught.value.where == f"{tmp_path / 'table.txt'}, line 2"
+
+
+def test_a_plan_file_is_named_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "edge.toml"
+    lines = []
+    for name, table in (("left", LEFT), ("right", RIGHT)):
+        lines += [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
+    path.write_text("\n".join(lines))
+    assert plan_named(str(path)) == read_plan_file(path)
+    assert plan_named("gateway-v6") == make_plan("gateway-v6")
+    assert name_of_plan_file(path) == "edge"
+    path.write_text('name = "other"\n' + path.read_text())
+    assert name_of_plan_file(path) == plan_named(str(path)).name == "other"
+    with raises("base.file-not-readable", match=r"missing\.toml"):
+        plan_named("missing.toml")
 
 
 def test_the_keys_are_those_of_the_reference() -> None:

@@ -71,10 +71,10 @@ from evenhand.plan.translation import MAX_CONNECTIONS, TUPLE_ORDERS, Nat, TupleO
 from evenhand.plan.validate import check_plan, plan_warnings
 
 if TYPE_CHECKING:
-    from evenhand.plan.plan_file import make_own_plan, name_of_plan_file, read_plan_file
+    from evenhand.plan.plan_file import make_own_plan, name_of_plan_file, plan_named, read_plan_file
 else:
     __getattr__ = lazy_names(
-        __name__, {"plan_file": ("make_own_plan", "name_of_plan_file", "read_plan_file")}
+        __name__, {"plan_file": ("make_own_plan", "name_of_plan_file", "plan_named", "read_plan_file")}
     )
 
 __all__ = [
@@ -152,6 +152,7 @@ __all__ = [
     "own_title",
     "parse_imix",
     "plan_file_name",
+    "plan_named",
     "plan_title",
     "plan_warnings",
     "read_plan_file",

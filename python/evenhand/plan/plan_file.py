@@ -15,12 +15,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from evenhand.base.errors import EvenhandError, PlanError, RequestError
 from evenhand.base.validation.checked_file import FileKind, RefusedError, read_toml, refusal
 from evenhand.plan.host_list import Choose
-from evenhand.plan.model import AddressPlan
+from evenhand.plan.model import AddressPlan, is_plan_file
 from evenhand.plan.own_side import OwnHosts, make_own_side
 from evenhand.plan.prefix_file import Covering
 from evenhand.plan.ranges import Address, Interface, Mode, UdpRange, parse_ports
 from evenhand.plan.sides import SIDES
-from evenhand.plan.topologies import TOPOLOGIES
+from evenhand.plan.topologies import TOPOLOGIES, make_plan
 from evenhand.plan.topology import (
     CLASSIC_DESTINATION_PORT,
     CLASSIC_SOURCE_PORT,
@@ -126,6 +126,15 @@ def read_plan_file(path: Path | str) -> AddressPlan:
     path = Path(path)
     document = read_toml(path, kind=FileKind.PLAN)
     return make_own_plan(document, where=str(path), folder=path.parent, name=_name_of(path))
+
+
+def plan_named(name: str) -> AddressPlan:
+    """The plan of this name, or of the plan file at this path.
+
+    Raises:
+        RequestError, PlanError: As `read_plan_file` and `make_plan`.
+    """
+    return read_plan_file(name) if is_plan_file(name) else make_plan(name)
 
 
 def name_of_plan_file(path: Path | str) -> str:
