@@ -213,8 +213,10 @@ def test_a_campaign_is_measured_and_resumed_with_its_plan_file(
         'procedure = "loss"\nrepetitions = 1\nmaximum-rate = "1Mfps"\nduration = "1s"\nwaits = "short"\n'
     )
     run = tmp_path / "ours.evenhand"
-    ended = evenhand("run", campaign, "--run", run, "--no-html")
+    ended = evenhand("run", campaign, "--run", run)
     assert ended.code == 0, ended.err
+    assert "16.0.0.1 .. 16.0.7.254 (right)" in run.with_suffix(".html").read_text()
+    assert "1276" in evenhand("export", run, "--format", "csv").out
     record = read_record(run)
     sent = [point.repetitions[0].searches[0].plan for point in record.points]
     whole = read_plan_file(tmp_path / "files" / edge.name)
