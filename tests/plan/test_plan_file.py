@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from evenhand.plan import (
@@ -28,7 +29,8 @@ from evenhand.plan.host_list import hosts_of_ranges
 from evenhand.plan.plan_file import PlanFile, PlanFileSide
 from tests.errors import raises
 
-SCHEMA = Path(__file__).parents[2] / "contract/plan-config.schema.json"
+CONTRACT = Path(__file__).parents[2] / "contract"
+SCHEMA = CONTRACT / "plan-config.schema.json"
 address, network = ipaddress.ip_address, ipaddress.ip_network
 
 LEFT = {"dut": "10.0.0.1/24", "gateway": "10.0.0.2", "hosts": "198.18.0.0/16"}
@@ -222,6 +224,34 @@ def test_the_engine_gets_a_file_that_only_this_user_may_read() -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
     assert "path" not in json.dumps(plan.to_contract())
+
+
+@pytest.mark.parametrize(
+    ("version", "left", "right"),
+    [
+        (4, {}, {"hosts": ["100.1.2.0/24", "20.0.0.0/8", "100.1.3.5", "203.0.113.128/31"]}),
+        (
+            6,
+            {"dut": LEFT_V6["dut"], "hosts": "2001:2::2-2001:2::ffff:2", "step": 65536},
+            {"hosts": ["2001:db8::/32", "2001:db9:0:1::/64", "2600::1"], "mode": "increment"},
+        ),
+    ],
+)
+def test_the_request_is_that_of_the_contract(
+    version: int, left: dict[str, Any], right: dict[str, Any]
+) -> None:
+    """A plan file with the prefixes of a golden line makes the same request, and the same file of octets."""
+    golden = next(
+        found["plan"]
+        for line in (CONTRACT / "golden/requests.jsonl").read_text().splitlines()
+        if (found := json.loads(line)).get("plan", {}).get("name") == f"prefixes_v{version}"
+    )
+    request = own(left, right).to_request() | {"name": golden["name"]}
+    schema = json.loads((CONTRACT / "request.schema.json").read_text())
+    jsonschema.validate(request, {"$ref": "#/$defs/plan", "$defs": schema["$defs"]})
+    paths = [Path(each["right"]["hosts"]["list"].pop("path")) for each in (request, golden)]
+    assert request == golden
+    assert paths[0].read_bytes() == (CONTRACT / "golden" / paths[1].name).read_bytes()
 
 
 def test_one_pair_is_the_first_host_of_each_side() -> None:
