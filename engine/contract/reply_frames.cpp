@@ -26,6 +26,21 @@ std::string hexadecimal(std::span<const std::byte> octets) {
     return text;
 }
 
+/// The addresses of frame k, as text.
+struct AddressTexts {
+    std::string source;
+    std::string destination;
+};
+AddressTexts addresses_of(const plan::AddressPlan& plan, plan::Direction direction, std::uint64_t seed, std::uint64_t k,
+                          const plan::Flow& flow) {
+    if (plan.has_lists()) {
+        const auto whole = plan::FlowDraw{plan, direction, seed}.whole_addresses(k).value();
+        return {plan::to_string(whole.source), plan::to_string(whole.destination)};
+    }
+    const auto [from, to] = plan.sent(direction);
+    return {plan::to_string(from.address(flow.source)), plan::to_string(to.address(flow.destination))};
+}
+
 /// Like the sender's sources, for everything that a plan can send.
 using SentSource = frame::DrawnFrameSource<plan::SentFlows, frame::TestFrameExpectation>;
 
@@ -33,8 +48,7 @@ using SentSource = frame::DrawnFrameSource<plan::SentFlows, frame::TestFrameExpe
 template <plan::IpVersion V>
 Ordered preview(const FramesRequest& r) {
     plan::SentFlows draw{r.plan, r.direction, r.seed};
-    const auto [from, to] = r.plan.sent(r.direction);
-    const plan::HostSet hosts{from};
+    const plan::HostSet hosts{r.plan.sent(r.direction).sources};
     const plan::HostMacs macs{r.seed, plan::sending_side(r.direction)};
     Ordered frames = Ordered::array();
     const std::size_t sent_size = r.frame_size + r.plan.side(plan::sending_side(r.direction)).added_octets;
@@ -57,10 +71,11 @@ Ordered preview(const FramesRequest& r) {
         }
         tags.put(octets.data());
         const auto flow = draw.draw(k);
+        const auto [from, to] = addresses_of(r.plan, r.direction, r.seed, k, flow);
         frames.push_back({{"sequence", k},
                           {"stream", stream},
-                          {"source", plan::to_string(from.address(flow.source))},
-                          {"destination", plan::to_string(to.address(flow.destination))},
+                          {"source", from},
+                          {"destination", to},
                           {"source_port", flow.source_port},
                           {"destination_port", flow.destination_port},
                           {"octets", hexadecimal(octets)}});
@@ -102,14 +117,14 @@ Ordered preview_mix(const FramesRequest& r) {
         source.write_next({&at, 1}, 0);
         const auto& plan = r.mix->plan(r.plan, mix.classes()[mix.class_of(k)].plan);
         const auto flow = plan::FlowDraw{plan, r.direction, r.seed}.draw(k);
-        frames.push_back(
-            {{"sequence", k},
-             {"stream", k % r.streams},
-             {"source", plan::to_string(plan.sent(r.direction).sources.address(flow.source))},
-             {"destination", plan::to_string(plan.sent(r.direction).destinations.address(flow.destination))},
-             {"source_port", flow.source_port},
-             {"destination_port", flow.destination_port},
-             {"octets", hexadecimal(octets)}});
+        const auto [from, to] = addresses_of(plan, r.direction, r.seed, k, flow);
+        frames.push_back({{"sequence", k},
+                          {"stream", k % r.streams},
+                          {"source", from},
+                          {"destination", to},
+                          {"source_port", flow.source_port},
+                          {"destination_port", flow.destination_port},
+                          {"octets", hexadecimal(octets)}});
     }
     return frames;
 }

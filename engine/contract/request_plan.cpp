@@ -3,6 +3,7 @@
 #include "contract/request_parts.hpp"
 #include "frame/layout.hpp"
 #include "frame/vlan.hpp"
+#include "plan/address_list.hpp"
 
 namespace evenhand::contract {
 namespace {
@@ -35,6 +36,21 @@ plan::HostRange read_hosts(ObjectReader hosts) {
     return range;
 }
 
+constexpr std::array<std::pair<const char*, plan::Choice>, 2> choices{
+    {{"entry", plan::Choice::entry}, {"host", plan::Choice::host}}};
+
+/// Reads the list's file last, so that a wrong key is refused before it.
+plan::HostRange read_listed_hosts(ObjectReader hosts, plan::IpVersion version) {
+    auto list = hosts.object("list");
+    const auto path = list.text("path");
+    const auto entries = list.whole("entries", 1, plan::AddressList::most_entries_v4);
+    const auto choice = list.has("choose") ? list.choice("choose", choices) : plan::Choice::entry;
+    const auto mode = read_mode(list);
+    list.finish();
+    hosts.finish();
+    return plan::HostRange::of(plan::AddressList::read(path, version, entries, choice, hosts.where("list")), mode);
+}
+
 /// Checks that the addresses of a side have this IP version.
 void check_version(ObjectReader& r, const plan::IpAddress& base, std::uint64_t version) {
     if (static_cast<std::uint64_t>(base.version) == version) return;
@@ -55,7 +71,10 @@ plan::PlanSide read_plan_side(ObjectReader r, std::optional<std::uint64_t> versi
     const auto own_version = version ? *version : read_version(r);
     if (r.has("gateway")) side.gateway = r.address("gateway");
     side.dut_address = r.address("dut_address");
-    side.hosts = read_hosts(r.object("hosts"));
+    auto hosts = r.object("hosts");
+    side.hosts = hosts.has("list")
+                     ? read_listed_hosts(hosts, own_version == 4 ? plan::IpVersion::v4 : plan::IpVersion::v6)
+                     : read_hosts(hosts);
     check_version(r, side.hosts.base, own_version);
     if (r.has("peers")) side.peers = read_hosts(r.object("peers"));
     if (r.has("added_octets")) side.added_octets = static_cast<std::uint32_t>(r.whole("added_octets", 0, 64));

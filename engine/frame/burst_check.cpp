@@ -174,6 +174,10 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& che
         if constexpr (V == IpVersion::v4) heads[i] = 0;
     }
 
+    if constexpr (is_of_whole_addresses<V, kind>) {
+        if (n > block && check.draw_.fetches_ahead()) check.draw_.fetch_listed(&found.numbers[block]);
+    }
+
     std::uint64_t known = 0;
     for (unsigned begin = 0; begin < n; begin += block) {
         const unsigned in_block = std::min(block, n - begin);
@@ -229,6 +233,10 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(const BurstCheck& che
                 const __m256i expected =
                     _mm256_or_si256(_mm256_shuffle_epi8(varying, of(part.from)), of(part.expected));
                 wrong = _mm256_or_si256(wrong, _mm256_subs_epu8(_mm256_sub_epi8(octets, expected), of(part.most)));
+            }
+            if constexpr (kind == Varying::whole_addresses) {
+                const __m256i octets = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(frame + L::source));
+                wrong = _mm256_or_si256(wrong, _mm256_xor_si256(octets, of(flows.addresses[i])));
             }
             if constexpr (V == IpVersion::v6) {
                 const auto head = load<std::uint32_t>(frame + L::tag_end - half_octets) ^ check.tag_head_;
@@ -326,6 +334,11 @@ BurstCheck::BurstCheck(const FrameTemplate& t, const plan::FlowDraw& draw, std::
             if (at < mac_octets && mac) part.expected[i] = (*mac)[at];
             if ((at < mac_octets && !mac) || (at >= mac_octets && at < 2 * mac_octets)) may_be(0, any);
             if (at == hop_limit) may_be(1, sent_ttl);
+            // Compared by themselves.
+            constexpr std::size_t addresses = Layout<IpVersion::v6>::source;
+            if (varying_of(t) == Varying::whole_addresses && at >= addresses &&
+                at < addresses + plan::FlowBlock::pair_octets)
+                may_be(0, any);
             if (is_v4 && (at == checksum || at == checksum + 1)) may_be(0, any);
             if (at == tag_end - tag_octets + tag_stream) may_be(stream, direction_bit);
         }
@@ -354,9 +367,10 @@ BurstCheck::Find BurstCheck::find_for(Varying kind) const noexcept {
     const auto of = [&]<Varying of_kind>() {
         return has_more ? find_avx2<V, of_kind, true> : find_avx2<V, of_kind, false>;
     };
+    if (kind == Varying::hosts_and_networks) return of.template operator()<Varying::hosts_and_networks>();
     if constexpr (V == IpVersion::v6) {
-        if (kind == Varying::hosts_and_networks) return of.template operator()<Varying::hosts_and_networks>();
         if (kind == Varying::host_octets) return of.template operator()<Varying::host_octets>();
+        if (kind == Varying::whole_addresses) return of.template operator()<Varying::whole_addresses>();
     }
     return of.template operator()<Varying::hosts>();
 }

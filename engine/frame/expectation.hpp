@@ -15,6 +15,7 @@
 #include "frame/pattern.hpp"
 #include "frame/reader.hpp"
 #include "frame/traffic.hpp"
+#include "plan/address_list.hpp"
 #include "plan/plan.hpp"
 
 namespace evenhand::frame {
@@ -132,6 +133,7 @@ class TestFrameExpectation {
                                 Layout<IpVersion::v6>::source)},
           destination_at_{address_at(arrives.version, arrives.destinations, Layout<IpVersion::v4>::destination,
                                      Layout<IpVersion::v6>::destination)},
+          has_lists_{plan::HostPair{arrives.sources, arrives.destinations}.has_list()},
           checks_mac_{own_mac.has_value()},
           own_mac_{number_of(own_mac.value_or(plan::MacAddress{}))},
           cable_mac_{number_of(cable_mac)},
@@ -174,8 +176,10 @@ class TestFrameExpectation {
         for (const auto octet : mac) number = number << 8U | octet;
         return number;
     }
+    /// A list becomes a range without any host, so that only where no host was found, a list is asked for.
     [[nodiscard]] static plan::HostRange hosts_of(const LinkFrames& frames, const plan::HostRange& range,
                                                   IpVersion version) {
+        if (range.list) return {.base = {}, .host = {.first = 0, .count = 0}};
         return frames.version == version ? range : plan::HostRange{};
     }
     [[nodiscard]] static bool is_in(const plan::FieldRange& range, std::uint16_t value) noexcept {
@@ -246,7 +250,7 @@ class TestFrameExpectation {
         using L = Layout<V>;
         if (!has_mac(frame) || !has_hop_limit(frame, V) || !has_ports<V>(frame) || !has_addresses<V>(frame) ||
             !has_pattern(frame + L::tag_end, octets_ - L::tag_end, arrives_.first_of_pattern))
-            return false;
+            return has_lists_ && holds_whole<V>(frame);
         if (!flows_) return true;
         if (!has_flags<V>(frame) || !has_udp_checksum<V>(frame)) return false;
         const auto flow = flows_->of(numbers_at(frame + L::tag));
@@ -258,6 +262,16 @@ class TestFrameExpectation {
                big(load<std::uint32_t>(frame + L::udp)) == (flows.source_port(i) << 16U | flows.destination_port(i));
     }
 
+    /// holds_for() where whole addresses vary.
+    template <IpVersion V>
+    [[nodiscard]] bool holds_whole(const std::byte* frame) const noexcept;
+    /// Whether the addresses are hosts of the sides.
+    template <IpVersion V>
+    [[nodiscard]] bool has_hosts(const std::byte* frame) const noexcept;
+    /// Whether the addresses are those of this flow.
+    template <IpVersion V>
+    [[nodiscard]] bool has_addresses_of(const plan::FlowBlock& flows, std::size_t i,
+                                        const std::byte* frame) const noexcept;
     template <IpVersion V>
     [[nodiscard]] std::optional<FrameFault> fault_for(const std::byte* frame) const noexcept;
 
@@ -271,6 +285,7 @@ class TestFrameExpectation {
     plan::FieldRange destination_ports_;
     AddressPlace source_at_;
     AddressPlace destination_at_;
+    bool has_lists_;
     bool checks_mac_;
     std::uint64_t own_mac_;
     std::uint64_t cable_mac_;

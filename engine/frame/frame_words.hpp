@@ -18,15 +18,23 @@ namespace evenhand::frame {
 enum class Varying : std::uint8_t {
     hosts,               // their numbers are words
     hosts_and_networks,  // the same, and the numbers of the networks are words, too
-    host_octets          // their numbers are not words
+    host_octets,         // their numbers are not words
+    whole_addresses      // all of them, in IPv6
 };
 
 [[nodiscard]] inline Varying varying_of(const FrameTemplate& t) noexcept {
-    // IPv4 networks share the octets of the host number, which is a word.
-    if (t.version == IpVersion::v4) return Varying::hosts;
+    // IPv4 networks share the octets of the host number, which is a word. Whole IPv4 addresses are two words each, as
+    // if the first were that of a network.
+    if (t.version == IpVersion::v4) return t.has_whole_addresses ? Varying::hosts_and_networks : Varying::hosts;
+    if (t.has_whole_addresses) return Varying::whole_addresses;
     if (t.has_network_octets) return Varying::hosts_and_networks;
     return t.has_words() ? Varying::hosts : Varying::host_octets;
 }
+
+/// Whether plans with lists of hosts are written and checked by the code for this case.
+template <IpVersion V, Varying kind>
+constexpr bool is_of_whole_addresses =
+    kind == Varying::whole_addresses || (V == IpVersion::v4 && kind == Varying::hosts_and_networks);
 
 // The words that vary in front of the tag, for each frame: eight 16-bit words in host order.
 enum Word : std::uint8_t {
@@ -92,6 +100,7 @@ __attribute__((target("avx2"), always_inline)) inline FlowLanes flow_lanes(const
                                                                            std::size_t begin,
                                                                            const CountedOctets& counted) noexcept {
     const __m256i low = _mm256_set1_epi32(0xFFFF);
+    // Of whole IPv6 addresses, a block has the sums, which count as hosts do.
     FlowLanes flow{.from = load_lanes(block.lanes.field[0], begin),
                    .to = load_lanes(block.lanes.field[1], begin),
                    .from_port = load_lanes(block.lanes.field[2], begin),

@@ -43,12 +43,8 @@ struct Kind {
 };
 
 template <IpVersion V>
-FrameTemplate make(const Kind& kind, std::size_t frame_size, StreamIdentity id) {
+void place_numbers(FrameTemplate& t, const plan::HostRange& from, const plan::HostRange& to) {
     using L = Layout<V>;
-    FrameTemplate t;
-    t.version = V;
-    t.octets = frame_size - fcs_octets;
-    const auto& [from, to] = kind.hosts;
     t.source = host_place(from, L::source);
     t.destination = host_place(to, L::destination);
     t.has_network_octets = from.has_network_octets();  // and so has the other side, as check_plan ensures
@@ -56,11 +52,43 @@ FrameTemplate make(const Kind& kind, std::size_t frame_size, StreamIdentity id) 
         t.source_network_at = L::source + from.network->offset;
         t.destination_network_at = L::destination + to.network->offset;
     }
+}
+
+/// The last word of each address, and in IPv4 the one in front of it.
+template <IpVersion V>
+void place_whole_addresses(FrameTemplate& t) {
+    using L = Layout<V>;
+    constexpr std::size_t last_word = plan::address_octets(V) - 2;
+    t.source = {.high = L::source + last_word, .low = L::source + last_word + 1};
+    t.destination = {.high = L::destination + last_word, .low = L::destination + last_word + 1};
+    if constexpr (V == IpVersion::v4) {
+        t.has_network_octets = true;
+        t.source_network_at = L::source;
+        t.destination_network_at = L::destination;
+    }
+}
+
+template <IpVersion V>
+FrameTemplate make(const Kind& kind, std::size_t frame_size, StreamIdentity id) {
+    using L = Layout<V>;
+    FrameTemplate t;
+    t.version = V;
+    t.octets = frame_size - fcs_octets;
+    const auto& [from, to] = kind.hosts;
+    t.has_whole_addresses = kind.hosts.has_list();
+    if (t.has_whole_addresses) {
+        place_whole_addresses<V>(t);
+    } else {
+        place_numbers<V>(t, from, to);
+    }
 
     std::memcpy(t.head.data(), kind.destination_mac.data(), kind.destination_mac.size());
     std::memcpy(t.head.data() + 6, kind.source_mac.data(), kind.source_mac.size());
     store(t.head.data() + 12, big(V == IpVersion::v4 ? ethertype_ipv4 : ethertype_ipv6));
-    write_ip<V>(t, from.address(0), to.address(0), kind.is_translated);
+    const auto constant_part = [&](const plan::HostRange& hosts) {
+        return t.has_whole_addresses ? plan::IpAddress{.version = V} : hosts.address(0);
+    };
+    write_ip<V>(t, constant_part(from), constant_part(to), kind.is_translated);
     const std::size_t udp_length = t.octets - L::udp;
     store(t.head.data() + L::udp_length, big(static_cast<std::uint16_t>(udp_length)));
 

@@ -40,6 +40,9 @@ struct FrameTemplate {
     bool has_network_octets = false;  // whether the networks' numbers have octets of their own
     std::size_t source_network_at = 0;
     std::size_t destination_network_at = 0;
+    /// Whether all octets of both addresses vary. In IPv4 these are two words each, at the places of a host number and
+    /// of a network's.
+    bool has_whole_addresses = false;
 
     /// Whether both host numbers are whole words of a checksum.
     [[nodiscard]] bool has_words() const noexcept { return source.is_word() && destination.is_word(); }

@@ -57,8 +57,12 @@ void write_plain(const FrameShape& shape, const plan::FlowBlock& block, std::siz
             const auto source = big(static_cast<std::uint16_t>(block.source(at)));
             const auto destination = big(static_cast<std::uint16_t>(block.destination(at)));
             addresses = std::uint64_t{source} + destination;
-            store(frame + t.source.high, source);
-            store(frame + t.destination.high, destination);
+            if constexpr (kind == Varying::whole_addresses) {
+                std::memcpy(frame + L::source, block.addresses[at].data(), plan::FlowBlock::pair_octets);
+            } else {
+                store(frame + t.source.high, source);
+                store(frame + t.destination.high, destination);
+            }
         }
         if constexpr (kind == Varying::hosts_and_networks) {
             const auto source_network = big(static_cast<std::uint16_t>(block.source(at) >> 16U));
@@ -159,6 +163,9 @@ __attribute__((target("avx2"))) void write_avx2(const FrameShape& shape, const p
                             _mm256_or_si256(first, _mm256_shuffle_epi8(varying, first_from)));
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(frame + second_at),
                             _mm256_or_si256(second, _mm256_shuffle_epi8(varying, second_from)));
+        if constexpr (kind == Varying::whole_addresses)
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(frame + Layout<V>::source),
+                                _mm256_load_si256(reinterpret_cast<const __m256i*>(block.addresses[at].data())));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(frame + tail_at<V>), _mm_shuffle_epi8(tail, tail_from));
         tail = _mm_add_epi64(tail, step);
         ++at;
@@ -185,9 +192,10 @@ void fill_from(FrameShape& shape) noexcept {
 
 template <IpVersion V>
 FrameWriter writer_of(const FrameTemplate& t, std::string_view name) noexcept {
+    if (varying_of(t) == Varying::hosts_and_networks) return writer<V, Varying::hosts_and_networks>(name);
     if constexpr (V == IpVersion::v6) {
-        if (varying_of(t) == Varying::hosts_and_networks) return writer<V, Varying::hosts_and_networks>(name);
         if (varying_of(t) == Varying::host_octets) return writer<V, Varying::host_octets>(name);
+        if (varying_of(t) == Varying::whole_addresses) return writer<V, Varying::whole_addresses>(name);
     }
     return writer<V, Varying::hosts>(name);
 }
@@ -206,8 +214,10 @@ WordPlaces places_of(const FrameTemplate& t) noexcept {
         places[place.low] = static_cast<std::uint8_t>(2U * word);
     };
     const auto put = [&](std::size_t offset, Word word) { put_host({.high = offset, .low = offset + 1}, word); };
-    put_host(t.source, source_host);
-    put_host(t.destination, destination_host);
+    if (varying_of(t) != Varying::whole_addresses) {  // they are no words, but written as they are
+        put_host(t.source, source_host);
+        put_host(t.destination, destination_host);
+    }
     if (t.has_network_octets) {
         put(t.source_network_at, source_network);
         put(t.destination_network_at, destination_network);

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "plan/sent_flows.hpp"
+#include "plan/whole_draw.hpp"
 
 namespace evenhand::plan {
 namespace {
@@ -43,8 +44,21 @@ FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t s
       direction_{static_cast<std::uint32_t>(direction)} {
     const FlowRanges ranges = ranges_of(plan, direction);
     const std::array<HostRange, address_fields> hosts{ranges.source, ranges.destination};
-    has_networks_ = hosts[0].network.has_value();  // both sides have networks or neither has, as check_plan ensures
     has_common_network_ = plan.common_network;
+    if (hosts[0].list || hosts[1].list) {
+        whole_ = std::make_shared<const WholeDraw>(hosts[0], hosts[1], direction, key_);
+        for (std::size_t i = 0; i < hosts.size(); ++i) set_field(i, whole_->drawn(i));
+        all_pseudorandom_ = false;
+        fetches_ahead_ = whole_->is_far();
+    } else {
+        set_addresses(hosts);
+    }
+    set_field(address_fields, ranges.source_port);
+    set_field(address_fields + 1, ranges.destination_port);
+}
+
+void FlowDraw::set_addresses(const std::array<HostRange, address_fields>& hosts) noexcept {
+    has_networks_ = hosts[0].network.has_value();  // both sides have networks or neither has, as check_plan ensures
     for (std::size_t i = 0; i < hosts.size(); ++i) {
         if (!has_networks_) {
             set_field(i, hosts[i].host);
@@ -54,8 +68,6 @@ FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t s
         set_field(i, {.first = 0, .count = splits_[i].drawn(), .mode = Mode::pseudorandom});
         all_pseudorandom_ = all_pseudorandom_ && !is_stepped(hosts[i].host.mode) && !is_stepped(hosts[i].network->mode);
     }
-    set_field(address_fields, ranges.source_port);
-    set_field(address_fields + 1, ranges.destination_port);
 }
 
 void FlowDraw::set_field(std::size_t field, const FieldRange& range) noexcept {
@@ -81,10 +93,28 @@ std::uint32_t FlowDraw::settle(std::size_t field, std::uint64_t k, std::uint32_t
     }
 }
 
-Flow FlowDraw::draw(std::uint64_t k) const noexcept {
+std::array<std::uint32_t, drawn_fields> FlowDraw::draw_fields(std::uint64_t k) const noexcept {
     const auto words = draw_words(k, 0);
     std::array<std::uint32_t, drawn_fields> values{};
     for (std::size_t i = 0; i < drawn_fields; ++i) values[i] = settle(i, k, words[i]);
+    return values;
+}
+
+std::optional<FlowAddresses> FlowDraw::whole_addresses(std::uint64_t k) const noexcept {
+    if (!whole_) return std::nullopt;
+    const auto values = draw_fields(k);
+    return whole_->addresses(k, {values[0], values[1]});
+}
+
+Flow FlowDraw::draw(std::uint64_t k) const noexcept {
+    if (!whole_) return draw_of_ranges(k);
+    const auto fields = draw_fields(k);
+    const auto [source, destination] = WholeDraw::values(whole_->addresses(k, {fields[0], fields[1]}));
+    return {source, destination, fields[2], fields[3]};
+}
+
+Flow FlowDraw::draw_of_ranges(std::uint64_t k) const noexcept {
+    auto values = draw_fields(k);
     if (has_networks_) {
         for (std::size_t i = 0; i < address_fields; ++i)
             values[i] = static_cast<std::uint32_t>(splits_[i].value(values[i]) + splits_[i].step(k));
@@ -111,6 +141,18 @@ void FlowDraw::put(FlowBlock& block, std::size_t j, const Flow& flow) noexcept {
     block.lanes.field[3][j] = flow.destination_port;
 }
 
+void FlowDraw::make_whole(const std::uint64_t* numbers, const LaneBits& biased, FlowBlock& block) const noexcept {
+    for (std::size_t i = 0; i < drawn_fields; ++i) {
+        const std::uint32_t wanted = is_stepped(modes_[i]) ? ~std::uint32_t{0} : biased[i];
+        for (std::uint32_t left = wanted; left != 0; left &= left - 1) {
+            const auto j = static_cast<std::size_t>(std::countr_zero(left));
+            const std::uint64_t k = numbers[j];
+            block.lanes.field[i][j] = settle(i, k, is_stepped(modes_[i]) ? 0 : draw_words(k, 0)[i]);
+        }
+    }
+    whole_->apply(numbers, block);
+}
+
 void FlowDraw::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept {
     LaneBits which;  // hardly ever any: there are few hosts and ports, compared with 2^32
     const bool biased = draw_lanes(first, stride, direction_, key_, bounds_, block.lanes, which);
@@ -118,7 +160,28 @@ void FlowDraw::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& 
         if (has_networks_) add_networks(block);
         return;
     }
-    for (std::size_t j = 0; j < FlowBlock::size; ++j) put(block, j, draw(first + j * stride));
+    if (whole_) {
+        std::array<std::uint64_t, FlowBlock::size> numbers;
+        for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j] = first + j * stride;
+        make_whole(numbers.data(), which, block);
+        // A sender asks for the next block next. Its entries come while it writes the frames of this one, which is
+        // worth drawing it twice.
+        if (fetches_ahead_) {
+            DrawLanes next;
+            (void)draw_lanes(first + FlowBlock::size * stride, stride, direction_, key_, bounds_, next, which);
+            whole_->fetch(next);
+        }
+        return;
+    }
+    for (std::size_t j = 0; j < FlowBlock::size; ++j) put(block, j, draw_of_ranges(first + j * stride));
+}
+
+void FlowDraw::fetch_listed(const std::uint64_t* words) const noexcept {
+    if (!whole_) return;
+    LaneBits unused;
+    DrawLanes lanes;
+    (void)draw_listed_lanes(words, direction_, key_, bounds_, lanes, unused);
+    whole_->fetch(lanes);
 }
 
 void FlowDraw::draw_listed(const std::uint64_t* words, FlowBlock& block) const noexcept {
@@ -128,10 +191,16 @@ void FlowDraw::draw_listed(const std::uint64_t* words, FlowBlock& block) const n
     if (all_pseudorandom_ && has_networks_) add_networks(block);
     if (!biased && all_pseudorandom_) [[likely]]
         return;
+    if (whole_) {
+        std::array<std::uint64_t, FlowBlock::size> numbers;
+        for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j] = words[j] << unused_bits >> unused_bits;
+        make_whole(numbers.data(), which, block);
+        return;
+    }
     const std::uint32_t wanted = all_pseudorandom_ ? which[0] | which[1] | which[2] | which[3] : ~std::uint32_t{0};
     for (std::uint32_t left = wanted; left != 0; left &= left - 1) {
         const auto j = static_cast<std::size_t>(std::countr_zero(left));
-        put(block, j, draw(words[j] << unused_bits >> unused_bits));
+        put(block, j, draw_of_ranges(words[j] << unused_bits >> unused_bits));
     }
 }
 

@@ -5,11 +5,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 
 #include "plan/philox.hpp"
 #include "plan/plan.hpp"
 
 namespace evenhand::plan {
+
+class WholeDraw;
 
 /// The varying values of one frame, in host order.
 struct Flow {
@@ -21,10 +25,22 @@ struct Flow {
     friend bool operator==(const Flow&, const Flow&) = default;
 };
 
+/// Both addresses of a frame, the source first.
+struct FlowAddresses {
+    IpAddress source;
+    IpAddress destination;
+};
+
 /// The flows of several frames, by field.
+///
+/// If one side's hosts are a list, whole addresses vary. In IPv4, source() and destination() are addresses then. In
+/// IPv6 they are the sums of the addresses' words, folded to 16 bits, and `addresses` has both as they are in a frame;
+/// in all other plans it means nothing.
 struct FlowBlock {
     static constexpr std::size_t size = DrawLanes::size;
+    static constexpr std::size_t pair_octets = 32;
     DrawLanes lanes;
+    alignas(pair_octets) std::array<std::array<std::byte, pair_octets>, size> addresses;
 
     [[nodiscard]] std::uint32_t source(std::size_t j) const noexcept { return lanes.field[0][j]; }
     [[nodiscard]] std::uint32_t destination(std::size_t j) const noexcept { return lanes.field[1][j]; }
@@ -77,8 +93,11 @@ class FlowDraw {
    public:
     FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t seed);
 
-    /// The flow of frame k.
+    /// The flow of frame k; its addresses as a FlowBlock has them.
     [[nodiscard]] Flow draw(std::uint64_t k) const noexcept;
+
+    /// The addresses of frame k, if whole addresses vary; nothing if only numbers in them do.
+    [[nodiscard]] std::optional<FlowAddresses> whole_addresses(std::uint64_t k) const noexcept;
 
     /// The flows of the frames first, first + stride, first + 2 * stride, ..., the same as draw() returns for each.
     void draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept;
@@ -86,10 +105,22 @@ class FlowDraw {
     /// The flows of the frames whose numbers are the lower 48 bits of these FlowBlock::size words, in any order.
     void draw_listed(const std::uint64_t* words, FlowBlock& block) const noexcept;
 
+    /// Whether draw_listed() is faster some time after fetch_listed(): it reads a table larger than the nearer caches.
+    [[nodiscard]] bool fetches_ahead() const noexcept { return fetches_ahead_; }
+    /// Fetches what draw_listed() will read for these words.
+    void fetch_listed(const std::uint64_t* words) const noexcept;
+
    private:
     static constexpr std::size_t address_fields = 2;  // source and destination; then the UDP ports
 
+    void set_addresses(const std::array<HostRange, address_fields>& hosts) noexcept;
     void set_field(std::size_t field, const FieldRange& range) noexcept;
+    /// The drawn numbers of frame k.
+    [[nodiscard]] std::array<std::uint32_t, drawn_fields> draw_fields(std::uint64_t k) const noexcept;
+    /// The flow of frame k if no side's hosts are a list.
+    [[nodiscard]] Flow draw_of_ranges(std::uint64_t k) const noexcept;
+    /// Makes whole addresses of drawn fields. `numbers`: of the frames; `biased`: as draw_lanes() found it.
+    void make_whole(const std::uint64_t* numbers, const LaneBits& biased, FlowBlock& block) const noexcept;
     [[nodiscard]] std::array<std::uint32_t, drawn_fields> draw_words(std::uint64_t k,
                                                                      std::uint32_t attempt) const noexcept;
     /// Turns drawn numbers into values of hosts.
@@ -105,6 +136,8 @@ class FlowDraw {
     bool all_pseudorandom_ = true;
     PhiloxKey key_;
     std::uint32_t direction_;
+    std::shared_ptr<const WholeDraw> whole_;  // null unless one side's hosts are a list
+    bool fetches_ahead_ = false;
 };
 
 }  // namespace evenhand::plan

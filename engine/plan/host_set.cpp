@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/host_set.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
+
+#include "plan/address_list.hpp"
 
 namespace evenhand::plan {
 namespace {
@@ -14,8 +18,32 @@ std::uint32_t read_word(const std::byte* at) noexcept {
 
 }  // namespace
 
+HostSet::HostSet(const HostRange& range, Numbered numbered)
+    : range_{range},
+      first_network_{range.first_network()},
+      list_{range.list},
+      numbered_{numbered},
+      size_{range.addresses()} {
+    if (!list_) return;
+    range_.host.count = 0;  // so that find() asks for a list only where it has not found a host
+    constexpr Wide most = std::numeric_limits<std::uint32_t>::max();
+    size_ = numbered == Numbered::one_of_each_entry
+                ? static_cast<std::uint32_t>(std::min<std::size_t>(list_->size(), most_reached))
+                : static_cast<std::uint32_t>(list_->last_number() < most ? list_->last_number() + 1 : most);
+}
+
+IpAddress HostSet::listed_address(std::uint32_t i) const {
+    if (numbered_ == Numbered::every_host) return list_->address(i);
+    return address_of(list_->version(), list_->first(std::size_t{i} * list_->size() / size_));
+}
+
+std::optional<std::uint32_t> HostSet::find_listed(const std::byte* octets) const noexcept {
+    const auto number = list_->number(octets);
+    return number ? std::optional{static_cast<std::uint32_t>(*number)} : std::nullopt;
+}
+
 std::optional<std::uint32_t> HostSet::find(const std::byte* octets) const noexcept {
-    const auto& [base, host_at, hosts, networks, gap] = range_;
+    const auto& [base, host_at, hosts, networks, gap, list] = range_;
     const std::uint32_t low_at = range_.low_offset();
     const std::uint32_t word =
         static_cast<std::uint32_t>(octets[host_at]) * octet_values + static_cast<std::uint32_t>(octets[low_at]);
@@ -24,7 +52,7 @@ std::optional<std::uint32_t> HostSet::find(const std::byte* octets) const noexce
     std::uint32_t network = 0;
     if (range_.shares_octets()) network = word / octet_values - first_network_;
     if (range_.has_network_octets()) network = read_word(octets + networks->offset) - first_network_;
-    if (host >= hosts.count || network >= range_.networks()) return std::nullopt;
+    if (host >= hosts.count || network >= range_.networks()) return list_ ? find_listed(octets) : std::nullopt;
     // All other octets must be as in the base.
     std::array<std::uint8_t, 16> rest{};
     std::memcpy(rest.data(), octets, address_octets(base.version));

@@ -50,6 +50,15 @@ bool draw_plain(const Counters& counters, std::uint32_t stream, PhiloxKey key, c
     return is_any(biased);
 }
 
+void words_plain(const std::uint64_t* counters, std::uint32_t stream, PhiloxKey key, DrawLanes& lanes) noexcept {
+    for (std::size_t j = 0; j < DrawLanes::size; ++j) {
+        const std::uint64_t k = Listed{counters}.at(j);
+        const auto words =
+            philox4x32({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), stream, 0}, key);
+        for (std::size_t i = 0; i < drawn_fields; ++i) lanes.field[i][j] = words[i];
+    }
+}
+
 #if defined(__x86_64__)
 // 32-bit words are kept in 64-bit elements: the vector multiplication reads the low halves only, so that the garbage
 // which the shorter operations leave in the high halves does no harm, and nothing needs to be shuffled. Several vectors
@@ -75,36 +84,57 @@ __attribute__((target("avx2"), always_inline)) inline __m256i every_other_avx2(c
                             _mm256_set1_epi64x(static_cast<long long>(Listed::mask)));
 }
 
+constexpr std::size_t frames_of_avx2_pair = 8;
+constexpr int odd_words_avx2 = 0xAA;
+using PairsAvx2 = __m256i[drawn_fields][2];
+
+/// Makes the words of the frames at .. at + 7; above each, garbage.
+template <class Counters>
+__attribute__((target("avx2"), always_inline)) inline void make_words_avx2(const Counters& counters, std::size_t at,
+                                                                           std::uint32_t stream, PhiloxKey key,
+                                                                           PairsAvx2& w) noexcept {
+    constexpr std::size_t pair = 2;
+    const __m256i m0 = _mm256_set1_epi64x(multiplier_0);
+    const __m256i m1 = _mm256_set1_epi64x(multiplier_1);
+    for (std::size_t v = 0; v < pair; ++v) {
+        w[0][v] = every_other_avx2(counters, at + v);
+        w[1][v] = _mm256_srli_epi64(w[0][v], 32);
+        w[2][v] = _mm256_set1_epi64x(stream);
+        w[3][v] = _mm256_setzero_si256();
+    }
+    for (int round = 0; round < rounds; ++round, key[0] += weyl_0, key[1] += weyl_1) {
+        const __m256i k0 = _mm256_set1_epi64x(key[0]);
+        const __m256i k1 = _mm256_set1_epi64x(key[1]);
+        for (std::size_t v = 0; v < pair; ++v) {
+            const __m256i p0 = _mm256_mul_epu32(w[0][v], m0);
+            const __m256i p1 = _mm256_mul_epu32(w[2][v], m1);
+            w[0][v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), w[1][v]), k0);
+            w[2][v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), w[3][v]), k1);
+            w[1][v] = p1;
+            w[3][v] = p0;
+        }
+    }
+}
+
+__attribute__((target("avx2"))) void words_avx2(const std::uint64_t* counters, std::uint32_t stream, PhiloxKey key,
+                                                DrawLanes& lanes) noexcept {
+    for (std::size_t at = 0; at < DrawLanes::size; at += frames_of_avx2_pair) {
+        PairsAvx2 w;
+        make_words_avx2(Listed{counters}, at, stream, key, w);
+        for (std::size_t i = 0; i < drawn_fields; ++i)
+            _mm256_store_si256(reinterpret_cast<__m256i*>(&lanes.field[i][at]),
+                               _mm256_blend_epi32(w[i][0], _mm256_slli_epi64(w[i][1], 32), odd_words_avx2));
+    }
+}
+
 template <class Counters>
 __attribute__((target("avx2"))) bool draw_avx2(const Counters& counters, std::uint32_t stream, PhiloxKey key,
                                                const DrawBounds& bounds, DrawLanes& lanes, LaneBits& biased) noexcept {
-    constexpr std::size_t width = 8;  // frames of a pair
-    constexpr std::size_t pair = 2;
-    constexpr int odd = 0xAA;
-    const __m256i m0 = _mm256_set1_epi64x(multiplier_0);
-    const __m256i m1 = _mm256_set1_epi64x(multiplier_1);
+    constexpr int odd = odd_words_avx2;
     __m256i are_uniform = _mm256_set1_epi32(-1);
-    for (std::size_t at = 0; at < DrawLanes::size; at += width) {
-        __m256i w[drawn_fields][pair];
-        for (std::size_t v = 0; v < pair; ++v) {
-            w[0][v] = every_other_avx2(counters, at + v);
-            w[1][v] = _mm256_srli_epi64(w[0][v], 32);
-            w[2][v] = _mm256_set1_epi64x(stream);
-            w[3][v] = _mm256_setzero_si256();
-        }
-        auto round_key = key;
-        for (int round = 0; round < rounds; ++round, round_key[0] += weyl_0, round_key[1] += weyl_1) {
-            const __m256i k0 = _mm256_set1_epi64x(round_key[0]);
-            const __m256i k1 = _mm256_set1_epi64x(round_key[1]);
-            for (std::size_t v = 0; v < pair; ++v) {
-                const __m256i p0 = _mm256_mul_epu32(w[0][v], m0);
-                const __m256i p1 = _mm256_mul_epu32(w[2][v], m1);
-                w[0][v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), w[1][v]), k0);
-                w[2][v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), w[3][v]), k1);
-                w[1][v] = p1;
-                w[3][v] = p0;
-            }
-        }
+    for (std::size_t at = 0; at < DrawLanes::size; at += frames_of_avx2_pair) {
+        PairsAvx2 w;
+        make_words_avx2(counters, at, stream, key, w);
         for (std::size_t i = 0; i < drawn_fields; ++i) {
             const __m256i count = _mm256_set1_epi64x(bounds.count[i]);
             const __m256i threshold = _mm256_set1_epi32(static_cast<int>(bounds.threshold[i]));
@@ -146,18 +176,21 @@ __attribute__((target("avx512f"), always_inline)) inline __m512i every_other_avx
                             _mm512_set1_epi64(static_cast<long long>(Listed::mask)));
 }
 
+constexpr std::size_t frames_of_avx512_pair = 16;
+constexpr std::size_t avx512_vectors = 2 * DrawLanes::size / frames_of_avx512_pair;
+constexpr __mmask16 odd_words_avx512 = 0xAAAA;
+using PairsAvx512 = __m512i[drawn_fields][avx512_vectors];
+
+/// Makes the words of all frames; above each, garbage.
 template <class Counters>
-__attribute__((target("avx512f"))) bool draw_avx512(const Counters& counters, std::uint32_t stream, PhiloxKey key,
-                                                    const DrawBounds& bounds, DrawLanes& lanes,
-                                                    LaneBits& biased) noexcept {
-    constexpr std::size_t width = 16;  // frames of a pair
-    constexpr std::size_t together = 2 * DrawLanes::size / width;
+__attribute__((target("avx512f"), always_inline)) inline void make_words_avx512(const Counters& counters,
+                                                                                std::uint32_t stream, PhiloxKey key,
+                                                                                PairsAvx512& w) noexcept {
+    constexpr std::size_t width = frames_of_avx512_pair;
+    constexpr std::size_t together = avx512_vectors;
     constexpr int xor_of_three = 0x96;
-    constexpr __mmask16 odd = 0xAAAA;
     const __m512i m0 = _mm512_set1_epi64(multiplier_0);
     const __m512i m1 = _mm512_set1_epi64(multiplier_1);
-    biased = {};
-    __m512i w[drawn_fields][together];
     for (std::size_t v = 0; v < together; ++v) {
         w[0][v] = every_other_avx512(counters, v / 2 * width + v % 2);
         w[1][v] = _mm512_srli_epi64(w[0][v], 32);
@@ -176,6 +209,31 @@ __attribute__((target("avx512f"))) bool draw_avx512(const Counters& counters, st
             w[3][v] = p0;
         }
     }
+}
+
+__attribute__((target("avx512f"))) void words_avx512(const std::uint64_t* counters, std::uint32_t stream, PhiloxKey key,
+                                                     DrawLanes& lanes) noexcept {
+    PairsAvx512 w;
+    make_words_avx512(Listed{counters}, stream, key, w);
+    for (std::size_t i = 0; i < drawn_fields; ++i) {
+        for (std::size_t v = 0; v < avx512_vectors; v += 2) {
+            const __m512i odd = _mm512_slli_epi64(w[i][v + 1], 32);
+            _mm512_store_si512(&lanes.field[i][v / 2 * frames_of_avx512_pair],
+                               _mm512_mask_mov_epi32(w[i][v], odd_words_avx512, odd));
+        }
+    }
+}
+
+template <class Counters>
+__attribute__((target("avx512f"))) bool draw_avx512(const Counters& counters, std::uint32_t stream, PhiloxKey key,
+                                                    const DrawBounds& bounds, DrawLanes& lanes,
+                                                    LaneBits& biased) noexcept {
+    constexpr std::size_t width = frames_of_avx512_pair;
+    constexpr std::size_t together = avx512_vectors;
+    constexpr __mmask16 odd = odd_words_avx512;
+    biased = {};
+    PairsAvx512 w;
+    make_words_avx512(counters, stream, key, w);
     for (std::size_t i = 0; i < drawn_fields; ++i) {
         const __m512i count = _mm512_set1_epi64(bounds.count[i]);
         const __m512i threshold = _mm512_set1_epi32(static_cast<int>(bounds.threshold[i]));
@@ -248,6 +306,15 @@ ListedDrawVariant listed_draw_variant(const char* name) noexcept {
     return wanted == "plain" ? draw_listed<draw_plain<Listed>> : nullptr;
 }
 
+WordVariant word_variant(const char* name) noexcept {
+    const std::string_view wanted{name};
+#if defined(__x86_64__)
+    if (wanted == "avx512" && __builtin_cpu_supports("avx512f") != 0) return words_avx512;
+    if (wanted == "avx2" && __builtin_cpu_supports("avx2") != 0) return words_avx2;
+#endif
+    return wanted == "plain" ? words_plain : nullptr;
+}
+
 bool draw_lanes(std::uint64_t first, std::uint64_t stride, std::uint32_t stream, PhiloxKey key,
                 const DrawBounds& bounds, DrawLanes& lanes, LaneBits& biased) noexcept {
     static const DrawVariant variant = widest<DrawVariant>(draw_variant);
@@ -258,6 +325,11 @@ bool draw_listed_lanes(const std::uint64_t* words, std::uint32_t stream, PhiloxK
                        DrawLanes& lanes, LaneBits& biased) noexcept {
     static const ListedDrawVariant variant = widest<ListedDrawVariant>(listed_draw_variant);
     return variant(words, stream, key, bounds, lanes, biased);
+}
+
+void draw_listed_words(const std::uint64_t* counters, std::uint32_t stream, PhiloxKey key, DrawLanes& lanes) noexcept {
+    static const WordVariant variant = widest<WordVariant>(word_variant);
+    variant(counters, stream, key, lanes);
 }
 
 }  // namespace evenhand::plan

@@ -58,8 +58,14 @@ using DrawVariant = bool (*)(std::uint64_t, std::uint64_t, std::uint32_t, Philox
 using ListedDrawVariant = bool (*)(const std::uint64_t*, std::uint32_t, PhiloxKey, const DrawBounds&, DrawLanes&,
                                    LaneBits&) noexcept;
 
+/// The words themselves for such counters: lanes.field[i][j] is word i of philox4x32({k low, k high, stream, 0}).
+void draw_listed_words(const std::uint64_t* counters, std::uint32_t stream, PhiloxKey key, DrawLanes& lanes) noexcept;
+
+using WordVariant = void (*)(const std::uint64_t*, std::uint32_t, PhiloxKey, DrawLanes&) noexcept;
+
 /// The variants "plain", "avx2", "avx512", for tests; null if this CPU cannot.
 [[nodiscard]] DrawVariant draw_variant(const char* name) noexcept;
 [[nodiscard]] ListedDrawVariant listed_draw_variant(const char* name) noexcept;
+[[nodiscard]] WordVariant word_variant(const char* name) noexcept;
 
 }  // namespace evenhand::plan

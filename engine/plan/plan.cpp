@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fault.hpp"
+#include "plan/address_list.hpp"
 
 namespace evenhand::plan {
 namespace {
@@ -119,6 +120,30 @@ void check_state(const AddressPlan& plan) {
         refuse("hosts on the link in a plan with state", "plan.stateful", "Give both sides a gateway.");
 }
 
+/// Checks a plan with lists of hosts, whose addresses have no numbers that could correspond to others.
+void check_lists(const AddressPlan& plan) {
+    if (!plan.has_lists()) return;
+    const std::string where = plan.left.hosts.list ? "plan.left.hosts.list" : "plan.right.hosts.list";
+    if (plan.is_translated() || plan.has_state)
+        refuse("a list of hosts, and a DUT that translates them", where, "Give both sides ranges of hosts.");
+    if (plan.common_network || plan.fixed_source_network) {
+        refuse("a list of hosts has no networks that could be chosen", where,
+               "Leave out common_network and fixed_source_network, or give both sides ranges of hosts.");
+    }
+    constexpr std::uint32_t most_on_link = 1U << 24U;
+    for (const auto s : both_sides) {
+        const PlanSide& side = plan.side(s);
+        if (side.hosts.gap != 0) {
+            refuse("a list of hosts, and a gap in the other side's host number",
+                   fmt::format("plan.{}.hosts.host.gap", name_of(s)), "Leave out the gap.");
+        }
+        if (side.hosts.list && !side.gateway && side.hosts.list->last_number() >= most_on_link) {
+            refuse(fmt::format("a list of more than {} hosts on the link", most_on_link),
+                   fmt::format("plan.{}.hosts.list", name_of(s)), "Give the side a gateway, or fewer hosts.");
+        }
+    }
+}
+
 void check_ports(const FieldRange& ports, const std::string& where) {
     if (ports.first == 0) refuse("UDP port 0 is reserved", where, "Start at 1 or above (R4814-03).");
     if (ports.count == 0 || ports.first + ports.count > 65536)
@@ -149,6 +174,8 @@ std::vector<Interval> values_at(const HostRange& range, std::uint32_t octet) {
 /// Whether any address is in both ranges. The numbers of an address vary independently, so it is if this is true of
 /// each of its numbers.
 bool overlap(const HostRange& a, const HostRange& b) {
+    if (a.list) return b.list ? a.list->meets(*b.list) : a.list->meets(b);
+    if (b.list) return b.list->meets(a);
     if (!b.is_word() && a.is_word()) return overlap(b, a);
     if (!a.is_word()) {  // its host number is not a word, but it has no networks, so that it has few addresses
         for (std::uint32_t host = 0; host < a.host.count; ++host) {
@@ -166,18 +193,21 @@ bool overlap(const HostRange& a, const HostRange& b) {
     return true;
 }
 
+IpAddress first_of(const HostRange& hosts) { return hosts.list ? hosts.base : hosts.address(hosts.value({})); }
+
 }  // namespace
 
 void check_plan(const AddressPlan& plan) {
     for (const auto& [side, where] : {std::pair{&plan.left, std::string{"plan.left"}}, {&plan.right, "plan.right"}}) {
         if (side->gateway) check_version(side->version(), *side->gateway, where + ".gateway");
         check_version(side->version(), side->dut_address, where + ".dut_address");
-        check_numbers(side->hosts, where + ".hosts");
+        if (!side->hosts.list) check_numbers(side->hosts, where + ".hosts");
     }
+    check_lists(plan);
     check_peers(plan.left, plan.right, "plan.left", "plan.right", false);
     check_peers(plan.right, plan.left, "plan.right", "plan.left", plan.has_state);
     check_state(plan);
-    if (plan.left.hosts.network.has_value() != plan.right.hosts.network.has_value()) {
+    if (!plan.has_lists() && plan.left.hosts.network.has_value() != plan.right.hosts.network.has_value()) {
         refuse("one side has networks and the other has not", "plan",
                "Give both sides networks; the count may be 1 (SEED-35).");
     }
@@ -197,8 +227,8 @@ void check_plan(const AddressPlan& plan) {
     // On each of the two links, as the frames have them there.
     for (const auto& [l, r] : {plan.sent(Direction::forward), plan.arriving(Direction::forward)}) {
         if (overlap(l, r)) {
-            refuse(fmt::format("the hosts {}.. of the left and {}.. of the right overlap",
-                               to_string(l.address(l.value({}))), to_string(r.address(r.value({})))),
+            refuse(fmt::format("the hosts {}.. of the left and {}.. of the right overlap", to_string(first_of(l)),
+                               to_string(first_of(r))),
                    "plan", "Give the sides disjoint hosts (SEED-24).");
         }
     }

@@ -48,6 +48,9 @@ struct PlanSide {
 struct HostPair {
     HostRange sources;
     HostRange destinations;
+
+    /// Either is a list, so that whole addresses vary.
+    [[nodiscard]] bool has_list() const { return sources.list || destinations.list; }
 };
 
 /// The UDP ports of a direction's frames on one link.
@@ -77,6 +80,9 @@ struct AddressPlan {
     [[nodiscard]] IpVersion version() const { return left.version(); }
     /// Frames arrive with other addresses than they are sent with, and perhaps in the other IP version.
     [[nodiscard]] bool is_translated() const { return left.peers || right.peers; }
+
+    /// A side's hosts are a list, so that whole addresses vary on both sides.
+    [[nodiscard]] bool has_lists() const { return left.hosts.list || right.hosts.list; }
 
     /// The addresses of frames as the tester sends them.
     [[nodiscard]] HostPair sent(Direction d) const {
@@ -114,7 +120,7 @@ struct AddressPlan {
 
 /// Throws Fault{bad_plan} that names the contradiction: address families, ranges that do not fit into their octets,
 /// IPv4 networks with 16-bit hosts (SEED-34), hosts that are the DUT or a gateway, overlapping hosts (SEED-24), UDP
-/// port 0.
+/// port 0, lists of hosts together with what needs numbers of hosts.
 void check_plan(const AddressPlan& plan);
 
 }  // namespace evenhand::plan

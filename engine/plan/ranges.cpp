@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/ranges.hpp"
 
+#include <utility>
+
+#include "plan/address_list.hpp"
+
 namespace evenhand::plan {
 namespace {
 
@@ -14,6 +18,10 @@ void write_word(IpAddress& address, std::uint32_t offset, std::uint32_t word) {
 }
 
 }  // namespace
+
+HostRange HostRange::of(std::shared_ptr<const AddressList> list, Mode mode) {
+    return {.base = list->address(0), .host = {.first = 0, .count = 1, .mode = mode}, .list = std::move(list)};
+}
 
 std::uint32_t HostRange::first_network() const {
     if (!network) return 0;
@@ -41,6 +49,7 @@ IpAddress HostRange::address(std::uint32_t value) const {
 }
 
 bool HostRange::contains(const IpAddress& wanted) const {
+    if (list) return list->contains(wanted);
     const std::uint32_t value = (wanted.octets[offset] * 256U + wanted.octets[low_offset()]) |
                                 (has_network_octets() ? read_word(wanted, network->offset) << 16U : 0);
     // Numbers below the first wrap around and are too large.

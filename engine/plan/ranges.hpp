@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "plan/address.hpp"
 
 namespace evenhand::plan {
+
+class AddressList;
 
 /// How a field takes its values. All but pseudorandom are for comparison runs (SEED-40).
 enum class Mode : std::uint8_t { pseudorandom, fixed, increment, decrement };
@@ -50,12 +53,19 @@ struct HostIndex {
 ///
 /// What varies in an address is one number, its *value*: the 16-bit number at `offset`, and above it the 16-bit number
 /// of the network, if the networks have octets of their own.
+///
+/// Or the hosts are those of a list of ranges, in which whole addresses vary. Of the other members only `base`, the
+/// list's first address, and the mode of `host` mean something then, and of the functions contains().
 struct HostRange {
     IpAddress base;
     std::uint32_t offset = 0;  // of the upper octet
     FieldRange host;
     std::optional<NetworkRange> network = std::nullopt;  // nothing: one network, so that only the host number varies
     std::uint32_t gap = 0;                               // octets between the two of the number: 0 or 1
+    std::shared_ptr<const AddressList> list = nullptr;
+
+    /// The hosts of this list.
+    [[nodiscard]] static HostRange of(std::shared_ptr<const AddressList> list, Mode mode = Mode::pseudorandom);
 
     [[nodiscard]] std::uint32_t low_offset() const { return offset + 1 + gap; }
     /// Whether the host number is a whole word of a checksum.

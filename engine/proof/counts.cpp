@@ -8,7 +8,9 @@
 #include <numeric>
 
 #include "fault.hpp"
+#include "plan/address_list.hpp"
 #include "plan/sent_flows.hpp"
+#include "proof/listed_flows.hpp"
 #include "proof/probability.hpp"
 
 namespace evenhand::proof {
@@ -21,9 +23,9 @@ constexpr std::size_t batch = 4096;
 constexpr std::uint32_t coarse_side = 256;
 constexpr std::uint64_t most_exact_cells = std::uint64_t{1} << 20U;
 
-/// Value v of n is counted in cell v * cells / n. The factor has 40 fractional bits, so that the product is exact for
-/// all v < 2^16.
-constexpr unsigned factor_bits = 40;
+/// Value v of n is counted in cell v * cells / n. The factor has 52 fractional bits, so that the cell is exact for all
+/// v < 2^22.
+constexpr unsigned factor_bits = 52;
 
 double square(double x) { return x * x; }
 
@@ -99,7 +101,21 @@ std::optional<ChiSquare> contingency(const std::vector<std::uint32_t>& hits, std
 std::vector<Field> fields_of(const plan::AddressPlan& plan, plan::Direction direction) {
     std::vector<Field> fields;
     const auto add_address = [&](const plan::HostRange& hosts, std::size_t lane, const char* whole, const char* network,
-                                 const char* host) {
+                                 const char* host, const char* entry, const char* part) {
+        if (hosts.list) {
+            const bool is_drawn = hosts.host.mode == plan::Mode::pseudorandom;
+            const bool has_entries = is_drawn && hosts.list->choice() == plan::Choice::entry;
+            const auto parts = !is_drawn ? 1 : has_entries ? parts_of_entry : parts_of_list;
+            if (has_entries) {
+                const auto entries = static_cast<std::uint32_t>(hosts.list->size());
+                fields.push_back({.name = entry, .range = {.count = entries}, .lane = lane, .shift = bits_of_part});
+            }
+            fields.push_back({.name = part,
+                              .range = {.count = parts, .mode = hosts.host.mode},
+                              .lane = lane,
+                              .mask = has_entries ? parts_of_entry - 1 : ~std::uint32_t{0}});
+            return;
+        }
         if (!hosts.network) {
             fields.push_back({.name = whole, .range = hosts.host, .lane = lane});
             return;
@@ -113,8 +129,9 @@ std::vector<Field> fields_of(const plan::AddressPlan& plan, plan::Direction dire
         fields.push_back({.name = host, .range = hosts.host, .lane = lane, .mask = (1U << host_bits) - 1});
     };
     const plan::FlowRanges ranges = plan::ranges_of(plan, direction);
-    add_address(ranges.source, 0, "source", "source_network", "source_host");
-    add_address(ranges.destination, 1, "destination", "destination_network", "destination_host");
+    add_address(ranges.source, 0, "source", "source_network", "source_host", "source_entry", "source_part");
+    add_address(ranges.destination, 1, "destination", "destination_network", "destination_host", "destination_entry",
+                "destination_part");
     fields.push_back({.name = "source_port", .range = ranges.source_port, .lane = 2});
     fields.push_back({.name = "destination_port", .range = ranges.destination_port, .lane = 3});
     return fields;
@@ -204,7 +221,7 @@ void FlowCounts::count_grid(Grid& grid) const {
     const std::uint32_t* const y = b.values.data();
     const auto centre_x = static_cast<std::int64_t>(a.field.range.count) - 1;
     const auto centre_y = static_cast<std::int64_t>(b.field.range.count) - 1;
-    std::int64_t sum = 0;  // at most 2^32 times the batch
+    std::int64_t sum = 0;  // at most 2^44 times the batch
     for (std::size_t i = from; i <= waiting_; ++i)
         sum += (2 * std::int64_t{x[i]} - centre_x) * (2 * std::int64_t{y[i]} - centre_y);
     grid.product_sum += static_cast<double>(sum);

@@ -3,6 +3,7 @@
 
 #include "plan/sent_flows.hpp"
 #include "proof/contrast.hpp"
+#include "proof/listed_flows.hpp"
 
 namespace evenhand::proof {
 
@@ -18,6 +19,8 @@ ProofResult prove(const ProofRequest& request, ProofObserver& observer) {
             return prove(ModuloDraw{fields, request.direction, request.seed}, std::move(counts), request, observer);
         case Generator::philox: break;
     }
+    if (request.plan.has_lists())
+        return prove(ListedFlows{request.plan, request.direction, request.seed}, std::move(counts), request, observer);
     return prove(plan::SentFlows{request.plan, request.direction, request.seed}, std::move(counts), request, observer);
 }
 

@@ -6,8 +6,8 @@ namespace evenhand::run {
 HostsToReach::HostsToReach(const plan::AddressPlan& plan, plan::Direction direction, bool shared)
     : direction_{direction},
       from_{plan.sent(direction).sources},
-      to_{plan.sent(direction).destinations},
-      found_{plan.arriving(direction).destinations},
+      to_{plan.sent(direction).destinations, plan::numbered_of(plan.side(plan::receiving_side(direction)))},
+      found_{plan.arriving(direction).destinations, plan::numbered_of(plan.side(plan::receiving_side(direction)))},
       map_{to_.size(), shared} {}
 
 bool HostsToReach::begin_round() {

@@ -145,7 +145,8 @@ std::vector<std::vector<std::byte>> Tester::way_frames(Direction direction) cons
     std::vector<std::vector<std::byte>> frames;
     for (std::size_t p = 0; p < plans(); ++p) {
         const plan::HostSet from{plan(p).sent(direction).sources};
-        const plan::HostSet to{plan(p).sent(direction).destinations};
+        const plan::HostSet to{plan(p).sent(direction).destinations,
+                               plan::numbered_of(plan(p).side(plan::receiving_side(direction)))};
         const std::array pending{std::uint32_t{0}, to.size() - 1};
         frame::LearningSource source{plan(p),
                                      {.direction = direction, .stream = 0},

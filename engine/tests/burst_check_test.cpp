@@ -17,6 +17,7 @@
 #include "frame/reader.hpp"
 #include "frame/source.hpp"
 #include "frame/template.hpp"
+#include "lists.hpp"
 #include "plans.hpp"
 
 namespace burst_check_test {
@@ -98,10 +99,23 @@ plan::AddressPlan odd_v6(std::uint32_t offset, std::uint32_t gap) {
     return p;
 }
 
-const std::array plans{tests::gateway_v4(),   tests::gateway_v4(1),  tests::gateway_v6(), tests::gateway_v6(1),
-                       tests::direct_v4(),    tests::direct_v6(),    tests::nets_v6(),    tests::nets_v6(16, 100),
-                       tests::gateway_v4(17), tests::gateway_v6(65), tests::nets_v4(),    odd_v6(11, 0),
-                       odd_v6(10, 1)};
+const std::array plans{tests::gateway_v4(),
+                       tests::gateway_v4(1),
+                       tests::gateway_v6(),
+                       tests::gateway_v6(1),
+                       tests::direct_v4(),
+                       tests::direct_v6(),
+                       tests::nets_v6(),
+                       tests::nets_v6(16, 100),
+                       tests::gateway_v4(17),
+                       tests::gateway_v6(65),
+                       tests::nets_v4(),
+                       odd_v6(11, 0),
+                       odd_v6(10, 1),
+                       tests::listed(IpVersion::v4, 100),
+                       tests::listed(IpVersion::v6, 100),
+                       tests::both_listed_v4(),
+                       tests::both_listed_v6()};
 
 }  // namespace
 

@@ -13,6 +13,7 @@
 #include "frame/reader.hpp"
 #include "frame/source.hpp"
 #include "octets.hpp"
+#include "plan/address_list.hpp"
 #include "plans.hpp"
 #include "run/load.hpp"
 
@@ -25,11 +26,17 @@ using plan::Side;
 
 namespace {
 
+/// The lines of a file, with the folder of the contract in place of /contract.
 std::vector<std::string> lines_of(const char* name) {
+    const std::string named = "/contract/golden/hosts-";
     std::ifstream file{std::string{CONTRACT_FOLDER} + "/golden/" + name};
     REQUIRE_MESSAGE(file.good(), name);
     std::vector<std::string> lines;
-    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    for (std::string line; std::getline(file, line);) {
+        if (const auto at = line.find(named); at != std::string::npos)
+            line.replace(at, named.size(), std::string{CONTRACT_FOLDER} + "/golden/hosts-");
+        lines.push_back(line);
+    }
     return lines;
 }
 
@@ -186,6 +193,39 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(fixed.plan.left.hosts.host == plan::FieldRange{.first = 1, .count = 64, .mode = plan::Mode::increment});
         CHECK(fixed.plan.destination_ports == plan::FieldRange{.first = 7, .count = 1, .mode = plan::Mode::fixed});
         CHECK(fixed.frame_size == 1518);
+    }
+    SUBCASE("frames of a plan whose hosts are a list") {
+        const auto v4 = read_as<contract::FramesRequest>(line_with("requests.jsonl", R"("id":716,)")).plan;
+        REQUIRE(v4.right.hosts.list);
+        CHECK(v4.right.hosts.list->size() == 4);
+        CHECK(v4.right.hosts.list->choice() == plan::Choice::entry);
+        CHECK(v4.right.hosts.list->contains(tests::ip("100.1.3.5")));
+        CHECK(v4.right.hosts.base == tests::ip("20.0.0.1"));
+        CHECK(v4.right.hosts.host.mode == plan::Mode::pseudorandom);
+        CHECK_FALSE(v4.left.hosts.list);
+        const auto v6 = read_as<contract::FramesRequest>(line_with("requests.jsonl", R"("id":717,)")).plan;
+        REQUIRE(v6.right.hosts.list);
+        CHECK(v6.right.hosts.list->size() == 3);
+        CHECK(v6.right.hosts.list->version() == plan::IpVersion::v6);
+        CHECK(v6.right.hosts.host.mode == plan::Mode::increment);
+        const auto of_hosts = read_as<contract::FramesRequest>(line_with("requests.jsonl", R"("id":718,)"));
+        CHECK(of_hosts.plan.right.hosts.list->choice() == plan::Choice::host);
+        for (const char* const id : {R"("id":716,)", R"("id":717,)", R"("id":718,)"}) {
+            const auto r = read_as<contract::FramesRequest>(line_with("requests.jsonl", id));
+            const auto reply = fitting(contract::write_frames(1, r), "frames");
+            for (const auto& one : reply["frames"]) {
+                const auto octets = tests::octets_of(one["octets"].get<std::string>());
+                const auto version = r.plan.version();
+                const std::size_t at = version == plan::IpVersion::v4 ? 26 : 22;
+                const auto text = [&](std::size_t from) {
+                    return plan::to_string(plan::address_of(version, plan::number_of(version, octets.data() + from)));
+                };
+                CHECK(one["source"] == text(at));
+                CHECK(one["destination"] == text(at + plan::address_octets(version)));
+                const auto& to = r.plan.sent(r.direction).destinations;
+                CHECK(to.contains(tests::ip(one["destination"].get<std::string>().c_str())));
+            }
+        }
     }
     SUBCASE("frames of a plan that is translated") {
         const auto plan = read_as<contract::FramesRequest>(line_with("requests.jsonl", "\"name\":\"siit\"")).plan;

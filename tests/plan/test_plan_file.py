@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from evenhand.plan import (
@@ -20,15 +21,16 @@ from evenhand.plan import (
     make_own_plan,
     make_plan,
     make_prefixes,
-    not_named,
-    outside_words,
+    name_of_plan_file,
+    plan_named,
     read_plan_file,
 )
 from evenhand.plan.host_list import hosts_of_ranges
 from evenhand.plan.plan_file import PlanFile, PlanFileSide
 from tests.errors import raises
 
-SCHEMA = Path(__file__).parents[2] / "contract/plan-config.schema.json"
+CONTRACT = Path(__file__).parents[2] / "contract"
+SCHEMA = CONTRACT / "plan-config.schema.json"
 address, network = ipaddress.ip_address, ipaddress.ip_network
 
 LEFT = {"dut": "10.0.0.1/24", "gateway": "10.0.0.2", "hosts": "198.18.0.0/16"}
@@ -188,7 +190,7 @@ def test_generated_prefixes_stay_in_the_sides_block_unless_told_otherwise() -> N
     assert right is not None
     assert next(left.texts()) == "198.18.0.0/24"
     assert list(right.texts()) == ["198.19.0.0/26", "198.19.0.128/26", "198.19.1.0/26"]
-    assert outside_words(plan) == []
+    assert plan.not_reserved == []
     v6 = own({"dut": LEFT_V6["dut"], "hosts": None, "routes": 8192}).left.prefixes
     assert v6 is not None
     assert v6.overlapping(network("2001:2:0:1000::/64")) is None
@@ -222,6 +224,34 @@ def test_the_engine_gets_a_file_that_only_this_user_may_read() -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
     assert "path" not in json.dumps(plan.to_contract())
+
+
+@pytest.mark.parametrize(
+    ("version", "left", "right"),
+    [
+        (4, {}, {"hosts": ["100.1.2.0/24", "20.0.0.0/8", "100.1.3.5", "203.0.113.128/31"]}),
+        (
+            6,
+            {"dut": LEFT_V6["dut"], "hosts": "2001:2::2-2001:2::ffff:2", "step": 65536},
+            {"hosts": ["2001:db8::/32", "2001:db9:0:1::/64", "2600::1"], "mode": "increment"},
+        ),
+    ],
+)
+def test_the_request_is_that_of_the_contract(
+    version: int, left: dict[str, Any], right: dict[str, Any]
+) -> None:
+    """A plan file with the prefixes of a golden line makes the same request, and the same file of octets."""
+    golden = next(
+        found["plan"]
+        for line in (CONTRACT / "golden/requests.jsonl").read_text().splitlines()
+        if (found := json.loads(line)).get("plan", {}).get("name") == f"prefixes_v{version}"
+    )
+    request = own(left, right).to_request() | {"name": golden["name"]}
+    schema = json.loads((CONTRACT / "request.schema.json").read_text())
+    jsonschema.validate(request, {"$ref": "#/$defs/plan", "$defs": schema["$defs"]})
+    paths = [Path(each["right"]["hosts"]["list"].pop("path")) for each in (request, golden)]
+    assert request == golden
+    assert paths[0].read_bytes() == (CONTRACT / "golden" / paths[1].name).read_bytes()
 
 
 def test_one_pair_is_the_first_host_of_each_side() -> None:
@@ -290,22 +320,22 @@ def test_what_is_not_reserved_for_benchmarking_is_known(
 ) -> None:
     """R2544-37."""
     plan = own(left, right)
-    assert outside_words(plan) == outside
-    found = not_named(plan, ())
+    assert plan.not_reserved == outside
+    found = plan.first_not_named(())
     assert found is None if unnamed is None else found is not None and found.startswith(unnamed)
     named = [network("16.0.0.0/8"), network("17.0.0.0/24"), network("192.0.2.0/24")]
-    assert not_named(plan, named) is None
+    assert plan.first_not_named(named) is None
 
 
 def test_what_is_not_reserved_in_ipv6_is_known() -> None:
     """R5180-01."""
     plan = own({"dut": LEFT_V6["dut"], "hosts": "2001:200::/64"})
-    assert outside_words(plan) == ["2001:200:: .. 2001:200::ffff:ffff:ffff:ffff (left)"]
-    assert not_named(plan, [network("2001:200::/48")]) is None
+    assert plan.not_reserved == ["2001:200:: .. 2001:200::ffff:ffff:ffff:ffff (left)"]
+    assert plan.first_not_named([network("2001:200::/48")]) is None
 
 
 def test_every_plan_that_has_a_name_keeps_to_what_is_reserved() -> None:
-    assert outside_words(make_plan("nat44")) == []
+    assert make_plan("nat44").not_reserved == []
 
 
 @pytest.mark.parametrize(
@@ -398,6 +428,21 @@ def test_errors_of_a_file_of_prefixes_are_of_its_line(tmp_path: Path) -> None:
     with raises("plan.not-a-prefix") as caught:
         make_own_plan(document, where=str(tmp_path / "edge.toml"), folder=tmp_path)
     assert caught.value.where == f"{tmp_path / 'table.txt'}, line 2"
+
+
+def test_a_plan_file_is_named_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "edge.toml"
+    lines = []
+    for name, table in (("left", LEFT), ("right", RIGHT)):
+        lines += [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
+    path.write_text("\n".join(lines))
+    assert plan_named(str(path)) == read_plan_file(path)
+    assert plan_named("gateway-v6") == make_plan("gateway-v6")
+    assert name_of_plan_file(path) == "edge"
+    path.write_text('name = "other"\n' + path.read_text())
+    assert name_of_plan_file(path) == plan_named(str(path)).name == "other"
+    with raises("base.file-not-readable", match=r"missing\.toml"):
+        plan_named("missing.toml")
 
 
 def test_the_keys_are_those_of_the_reference() -> None:

@@ -197,7 +197,7 @@ def test_a_set_is_what_a_plain_reader_finds(
                 read_prefixes(path)
         found = read_prefixes(path, covering="leave-out")
         assert list(found.texts()) == [str(each) for each in kept]
-        assert list(found.networks()) == kept
+        assert list(found.as_networks()) == kept
         assert list(found) == [(int(each.network_address), each.prefixlen) for each in kept]
         assert found.address_count == sum(each.num_addresses for each in kept)
         last = last_addresses(found.first_addresses(), found.lengths(), version)

@@ -44,7 +44,6 @@ from evenhand.plan import (
     describe_plan,
     make_plan,
     mix_request,
-    outside_words,
     whole_octets,
 )
 from evenhand.report.proof import make_pcap
@@ -124,7 +123,7 @@ def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output:
     console = out()
     console.print(make_table(titles, shown, title=f"{plan.title} ({plan.figure})"))
     console.print(Traffic(plan=plan).lines()[0], markup=False)
-    if outside := outside_words(plan):
+    if outside := plan.not_reserved:
         console.print(
             f"Not reserved for benchmarking: {', '.join(outside)}. The testbed file must name their networks"
             " (isolated_networks), and every result has a deviation."

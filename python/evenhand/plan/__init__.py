@@ -20,7 +20,15 @@ from evenhand.plan.imix import (
     whole_octets,
 )
 from evenhand.plan.mix import describe_mix, make_mix, mix_lines, mix_request, mix_versions
-from evenhand.plan.model import AddressPlan, HostMacs, OtherVersion, is_plan_file, plan_file_name, plan_title
+from evenhand.plan.model import (
+    AddressPlan,
+    HostMacs,
+    OtherVersion,
+    is_plan_file,
+    own_title,
+    plan_file_name,
+    plan_title,
+)
 from evenhand.plan.prefix_file import read_prefixes
 from evenhand.plan.prefixes import MOST_PREFIXES, PrefixSet
 from evenhand.plan.ranges import (
@@ -33,7 +41,6 @@ from evenhand.plan.ranges import (
     NetworkRange,
     UdpRange,
 )
-from evenhand.plan.reserved import not_named, outside_words
 from evenhand.plan.sides import (
     BENCHMARKING_BLOCK,
     BOTH_DIRECTIONS,
@@ -64,9 +71,11 @@ from evenhand.plan.translation import MAX_CONNECTIONS, TUPLE_ORDERS, Nat, TupleO
 from evenhand.plan.validate import check_plan, plan_warnings
 
 if TYPE_CHECKING:
-    from evenhand.plan.plan_file import make_own_plan, read_plan_file
+    from evenhand.plan.plan_file import make_own_plan, name_of_plan_file, plan_named, read_plan_file
 else:
-    __getattr__ = lazy_names(__name__, {"plan_file": ("make_own_plan", "read_plan_file")})
+    __getattr__ = lazy_names(
+        __name__, {"plan_file": ("make_own_plan", "name_of_plan_file", "plan_named", "read_plan_file")}
+    )
 
 __all__ = [
     "BENCHMARKING_BLOCK",
@@ -139,10 +148,11 @@ __all__ = [
     "mix_lines",
     "mix_request",
     "mix_versions",
-    "not_named",
-    "outside_words",
+    "name_of_plan_file",
+    "own_title",
     "parse_imix",
     "plan_file_name",
+    "plan_named",
     "plan_title",
     "plan_warnings",
     "read_plan_file",

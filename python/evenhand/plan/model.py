@@ -12,7 +12,8 @@ from typing import Any, Literal
 from evenhand.base.errors import PlanError
 from evenhand.plan.host_list import HostList, Hosts
 from evenhand.plan.imix import FrameSize, Imix
-from evenhand.plan.ranges import HostRange, IpVersion, UdpRange
+from evenhand.plan.ranges import HostRange, IpVersion, Network, UdpRange
+from evenhand.plan.reserved import not_named, outside_words
 from evenhand.plan.sides import (
     BOTH_DIRECTIONS,
     NO_TAGS,
@@ -40,6 +41,11 @@ def plan_title(name: str) -> str:
 def is_plan_file(name: str) -> bool:
     """Whether a plan's name is that of a plan file: `edge.toml`."""
     return name.endswith(".toml")
+
+
+def own_title(name: str) -> str:
+    """What a testbed file calls its DUT's plan, as a command line has it: a plan file by its path."""
+    return name if is_plan_file(name) else plan_title(name)
 
 
 def plan_file_name(name: str) -> str:
@@ -108,8 +114,20 @@ class AddressPlan:
         return self.left if name == "left" else self.right
 
     @property
+    def not_reserved(self) -> list[str]:
+        """What of a plan file's addresses is not reserved for benchmarking, for people (R2544-37, R5180-01);
+        empty for every other plan."""
+        return outside_words(self.sides) if self.is_own else []
+
+    def first_not_named(self, named: Sequence[Network]) -> str | None:
+        """The first of its addresses that are neither reserved for benchmarking nor in these networks; None
+        if there are none."""
+        return not_named(self.sides, named) if self.is_own else None
+
+    @property
     def is_direct(self) -> bool:
-        return self.left.is_direct
+        """Whether hosts are on a link; of a plan file's plan, be it on one side."""
+        return self.left.is_direct or self.right.is_direct
 
     @property
     def is_translated(self) -> bool:
@@ -325,7 +343,7 @@ class AddressPlan:
 
     def to_request(self) -> dict[str, Any]:
         """The plan as the engine reads it (contract/request.schema.json), without the other IP version's."""
-        found = self.to_contract()
+        found = {key: value for key, value in self.to_contract().items() if key != "not_reserved"}
         for side in self.sides:
             of_side = {key: value for key, value in found[side.name].items() if key != "prefixes"}
             if isinstance(side.host_range, HostList):
@@ -395,16 +413,17 @@ class AddressPlan:
                 if getattr(self, name)
             },
             **({} if self.nat is None else {"stateful": True}),
+            **({"not_reserved": outside} if (outside := self.not_reserved) else {}),
         }
 
 
-def _fewer_listed(hosts: HostList, host_count: int) -> Hosts:
-    if host_count == hosts.count:
-        return hosts
+def _fewer_listed(listed: HostList, host_count: int) -> Hosts:
+    if host_count == listed.count:
+        return listed
     if host_count == 1:
-        return hosts.single()
+        return listed.single()
     raise PlanError(
-        f"{host_count:,} hosts: there are {hosts.count:,} in {hosts.entry_count:,} prefixes or ranges",
+        f"{host_count:,} hosts: there are {listed.count:,} in {listed.entry_count:,} prefixes or ranges",
         code="plan.hosts-of-prefixes",
         where="hosts",
         next_step="Omit it: frames go to all hosts, or with 1 to the first.",

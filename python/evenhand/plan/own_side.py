@@ -28,7 +28,8 @@ class OwnHosts:
 
     dut: Interface
     gateway: Address | None
-    hosts: tuple[str, ...] | None
+    texts: tuple[str, ...]
+    """`hosts`; empty if there are none."""
     step: int
     prefixes: str | None
     covering: Covering
@@ -69,8 +70,8 @@ def make_own_side(name: SideName, given: OwnHosts, *, links: Sequence[Network], 
         prefixes = read_prefixes(folder / given.prefixes, covering=given.covering)
     elif given.routes is not None:
         prefixes = _generated(name, version, given, links)
-    elif given.hosts is not None and len(given.hosts) > 1:
-        prefixes = _listed(name, given.hosts)
+    elif len(given.texts) > 1:
+        prefixes = _listed(name, given.texts)
     if prefixes is not None:
         host_range: Hosts = hosts_of_prefixes(prefixes, choose=given.choose, mode=given.mode)
         _check_version(name, version, prefixes.version)
@@ -83,13 +84,13 @@ def make_own_side(name: SideName, given: OwnHosts, *, links: Sequence[Network], 
             )
         _check_links(name, prefixes, links)
         if prefixes.count <= MOST_ROUTE_OBJECTS:
-            routes = tuple(prefixes.networks())
+            routes = tuple(prefixes.as_networks())
     else:
         host_range, routes = _one_range(name, version, given)
         if gateway is None:
             routes = ()
-        elif not isinstance(host_range, HostRange) and given.hosts is not None and "/" in given.hosts[0]:
-            prefixes = _listed(name, given.hosts)
+        elif not isinstance(host_range, HostRange) and "/" in given.texts[0]:
+            prefixes = _listed(name, given.texts)
     return PlanSide(
         name=name, dut=(given.dut,), gateway=gateway, host_range=host_range, routes=routes, prefixes=prefixes
     )
@@ -97,7 +98,8 @@ def make_own_side(name: SideName, given: OwnHosts, *, links: Sequence[Network], 
 
 def _check_keys(name: SideName, given: OwnHosts) -> None:
     """PlanError for no hosts, or hosts in two ways, or keys without an effect."""
-    stated = [key for key in ("hosts", "prefixes", "routes") if getattr(given, key) is not None]
+    ways = {"hosts": given.texts or None, "prefixes": given.prefixes, "routes": given.routes}
+    stated = [key for key, value in ways.items() if value is not None]
     if len(stated) != 1:
         raise PlanError(
             f"{' and '.join(stated)} each say which hosts there are" if stated else "no hosts are given",
@@ -111,8 +113,8 @@ def _check_keys(name: SideName, given: OwnHosts) -> None:
         "lengths": given.lengths is not None and given.routes is None,
         "first": given.first is not None and given.routes is None,
         "spacing": given.spacing != 1 and given.routes is None,
-        "step": given.step != 1 and (given.hosts is None or len(given.hosts) > 1 or "/" in given.hosts[0]),
-        "choose": given.choose != "entry" and given.hosts is not None and len(given.hosts) == 1,
+        "step": given.step != 1 and (len(given.texts) != 1 or "/" in given.texts[0]),
+        "choose": given.choose != "entry" and len(given.texts) == 1,
     }
     needed = {"covering": "prefixes", "step": "hosts of one range", "choose": "several prefixes"}
     for key, is_idle in idle.items():
@@ -174,18 +176,18 @@ def _generated(name: SideName, version: IpVersion, given: OwnHosts, links: Seque
 
 def _listed(name: SideName, texts: Sequence[str]) -> PrefixSet:
     """The set of a list of prefixes; an address is one of its own."""
-    networks: list[Network] = []
+    found: list[Network] = []
     for text in texts:
-        networks.append(_network(name, text))
-        if networks[-1].version != networks[0].version:
+        found.append(_network(name, text))
+        if found[-1].version != found[0].version:
             raise PlanError(
-                f"{networks[0]} and {networks[-1]} are of different IP versions",
+                f"{found[0]} and {found[-1]} are of different IP versions",
                 code="plan.mixed-versions",
                 where=f"{name}.hosts",
                 next_step="Write a plan file for each IP version.",
             )
-    networks.sort(key=lambda each: (int(each.network_address), each.prefixlen))
-    for one, other in pairwise(networks):
+    found.sort(key=lambda each: (int(each.network_address), each.prefixlen))
+    for one, other in pairwise(found):
         if int(one.broadcast_address) >= int(other.network_address):
             raise PlanError(
                 f"{one} overlaps {other}",
@@ -193,12 +195,12 @@ def _listed(name: SideName, texts: Sequence[str]) -> PrefixSet:
                 where=f"{name}.hosts",
                 next_step="Remove one of them.",
             )
-    version: IpVersion = 4 if networks[0].version == 4 else 6
+    version: IpVersion = 4 if found[0].version == 4 else 6
     return pack_prefixes(
         "the plan file's list" if len(texts) > 1 else texts[0],
         version,
-        unpacked(b"".join(each.network_address.packed for each in networks), version),
-        bytes(each.prefixlen for each in networks),
+        unpacked(b"".join(each.network_address.packed for each in found), version),
+        bytes(each.prefixlen for each in found),
     )
 
 
@@ -218,7 +220,7 @@ def _network(name: SideName, text: str) -> Network:
 
 def _one_range(name: SideName, version: IpVersion, given: OwnHosts) -> tuple[Hosts, tuple[Network, ...]]:
     """Hosts that are one address, one range or one prefix, and what the DUT routes to reach them."""
-    (text,) = given.hosts or ("",)
+    (text,) = given.texts
     is_direct = given.gateway is None
     if "/" not in text:
         first, last = _ends(name, text)

@@ -15,11 +15,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from evenhand.base.errors import EvenhandError, PlanError, RequestError
 from evenhand.base.validation.checked_file import FileKind, RefusedError, read_toml, refusal
 from evenhand.plan.host_list import Choose
-from evenhand.plan.model import AddressPlan
+from evenhand.plan.model import AddressPlan, is_plan_file
 from evenhand.plan.own_side import OwnHosts, make_own_side
 from evenhand.plan.prefix_file import Covering
 from evenhand.plan.ranges import Address, Interface, Mode, UdpRange, parse_ports
-from evenhand.plan.topologies import TOPOLOGIES
+from evenhand.plan.sides import SIDES
+from evenhand.plan.topologies import TOPOLOGIES, make_plan
 from evenhand.plan.topology import (
     CLASSIC_DESTINATION_PORT,
     CLASSIC_SOURCE_PORT,
@@ -92,7 +93,7 @@ class PlanFileSide(_Table):
 
     dut: Interfaced
     gateway: Addressed | None = None
-    hosts: Texts | None = None
+    host_texts: Texts | None = Field(None, alias="hosts")
     step: Annotated[int, Field(ge=1)] = 1
     prefixes: Annotated[str, Field(min_length=1)] | None = None
     covering: Covering = "refuse"
@@ -124,8 +125,26 @@ def read_plan_file(path: Path | str) -> AddressPlan:
     """
     path = Path(path)
     document = read_toml(path, kind=FileKind.PLAN)
-    name = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")
-    return make_own_plan(document, where=str(path), folder=path.parent, name=name)
+    return make_own_plan(document, where=str(path), folder=path.parent, name=_name_of(path))
+
+
+def plan_named(name: str) -> AddressPlan:
+    """The plan of this name, or of the plan file at this path.
+
+    Raises:
+        RequestError, PlanError: As `read_plan_file` and `make_plan`.
+    """
+    return read_plan_file(name) if is_plan_file(name) else make_plan(name)
+
+
+def name_of_plan_file(path: Path | str) -> str:
+    """The name of its plan, for which no prefixes are read. RequestError if it cannot be read."""
+    found = read_toml(Path(path), kind=FileKind.PLAN).get("name")
+    return found if isinstance(found, str) else _name_of(Path(path))
+
+
+def _name_of(path: Path) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")
 
 
 def make_own_plan(
@@ -146,13 +165,8 @@ def make_own_plan(
     links = (file.left.dut.network, file.right.dut.network)
     try:
         left, right = (
-            make_own_side(
-                side,
-                OwnHosts(**{key: getattr(of, key) for key in OwnHosts.__dataclass_fields__}),
-                links=links,
-                folder=folder,
-            )
-            for side, of in (("left", file.left), ("right", file.right))
+            make_own_side(side, OwnHosts(**_keys_of(of)), links=links, folder=folder)
+            for side, of in zip(SIDES, (file.left, file.right), strict=True)
         )
         if left.ip_version != right.ip_version:
             raise PlanError(
@@ -182,6 +196,13 @@ def make_own_plan(
         error.where = _within(where, error.where)
         raise
     return plan
+
+
+def _keys_of(side: PlanFileSide) -> dict[str, Any]:
+    """As `OwnHosts` has them."""
+    found = {name: getattr(side, name) for name in PlanFileSide.model_fields}
+    texts = found.pop("host_texts") or ()
+    return {**found, "texts": texts}
 
 
 def _within(where: str, place: str) -> str:

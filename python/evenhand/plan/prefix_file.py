@@ -215,8 +215,8 @@ def _is_of_bgp(text: str) -> bool:
 
 
 def read_prefixes(path: Path | str, *, covering: Covering = "refuse") -> PrefixSet:
-    """The prefixes of a file: one at the beginning of each line, whatever follows it; or what `ip route`,
-    `show bgp` and `show ip route` of FRR and its like, and BIRD's `show route`, print. Of those, default,
+    """Read the prefixes of a file: one at the beginning of each line, whatever follows it; or what `ip
+    route`, `show bgp` and `show ip route` of FRR and its like, and BIRD's `show route`, print. Default,
     connected and local routes and routes to nowhere are skipped, for no host behind a gateway is reached by
     them.
 

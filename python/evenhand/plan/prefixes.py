@@ -27,7 +27,7 @@ else:
 WIDTH: dict[IpVersion, int] = {4: 32, 6: 128}
 """Bits of an address."""
 MOST_PREFIXES: dict[IpVersion, int] = {4: 2_000_000, 6: 1_000_000}
-"""Of one side."""
+"""The most prefixes of one side."""
 FAMILY: dict[IpVersion, int] = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 
@@ -45,7 +45,10 @@ class Addresses(NamedTuple):
 
     def is_before(self, others: Addresses) -> NDArray[np.bool_]:
         """Address by address."""
-        return (self.high < others.high) | ((self.high == others.high) & (self.low < others.low))
+        found: NDArray[np.bool_] = (self.high < others.high) | (
+            (self.high == others.high) & (self.low < others.low)
+        )
+        return found
 
     def part(self, chosen: Any) -> Addresses:
         """Those that numpy takes for this index."""
@@ -92,7 +95,7 @@ def last_addresses(first: Addresses, lengths: NDArray[np.uint8], version: IpVers
 
 
 def overlaps(first: Addresses, lengths: NDArray[np.uint8], version: IpVersion) -> NDArray[np.bool_]:
-    """Of prefixes in the order of their networks, which, but the last, overlap the one that follows."""
+    """Which prefixes, but the last, overlap the one that follows; they are in the order of their networks."""
     last = last_addresses(first, lengths, version)
     return ~last.part(slice(None, -1)).is_before(first.part(slice(1, None)))
 
@@ -158,16 +161,16 @@ class PrefixSet:
         for network, length in struct.iter_unpack(f">{octets}sB", self.records):
             yield f"{socket.inet_ntop(family, network)}/{length}"
 
-    def networks(self) -> Iterator[Network]:
+    def as_networks(self) -> Iterator[Network]:
         """As objects of `ipaddress`; for a few."""
         return (ipaddress.ip_network(text) for text in self.texts())
 
     def first_addresses(self) -> Addresses:
-        """Of each prefix the first: its network."""
+        """The first address of each prefix: its network."""
         return unpacked(self._rows()[:, :-1].tobytes(), self.version)
 
     def lengths(self) -> NDArray[np.uint8]:
-        """Of each prefix."""
+        """The length of each prefix."""
         return self._rows()[:, -1]
 
     def length_counts(self) -> dict[int, int]:

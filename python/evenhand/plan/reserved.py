@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from evenhand.plan.host_list import HostList, Hosts
-from evenhand.plan.model import AddressPlan
 from evenhand.plan.prefixes import WIDTH, Addresses
 from evenhand.plan.ranges import Address, Network
-from evenhand.plan.sides import SideName
+from evenhand.plan.sides import PlanSide, SideName
 
 RESERVED: tuple[Network, ...] = tuple(map(ipaddress.ip_network, ("198.18.0.0/15", "2001:2::/48")))
 """For the hosts of a benchmark (RFC 2544 C.2.2, RFC 5180 section 8, RFC 6815)."""
@@ -29,58 +28,59 @@ class _Span(NamedTuple):
     first: Address
     last: Address
     reserved: Sequence[Network]
-    hosts: Hosts | None
+    of_side: Hosts | None
+    """The side's hosts, if it is they."""
 
     @property
     def text(self) -> str:
         return str(self.first) if self.first == self.last else f"{self.first} .. {self.last}"
 
 
-def outside_words(plan: AddressPlan) -> list[str]:
-    """What of a plan file's addresses is not reserved for benchmarking: `16.0.0.1 .. 16.9.255.254 (right)`;
-    empty if all of it is, as in every other plan."""
+def outside_words(sides: Iterable[PlanSide]) -> list[str]:
+    """What of these sides' addresses is not reserved for benchmarking: `16.0.0.1 .. 16.9.255.254 (right)`;
+    empty if all of it is."""
     return [
         f"{span.text} ({span.side})"
-        for span in _spans(plan)
+        for span in _spans(sides)
         if not all(any(end in network for network in span.reserved) for end in (span.first, span.last))
     ]
 
 
-def not_named(plan: AddressPlan, networks: Sequence[Network]) -> str | None:
+def not_named(sides: Iterable[PlanSide], named: Sequence[Network]) -> str | None:
     """The first addresses that are neither reserved for benchmarking nor in one of these networks; None if
     there are none."""
-    for span in _spans(plan):
-        known = (*span.reserved, *networks)
+    for span in _spans(sides):
+        known = (*span.reserved, *named)
         if any(span.first in network and span.last in network for network in known):
             continue
-        if not isinstance(span.hosts, HostList):
+        if not isinstance(span.of_side, HostList):
             return span.text
-        found = _first_outside(span.hosts, known)
+        found = _first_outside(span.of_side, known)
         if found is not None:
             return found
     return None
 
 
-def _spans(plan: AddressPlan) -> Iterator[_Span]:
-    for side in plan.sides if plan.is_own else ():
-        hosts = side.host_range
-        yield _Span(side.name, hosts.first_address, hosts.last_address, RESERVED, hosts)
+def _spans(sides: Iterable[PlanSide]) -> Iterator[_Span]:
+    for side in sides:
+        own = side.host_range
+        yield _Span(side.name, own.first_address, own.last_address, RESERVED, own)
         for interface in side.dut:
             link = interface.network
             yield _Span(side.name, link.network_address, link.broadcast_address, OF_LINKS, None)
 
 
-def _first_outside(hosts: HostList, networks: Iterable[Network]) -> str | None:
+def _first_outside(listed: HostList, known: Iterable[Network]) -> str | None:
     """The first entry that is in none of the networks."""
-    first, last = hosts.bounds()
+    first, last = listed.bounds()
     is_known = first.is_before(first)  # none
-    for network in networks:
-        if network.version == hosts.version:
+    for network in known:
+        if network.version == listed.version:
             begin, end = map(Addresses.of, (network.network_address, network.broadcast_address))
             is_known |= ~first.is_before(begin) & ~end.is_before(last)
     unknown = (~is_known).nonzero()[0]
     if not len(unknown):
         return None
-    octets = WIDTH[hosts.version] // 8
+    octets = WIDTH[listed.version] // 8
     ends = (each.number(int(unknown[0])).to_bytes(octets, "big") for each in (first, last))
     return " .. ".join(str(ipaddress.ip_address(end)) for end in ends)

@@ -99,8 +99,8 @@ class PlanSide:
     link (direct forms)."""
     host_range: Hosts
     routes: tuple[Network, ...]
-    """Networks that the DUT routes to `gateway`; none in direct forms. Of `prefixes`, if there are at most
-    MOST_ROUTE_OBJECTS; else none are listed here."""
+    """Networks that the DUT routes to `gateway`; none in direct forms. The `prefixes` are among them, if
+    there are at most MOST_ROUTE_OBJECTS."""
     peers: HostRange | None = None
     """The addresses that hosts of the other side have on this one, where the DUT translates; None: their
     own. Where it keeps state, those that it may give them (the pool)."""

@@ -210,7 +210,8 @@ class Traffic:
         if max(source.network_count, destination.network_count) > 1:
             text += f" in {source.network_count} x {destination.network_count} networks"
         if any(isinstance(end, HostList) for end in (source, destination)):
-            kind = "ranges" if self.plan.is_direct else "prefixes"
+            has_prefixes = any(side.prefixes is not None for side in self.plan.sides)
+            kind = "prefixes" if has_prefixes else "ranges"
             text += f" in {_entries(source):,} x {_entries(destination):,} {kind}"
         notes = [self.order] if self.order else []
         if self.plan.common_network:
@@ -242,7 +243,15 @@ class Traffic:
     ) -> str:
         """Gateways, the DUT's routes to them, and MACs."""
         sides = self.plan.sides
-        if self.plan.is_direct:
+        routed = [side for side in sides if side.gateway is not None]
+        if routed and self.plan.is_direct:
+            (side,) = routed
+            where = (
+                f"Hosts of one side on its link; gateway {side.gateway and side.gateway.ip} on the"
+                f" {side.name}, to which the DUT routes {_routes_text(side)}"
+            )
+            whose = "of the tester's ports" if host_macs == "port" else "of the hosts on the link their own"
+        elif self.plan.is_direct:
             where = "Hosts on the links: the plan has no gateways, and the DUT has no routes"
             whose = (
                 "the hosts' own, drawn from the seed"

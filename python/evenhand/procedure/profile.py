@@ -24,7 +24,6 @@ from evenhand.plan import (
     describe_size,
     ip_versions,
     mix_lines,
-    outside_words,
     whole_octets,
 )
 from evenhand.procedure.connection_trials import ConnectionWish
@@ -336,14 +335,17 @@ def learning_deviations(result: LearningResult | None, host_count: int) -> list[
 
 def address_deviations(plan: AddressPlan) -> list[Deviation]:
     """Where a plan file has addresses that are not reserved for benchmarking (R2544-37, R5180-01)."""
-    outside = outside_words(plan)
-    if not outside:
-        return []
+    outside = plan.not_reserved
+    return [not_reserved(plan.ip_version, outside)] if outside else []
+
+
+def not_reserved(version: int, spans: Sequence[str]) -> Deviation:
+    """The deviation of these addresses."""
     text = (
         f"addresses that are not reserved for benchmarking (RFC 2544 C.2.2, RFC 5180 section 8):"
-        f" {', '.join(outside)}; the testbed confirms that they are isolated"
+        f" {', '.join(spans)}; the testbed confirms that they are isolated"
     )
-    return [Deviation(requirement="R2544-37" if plan.ip_version == 4 else "R5180-01", text=text)]
+    return Deviation(requirement="R2544-37" if version == 4 else "R5180-01", text=text)
 
 
 def result_document(

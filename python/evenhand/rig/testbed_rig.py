@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.folders import temporary_folder
-from evenhand.plan import AddressPlan, plan_title
+from evenhand.plan import AddressPlan, own_title
 from evenhand.reference import ReferenceDut
 from evenhand.rig.rig import PlanDefaults, Rig, RigFacts
 from evenhand.rig.setup import Setup
@@ -47,7 +47,7 @@ class TestbedRig(Rig):
         dut = setup.testbed.dut
         plan = PlanDefaults()
         if dut.plan is not None:
-            plan = PlanDefaults(plan=plan_title(dut.plan), hosts=dut.hosts, networks=dut.networks)
+            plan = PlanDefaults(plan=own_title(dut.plan), hosts=dut.hosts, networks=dut.networks)
         return RigFacts(
             plan=plan,
             sets_up_its_dut=setup.reachable is not None,

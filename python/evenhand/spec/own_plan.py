@@ -6,38 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import PlanError, RequestError
-from evenhand.plan import AddressPlan, Counts, SideCounts, UdpRange, is_plan_file, read_plan_file
+from evenhand.plan import AddressPlan, Counts, SideCounts, is_plan_file, read_plan_file
 
-_read: dict[tuple[str, int, int], AddressPlan] = {}
-"""By path, time and size of the plan file: a file of prefixes is not read again for each point."""
 _by_title: dict[str, AddressPlan] = {}
+"""The last that was read of each title: that of the campaign that is expanded or measured."""
 _SHAPING = ("fixed_source", "source_ports", "destination_ports")
 """Options that a plan file's plan takes beside the counts."""
 
 
-def register_own_plan(plan: AddressPlan, *, where: str) -> None:
-    """Let the plan be found by its title.
-
-    Raises:
-        RequestError: Another one has it.
-    """
-    known = _by_title.setdefault(plan.title, plan)
-    if known != plan and known.to_contract() == plan.to_contract():
-        known = plan
-    if known != plan:
-        if Path(known.figure).name == Path(plan.figure).name:  # the file was changed meanwhile
-            _by_title[plan.title] = plan
-            return
-        raise RequestError(
-            f"two plan files have the name {plan.title!r}: {known.figure} and {plan.figure}",
-            code="spec.plan-name-twice",
-            where=where,
-            next_step='Give one another: name = "edge-2".',
-        )
+def register_own_plan(plan: AddressPlan) -> None:
+    """Let the plan be found by its title, in place of any other that had it."""
+    _by_title[plan.title] = plan
 
 
 def find_own_plan(name: str) -> AddressPlan | None:
@@ -49,15 +31,8 @@ def find_own_plan(name: str) -> AddressPlan | None:
     """
     if not is_plan_file(name):
         return _by_title.get(name)
-    path = Path(name)
-    try:
-        found = path.stat()
-        key = (str(path.resolve()), found.st_mtime_ns, found.st_size)
-    except OSError:
-        key = (name, 0, 0)
-    plan = _read.get(key) or read_plan_file(path)
-    register_own_plan(plan, where=name)
-    _read[key] = plan
+    plan = read_plan_file(name)
+    register_own_plan(plan)
     return plan
 
 
@@ -86,14 +61,18 @@ def shape_own_plan(
             where="networks",
             next_step="Omit it: the plan file says which prefixes there are.",
         )
-    ports: dict[str, UdpRange] = {key: values[key] for key in _SHAPING[1:] if values.get(key) is not None}
-    shaped = replace(plan, fixed_source=plan.fixed_source or bool(values.get("fixed_source")), **ports)
+    shaped = replace(
+        plan,
+        fixed_source=plan.fixed_source or bool(values.get("fixed_source")),
+        source_ports=values.get("source_ports") or plan.source_ports,
+        destination_ports=values.get("destination_ports") or plan.destination_ports,
+    )
     if hosts is None or hosts == plan.hosts:
         return shaped
     if any(asked > there for asked, there in zip(hosts, plan.hosts, strict=True)) or min(hosts) < 1:
         raise PlanError(
             f"{hosts.written} hosts: {plan.title} has {plan.hosts.written}",
-            code="plan.count-out-of-range",
+            code="spec.more-hosts-than-there-are",
             where="hosts",
             next_step="Use fewer.",
         )

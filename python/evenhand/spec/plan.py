@@ -32,7 +32,7 @@ from evenhand.plan import (
     is_plan_file,
     make_plan,
     mix_versions,
-    plan_title,
+    own_title,
 )
 from evenhand.plan.ranges import parse_ports
 from evenhand.spec.own_plan import find_own_plan, shape_own_plan
@@ -154,7 +154,7 @@ class CountOptions:
         """What was given, and the rest from a testbed whose DUT is set up for this plan, or for a mix of
         which it is a part."""
         topology = find_topology(name)
-        title = plan_title(name if topology is None else topology.name)
+        title = own_title(name if topology is None else topology.name)
         if not {*title.split("+")} <= {*defaults.plan.split("+")}:
             return self
 

@@ -12,7 +12,16 @@ from typing import Any, Literal
 from evenhand.base.errors import RequestError
 from evenhand.base.folders import without_folders
 from evenhand.base.units import format_count
-from evenhand.plan import ONE_EACH, AddressPlan, FrameSize, Imix, SideCounts, largest_frame, largest_octets
+from evenhand.plan import (
+    ONE_EACH,
+    AddressPlan,
+    FrameSize,
+    Imix,
+    SideCounts,
+    is_plan_file,
+    largest_frame,
+    largest_octets,
+)
 from evenhand.procedure import check_whole_sizes, choose_frames
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
@@ -148,13 +157,15 @@ def expand(file: CampaignFile) -> CampaignPlan:
     points: list[Point] = []
     suites = []
     check_sizes(file)
+    places: dict[str, str] = {}
     if file.own_plan is not None:
-        register_own_plan(file.own_plan, where=f"{file.where}: plan")
+        register_own_plan(file.own_plan)
     for suite in file.suite:
         where = f"{file.where}: suite {suite.name!r}"
         _check_hash_types(suite, file, where)
         _check_options(suite, file)
         found = _points_of(suite, file, where)
+        _check_title(places, found[0].plan, file.plan_place(suite), file.where_of(suite.name, "plan"))
         points += found
         suites.append(_spec_of(suite, found))
     _check_keys(points, file.where)
@@ -184,6 +195,18 @@ def expand(file: CampaignFile) -> CampaignPlan:
         notes=tuple(file.notes),
         rules=0 if file.rules == "none" else file.rules,
     )
+
+
+def _check_title(places: dict[str, str], title: str, place: str, where: str) -> None:
+    """RequestError if two plan files have one title: points would send what another suite means."""
+    known = places.setdefault(title, place)
+    if known != place and is_plan_file(known) | is_plan_file(place):
+        raise RequestError(
+            f"{place} and {known} are both named {title!r}",
+            code="spec.plan-name-twice",
+            where=where,
+            next_step='Give one another name, such as name = "edge-2".',
+        )
 
 
 def _own_plans(points: Sequence[Point]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from evenhand.base.units import (
     parse_ratio,
 )
 from evenhand.base.validation.checked_file import RefusedError, refusing, with_unit
-from evenhand.plan import Network, SideCounts, SideName, make_mix
+from evenhand.plan import Network, SideCounts, SideName, is_plan_file, make_mix
 from evenhand.testbed.device import read_device
 from evenhand.testbed.resources import check_eal_arguments
 from evenhand.testbed.workers import check_destination
@@ -34,6 +34,8 @@ _INTERFACE = re.compile(r"[A-Za-z][A-Za-z0-9._/:-]{0,63}")
 
 def _plan_name(value: Any) -> Any:
     if not isinstance(value, str):
+        return value
+    if is_plan_file(value):
         return value
     with refusing():
         return "+".join(plan.name for plan in make_mix(value).plans)

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 1, plan: the addresses of frames if one side's hosts are a list. Whole addresses vary then, on both sides.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <variant>
+
+#include "plan/address_list.hpp"
+#include "plan/draw.hpp"
+
+namespace evenhand::plan {
+
+/// Turns drawn fields into addresses. A field is the number of an entry, in which further words of the generator choose
+/// an address, or what a FlowDraw draws for a range of hosts.
+///
+/// Entries are chosen exactly uniformly, as all fields are. Within an entry, a number of 64 bits (IPv6: 128) is scaled
+/// to the size of the entry: that is exact if the size is a power of two. Otherwise no address is more likely than
+/// another by more than 2^-32 of its share; in IPv6, this is so up to 2^96 addresses.
+class WholeDraw {
+   public:
+    WholeDraw(const HostRange& source, const HostRange& destination, Direction direction, PhiloxKey key);
+
+    /// What is to be drawn for the source (0) or the destination (1).
+    [[nodiscard]] const FieldRange& drawn(std::size_t end) const noexcept { return drawn_[end]; }
+
+    /// Puts the addresses of the frames with these numbers into a block whose first two fields were drawn. All entries
+    /// are fetched before the first of them is used.
+    void apply(const std::uint64_t* numbers, FlowBlock& block) const noexcept;
+
+    /// Whether entries are so many that reading one takes long.
+    [[nodiscard]] bool is_far() const noexcept;
+    /// Fetches the entries of a block that is to be asked for later; its fields were drawn.
+    void fetch(const DrawLanes& lanes) const noexcept;
+
+    using Fields = std::array<std::uint32_t, 2>;
+    /// The addresses of frame k, from its first two fields.
+    [[nodiscard]] FlowAddresses addresses(std::uint64_t k, const Fields& fields) const noexcept;
+    /// The first two fields of a block after apply(), for these addresses.
+    [[nodiscard]] static Fields values(const FlowAddresses& addresses) noexcept;
+
+   private:
+    enum class Kind : std::uint8_t { range, entry, host, increment, decrement, fixed };
+
+    template <IpVersion V>
+    using Number = std::conditional_t<V == IpVersion::v4, std::uint32_t, Wide>;
+    template <IpVersion V>
+    using Bits = std::conditional_t<V == IpVersion::v4, std::uint64_t, Wide>;
+
+    /// The source or the destination.
+    template <IpVersion V>
+    struct End {
+        explicit End(const HostRange& hosts);
+
+        [[nodiscard]] bool needs_bits() const noexcept { return kind == Kind::entry || kind == Kind::host; }
+        [[nodiscard]] Number<V> of_range(std::uint64_t k, std::uint32_t field) const noexcept;
+        [[nodiscard]] Number<V> counted(std::uint64_t k) const noexcept;
+        /// The address of frame k.
+        [[nodiscard]] Number<V> address(std::uint64_t k, std::uint32_t field, Bits<V> bits) const noexcept;
+
+        Kind kind = Kind::range;
+        std::shared_ptr<const AddressList> list;
+        const EntriesOf<V>* entries = nullptr;  // of the list
+        Number<V> rest = 0;                     // of a range: what does not vary
+        unsigned host_at = 0;                   // the bit where the host number begins
+        std::optional<unsigned> network_at;     // the same for a network with octets of its own
+        std::optional<NetworkSplit> split;      // if there are networks
+    };
+    template <IpVersion V>
+    using Ends = std::array<End<V>, 2>;
+
+    template <IpVersion V>
+    using Addresses = std::array<Number<V>, FlowBlock::size>;
+
+    static std::variant<Ends<IpVersion::v4>, Ends<IpVersion::v6>> ends_of(const HostRange& source,
+                                                                          const HostRange& destination);
+    template <IpVersion V>
+    void choose(const Ends<V>& ends, const std::uint64_t* numbers, const FlowBlock& block,
+                std::array<Addresses<V>, 2>& addresses) const noexcept;
+
+    std::variant<Ends<IpVersion::v4>, Ends<IpVersion::v6>> ends_;
+    std::array<FieldRange, 2> drawn_;
+    std::uint32_t stream_;
+    PhiloxKey key_;
+};
+
+}  // namespace evenhand::plan
