@@ -22,9 +22,8 @@ from evenhand.cli.nat_options import (
 )
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
-from evenhand.dut.many_routes import costs
 from evenhand.lab import MOST_RULES, Lab, LinuxLab, VmLab, lab_down, lab_status, lab_up, raised_limits, vm_up
-from evenhand.lab.build import LabNames, many_routes_of_lab, translations_of
+from evenhand.lab.build import route_costs, translations_of
 from evenhand.lab.state import translates
 from evenhand.plan import plan_title
 from evenhand.procedure.registry import CONNECTIONS, THROUGHPUT
@@ -149,7 +148,7 @@ def up(
             next_step="Omit it, or use: evenhand lab up vm",
         )
     else:
-        for cost in costs(many_routes_of_lab(LabNames(str(kind)), address_plan)):
+        for cost in route_costs(str(kind), address_plan):
             err().print(cost, markup=False)
         lab = lab_up(
             address_plan,

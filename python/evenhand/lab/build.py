@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
-from evenhand.dut.many_routes import ManyRoutes, many_routes_over
+from evenhand.dut.many_routes import ManyRoutes, costs, many_routes_over
 from evenhand.dut.nat import NatPorts, translation_of
 from evenhand.lab.many_routes import set_many_routes
 from evenhand.lab.namespaces import host_errors, make_namespace, namespace_path, remove_namespace, run_inside
@@ -107,6 +107,11 @@ def build(
     if rules:
         with host_errors("set up the firewall", where=names.dut_namespace):
             run_inside(names.dut_namespace, lambda: start_firewall(rules))
+
+
+def route_costs(name: str, plan: AddressPlan) -> list[str]:
+    """Memory and time of a lab's routes, to be said before it is set up; empty if they are few."""
+    return costs(many_routes_of_lab(LabNames(name), plan))
 
 
 def translations_of(plan: AddressPlan) -> list[Translation]:

@@ -65,7 +65,7 @@ class _Group(NamedTuple):
     """They are such prefixes without their first and last addresses, those of network and broadcast."""
 
     @property
-    def hosts(self) -> int:
+    def host_count(self) -> int:
         """Of one range."""
         return self.last.number(0) - self.first.number(0) + 1
 
@@ -87,10 +87,10 @@ def _groups(of: ListField) -> _Groups:
     groups = list(_grouped(first, last, of.version))
     counts = [len(group.first.low) for group in groups]
     if of.choose == "host":
-        hosts = sum(count * group.hosts for count, group in zip(counts, groups, strict=True))
+        hosts = sum(count * group.host_count for count, group in zip(counts, groups, strict=True))
         return _Groups(groups, [1] * len(groups), hosts)
-    of_range = lcm(*(group.hosts for group in groups))
-    return _Groups(groups, [of_range // group.hosts for group in groups], of_range * sum(counts))
+    of_range = lcm(*(group.host_count for group in groups))
+    return _Groups(groups, [of_range // group.host_count for group in groups], of_range * sum(counts))
 
 
 def _grouped(first: Addresses, last: Addresses, version: IpVersion) -> Iterator[_Group]:
@@ -143,14 +143,14 @@ def _spectrum(of: ListField, key: bytes, size: int) -> Counts:
     total: Counts = np.zeros(size, dtype=np.int64 if is_small else object)
     for group, weight in zip(groups.groups, groups.weights, strict=True):
         if group.open_bits is None:
-            for networks, open_bits, times in _blocks(group.first, group.last, of.version):
-                hasher.add(total, networks, open_bits, weight * times)
+            for blocks, open_bits, times in _blocks(group.first, group.last, of.version):
+                hasher.add(total, blocks, open_bits, weight * times)
             continue
         one = np.uint64(group.is_inner)
-        networks = Addresses(group.first.high, group.first.low - one)
-        hasher.add(total, networks, group.open_bits, weight)
+        prefixes = Addresses(group.first.high, group.first.low - one)
+        hasher.add(total, prefixes, group.open_bits, weight)
         if group.is_inner:
-            hasher.add(total, networks, 0, -weight)
+            hasher.add(total, prefixes, 0, -weight)
             hasher.add(total, Addresses(group.last.high, group.last.low + one), 0, -weight)
     total.flags.writeable = False
     return total
@@ -163,7 +163,7 @@ def _blocks(
     below the last one, without those below the first; and the last one itself."""
     yield last, 0, 1
     times: Literal[1, -1]
-    for end, times in ((last, 1), (first, -1)):  # type: ignore[assignment]
+    for end, times in ((last, 1), (first, -1)):
         for bit in range(WIDTH[version]):
             masks = [
                 np.uint64(each & (1 << 64) - 1) for each in ((1 << bit + 1) - 1 >> 64, (1 << bit + 1) - 1)
@@ -191,9 +191,9 @@ class _Hasher:
         for window in reversed(self._windows):
             self._reached.append(self._reached[-1] & _is_even(window, size))
 
-    def add(self, total: Counts, networks: Addresses, open_bits: int, weight: int) -> None:
+    def add(self, total: Counts, prefixes: Addresses, open_bits: int, weight: int) -> None:
         """The addresses of these prefixes with so many bits behind them, each so many times."""
-        octets = networks.packed(self._version)
+        octets = prefixes.packed(self._version)
         contributed = self._tables[0][octets[:, 0]]
         for at, table in enumerate(self._tables[1:], start=1):
             contributed ^= table[octets[:, at]]
@@ -215,7 +215,8 @@ def _is_even(contributed: int, size: int) -> NDArray[np.bool_]:
     common = np.arange(size, dtype=np.uint32) & np.uint32(contributed)
     for shift in (16, 8, 4, 2, 1):
         common ^= common >> np.uint32(shift)
-    return common & np.uint32(1) == 0
+    is_even: NDArray[np.bool_] = common & np.uint32(1) == 0
+    return is_even
 
 
 def _octet_table(windows: Sequence[int]) -> NDArray[np.uint32]:

@@ -287,12 +287,12 @@ def _check_independence(modes: dict[str, Mode]) -> None:
         )
 
 
-def _address_words(hosts: Hosts) -> list[_Word]:
+def _address_words(of_end: Hosts) -> list[_Word]:
     """The address as words whose XOR it is: so that of network and host number may come twice, and a constant
     one has zeros where another one varies; none of an address from a list, which is a field of its own."""
-    if isinstance(hosts, HostList) and hosts.mode != "fixed":
+    if isinstance(of_end, HostList) and of_end.mode != "fixed":
         return []
-    host_range = hosts.single() if isinstance(hosts, HostList) else hosts
+    host_range = of_end.single() if isinstance(of_end, HostList) else of_end
     packed, network_range = bytearray(host_range.base.packed), host_range.network_range
     numbers = range(host_range.first, host_range.first + host_range.count)
     varying = [_Word(host_range.offset, _drawn(numbers, host_range.mode), host_range.gap)]
