@@ -27,7 +27,10 @@ Rates are frames per second per direction, durations are seconds, frame sizes oc
 A field without a default must be given; `None` is not shown as a default.
 """  # noqa: E501  (Markdown)
 SECTIONS = (
-    ("Measuring", ("open_testbed", "OpenTestbed", "Conditions", "make_plan", "AddressPlan")),
+    (
+        "Measuring",
+        ("open_testbed", "OpenTestbed", "Conditions", "make_plan", "read_plan_file", "AddressPlan"),
+    ),
     (
         "Goals and conditions",
         (

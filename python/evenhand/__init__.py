@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         make_plan,
         mix_versions,
         parse_imix,
+        read_plan_file,
     )
     from evenhand.procedure import (
         UP_TO_LINE_RATE,
@@ -182,6 +183,7 @@ __all__ = [
     "mix_versions",
     "open_testbed",
     "parse_imix",
+    "read_plan_file",
 ]
 
 __version__ = VERSION

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import DutGoneError, EvenhandError
-from evenhand.plan import AddressPlan, make_plan
+from evenhand.plan import AddressPlan, plan_named
 from evenhand.procedure import OpenTestbed
 from evenhand.procedure.descriptor import Procedure, show_value
 from evenhand.procedure.registry import PROCEDURES
@@ -202,7 +202,7 @@ def open_tester_of_test(
 
     def plan() -> AddressPlan:
         wanted = conditions.get("plan", DEFAULT_PLAN)
-        return make_plan(wanted) if isinstance(wanted, str) else wanted
+        return plan_named(wanted) if isinstance(wanted, str) else wanted
 
     with (
         rig_of(testbed).open(plan, lambda: reference or ReferenceDut()) as setup,

@@ -12,6 +12,7 @@
 
 #include "config/delays.hpp"
 #include "config/networks.hpp"
+#include "config/route_files.hpp"
 #include "config/translations.hpp"
 #include "contract/reader.hpp"
 #include "fault.hpp"
@@ -247,6 +248,7 @@ RouterConfig read_config(std::string_view text) {
             entry.finish();
         }
     }
+    if (r.has("route_files")) config.route_files = read_route_files(r);
     if (r.has("elements")) config.model = read_model(r.object("elements"));
     if (r.has("neighbors")) read_neighbors(r.object("neighbors"), config);
     if (r.has("translation")) config.translation = read_translation(r.object("translation"));

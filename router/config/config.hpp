@@ -19,6 +19,7 @@
 #include "port/dpdk_host.hpp"
 #include "tables/interface.hpp"
 #include "tables/neighbor_table.hpp"
+#include "tables/route_table.hpp"
 
 namespace evenhand::router {
 
@@ -35,6 +36,12 @@ struct RouteConfig {
     plan::IpAddress network;
     unsigned prefix_length = 0;
     plan::IpAddress via;
+};
+
+/// A file of prefixes with one next hop, as it was read.
+struct RouteFileConfig {
+    plan::IpAddress via;
+    std::vector<RoutePrefix> prefixes;
 };
 
 struct StaticNeighborConfig {
@@ -64,6 +71,7 @@ struct StallConfig {
 struct RouterConfig {
     std::vector<PortConfig> ports;  // left and right of each pair, 1 to most_interfaces / 2 of them
     std::vector<RouteConfig> routes;
+    std::vector<RouteFileConfig> route_files;
     std::optional<ModelConfig> model;  // default: as fast as possible
     NeighborCost neighbor_cost;
     NeighborTable::Options neighbors;

@@ -9,21 +9,24 @@ namespace evenhand::router {
 
 using contract::ObjectReader;
 
-std::pair<plan::IpAddress, unsigned> read_prefix(ObjectReader& r, std::string_view key, const std::string& text) {
+std::optional<std::pair<plan::IpAddress, unsigned>> parse_prefix(std::string_view text) {
     const auto slash = text.find('/');
     const auto address = plan::parse_address(text.substr(0, slash));
+    if (!address || slash == std::string_view::npos) return std::nullopt;
     unsigned length = 0;
-    bool is_good = address && slash != std::string::npos;
-    if (is_good) {
-        const char* const begin = text.data() + slash + 1;
-        const char* const end = text.data() + text.size();
-        const auto [stop, error] = std::from_chars(begin, end, length);
-        is_good = error == std::errc{} && stop == end && length <= 8 * plan::address_octets(address->version);
-    }
-    if (!is_good)
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data() + slash + 1, end, length);
+    if (error != std::errc{} || stop != end || length > 8 * plan::address_octets(address->version))
+        return std::nullopt;
+    return std::pair{*address, length};
+}
+
+std::pair<plan::IpAddress, unsigned> read_prefix(ObjectReader& r, std::string_view key, const std::string& text) {
+    const auto prefix = parse_prefix(text);
+    if (!prefix)
         r.refuse(key, fmt::format("\"{}\" is not an address with a prefix length", text),
                  "Write it like 10.0.0.1/24 or 2001:2::1/64.");
-    return {*address, length};
+    return *prefix;
 }
 
 std::pair<plan::IpAddress, unsigned> read_network(ObjectReader& r, std::string_view key, plan::IpVersion version) {

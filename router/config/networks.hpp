@@ -2,6 +2,7 @@
 // Config: addresses with a prefix length, which several parts of the configuration have.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,7 +12,10 @@
 
 namespace evenhand::router {
 
-/// 198.18.0.0/16: an address and the length of its prefix. Throws Fault{bad_request}, like the next function.
+/// 198.18.0.0/16: an address and the length of its prefix; nothing if the text is none.
+[[nodiscard]] std::optional<std::pair<plan::IpAddress, unsigned>> parse_prefix(std::string_view text);
+
+/// The same of a key's text. Throws Fault{bad_request}, like the next function.
 [[nodiscard]] std::pair<plan::IpAddress, unsigned> read_prefix(contract::ObjectReader& r, std::string_view key,
                                                                const std::string& text);
 

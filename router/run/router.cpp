@@ -34,7 +34,7 @@ std::uint64_t memory_mb(const RouterConfig& config, const Room& room) {
     const std::size_t needed = std::max<std::size_t>(2048, config.largest_frame_size) + around;
     const std::size_t buffer_octets =
         config.host.hugepages ? needed : (needed + page - 1) / page * page;  // each buffer has a page of its own
-    const std::size_t other_mb = 64 + 96 * ports;  // librte_lpm alone takes 64 for each family of a pair
+    const std::size_t other_mb = 64 + 32 * ports;
     const std::size_t buffers =
         ports *
         (room.of_port + 2 * largest_ring);  // in addition to waiting frames: arriving frames, and frames of our own
@@ -200,7 +200,12 @@ std::unique_ptr<Router::Pair> Router::make_pair(const RouterConfig& config, std:
                           .prefix_length = route.prefix_length,
                           .route = {.interface = interface_towards(interfaces, route.via), .via = route.via}});
     }
-    pair->routes = std::make_unique<RouteTable>(std::move(routes));
+    std::vector<RouteGroup> groups;
+    for (const auto& file : config.route_files) {
+        groups.push_back({.prefixes = file.prefixes,
+                          .route = {.interface = interface_towards(interfaces, file.via), .via = file.via}});
+    }
+    pair->routes = std::make_unique<RouteTable>(routes, groups);
     pair->neighbors = std::make_unique<NeighborTable>(config.neighbors, context_.ticks_per_second);
     for (const auto& neighbor : config.static_neighbors)
         pair->neighbors->fix(interface_towards(interfaces, neighbor.address), neighbor.address, neighbor.mac);

@@ -2,12 +2,8 @@
 #include "tables/route_table.hpp"
 
 #include <fmt/format.h>
-#include <rte_errno.h>
-#include <rte_lpm.h>
-#include <rte_memory.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <string>
 #include <tuple>
@@ -15,7 +11,6 @@
 
 #include "fault.hpp"
 #include "frame/layout.hpp"
-#include "port/dpdk_compat.hpp"
 
 namespace evenhand::router {
 namespace {
@@ -25,70 +20,102 @@ using plan::IpVersion;
 
 unsigned address_bits(IpVersion version) { return static_cast<unsigned>(8 * plan::address_octets(version)); }
 
-std::string to_string(const RouteEntry& entry) {
-    return fmt::format("{}/{}", plan::to_string(entry.network), entry.prefix_length);
+std::string to_string(const IpAddress& network, unsigned length) {
+    return fmt::format("{}/{}", plan::to_string(network), length);
 }
 
 Fault bad_route(std::string what, std::string next) {
     return Fault{FaultCode::bad_request, std::move(what), "routes", std::move(next)};
 }
 
-void check(const RouteEntry& entry) {
-    const unsigned longest = address_bits(entry.network.version);
-    if (entry.prefix_length > longest)
-        throw bad_route(fmt::format("the prefix of {} is too long", to_string(entry)),
+void check_prefix(const IpAddress& network, unsigned length) {
+    const unsigned longest = address_bits(network.version);
+    if (length > longest)
+        throw bad_route(fmt::format("the prefix of {} is too long", to_string(network, length)),
                         fmt::format("Use a length of 0 to {}.", longest));
-    const IpAddress network = network_of(entry.network, entry.prefix_length);
-    if (network != entry.network) {
-        throw bad_route(fmt::format("{} has bits behind its prefix", to_string(entry)),
-                        fmt::format("Did you mean {}/{}?", plan::to_string(network), entry.prefix_length));
+    const IpAddress without = network_of(network, length);
+    if (without != network) {
+        throw bad_route(fmt::format("{} has bits behind its prefix", to_string(network, length)),
+                        fmt::format("Did you mean {}/{}?", plan::to_string(without), length));
     }
-    if (!entry.route.via) return;
-    if (entry.route.via->version != entry.network.version) {
-        throw bad_route(fmt::format("{} leads to {}, which is of the other family", to_string(entry),
-                                    plan::to_string(*entry.route.via)),
+}
+
+void check_next_hop(const IpAddress& network, unsigned length, const Route& route) {
+    if (!route.via) return;
+    if (route.via->version != network.version) {
+        throw bad_route(fmt::format("{} leads to {}, which is of the other family", to_string(network, length),
+                                    plan::to_string(*route.via)),
                         "Give a next hop of the same family.");
     }
-    if (!is_unicast(*entry.route.via)) {
-        throw bad_route(fmt::format("{} leads to {}, which no neighbour can have", to_string(entry),
-                                    plan::to_string(*entry.route.via)),
+    if (!is_unicast(*route.via)) {
+        throw bad_route(fmt::format("{} leads to {}, which no neighbour can have", to_string(network, length),
+                                    plan::to_string(*route.via)),
                         "Give the address of one neighbour.");
     }
 }
 
-/// By network, then by length, so that equal prefixes are adjacent.
-bool is_before(const RouteEntry& a, const RouteEntry& b) {
-    return std::tie(a.network.version, a.network.octets, a.prefix_length) <
-           std::tie(b.network.version, b.network.octets, b.prefix_length);
+std::uint64_t big_number(const std::uint8_t* eight_octets) {
+    std::uint64_t number = 0;
+    std::memcpy(&number, eight_octets, sizeof number);
+    return frame::big(number);
 }
 
-std::uint32_t host_order(const IpAddress& address) {
-    std::uint32_t network_order = 0;
-    std::memcpy(&network_order, address.octets.data(), sizeof network_order);
-    return frame::big(network_order);
+template <class Key>
+Key number_of(const std::uint8_t* octets);
+template <>
+std::uint32_t number_of(const std::uint8_t* octets) {
+    std::uint32_t number = 0;
+    std::memcpy(&number, octets, sizeof number);
+    return frame::big(number);
+}
+template <>
+Wide number_of(const std::uint8_t* octets) {
+    constexpr unsigned half = 8 * sizeof(std::uint64_t);
+    return Wide{big_number(octets)} << half | big_number(octets + sizeof(std::uint64_t));
 }
 
-/// DPDK requires names, all of them different.
-std::string next_name() {
-    static std::atomic<unsigned> made{0};
-    return fmt::format("routes-{}", made.fetch_add(1));
+template <class Key>
+IpAddress address_of(Key number) {
+    IpAddress address{.version = sizeof(Key) == sizeof(std::uint32_t) ? IpVersion::v4 : IpVersion::v6};
+    for (std::size_t i = sizeof(Key); i-- > 0; number >>= 8U)
+        address.octets[i] = static_cast<std::uint8_t>(number & 0xFFU);
+    return address;
 }
 
-/// An LPM6 has a table of 256 entries for each octet of a prefix after the first three, unless another prefix shares
-/// it.
-std::uint32_t most_v6_groups(std::span<const RouteEntry> entries) {
-    constexpr unsigned first_bits = 24;
-    std::uint32_t groups = 1;  // DPDK refuses 0
+/// All prefixes of one family, each with the number of its route. Routes of entries come first, then those of groups.
+template <class Key>
+PrefixRanges<Key> ranges_of(IpVersion version, std::span<const RouteEntry> entries,
+                            std::span<const RouteGroup> groups) {
+    using Prefix = typename PrefixRanges<Key>::Prefix;
+    std::vector<Prefix> prefixes;
+    std::size_t most = entries.size();
+    for (const auto& group : groups) most += group.prefixes.size();
+    prefixes.reserve(most);
+    std::uint32_t number = 0;
+    const auto add = [&](const IpAddress& network, unsigned length, const Route& route) {
+        if (network.version != version) return;
+        check_prefix(network, length);
+        check_next_hop(network, length, route);
+        prefixes.push_back({.first = number_of<Key>(network.octets.data()),
+                            .value = number,
+                            .length = static_cast<std::uint8_t>(length)});
+    };
     for (const auto& entry : entries) {
-        if (entry.network.version == IpVersion::v6 && entry.prefix_length > first_bits)
-            groups += (entry.prefix_length - first_bits + 7) / 8;
+        add(entry.network, entry.prefix_length, entry.route);
+        ++number;
     }
-    return groups;
-}
-
-[[noreturn]] void refuse_memory(const char* family) {
-    throw Fault{FaultCode::no_memory, fmt::format("DPDK made no {} route table: {}", family, rte_strerror(rte_errno)),
-                "routes", "Give DPDK more memory: each family of routes needs 64 MB."};
+    for (const auto& group : groups) {
+        for (const auto& prefix : group.prefixes) add(prefix.network, prefix.prefix_length, group.route);
+        ++number;
+    }
+    const auto place = [](const Prefix& prefix) { return std::tie(prefix.first, prefix.length); };
+    std::ranges::sort(prefixes, {}, place);
+    const auto twice = std::ranges::adjacent_find(prefixes, {}, place);
+    if (twice != prefixes.end())
+        throw bad_route(
+            fmt::format("there are two routes for {}", to_string(address_of(twice->first), twice->length)),
+            "Keep one of them: frames are not spread over several routes.");
+    return PrefixRanges<Key>{prefixes};
 }
 
 }  // namespace
@@ -142,69 +169,20 @@ std::vector<RouteEntry> routes_of(std::span<const Interface> interfaces) {
     return entries;
 }
 
-void RouteTable::Free::operator()(rte_lpm* table) const noexcept { rte_lpm_free(table); }
-void RouteTable::Free::operator()(rte_lpm6* table) const noexcept { rte_lpm6_free(table); }
-
-RouteTable::RouteTable(std::vector<RouteEntry> entries) : entries_{std::move(entries)} {
-    std::ranges::for_each(entries_, check);
-    std::ranges::sort(entries_, is_before);
-    const auto twice = std::ranges::adjacent_find(entries_, [](const auto& a, const auto& b) {
-        return a.network == b.network && a.prefix_length == b.prefix_length;
-    });
-    if (twice != entries_.end())
-        throw bad_route(fmt::format("there are two routes for {}", to_string(*twice)),
-                        "Keep one of them: frames are not spread over several routes.");
-    build(IpVersion::v4);
-    build(IpVersion::v6);
-}
-
-void RouteTable::build(IpVersion version) {
-    const auto count = static_cast<std::uint32_t>(
-        std::ranges::count(entries_, version, [](const RouteEntry& e) { return e.network.version; }));
-    if (count == 0) return;
-    const std::string name = next_name();
-    if (version == IpVersion::v4) {
-        const rte_lpm_config config{.max_rules = count, .number_tbl8s = count, .flags = 0};
-        v4_.reset(rte_lpm_create(name.c_str(), SOCKET_ID_ANY, &config));
-        if (!v4_) refuse_memory("IPv4");
-    } else {
-        const rte_lpm6_config config{.max_rules = count, .number_tbl8s = most_v6_groups(entries_), .flags = 0};
-        v6_.reset(rte_lpm6_create(name.c_str(), SOCKET_ID_ANY, &config));
-        if (!v6_) refuse_memory("IPv6");
-    }
-    for (std::uint32_t i = 0; i < entries_.size(); ++i) {
-        const auto& entry = entries_[i];
-        if (entry.network.version != version) continue;
-        const auto length = static_cast<std::uint8_t>(entry.prefix_length);
-        if (length == 0) {
-            (version == IpVersion::v4 ? default_v4_ : default_v6_) = &entry.route;
-            continue;
-        }
-        const int failed = version == IpVersion::v4
-                               ? rte_lpm_add(v4_.get(), host_order(entry.network), length, i)
-                               : rte_lpm6_add(v6_.get(), port::lpm6_address(entry.network.octets.data()), length, i);
-        if (failed != 0) {
-            throw Fault{FaultCode::no_memory,
-                        fmt::format("DPDK did not take the route for {}: {}", to_string(entry), rte_strerror(-failed)),
-                        "routes", "Configure fewer routes."};
-        }
-    }
-}
-
-const Route* RouteTable::find_v4(std::uint32_t destination_host_order) const noexcept {
-    std::uint32_t index = 0;
-    if (v4_ && rte_lpm_lookup(v4_.get(), destination_host_order, &index) == 0) return route(index);
-    return default_v4_;
+RouteTable::RouteTable(std::span<const RouteEntry> entries, std::span<const RouteGroup> groups)
+    : v4_{ranges_of<std::uint32_t>(IpVersion::v4, entries, groups)},
+      v6_{ranges_of<Wide>(IpVersion::v6, entries, groups)} {
+    routes_.reserve(entries.size() + groups.size());
+    for (const auto& entry : entries) routes_.push_back(entry.route);
+    for (const auto& group : groups) routes_.push_back(group.route);
 }
 
 const Route* RouteTable::find_v6(const std::byte* sixteen_octets) const noexcept {
-    std::uint32_t index = 0;
-    if (v6_ && rte_lpm6_lookup(v6_.get(), port::lpm6_address(sixteen_octets), &index) == 0) return route(index);
-    return default_v6_;
+    return route(v6_.find(number_of<Wide>(reinterpret_cast<const std::uint8_t*>(sixteen_octets))));
 }
 
 const Route* RouteTable::find(const IpAddress& destination) const noexcept {
-    if (destination.version == IpVersion::v4) return find_v4(host_order(destination));
+    if (destination.version == IpVersion::v4) return find_v4(number_of<std::uint32_t>(destination.octets.data()));
     return find_v6(reinterpret_cast<const std::byte*>(destination.octets.data()));
 }
 

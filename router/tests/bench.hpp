@@ -165,7 +165,7 @@ class Bench {
         LocalAnswerer local{{interfaces.begin(), interfaces.end()}, neighbors};
     };
 
-    RouteTable routes_{make_routes(make_interfaces())};  // for each pair: DPDK's tables are large
+    RouteTable routes_{make_routes(make_interfaces())};  // the same for each pair
     std::deque<MemoryPort> inside_;                      // deques, whose elements never move
     std::deque<MemoryPort> outside_;
     std::deque<Pair> pairs_;

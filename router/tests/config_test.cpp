@@ -2,10 +2,17 @@
 // Config: what is wrong is named with its place and value; nothing is taken for granted.
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "config/config.hpp"
+#include "config/route_files.hpp"
 #include "contract/limits.hpp"
 #include "fault.hpp"
 
@@ -95,6 +102,49 @@ TEST_CASE("a configuration is read as it is written") {
     CHECK(config.stall.every_ms == 1000);
     CHECK(config.stall.for_ms == 20);
     CHECK(config.stall.queue_frames == 64);
+}
+
+TEST_CASE("files of prefixes are read with the configuration, and what is wrong in one is named with its line") {
+    const auto path = std::filesystem::temp_directory_path() / fmt::format("evenhand-routes-{}.txt", getpid());
+    const auto write = [&](std::string_view text) { std::ofstream{path, std::ios::binary} << text; };
+    Json config = good();
+    config["route_files"] = {{{"path", path}, {"via", "10.0.0.2"}}};
+    write("# of the left side\n198.18.0.0/24\r\n\n 198.18.1.0/25\t\n0.0.0.0/0");
+    const auto files = read_config(config.dump()).route_files;
+    REQUIRE(files.size() == 1);
+    CHECK(plan::to_string(files[0].via) == "10.0.0.2");
+    REQUIRE(files[0].prefixes.size() == 3);
+    CHECK(plan::to_string(files[0].prefixes[1].network) == "198.18.1.0");
+    CHECK(files[0].prefixes[1].prefix_length == 25);
+    CHECK(files[0].prefixes[2].prefix_length == 0);
+    const auto fault = [&](std::string_view text) {
+        write(text);
+        try {
+            (void)read_config(config.dump());
+        } catch (const Fault& found) {
+            CHECK(found.where == "route_files[0].path");
+            CHECK_FALSE(found.next.empty());
+            return found.what_text;
+        }
+        return std::string{};
+    };
+    CHECK(fault("198.18.0.0/24\n198.18.1.0\n") ==
+          fmt::format(R"(line 2 of {}: "198.18.1.0" is not an IPv4 prefix)", path.string()));
+    CHECK(fault("2001:2::/48") ==
+          fmt::format(R"(line 1 of {}: "2001:2::/48" is not an IPv4 prefix)", path.string()));
+    CHECK_FALSE(fault("198.18.0.0/33").empty());
+    std::string many;
+    for (std::size_t i = 0; i <= most_v6_prefixes; ++i) many += "::/0\n";
+    config["route_files"][0]["via"] = "2001:2:0:1000::2";
+    CHECK(fault(many) == "1000001 IPv6 prefixes so far");
+    many.resize(5 * most_v6_prefixes);
+    CHECK(fault(many).empty());
+    CHECK(fault(std::string((std::size_t{96} << 20U) + 1, '\n')) ==
+          fmt::format("{} has more than 96 MiB", path.string()));
+    std::filesystem::remove(path);
+    CHECK(place(config) == "route_files[0].path");
+    config["route_files"][0]["via"] = "x";
+    CHECK(place(config) == "route_files[0].via");
 }
 
 TEST_CASE("what is wrong in a configuration is named") {

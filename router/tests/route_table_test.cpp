@@ -185,12 +185,82 @@ TEST_CASE("256 networks on each side fit, in both families, with a default route
     CHECK(find(table, "2001:db8::1")->interface == 1001);
 }
 
+TEST_CASE("two million IPv4 and one million IPv6 prefixes are found among each other, in 100 MB") {
+    // The IPv4 ones are spread evenly. The IPv6 ones are all in one /48, with one far away from them, and nest: each
+    // 4th has a /64 within its /56.
+    constexpr unsigned count_v4 = 2'000'000;
+    constexpr unsigned count_v6 = 1'000'000;
+    const auto v4 = [](unsigned number) {
+        const std::uint32_t first = 0x01000000U + number * 0x600U;  // a /24, /25 or /26 each 1,536 addresses
+        IpAddress network{.version = IpVersion::v4};
+        for (unsigned i = 0; i < 4; ++i) network.octets[i] = static_cast<std::uint8_t>(first >> (24 - 8 * i));
+        return network;
+    };
+    const auto v6 = [](unsigned number) {
+        auto network = ip("2001:2::");
+        for (unsigned i = 0; i < 4; ++i) network.octets[6 + i] = static_cast<std::uint8_t>(number >> (24 - 8 * i));
+        return network;
+    };
+    std::vector<router::RoutePrefix> odd;
+    std::vector<router::RoutePrefix> even;
+    std::vector<router::RoutePrefix> others;
+    for (unsigned i = 0; i < count_v4; ++i)
+        (i % 2 == 0 ? even : odd).push_back({v4(i), static_cast<std::uint8_t>(24 + i % 3)});
+    for (unsigned i = 0; i + 1 < count_v6; ++i)
+        others.push_back({v6(2 * i), static_cast<std::uint8_t>(i % 4 == 0 ? 79 : 80)});
+    others.push_back({ip("fd00::"), 8});
+    const std::vector<RouteEntry> nested{{.network = v6(0), .prefix_length = 96, .route = {.interface = 7}},
+                                         {.network = ip("2001:2::"), .prefix_length = 48, .route = {.interface = 8}}};
+    const std::vector<router::RouteGroup> groups{{even, {.interface = 1}}, {odd, {.interface = 2}}, {others, {.interface = 3}}};
+    const RouteTable table{nested, groups};
+    CHECK(table.octets() < 100'000'000);
+    const auto interface_at = [&](const IpAddress& address) {
+        const Route* const route = table.find(address);
+        return route == nullptr ? -1 : static_cast<int>(route->interface);
+    };
+    for (unsigned i = 0; i < count_v4; i += 997) {
+        auto address = v4(i);
+        REQUIRE(interface_at(address) == (i % 2 == 0 ? 1 : 2));
+        address.octets[3] = static_cast<std::uint8_t>(0xFFU >> (i % 3));
+        REQUIRE(interface_at(address) == (i % 2 == 0 ? 1 : 2));
+        address.octets[2] = static_cast<std::uint8_t>(address.octets[2] + 1);  // within the gap to the next one
+        REQUIRE(interface_at(address) == -1);
+    }
+    for (unsigned i = 1; i + 1 < count_v6; i += 499) {
+        auto address = v6(2 * i);
+        address.octets[15] = 1;
+        REQUIRE(interface_at(address) == 3);
+        address.octets[9] |= 1U;  // the other half of a /79, and the neighbour of a /80
+        REQUIRE(interface_at(address) == (i % 4 == 0 ? 3 : 8));
+    }
+    CHECK(interface_at(ip("2001:2::1")) == 7);
+    CHECK(interface_at(ip("2001:2:0:0:0:1::")) == 3);
+    CHECK(interface_at(ip("2001:2:0:ffff::1")) == 8);
+    CHECK(interface_at(ip("fdff::1")) == 3);
+    CHECK(interface_at(ip("3fff::1")) == -1);
+    CHECK(interface_at(ip("::")) == -1);
+    CHECK(interface_at(ip("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff")) == -1);
+}
+
+TEST_CASE("prefixes of neighbours with one route are one range, and the whole family is one prefix") {
+    using Ranges = router::PrefixRanges<std::uint32_t>;
+    const std::vector<Ranges::Prefix> neighbors{{0, 5, 0}, {0xC6120000, 1, 24}, {0xC6120100, 1, 24}, {0xFFFFFF00, 2, 24}};
+    const Ranges ranges{neighbors};
+    CHECK(ranges.range_count() == 4);
+    CHECK(ranges.find(0) == 5);
+    CHECK(ranges.find(0xC61200FF) == 1);
+    CHECK(ranges.find(0xC6120100) == 1);
+    CHECK(ranges.find(0xC6120200) == 5);
+    CHECK(ranges.find(0xFFFFFFFF) == 2);
+    CHECK(Ranges{}.find(0xC6120000) == Ranges::nothing);
+}
+
 TEST_CASE("a table of nothing, or of default routes alone, is a table too") {
-    const RouteTable nothing{{}};
+    const RouteTable nothing{std::vector<RouteEntry>{}};
     CHECK(find(nothing, "198.18.0.1") == nullptr);
     CHECK(find(nothing, "2001:2::1") == nullptr);
-    const RouteTable defaults{
-        {{.network = ip("0.0.0.0"), .route = {.interface = 4}}, {.network = ip("::"), .route = {.interface = 6}}}};
+    const RouteTable defaults{std::vector<RouteEntry>{{.network = ip("0.0.0.0"), .route = {.interface = 4}},
+                                                      {.network = ip("::"), .route = {.interface = 6}}}};
     CHECK(find(defaults, "198.18.0.1")->interface == 4);
     CHECK(find(defaults, "2001:2::1")->interface == 6);
 }
@@ -207,6 +277,27 @@ TEST_CASE("a route that cannot be meant is refused, with what to write instead")
           "198.18.0.0/16 leads to 224.0.0.1, which no neighbour can have");
     CHECK(fault_of({{.network = ip("2001:2::"), .prefix_length = 48},
                     {.network = ip("2001:2::"), .prefix_length = 48}}) == "there are two routes for 2001:2::/48");
+}
+
+TEST_CASE("a route of a group is checked as any other, also against those of entries and other groups") {
+    const std::vector<router::RoutePrefix> prefixes{{ip("198.18.0.0"), 24}, {ip("198.18.1.0"), 24}};
+    const std::vector<RouteEntry> entries{{.network = ip("198.18.1.0"), .prefix_length = 24}};
+    const auto fault = [](std::span<const RouteEntry> of_entries, std::span<const router::RouteGroup> groups) {
+        try {
+            const RouteTable table{of_entries, groups};
+        } catch (const Fault& found) {
+            return std::string{found.what()};
+        }
+        return std::string{};
+    };
+    const std::vector<router::RouteGroup> twice{{prefixes, {}}, {prefixes, {}}};
+    CHECK(fault(entries, std::span{twice}.first(1)) == "there are two routes for 198.18.1.0/24");
+    CHECK(fault({}, twice) == "there are two routes for 198.18.0.0/24");
+    CHECK(fault({}, std::span{twice}.first(1)).empty());
+    const std::vector<router::RouteGroup> other{{prefixes, {.via = ip("2001:2::1")}}};
+    CHECK(fault({}, other) == "198.18.0.0/24 leads to 2001:2::1, which is of the other family");
+    const std::vector<router::RoutePrefix> behind{{ip("198.18.0.1"), 24}};
+    CHECK(fault({}, std::vector<router::RouteGroup>{{behind, {}}}) == "198.18.0.1/24 has bits behind its prefix");
 }
 
 TEST_CASE("addresses of interfaces that contradict each other are refused") {

@@ -40,8 +40,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Read:
             "cat /proc/sys/kernel/random/boot_id": "one\n",
             "command -v ip": "/sbin/ip\n",
             "ip -j -d address": [SSH0, ETH1, {**ETH1, "ifname": "eth2"}],
-            "ip -j -4 route": [],
-            "ip -j -6 route": [],
+            "if ip -4 route": [],
+            "if ip -6 route": [],
             "cd /proc/sys": "".join(
                 f"net/ipv{version}/conf/{name}/forwarding:0\n"
                 for version in (4, 6)
@@ -198,7 +198,7 @@ def test_a_route_is_shown_with_its_next_hop_however_it_is_told(
     read: Read, row: dict[str, Any], text: str, interfaces: list[str]
 ) -> None:
     route = {"dst": "198.18.0.0/16", "protocol": "static", "flags": [], **row}
-    state = read({"ip -j -4 route": [route], "ip -j nexthop": HOPS})
+    state = read({"if ip -4 route": [route], "ip -j nexthop": HOPS})
     found = state.route("198.18.0.0/16")
     assert found is not None
     assert (found.text, list(found.interfaces)) == (text, interfaces)
@@ -218,6 +218,6 @@ def test_a_route_is_shown_with_its_next_hop_however_it_is_told(
 
 def test_a_default_route_by_a_next_hop_object_is_never_cut(read: Read) -> None:
     route = {"dst": "default", "nhid": 12, "protocol": "zebra", "flags": []}
-    state = read({"ip -j -4 route": [route], "ip -j nexthop": HOPS})
+    state = read({"if ip -4 route": [route], "ip -j nexthop": HOPS})
     with raises("rig.carries-default-route", match="eth1 carries a default route"):
         check_interfaces([("left", "eth1"), ("right", "eth2")], state)

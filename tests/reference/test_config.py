@@ -10,9 +10,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.plan import TOPOLOGIES, SideName, make_plan
+from evenhand.plan import TOPOLOGIES, SideName, make_own_plan, make_plan
 from evenhand.predict import DeviceModel
 from evenhand.reference import Defects, NeighborCost, ReferenceDut
+from evenhand.reference.config import prefixes_in_files, write_route_files
 from tests.errors import raises
 
 CONTRACT = Path(__file__).parents[2] / "contract"
@@ -46,6 +47,39 @@ def test_every_plan_makes_a_configuration_of_the_contract(name: str, dut: Refere
     assert routes == {
         str(network): str(side.gateway.ip) for side in plan.sides if side.gateway for network in side.routes
     }
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_routes_that_are_too_many_are_in_a_file(version: int, tmp_path: Path) -> None:
+    """Those of the other side are few, and stay in the configuration."""
+    v4 = version == 4
+    plan = make_own_plan(
+        {
+            "left": {
+                "dut": "10.0.0.1/24" if v4 else "fd00:1::1/64",
+                "gateway": "10.0.0.2" if v4 else "fd00:1::2",
+                "routes": 5000,
+                "lengths": "internet",
+                "first": "16.0.0.0" if v4 else "2a00::",
+            },
+            "right": {
+                "dut": "10.0.1.1/24" if v4 else "fd00:2::1/64",
+                "gateway": "10.0.1.2" if v4 else "fd00:2::2",
+                "routes": 3,
+            },
+        },
+        where="own.toml",
+    )
+    files = write_route_files(plan, tmp_path)
+    config = ReferenceDut().router_config(plan, DEVICES, cpu=0) | {"route_files": files}
+    jsonschema.validate(config, schema())
+    assert len(config["routes"]) == 3
+    (file,) = files
+    assert file["via"] == str(plan.left.gateway.ip if plan.left.gateway else None)
+    assert plan.left.prefixes is not None
+    assert Path(file["path"]).read_text().splitlines() == list(plan.left.prefixes.texts())
+    assert prefixes_in_files(plan) == 5000
+    assert write_route_files(make_plan("gateway-v4"), tmp_path) == []
 
 
 @pytest.mark.parametrize("name", ["gateway-v4", "direct-v6"])

@@ -143,7 +143,7 @@ def open_ports(
         host=host,
         ports=ports,
         workers=workers,
-        plan=plan.to_contract(),
+        plan=plan.to_request(),
         frame_size=frame_size or plan.smallest_frame_size,
         seed=seed,
         **arguments,

@@ -34,7 +34,7 @@ JsonOption = Annotated[
 ]
 _PLANS = (
     f"One of: {', '.join(plan_title(name) for name in TOPOLOGIES)}. siit, siit-eam and nat64"
-    " also with another translation prefix: siit@2001:db8::/40."
+    " also with another translation prefix: siit@2001:db8::/40. Or a plan file: edge.toml."
 )
 NameArgument = Annotated[str, typer.Argument(metavar="PLAN", help=_PLANS)]
 OptionalNameArgument = Annotated[str | None, typer.Argument(metavar="PLAN", help=_PLANS)]

@@ -7,13 +7,15 @@ from __future__ import annotations
 import re
 from dataclasses import asdict
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.cli import dut_over_ssh
-from evenhand.cli.common import JsonOption, NameArgument, warn_about, write_json, write_text
+from evenhand.cli.common import JsonOption, NameArgument, err, warn_about, write_json, write_text
+from evenhand.cli.dut_routes import write_routes
 from evenhand.cli.nat_options import (
     NatOptions,
     NicHashOption,
@@ -116,6 +118,15 @@ def setup(
             help="Print only this part, for a DUT that already has the others.",
         ),
     ] = None,
+    routes_in: Annotated[
+        Path | None,
+        typer.Option(
+            "--routes-in",
+            metavar="FOLDER",
+            help="Write the files of routes that the script needs beside it into this folder: for a plan with"
+            " more than 4,096 routes on a side.",
+        ),
+    ] = None,
     undo: Annotated[
         bool, typer.Option("--undo", help="Print the commands that undo the set-up, in reverse order.")
     ] = False,
@@ -139,11 +150,14 @@ def setup(
         is_undo=undo,
         only=None if only is None else next(part for part in get_args(Part) if part == only.value),
     )
+    files = write_routes(script, routes_in)
     if not undo:
         warn_about(plan)
     if json_output:
-        write_json(_describe(script, str(system)))
+        write_json({**_describe(script, str(system)), "files": [str(path) for path in files]})
     else:
+        for path in files:
+            err().print(f"Written for the script: {path}", markup=False, soft_wrap=True)
         write_text(script.text())
 
 

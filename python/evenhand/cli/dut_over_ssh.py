@@ -14,12 +14,13 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.cli import dut_by_script
-from evenhand.cli.common import JsonOption, out, warn_about, write_json
+from evenhand.cli.common import JsonOption, err, out, warn_about, write_json
 from evenhand.cli.nat_options import NatOptions, NicHashOption, StaticNeighborsOption, read_hash_type
 from evenhand.cli.options import with_options
 from evenhand.dut import describe_setups
 from evenhand.dut.linux_nic import NO_WISHES, NicWishes
 from evenhand.dut.linux_state import FLOWS, LinuxState
+from evenhand.dut.many_routes import costs, many_routes_of
 from evenhand.dut.record import Holder, SetupRecord, is_begun, read_held, read_here
 from evenhand.dut.scripted import is_scripted
 from evenhand.dut.setup import DutOnShell, apply, check_dut, undo
@@ -161,6 +162,8 @@ def apply_setup(
         if is_scripted(on.dut):
             dut_by_script.apply_setup(on, setups, testbed, json_output=json_output)
             return
+        for cost in costs(many for each in setups for many in many_routes_of(each)):
+            err().print(cost, markup=False, soft_wrap=True)
         record = apply(on, setups, holder=Holder.here("hand"), nics=nics, options=asked)
     if json_output:
         write_json({"command": "dut apply", **_dut(on), "held": _held(record)})

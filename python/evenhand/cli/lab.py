@@ -23,7 +23,7 @@ from evenhand.cli.nat_options import (
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.lab import MOST_RULES, Lab, LinuxLab, VmLab, lab_down, lab_status, lab_up, raised_limits, vm_up
-from evenhand.lab.build import translations_of
+from evenhand.lab.build import route_costs, translations_of
 from evenhand.lab.state import translates
 from evenhand.plan import plan_title
 from evenhand.procedure.registry import CONNECTIONS, THROUGHPUT
@@ -148,6 +148,8 @@ def up(
             next_step="Omit it, or use: evenhand lab up vm",
         )
     else:
+        for cost in route_costs(str(kind), address_plan):
+            err().print(cost, markup=False)
         lab = lab_up(
             address_plan,
             name=str(kind),

@@ -37,6 +37,7 @@ from evenhand.plan import (
     AddressPlan,
     Direction,
     FrameSize,
+    HostList,
     PlanSide,
     Traffic,
     describe_mix,
@@ -95,12 +96,14 @@ def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output:
             "direct: hosts on the link" if side.gateway is None else str(side.gateway) for side in plan.sides
         ],
         "DUT": [_span(side.dut) for side in plan.sides],
-        "DUT's route" if all(len(side.routes) == 1 for side in plan.sides) else "DUT's routes": [
-            "none" if side.gateway is None else f"{_span(side.routes)} via {side.gateway.ip}"
+        "DUT's route" if all(side.route_count == 1 for side in plan.sides) else "DUT's routes": [
+            "none" if side.gateway is None else f"{_routes(side)} via {side.gateway.ip}"
             for side in plan.sides
         ],
         "DUT's neighbours": [format_count(side.dut_neighbors) for side in plan.sides],
     }
+    if any(side.prefixes is not None for side in plan.sides):
+        rows["prefixes"] = ["" if side.prefixes is None else side.prefixes.name for side in plan.sides]
     if plan.is_translated:
         rows["IP version"] = [f"IPv{side.ip_version}" for side in plan.sides]
         rows["other side's hosts"] = [
@@ -120,6 +123,11 @@ def show(name: OptionalNameArgument = None, *, shape: ShapeOptions, json_output:
     console = out()
     console.print(make_table(titles, shown, title=f"{plan.title} ({plan.figure})"))
     console.print(Traffic(plan=plan).lines()[0], markup=False)
+    if outside := plan.not_reserved:
+        console.print(
+            f"Not reserved for benchmarking: {', '.join(outside)}. The testbed file must name their networks"
+            " (isolated_networks), and every result has a deviation."
+        )
     if plan.fixed_source:
         console.print("Source address of every frame: the first host of its side (--fixed-source).")
     forward, reverse = (format_count(plan.pairs_of(direction)) for direction in ("forward", "reverse"))
@@ -283,7 +291,7 @@ def ask_for_frames(
     with EngineSession([engine]) as session:
         reply = session.request(
             "frames",
-            plan=plan.to_contract(),
+            plan=plan.to_request(),
             frame_size=whole_octets(size),
             **mix_request(plan, size),
             seed=seed,
@@ -302,7 +310,17 @@ def _span(several: Sequence[object]) -> str:
     return str(several[0]) if len(several) == 1 else f"{several[0]} .. {several[-1]} ({len(several)})"
 
 
+def _routes(side: PlanSide) -> str:
+    if side.prefixes is None:
+        return _span(side.routes)
+    found = side.prefixes.to_document()
+    return f"{found['first']} .. {found['last']} ({side.prefixes.count:,})"
+
+
 def _drawn(side: PlanSide) -> str:
+    if isinstance(side.host_range, HostList) and side.host_range.mode == "pseudorandom":
+        each = "range" if side.prefixes is None else "prefix"
+        return f"{side.host_range.mode}, each {each if side.host_range.choose == 'entry' else 'host'} alike"
     network_range = side.host_range.network_range
     if network_range is None or network_range.mode == side.host_range.mode:
         return side.host_range.mode

@@ -12,7 +12,7 @@ import typer
 from evenhand.cli.common import JsonOption, NameArgument, err, out, write_json
 from evenhand.cli.options import with_options
 from evenhand.plan import Traffic
-from evenhand.predict import Prediction, doubling_series, even_limit, smallest_even_hosts
+from evenhand.predict import Prediction, doubling_series, even_limit, has_listed_hosts, smallest_even_hosts
 from evenhand.predict import predict as predict_loads
 from evenhand.predict.text import closing_sentence, describe_model, even_sentence, series_table, summary_table
 from evenhand.report.figures_bias import check_picture_name, draw_series
@@ -98,7 +98,8 @@ def predict(
         console.print()
         console.print(series_table(points))
     console.print()
-    console.print(even_sentence(whole_plan, model, smallest), markup=False)
+    if not has_listed_hosts(whole_plan):
+        console.print(even_sentence(whole_plan, model, smallest), markup=False)
     console.print(closing_sentence(prediction), markup=False)
     if picture is not None:
         err().print(f"Drawn into {picture}.", markup=False)
@@ -122,7 +123,10 @@ def _document(
         "by_direction": {
             direction: prediction.only(direction).to_document() for direction in prediction.directions
         },
-        "even": {"busiest_to_mean_limit": float(even_limit(prediction.model)), "smallest_hosts": smallest},
+        "even": {
+            "busiest_to_mean_limit": float(even_limit(prediction.model)),
+            **({} if has_listed_hosts(prediction.plan) else {"smallest_hosts": smallest}),
+        },
         "series": [point.to_document() for point in points],
         "picture": None if picture is None else str(picture),
     }

@@ -135,7 +135,7 @@ def _prove(
     def on_event(event: dict[str, Any]) -> None:
         progress.update(task, completed=event["drawn_frames"])
 
-    reply = session.request("prove", on_event=on_event, plan=plan.to_contract(), frames=frames, **request)
+    reply = session.request("prove", on_event=on_event, plan=plan.to_request(), frames=frames, **request)
     progress.remove_task(task)
     progress.console.print(f"{what}: {format_count(frames)} frames drawn", markup=False)
     return StreamProof.from_contract(reply)

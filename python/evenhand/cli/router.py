@@ -16,15 +16,15 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.base.errors import HostError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import err, out, quoted, write_json_line
 from evenhand.cli.options import with_options
-from evenhand.plan import ONE_EACH, SIDES, AddressPlan, SideName, plan_title
+from evenhand.plan import ONE_EACH, SIDES, AddressPlan, SideName, is_plan_file, plan_title
 from evenhand.predict import predict
 from evenhand.procedure.registry import CONNECTIONS, THROUGHPUT
 from evenhand.reference import ReferenceRouter, reference_router
-from evenhand.reference.config import MAX_ROUTER_PAIRS
+from evenhand.reference.config import MAX_ROUTER_PAIRS, prefixes_in_files
 from evenhand.reference.router import DEFAULT_NAME, RouterCpus, check_place, written_testbed
 from evenhand.spec.plan import CountOptions, parse_counts, vars_of
 from evenhand.spec.router import ReferenceOptions
@@ -88,6 +88,14 @@ def router(
     address_plan = counts.read(plan, where="PLAN", takes_mix=True)
     dut = reference.dut()
     if print_config:
+        if prefixes_in_files(address_plan):
+            raise RequestError(
+                f"the routes of {address_plan.title} are too many to be printed with the configuration",
+                code="cli.routes-in-files",
+                where="--print-config",
+                next_step="Print that of a plan with up to 4,096 routes on each side, and name a file with"
+                " the prefixes in route_files.",
+            )
         first, *more = (
             {
                 side: f"net_memif{n},role=server,id={n},socket={side}{pair or ''}.sock,socket-abstract=no"
@@ -107,7 +115,7 @@ def router(
 
     with (
         reference_router(address_plan, dut, pairs=pairs) as running,
-        written_testbed(testbed, testbed_text(running, counts), say=say) as file,
+        written_testbed(testbed, testbed_text(running, counts, plan), say=say) as file,
     ):
         # The tester chooses the share of a mix: only what all elements serve is known.
         is_predicted = dut.model is not None and address_plan.other is None
@@ -265,9 +273,20 @@ def _tester_text(router: ReferenceRouter) -> str:
     )
 
 
-def testbed_text(router: ReferenceRouter, counts: CountOptions | None) -> str:
+ALL_ISOLATED = 'isolated_networks = ["0.0.0.0/0", "::/0"]\n'
+
+
+def testbed_text(
+    router: ReferenceRouter,
+    counts: CountOptions | None,
+    name: str | None = None,  # noqa: PT028 (no test)
+) -> str:
     """The testbed file of a tester on the other CPUs. With the addresses that were given: what verbs then
-    send is what was predicted."""
+    send is what was predicted.
+
+    Args:
+        name: The plan's, as it was given: a plan file by its path.
+    """
     given = {
         name: parse_counts(text, where=f"--{name}")
         for name, text in ({} if counts is None else vars_of(counts)).items()
@@ -277,12 +296,13 @@ def testbed_text(router: ReferenceRouter, counts: CountOptions | None) -> str:
         for name, pair in given.items()
         if pair is not None
     )
+    plan = str(Path(name).resolve()) if name is not None and is_plan_file(name) else None
     return (
         "# Written by `evenhand router`, and gone when it ends.\n"
         "isolated_test_environment = true # both ends of the cables are in this machine\n"
-        f"{_tester_text(router)}"
+        f"{'' if plan is None else ALL_ISOLATED}{_tester_text(router)}"
         "\n# Where the router runs: what this host does to it is recorded, and is not the router's loss.\n"
-        f'[dut]\nplan = "{plan_title(router.plan)}"\n{addresses}'
+        f"[dut]\nplan = {json.dumps(plan or plan_title(router.plan))}\n{addresses}"
         f"cpus = [{router.cpu}]\nthreads = [{router.thread}]\nring_frames = {router.ring_frames}\n"
         f"largest_frame_size = {router.dut.largest_frame_size}\n{_connection_keys(router)}"
         f"\n[dut.facts]\n{facts_text(router)}"

@@ -243,6 +243,13 @@ def _executor(
         check_fit(plan, chosen, engine=engine)
         return HereExecutor(engine=engine), chosen
     by = "--scheduler" if worker_hosts is None else "--workers"
+    if own := plan.spec.get("own-plans"):
+        raise RequestError(
+            f"{', '.join(own)}: plan files are not taken to workers",
+            code="cli.plan-files-stay-here",
+            where=by,
+            next_step="Measure on a testbed here, or use plans that have a name.",
+        )
     for option, given in (("--testbed", testbed), ("--engine", engine)):
         if given is not None:
             raise RequestError(

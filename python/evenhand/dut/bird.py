@@ -5,10 +5,12 @@ plan. The rest is Linux'."""
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from evenhand.dut.description import DutLink, DutSetup
 from evenhand.dut.kept import END, begin_here, forget_uses, intended, note_uses
 from evenhand.dut.linux import FUNCTIONS, LINUX, LINUX_WORDS, linux_parts
+from evenhand.dut.many_routes_scripts import bird_many
 from evenhand.dut.script import OperatingSystem, Step, route_purpose
 from evenhand.dut.shell_parts import kept_of
 from evenhand.plan import plan_file_name
@@ -68,11 +70,12 @@ BIRD = OperatingSystem(
     run="For a root shell on the host that BIRD runs on, which ends at the first error, such as: ssh root@DUT"
     " sh -e. The undo removes its files next to bird.conf, and the line that includes them.",
     interfaces=LINUX.interfaces,
-    steps=replace(linux_parts(), routes=_routes).steps,
+    steps=replace(linux_parts(), routes=_routes, many=partial(bird_many, include=_INCLUDE)).steps,
     # BIRD hands its routes to the kernel in its own time.
     begin=begin_here(*_FUNCTIONS, waits=15),
     end=END,
     show_interface="ip link show dev {name}",
     longest_interface=LINUX.longest_interface,
     translates=True,
+    many_routes=True,
 )

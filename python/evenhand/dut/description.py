@@ -49,6 +49,11 @@ class DutLink:
     def routes(self) -> tuple[Network, ...]:
         return self.side.routes
 
+    @property
+    def has_many_routes(self) -> bool:
+        """Whether its routes are too many to be listed in `routes`: see `many_routes.py`."""
+        return self.side.prefixes is not None and not self.routes and not self.side.is_direct
+
     def static_neighbors(self) -> Iterator[tuple[Address, str]]:
         """Address and MAC of every neighbour that the DUT must not resolve: the gateway, or each host on the
         link."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from evenhand.dut.description import DutLink
 from evenhand.dut.kept import END, KEPT, begin_here
 from evenhand.dut.linux import FUNCTIONS, LINUX, LINUX_WORDS, linux_parts
+from evenhand.dut.many_routes_scripts import frr_many
 from evenhand.dut.script import OperatingSystem
 from evenhand.plan import IpVersion
 
@@ -48,13 +49,16 @@ FRR = OperatingSystem(
     " sh -e. zebra and staticd must run. FRR's file is not written: a restart of FRR undoes the routes as"
     " well.",
     interfaces=LINUX.interfaces,
-    steps=linux_parts(
-        replace(
-            LINUX_WORDS,
-            add_routes=_add_routes,
-            delete_route=lambda version: f'{_CONFIGURE} "no {_WORD[version]} route $1 $2 $3"',
-            give_back_routes=_give_back,
-        )
+    steps=replace(
+        linux_parts(
+            replace(
+                LINUX_WORDS,
+                add_routes=_add_routes,
+                delete_route=lambda version: f'{_CONFIGURE} "no {_WORD[version]} route $1 $2 $3"',
+                give_back_routes=_give_back,
+            )
+        ),
+        many=frr_many,
     ).steps,
     # staticd hands a route to zebra, which hands it to the kernel: a moment later it is there.
     begin=begin_here(*_FUNCTIONS, waits=10),
@@ -62,4 +66,5 @@ FRR = OperatingSystem(
     show_interface="ip link show dev {name}",
     longest_interface=LINUX.longest_interface,
     translates=True,
+    many_routes=True,
 )

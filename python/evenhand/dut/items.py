@@ -16,6 +16,7 @@ Kind = Literal[
     "link",
     "address",
     "route",
+    "routes",
     "rule",
     "neighbor",
     "translator",
@@ -56,6 +57,8 @@ class Item:
                 return f"interface {first}"
             case "route":
                 return f"route to {first}" + (f" in table {rest[0]}" if rest else "")
+            case "routes":
+                return f"IPv{rest[0]} routes over {first} in table {rest[1]}"
             case "rule":
                 return f"IPv{rest[0]} rule for what comes in on {first}"
             case "hash":

@@ -5,6 +5,7 @@ an SRX forwards what its policies permit."""
 from __future__ import annotations
 
 from evenhand.dut.description import DutLink
+from evenhand.dut.many_routes_scripts import junos_many
 from evenhand.dut.parts import Parts, each, notes_on_hash, notes_on_limits, shows_policing
 from evenhand.dut.script import (
     Check,
@@ -102,6 +103,7 @@ JUNOS = OperatingSystem(
         mtu="set interfaces {name} mtu 9014",
         interface=each(_interface),
         routes=each(_routes),
+        many=junos_many,
         neighbors=each(_static_neighbors),
         hash=notes_on_hash(
             "The platform determines how frames are spread over the forwarding engine;"
@@ -132,6 +134,7 @@ JUNOS = OperatingSystem(
             )
         ],
     ).steps,
+    many_routes=True,
     begin=("configure",),
     end=("commit and-quit",),
 )

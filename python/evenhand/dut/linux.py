@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from evenhand.dut.description import DutLink, DutSetup
 from evenhand.dut.kept import END, KEPT, begin_here, keep_settings, restore_settings
+from evenhand.dut.many_routes_scripts import linux_many
 from evenhand.dut.nat import (
     CONNTRACK_INSTALL,
     NFT_INSTALL,
@@ -182,6 +183,7 @@ def linux_parts(words: ShellWords = LINUX_WORDS) -> Parts:
         mtu="ip link set dev {name} mtu 9000",
         interface=_interface(words),
         routes=lambda setup, link: routes_step(words, setup, link),
+        many=linux_many,
         neighbors=_neighbors,
         more=_translation,
         hash=lambda setup: _hash(setup, kept_of(setup)),
@@ -389,4 +391,5 @@ LINUX = OperatingSystem(
     show_interface="ip link show dev {name}",
     longest_interface=15,
     translates=True,
+    many_routes=True,
 )

@@ -21,6 +21,14 @@ from evenhand.dut.linux_state import (
     Route,
     carriers_of,
 )
+from evenhand.dut.many_routes_read import (
+    IP_VERSIONS,
+    count_command,
+    mended,
+    others_command,
+    read_counts,
+    read_memory,
+)
 from evenhand.dut.nat import BUCKETS, FOLDER, MOST, TIMEOUTS, show_nat
 from evenhand.dut.readings_queues import quote, read_all, understood
 from evenhand.dut.shell import Answer, Shell
@@ -62,8 +70,10 @@ def read_state(
         "boot": "cat /proc/sys/kernel/random/boot_id",
         "tools": "command -v ip && command -v flock && command -v sed",
         "links": _LINKS,
-        "routes 4": "ip -j -4 route show table all",
-        "routes 6": "ip -j -6 route show table all",
+        "routes 4": others_command(4),
+        "routes 6": others_command(6),
+        **{f"many routes {version}": count_command(version) for version in IP_VERSIONS},
+        "memory": "grep MemAvailable: /proc/meminfo",
         "next hops": "ip -j nexthop show",
         "rules 4": "ip -j -4 rule show",
         "rules 6": "ip -j -6 rule show",
@@ -145,6 +155,8 @@ def _state(
         tayga=None if answers["tayga"].exit_code else f"{answers['tayga'].stdout}\n",
         missing_for_nat=tuple(program for program in NAT_PROGRAMS if answers[f"has {program}"].exit_code),
         nat=None if answers["nat"].exit_code else f"{answers['nat'].stdout}\n",
+        many_routes=read_counts({version: answers[f"many routes {version}"] for version in IP_VERSIONS}),
+        memory_left_octets=read_memory(answers["memory"]),
     )
 
 
@@ -186,7 +198,7 @@ def _rows(what: str, answer: Answer) -> list[dict[str, Any]]:
             return []
         raise _not_understood(what, answer.stdout)
     try:
-        found = json.loads(answer.stdout or "[]")
+        found = json.loads(mended(answer.stdout) if what.startswith("routes") else answer.stdout or "[]")
     except json.JSONDecodeError:
         raise _not_understood(what, answer.stdout) from None
     if not isinstance(found, list):

@@ -20,6 +20,7 @@ from evenhand.dut.linux_nic import (
     rule_items,
 )
 from evenhand.dut.linux_state import LinuxState
+from evenhand.dut.many_routes import check_many_routes, check_memory, many_routes_of
 from evenhand.dut.translator import INTERFACE, TAYGA_INSTALL, routes_to_translator, tayga_config
 from evenhand.plan.translation import Translation
 
@@ -35,6 +36,7 @@ def linux_items(setups: Sequence[DutSetup], state: LinuxState, *, nics: NicWishe
         NotTakenError: The DUT has no such limit, channels, hash, key or table, or could not be given back its
             own; or it has no translator.
     """
+    check_memory([many for setup in setups for many in many_routes_of(setup)], state)
     found: dict[tuple[str, tuple[str, ...]], Item] = {}
     ours = {link.interface for setup in setups for link in setup.links}
     for setup in setups:
@@ -83,6 +85,9 @@ def _items(setup: DutSetup, state: LinuxState, nics: NicWishes, *, neighbors: in
     table = () if setup.table is None else (str(setup.table),)
     for network, way in routes_of(setup).items():
         yield item("route", network, *table, wanted=way)
+    for many in many_routes_of(setup):
+        check_many_routes(many, state)
+        yield Item("routes", many.key, None, many.value)
     if table:
         yield from rule_items(setup, state)
     for link in setup.links:

@@ -48,6 +48,8 @@ class LinuxReader:
             case "route":
                 route = state.route(first, *rest)
                 return None if route is None else route.text
+            case "routes":
+                return state.many_routes.get((first, rest[0], rest[1]))
             case "rule":
                 return value_of_rule(item.key, state, item.wanted)
             case "neighbor":

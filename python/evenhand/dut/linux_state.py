@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evenhand.dut.kept import KEPT
 
@@ -99,6 +99,10 @@ class LinuxState:
     """Programs that a NAT needs, and that are not there."""
     nat: str | None = None
     """The rules of the NAT that a set-up has set; "other" if their table has others; None: there are none."""
+    many_routes: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    """Routes that are too many for `routes`, by interface, IP version and table: `1000000 via 10.0.0.2`."""
+    memory_left_octets: int | None = None
+    """What the kernel could still give; None if it does not say."""
 
     @property
     def kept_from(self) -> frozenset[str]:

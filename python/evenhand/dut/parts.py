@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from evenhand.dut.description import DutLink, DutSetup
+from evenhand.dut.many_routes import ManyRoutes, many_routes_of
 from evenhand.dut.script import Check, Part, Step, policing_step
 
 Steps = Callable[[DutSetup], list[Step]]
@@ -27,6 +28,8 @@ class Parts:
     """What takes IP packets of 9,000 octets on the interface `{name}`."""
     routes: OfLink
     """For a link with routes."""
+    many: Callable[[DutSetup, ManyRoutes], Step] | None = None
+    """For a link with more routes than are listed one by one."""
     neighbors: OfLink
     """For a link with static neighbours."""
     hash: Steps
@@ -47,6 +50,7 @@ class Parts:
             *self.limits(setup),
             *(self._interface(setup, link) for link in links),
             *(self.routes(setup, link) for link in links if link.routes),
+            *(() if self.many is None else (self.many(setup, many) for many in many_routes_of(setup))),
             *(self.neighbors(setup, link) for link in links if setup.has_static_neighbors),
             *self.more(setup),
             *(self.hash(setup) if setup.hash_type is not None else ()),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,6 +55,15 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoutesFile:
+    """What a script needs beside it on the device."""
+
+    name: str
+    lines: Callable[[], Iterable[str]]
+    """Its lines, each with its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """Commands that belong together. One string is one command, which may have several lines."""
 
@@ -67,6 +76,9 @@ class Step:
     """Sentences for whoever sets up."""
     checks: tuple[Check, ...] = ()
     """For devices without a shell; a script of a shell checks for itself."""
+    files: tuple[RoutesFile, ...] = ()
+    """That `do` reads, and below `undo`."""
+    undo_files: tuple[RoutesFile, ...] = ()
 
 
 def nothing_refused(setup: DutSetup) -> None:
@@ -95,6 +107,8 @@ class OperatingSystem:
     """Whether `steps` knows all plans that are translated, with state or without."""
     show_interface: str = ""
     """For a system with a shell: a command that fails if there is no interface `{name}`."""
+    many_routes: bool = False
+    """Whether `steps` has files for routes that are too many to be listed."""
     nats: tuple[str, ...] = ()
     """Kinds of NAT that it knows otherwise, by their titles; in their usual way, with no wishes."""
 
@@ -137,6 +151,15 @@ class DutScript:
                 next_step=set_up_by_hand(plan),
             )
         self.system.refuse(self.setup)
+        if not self.system.many_routes and any(link.has_many_routes for link in self.setup.links):
+            raise RequestError(
+                f"{plan.title} has more routes than are listed one by one, and there are no commands for so"
+                f" many under {self.system.title}",
+                code="rig.too-many-routes",
+                where="--os",
+                next_step="Use up to 4,096 routes on each side, or a DUT under linux, frr, bird, vpp or"
+                " junos.",
+            )
         if self.only is not None and not self.steps:
             option = {"hash": "--hash type1 or --hash type2", "neighbors": "--static-neighbors MAC,MAC"}.get(
                 self.only
@@ -171,6 +194,11 @@ class DutScript:
             ]
         commands += [Command(command=c, purpose="End.") for c in self.system.end]
         return commands + [Command(command=c.command, purpose=READ_BACK) for c in self.checks()]
+
+    @property
+    def files(self) -> list[RoutesFile]:
+        """What is to be on the device before the script runs."""
+        return [file for step in self.steps for file in (step.undo_files if self.is_undo else step.files)]
 
     def checks(self) -> list[Check]:
         """What is asked after a set-up; nothing after an undo."""

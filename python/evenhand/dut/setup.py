@@ -19,6 +19,7 @@ from evenhand.dut.linux_items import linux_items
 from evenhand.dut.linux_moves import LinuxReader, check_interfaces, move_of, shell_lines
 from evenhand.dut.linux_nic import NO_WISHES, NicWishes
 from evenhand.dut.linux_state import LinuxState
+from evenhand.dut.many_routes import ManyRoutes, longest_s, many_routes_of, move_routes, not_taken
 from evenhand.dut.record import Holder, SetupRecord
 from evenhand.dut.ssh import SshShell
 from evenhand.testbed import TestbedDut
@@ -107,6 +108,7 @@ def apply(
         HostError: The DUT cannot be reached, or nothing can be written there or here.
     """
     refuse_other_systems(on.dut)
+    many = [each for setup in setups for each in many_routes_of(setup)]
     held = records.read_held(on.shell) or _left_here(on)
     if held is not None:
         raise HeldError(held)
@@ -132,9 +134,13 @@ def apply(
         left, failures = settle(
             record.items,
             lambda: on.read(record.interfaces),
-            lambda state: _go(on, record, state, back=False),
+            lambda state: _go(on, record, state, back=False, many=many),
             back=False,
         )
+        for item in left:
+            if item.kind == "routes":
+                now = LinuxReader(on.read(record.interfaces)).value_of(item)
+                raise not_taken(item, now, failures.get(item, ""))
         if left:
             raise NotTakenError(
                 f"the DUT did not accept {_named(left, failures)}",
@@ -181,6 +187,7 @@ def fingerprint_of(setups: Sequence[DutSetup]) -> str:
             None if setup.translation is None else setup.translation.to_document(),
             *(() if setup.plan.nat is None else (setup.plan.nat.to_document(),)),
             *(() if setup.table is None else (setup.table,)),
+            *(each.prefixes.digest for each in many_routes_of(setup)),
             [
                 (str(link.interface), list(map(str, (*link.addresses, *link.routes))), link.gateway_mac)
                 for link in setup.links
@@ -293,24 +300,32 @@ def settle(
         The items that are still not there, and what the DUT said of them last.
     """
     failures: dict[Item, str] = {}
+    is_full = False
     for passes_left in reversed(range(_PASSES + 1)):
         state = read()
         left = [item for item, *_ in moves(items, LinuxReader(state), back=back)]
-        if not left or not passes_left:
+        if not left or not passes_left or is_full:
             break
         failures = go(state)
+        # A table that is full stays so, and to fill it once more takes minutes.
+        is_full = not back and any(item.kind == "routes" for item in failures)
     return left, failures
 
 
-def _go(on: DutOnShell, record: SetupRecord, state: LinuxState, *, back: bool) -> dict[Item, str]:
+def _go(
+    on: DutOnShell, record: SetupRecord, state: LinuxState, *, back: bool, many: Sequence[ManyRoutes] = ()
+) -> dict[Item, str]:
     """One pass there or back. What the DUT said of those that failed."""
     wanted = [
         move
         for item, now, target in moves(record.items, LinuxReader(state), back=back)
-        for move in move_of(item, now, target)
+        for move in (
+            move_routes(item, now, target, many) if item.kind == "routes" else move_of(item, now, target)
+        )
     ]
     lines = shell_lines(wanted)
-    said = records.run_held(on.shell, record.identity, [command for command, _ in lines], timeout_s=CHANGE_S)
+    longest = CHANGE_S + longest_s(record.items)
+    said = records.run_held(on.shell, record.identity, [command for command, _ in lines], timeout_s=longest)
     return {
         move.item: text for (_, of), text in zip(lines, said, strict=True) if text is not None for move in of
     }

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from evenhand.dut.description import DutLink, DutSetup
 from evenhand.dut.kept import END, kept_in
+from evenhand.dut.many_routes_scripts import vpp_many
 from evenhand.dut.parts import Parts, each, shows_policing
 from evenhand.dut.script import OperatingSystem, Step, neighbor_purpose
 from evenhand.dut.shell_parts import ShellWords, interface_step, previous_step, routes_step
@@ -132,6 +133,7 @@ VPP = OperatingSystem(
         mtu="vppctl set interface mtu packet 9000 {name}",
         interface=lambda setup, link: interface_step(_WORDS, setup, link),
         routes=lambda setup, link: routes_step(_WORDS, setup, link),
+        many=vpp_many,
         neighbors=each(_static_neighbors),
         hash=_hash,
         policing=lambda setup: shows_policing(
@@ -141,6 +143,7 @@ VPP = OperatingSystem(
         )(setup),
     ).steps,
     begin=kept_in("/run/evenhand-vpp", *_FUNCTIONS),
+    many_routes=True,
     end=END,
     show_interface="vppctl show interface {name} < /dev/null | grep -qwF -- {name}",
 )

@@ -15,6 +15,7 @@ from evenhand.plan import (
     Address,
     AddressPlan,
     HostRange,
+    Hosts,
     Mode,
     PlanSide,
     SideCounts,
@@ -134,13 +135,14 @@ def try_plan(name: str, sides: tuple[WantedSide, WantedSide], *, has_fixed_sourc
     return FoundPlan(plan_title(name), tuple(options), plan, differences)
 
 
-def differences_of(key: str, wanted: WantedSide, made: HostRange, why: str) -> dict[str, str]:
+def differences_of(key: str, wanted: WantedSide, made: Hosts, why: str) -> dict[str, str]:
     """Where these hosts depart from what was wanted, by key.
 
     Args:
         key: The key of the address.
         why: What is said behind the addresses of the hosts.
     """
+    assert isinstance(made, HostRange)  # of a plan that has a name
     if wanted.offset is None:
         is_same = wanted.real == made.first_address
         return {} if is_same else {key: f"{made.first_address}{why}"}
@@ -157,7 +159,7 @@ def differences_of(key: str, wanted: WantedSide, made: HostRange, why: str) -> d
     return found
 
 
-def span(host_range: HostRange) -> str:
+def span(host_range: Hosts) -> str:
     """The first and the last address."""
     ends = dict.fromkeys((str(host_range.first_address), str(host_range.last_address)))
     return " .. ".join(ends)

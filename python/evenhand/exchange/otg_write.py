@@ -17,7 +17,8 @@ from evenhand.base.errors import RequestError
 from evenhand.plan import (
     AddressPlan,
     Direction,
-    HostRange,
+    HostList,
+    Hosts,
     PortMacs,
     SideName,
     UdpRange,
@@ -144,8 +145,15 @@ def _ethernet(macs: PortMacs | None) -> dict[str, Any]:
     return {field: {"choice": "value", "value": mac} for field, mac in known.items() if mac is not None}
 
 
-def _addresses(host_range: HostRange, draw: _Draw) -> dict[str, Any]:
+def _addresses(host_range: Hosts, draw: _Draw) -> dict[str, Any]:
     """The pattern of an address field."""
+    if isinstance(host_range, HostList):
+        raise RequestError(
+            f"{host_range.entry_count:,} prefixes or ranges: an OTG flow has one range of addresses",
+            code="exchange.list-of-hosts",
+            where="plan",
+            next_step="Export a plan whose hosts are one range.",
+        )
     if host_range.address_count == 1:
         return {"choice": "value", "value": str(host_range.first_address)}
     version = host_range.base.version

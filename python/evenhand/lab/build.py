@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
+from evenhand.dut.many_routes import ManyRoutes, costs, many_routes_over
 from evenhand.dut.nat import NatPorts, translation_of
+from evenhand.lab.many_routes import set_many_routes
 from evenhand.lab.namespaces import host_errors, make_namespace, namespace_path, remove_namespace, run_inside
 from evenhand.lab.napi import pin_napi
 from evenhand.lab.nft import start_firewall
@@ -93,6 +95,9 @@ def build(
         run_inside(names.tester_namespace, lambda: _build_tester(names, mtu))
     with host_errors("set up the DUT", where=names.dut_namespace):
         run_inside(names.dut_namespace, lambda: _build_dut(names, plan, dut_cpu, mtu))
+    for many in many_routes_of_lab(names, plan):
+        with host_errors("set the DUT's routes", where=names.dut_namespace):
+            run_inside(names.dut_namespace, partial(set_many_routes, many))
     for translation in translations_of(plan):
         with host_errors("start the translator", where=names.dut_namespace):
             run_inside(names.dut_namespace, partial(start_translator, names.lab, translation, dut_cpu, mtu))
@@ -102,6 +107,11 @@ def build(
     if rules:
         with host_errors("set up the firewall", where=names.dut_namespace):
             run_inside(names.dut_namespace, lambda: start_firewall(rules))
+
+
+def route_costs(name: str, plan: AddressPlan) -> list[str]:
+    """Memory and time of a lab's routes, to be said before it is set up; empty if they are few."""
+    return costs(many_routes_of_lab(LabNames(name), plan))
 
 
 def translations_of(plan: AddressPlan) -> list[Translation]:
@@ -225,6 +235,12 @@ def _add_addresses(ip: pyroute2.IPRoute, interface: str, side: PlanSide, has: Co
     if side.gateway is not None:
         for route in side.routes:
             ip.route("add", dst=str(route), gateway=str(side.gateway.ip), oif=index)
+
+
+def many_routes_of_lab(names: LabNames, plan: AddressPlan) -> list[ManyRoutes]:
+    """The routes of its DUT that are too many to be set one by one, of each plan of a mix."""
+    interfaces: dict[SideName, str] = {side: names.dut_interface(side) for side in SIDES}
+    return [many for each in plan.plans for many in many_routes_over(each, interfaces)]
 
 
 def _switch_offloads_off(interface: str) -> None:

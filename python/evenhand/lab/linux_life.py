@@ -13,11 +13,19 @@ from typing import Any
 from evenhand.base.errors import HostError, RequestError
 from evenhand.dut.nat import NatPorts
 from evenhand.lab import state
-from evenhand.lab.build import USUAL_MAX_FRAME_SIZE, LabNames, build, demolish, translations_of
+from evenhand.lab.build import (
+    USUAL_MAX_FRAME_SIZE,
+    LabNames,
+    build,
+    demolish,
+    many_routes_of_lab,
+    translations_of,
+)
 from evenhand.lab.limits import give_back, make_room
 from evenhand.lab.linux import LinuxLab
 from evenhand.lab.linux_programs import check_linux_programs, require_root, share_cpus
 from evenhand.lab.machine import end_machine
+from evenhand.lab.many_routes import check_many_routes
 from evenhand.lab.namespaces import namespace_path
 from evenhand.lab.state import RECORD_VERSION, addresses_of, lab_of
 from evenhand.lab.translator import check_translator, end_translator
@@ -138,6 +146,7 @@ def _set_up(
         rules=rules,
         **addresses_of(plan),
     )
+    check_many_routes(many_routes_of_lab(LabNames(name), plan))
     take_down(name)
     record = {"version": RECORD_VERSION, "is_complete": False, "lab": asdict(lab)}
     state.write_record(name, record)

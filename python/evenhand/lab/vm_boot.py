@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from evenhand.base.errors import HostError
 from evenhand.dut import OPERATING_SYSTEMS, DutScript, DutSetup, Translator, describe_setup
 from evenhand.dut.nat import USUAL_NAT, NatPorts, NatWishes
+from evenhand.dut.readings_queues import quote
 from evenhand.dut.shell import Shell
 from evenhand.dut.ssh import open_ssh
 from evenhand.dut.translator import JOOL_MODULES, JOOL_PACKAGES
@@ -161,6 +162,8 @@ def set_up_router(shell: Shell, setup: DutSetup, mtu: int) -> None:
     first = "".join(f"ip link set dev {link.interface} mtu {mtu}\n" for link in setup.links)
     if setup.translator == "jool":  # see the notes of the script
         first += "".join(f"ethtool -K {link.interface} gro off\n" for link in setup.links)
+    for file in script.files:
+        shell.run(f"cat > {quote(file.name)}", input_text="".join(file.lines()), timeout_s=SET_UP_TIMEOUT_S)
     answer = shell.run("exec sh -e", input_text=first + script.text(), timeout_s=SET_UP_TIMEOUT_S)
     if answer.exit_code != 0:
         said = (answer.stderr.strip().splitlines() or ["no reason given"])[-1]

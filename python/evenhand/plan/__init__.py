@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 1, address plan: what the user writes becomes checked, frozen dataclasses."""
 
+from typing import TYPE_CHECKING
+
+from evenhand.base.lazy_import import lazy_names
+from evenhand.plan.generated_prefixes import make_prefixes
+from evenhand.plan.host_list import MOST_COUNTED, HostList, Hosts, hosts_of_prefixes
 from evenhand.plan.imix import (
     DrawnOrder,
     FrameSize,
@@ -15,7 +20,17 @@ from evenhand.plan.imix import (
     whole_octets,
 )
 from evenhand.plan.mix import describe_mix, make_mix, mix_lines, mix_request, mix_versions
-from evenhand.plan.model import AddressPlan, HostMacs, OtherVersion, plan_file_name, plan_title
+from evenhand.plan.model import (
+    AddressPlan,
+    HostMacs,
+    OtherVersion,
+    is_plan_file,
+    own_title,
+    plan_file_name,
+    plan_title,
+)
+from evenhand.plan.prefix_file import read_prefixes
+from evenhand.plan.prefixes import MOST_PREFIXES, PrefixSet
 from evenhand.plan.ranges import (
     Address,
     HostRange,
@@ -55,12 +70,21 @@ from evenhand.plan.traffic import PortMacs, Traffic, arrival_lines, describe_pla
 from evenhand.plan.translation import MAX_CONNECTIONS, TUPLE_ORDERS, Nat, TupleOrder
 from evenhand.plan.validate import check_plan, plan_warnings
 
+if TYPE_CHECKING:
+    from evenhand.plan.plan_file import make_own_plan, name_of_plan_file, plan_named, read_plan_file
+else:
+    __getattr__ = lazy_names(
+        __name__, {"plan_file": ("make_own_plan", "name_of_plan_file", "plan_named", "read_plan_file")}
+    )
+
 __all__ = [
     "BENCHMARKING_BLOCK",
     "BOTH_DIRECTIONS",
     "CLASSIC_DESTINATION_PORT",
     "CLASSIC_SOURCE_PORT",
     "MAX_CONNECTIONS",
+    "MOST_COUNTED",
+    "MOST_PREFIXES",
     "NO_TAGS",
     "ONE_EACH",
     "RFC4814_DESTINATION_PORTS",
@@ -76,8 +100,10 @@ __all__ = [
     "DrawnOrder",
     "FrameSize",
     "Frames",
+    "HostList",
     "HostMacs",
     "HostRange",
+    "Hosts",
     "Imix",
     "Interface",
     "IpVersion",
@@ -89,6 +115,7 @@ __all__ = [
     "PeerAddresses",
     "PlanSide",
     "PortMacs",
+    "PrefixSet",
     "SideAddresses",
     "SideCounts",
     "SideName",
@@ -106,21 +133,30 @@ __all__ = [
     "find_topology",
     "gateway_v4",
     "gateway_v6",
+    "hosts_of_prefixes",
     "ip_versions",
     "is_imix",
+    "is_plan_file",
     "is_weighted",
     "largest_frame",
     "largest_octets",
     "make_mix",
+    "make_own_plan",
     "make_plan",
+    "make_prefixes",
     "mean_octets",
     "mix_lines",
     "mix_request",
     "mix_versions",
+    "name_of_plan_file",
+    "own_title",
     "parse_imix",
     "plan_file_name",
+    "plan_named",
     "plan_title",
     "plan_warnings",
+    "read_plan_file",
+    "read_prefixes",
     "receiving_side",
     "sending_side",
     "show_ports",

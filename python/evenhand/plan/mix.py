@@ -149,7 +149,7 @@ def mix_request(plan: AddressPlan, size: FrameSize) -> dict[str, Any]:
         "cycle": [numbers[frame] for frame in frames],
     }
     if plan.other is not None:
-        mix["other_plan"] = plan.other.plan.to_contract()
+        mix["other_plan"] = plan.other.plan.to_request()
     return {"mix": mix}
 
 

@@ -10,8 +10,10 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from evenhand.base.errors import PlanError
+from evenhand.plan.host_list import HostList, Hosts
 from evenhand.plan.imix import FrameSize, Imix
-from evenhand.plan.ranges import HostRange, IpVersion, UdpRange
+from evenhand.plan.ranges import HostRange, IpVersion, Network, UdpRange
+from evenhand.plan.reserved import not_named, outside_words
 from evenhand.plan.sides import (
     BOTH_DIRECTIONS,
     NO_TAGS,
@@ -34,6 +36,16 @@ def plan_title(name: str) -> str:
     """A plan's name as people type it: `gateway-v4`, in all that a user sees. The engine's contract, and what
     runs keep of it, have `gateway_v4`; both are read everywhere."""
     return name.replace("_", "-")
+
+
+def is_plan_file(name: str) -> bool:
+    """Whether a plan's name is that of a plan file: `edge.toml`."""
+    return name.endswith(".toml")
+
+
+def own_title(name: str) -> str:
+    """What a testbed file calls its DUT's plan, as a command line has it: a plan file by its path."""
+    return name if is_plan_file(name) else plan_title(name)
 
 
 def plan_file_name(name: str) -> str:
@@ -74,6 +86,8 @@ class AddressPlan:
     """The translation that the DUT must be configured for; None: it does not translate statelessly."""
     nat: Nat | None = None
     """The same of a DUT that keeps state; None: it keeps none."""
+    is_own: bool = False
+    """Whether a plan file describes it (`plan_file.read_plan_file`), with whatever addresses its user has."""
     other: OtherVersion | None = None
     """The other plan of a mix of both IP versions; else None. All other fields describe this plan alone."""
 
@@ -100,8 +114,20 @@ class AddressPlan:
         return self.left if name == "left" else self.right
 
     @property
+    def not_reserved(self) -> list[str]:
+        """What of a plan file's addresses is not reserved for benchmarking, for people (R2544-37, R5180-01);
+        empty for every other plan."""
+        return outside_words(self.sides) if self.is_own else []
+
+    def first_not_named(self, named: Sequence[Network]) -> str | None:
+        """The first of its addresses that are neither reserved for benchmarking nor in these networks; None
+        if there are none."""
+        return not_named(self.sides, named) if self.is_own else None
+
+    @property
     def is_direct(self) -> bool:
-        return self.left.is_direct
+        """Whether hosts are on a link; of a plan file's plan, be it on one side."""
+        return self.left.is_direct or self.right.is_direct
 
     @property
     def is_translated(self) -> bool:
@@ -213,7 +239,7 @@ class AddressPlan:
         asked_tags = tag_octets.of(sender.name)
 
         def frames(
-            side: PlanSide, sources: HostRange, destinations: HostRange, ports: tuple[UdpRange, UdpRange]
+            side: PlanSide, sources: Hosts, destinations: Hosts, ports: tuple[UdpRange, UdpRange]
         ) -> Frames:
             tags = tag_octets.of(side.name)
             if self.fixed_source:
@@ -281,19 +307,33 @@ class AddressPlan:
 
         Args:
             network_count: None for all that there are.
+
+        Raises:
+            PlanError: The hosts are those of prefixes, and neither one host nor all are asked for.
         """
 
-        def fewer(of_side: HostRange) -> HostRange:
+        return self.with_side_counts(SideCounts(host_count, host_count), network_count)
+
+    def with_side_counts(self, host_counts: SideCounts, network_count: int | None = None) -> AddressPlan:
+        """The same with a number of hosts for each side."""
+
+        def fewer(of_side: HostRange, host_count: int) -> HostRange:
             kept = of_side.network_range
             if kept is not None and network_count is not None:
                 kept = replace(kept, count=network_count)
             return replace(of_side, count=host_count, network_range=kept)
 
-        def side(of_plan: PlanSide) -> PlanSide:
-            peers = None if of_plan.peers is None else fewer(of_plan.peers)
-            return replace(of_plan, host_range=fewer(of_plan.host_range), peers=peers)
+        def side(of_plan: PlanSide, other: PlanSide) -> PlanSide:
+            peers, hosts, count = of_plan.peers, of_plan.host_range, host_counts.of(of_plan.name)
+            return replace(
+                of_plan,
+                host_range=_fewer_listed(hosts, count)
+                if isinstance(hosts, HostList)
+                else fewer(hosts, count),
+                peers=None if peers is None else fewer(peers, host_counts.of(other.name)),
+            )
 
-        return replace(self, left=side(self.left), right=side(self.right))
+        return replace(self, left=side(self.left, self.right), right=side(self.right, self.left))
 
     def single_pair(self) -> AddressPlan:
         """The same set-up of the DUT, of which one address pair is used: the first host of each side
@@ -301,8 +341,19 @@ class AddressPlan:
         other = None if self.other is None else replace(self.other, plan=self.other.plan.single_pair())
         return replace(self.with_counts(1, 1), other=other)
 
-    def to_contract(self) -> dict[str, Any]:
+    def to_request(self) -> dict[str, Any]:
         """The plan as the engine reads it (contract/request.schema.json), without the other IP version's."""
+        found = {key: value for key, value in self.to_contract().items() if key != "not_reserved"}
+        for side in self.sides:
+            of_side = {key: value for key, value in found[side.name].items() if key != "prefixes"}
+            if isinstance(side.host_range, HostList):
+                of_side["hosts"] = side.host_range.to_request()
+            found[side.name] = of_side
+        return found
+
+    def to_contract(self) -> dict[str, Any]:
+        """The same for documents that are kept: of a list of hosts it has counts and digest instead of the
+        file's name."""
         found = self.to_document()
         if not self.is_translated:
             return found
@@ -317,7 +368,9 @@ class AddressPlan:
         """The addresses, as the contract has them; where the DUT translates, with what each side has of its
         own."""
 
-        def range_document(r: HostRange) -> dict[str, Any]:
+        def range_document(r: Hosts) -> dict[str, Any]:
+            if isinstance(r, HostList):
+                return r.to_document()
             number = {"offset": r.offset, **({"gap": r.gap} if r.gap else {})}
             found: dict[str, Any] = {
                 "base": str(r.base),
@@ -334,6 +387,8 @@ class AddressPlan:
         def side(s: PlanSide) -> dict[str, Any]:
             gateway = {} if s.gateway is None else {"gateway": str(s.gateway.ip)}
             addresses = {**gateway, "dut_address": str(s.dut[0].ip), "hosts": range_document(s.host_range)}
+            if s.prefixes is not None:
+                addresses["prefixes"] = s.prefixes.to_document()
             if not self.is_translated:
                 return addresses
             return {
@@ -358,4 +413,18 @@ class AddressPlan:
                 if getattr(self, name)
             },
             **({} if self.nat is None else {"stateful": True}),
+            **({"not_reserved": outside} if (outside := self.not_reserved) else {}),
         }
+
+
+def _fewer_listed(listed: HostList, host_count: int) -> Hosts:
+    if host_count == listed.count:
+        return listed
+    if host_count == 1:
+        return listed.single()
+    raise PlanError(
+        f"{host_count:,} hosts: there are {listed.count:,} in {listed.entry_count:,} prefixes or ranges",
+        code="plan.hosts-of-prefixes",
+        where="hosts",
+        next_step="Omit it: frames go to all hosts, or with 1 to the first.",
+    )

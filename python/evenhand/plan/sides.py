@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from evenhand.base.units import format_count
+from evenhand.plan.host_list import Hosts
+from evenhand.plan.prefixes import PrefixSet
 from evenhand.plan.ranges import HostRange, Interface, IpVersion, Network
 
 SideName = Literal["left", "right"]
@@ -80,6 +82,10 @@ PRIVATE_BLOCK: Network = ipaddress.ip_network("10.0.0.0/8")
 """Addresses of IPv4 hosts behind a NAT (RFC 1918)."""
 
 
+MOST_ROUTE_OBJECTS = 4096
+"""Routes up to which they are listed one by one, also where they are a set of prefixes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSide:
     """One side of the set-up: the link between tester and DUT, and the hosts on it or behind it."""
@@ -91,15 +97,19 @@ class PlanSide:
     gateway: Interface | None
     """The tester's own interface, next hop of the DUT's routes to the hosts; None if the hosts are on the
     link (direct forms)."""
-    host_range: HostRange
+    host_range: Hosts
     routes: tuple[Network, ...]
-    """Networks that the DUT routes to `gateway`; none in direct forms."""
+    """Networks that the DUT routes to `gateway`; none in direct forms. The `prefixes` are among them, if
+    there are at most MOST_ROUTE_OBJECTS."""
     peers: HostRange | None = None
     """The addresses that hosts of the other side have on this one, where the DUT translates; None: their
     own. Where it keeps state, those that it may give them (the pool)."""
     added_octets: int = 0
     """How much larger frames are on this side than the frame size that is asked for. A translator makes them
     larger on one side."""
+    prefixes: PrefixSet | None = None
+    """What the DUT routes to `gateway`, where hosts are those of a list of prefixes; None: `routes` say all.
+    """
 
     @property
     def ip_version(self) -> IpVersion:
@@ -114,6 +124,11 @@ class PlanSide:
     def host_networks(self) -> tuple[Network, ...]:
         """The networks that the hosts are in."""
         return tuple(interface.network for interface in self.dut) if self.is_direct else self.routes
+
+    @property
+    def route_count(self) -> int:
+        """How many networks the DUT routes to `gateway`."""
+        return len(self.routes) if self.prefixes is None else self.prefixes.count
 
     @property
     def dut_neighbors(self) -> int:

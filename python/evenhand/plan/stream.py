@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from evenhand.base.units import max_theoretical_fps
-from evenhand.plan.ranges import HostRange, IpVersion, UdpRange
+from evenhand.plan.host_list import Hosts
+from evenhand.plan.ranges import IpVersion, UdpRange
 from evenhand.plan.sides import Direction, SideName
 
 SMALLEST_FRAME: dict[IpVersion, int] = {4: 64, 6: 84}
@@ -28,8 +29,8 @@ class Frames:
     """The test frames of one direction on the link of one side."""
 
     side: SideName
-    sources: HostRange
-    destinations: HostRange
+    sources: Hosts
+    destinations: Hosts
     source_ports: UdpRange
     destination_ports: UdpRange
     common_network: bool = False
@@ -45,7 +46,7 @@ class Frames:
         return self.sources.ip_version
 
     @property
-    def ends(self) -> tuple[HostRange, HostRange]:
+    def ends(self) -> tuple[Hosts, Hosts]:
         """Source and destination hosts that occur: of a fixed range the first alone."""
         return self.sources.occurring, self.destinations.occurring
 

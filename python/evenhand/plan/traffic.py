@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.plan.host_list import HostList, Hosts, countable
 from evenhand.plan.model import AddressPlan, HostMacs, plan_title
-from evenhand.plan.ranges import Address, HostRange, Mode, UdpRange
-from evenhand.plan.sides import BOTH_DIRECTIONS, Direction, SideCounts, SideName
+from evenhand.plan.ranges import Address, Mode, UdpRange
+from evenhand.plan.sides import BOTH_DIRECTIONS, Direction, PlanSide, SideCounts, SideName
 from evenhand.plan.stream import Frames, Stream
 
 _ROLES = ("source", "destination")
@@ -39,7 +40,7 @@ class Traffic:
     plan: AddressPlan
     directions: tuple[Direction, ...] = BOTH_DIRECTIONS
 
-    def ends(self, direction: Direction) -> tuple[HostRange, HostRange]:
+    def ends(self, direction: Direction) -> tuple[Hosts, Hosts]:
         """Source and destination hosts that occur, as they are sent."""
         return self.plan.stream_of(direction).sent.ends
 
@@ -145,7 +146,7 @@ class Traffic:
                         role: _describe_hosts(host_range)
                         for role, host_range in zip(_ROLES, self.ends(direction), strict=True)
                     },
-                    "pairs": self.pairs(direction),
+                    "pairs": countable(self.pairs(direction)),
                     **self._arriving(direction),
                 }
                 for direction in self.directions
@@ -160,7 +161,7 @@ class Traffic:
             "gateways": {
                 side.name: None if side.gateway is None else str(side.gateway.ip) for side in plan.sides
             },
-            "dut_routes": {side.name: _first_and_last(side.routes) for side in plan.sides},
+            "dut_routes": {side.name: _first_and_last(side) for side in plan.sides},
             "host_macs": None if not plan.is_direct else host_macs,
             "macs": None
             if macs is None
@@ -177,7 +178,7 @@ class Traffic:
         """Networks of each side that occur."""
         return SideCounts(self.occurring("left").network_count, self.occurring("right").network_count)
 
-    def occurring(self, side: SideName) -> HostRange:
+    def occurring(self, side: SideName) -> Hosts:
         """The hosts of a side that occur, be it as source or as destination."""
         return max(self._roles_of(side).values(), key=lambda host_range: host_range.address_count)
 
@@ -192,7 +193,7 @@ class Traffic:
     def _has_fixed_source(self) -> bool:
         return self.plan.fixed_source or self.plan.fixed_source_network
 
-    def _shown_ends(self, direction: Direction) -> tuple[HostRange, HostRange]:
+    def _shown_ends(self, direction: Direction) -> tuple[Hosts, Hosts]:
         """Both ends as frames have them where sources are fixed; else left and right, which are the same in
         both directions."""
         source, destination = self.ends(direction)
@@ -208,6 +209,10 @@ class Traffic:
         text = f"{source.address_count:,} {words[0]}x {destination.address_count:,} {words[1]}addresses"
         if max(source.network_count, destination.network_count) > 1:
             text += f" in {source.network_count} x {destination.network_count} networks"
+        if any(isinstance(end, HostList) for end in (source, destination)):
+            has_prefixes = any(side.prefixes is not None for side in self.plan.sides)
+            kind = "prefixes" if has_prefixes else "ranges"
+            text += f" in {_entries(source):,} x {_entries(destination):,} {kind}"
         notes = [self.order] if self.order else []
         if self.plan.common_network:
             notes.append("one network number for both addresses")
@@ -216,7 +221,7 @@ class Traffic:
             notes.append(f"{pairs:,} pairs")
         return text + (f" ({'; '.join(notes)})" if notes else "")
 
-    def _roles_of(self, side: SideName) -> dict[str, HostRange]:
+    def _roles_of(self, side: SideName) -> dict[str, Hosts]:
         """Hosts of a side by what they are to the frames."""
         found = {}
         for direction in self.directions:
@@ -238,7 +243,15 @@ class Traffic:
     ) -> str:
         """Gateways, the DUT's routes to them, and MACs."""
         sides = self.plan.sides
-        if self.plan.is_direct:
+        routed = [side for side in sides if side.gateway is not None]
+        if routed and self.plan.is_direct:
+            (side,) = routed
+            where = (
+                f"Hosts of one side on its link; gateway {side.gateway and side.gateway.ip} on the"
+                f" {side.name}, to which the DUT routes {_routes_text(side)}"
+            )
+            whose = "of the tester's ports" if host_macs == "port" else "of the hosts on the link their own"
+        elif self.plan.is_direct:
             where = "Hosts on the links: the plan has no gateways, and the DUT has no routes"
             whose = (
                 "the hosts' own, drawn from the seed"
@@ -246,7 +259,7 @@ class Traffic:
                 else "of the tester's ports"
             )
         else:
-            routes = " and ".join(_span_text(side.routes) for side in sides)
+            routes = " and ".join(_routes_text(side) for side in sides)
             where = (
                 f"Gateways {' and '.join(str(side.gateway.ip) for side in sides if side.gateway)}, to"
                 f" which the DUT routes {routes}"
@@ -272,9 +285,20 @@ def show_ports(udp: UdpRange) -> str:
     return str(occurring.first) if occurring.values == 1 else f"{occurring.first}-{occurring.last}"
 
 
-def _span(host_range: HostRange) -> str:
+def _span(host_range: Hosts) -> str:
     first, last = host_range.first_address, host_range.last_address
     return str(first) if first == last else f"{first} .. {last}"
+
+
+def _entries(host_range: Hosts) -> int:
+    return host_range.entry_count if isinstance(host_range, HostList) else 1
+
+
+def _routes_text(side: PlanSide) -> str:
+    if side.prefixes is None:
+        return _span_text(side.routes)
+    found = side.prefixes.to_document()
+    return f"{found['first']} .. {found['last']} ({side.prefixes.count:,} prefixes: {side.prefixes.name})"
 
 
 def _span_text(several: Sequence[object]) -> str:
@@ -283,15 +307,16 @@ def _span_text(several: Sequence[object]) -> str:
     )
 
 
-def _describe_hosts(host_range: HostRange) -> dict[str, Any]:
+def _describe_hosts(host_range: Hosts) -> dict[str, Any]:
     first: Address = host_range.first_address
     return {
-        "addresses": host_range.address_count,
+        "addresses": countable(host_range.address_count),
         "first": str(first),
         "last": str(host_range.last_address),
         "host_mode": host_range.mode,
         "networks": host_range.network_count,
         "network_mode": None if host_range.network_range is None else host_range.network_range.mode,
+        **(host_range.to_document() if isinstance(host_range, HostList) else {}),
     }
 
 
@@ -328,7 +353,10 @@ def _describe_ports(udp: UdpRange) -> dict[str, Any]:
     return {"first": udp.occurring.first, "last": udp.occurring.last, "mode": udp.mode}
 
 
-def _first_and_last(routes: Sequence[object]) -> dict[str, Any] | None:
+def _first_and_last(side: PlanSide) -> dict[str, Any] | None:
+    routes = side.routes
+    if side.prefixes is not None:
+        return side.prefixes.to_document()
     return None if not routes else {"count": len(routes), "first": str(routes[0]), "last": str(routes[-1])}
 
 
@@ -345,12 +373,12 @@ def describe_plan(plan: AddressPlan) -> dict[str, Any]:
         "fixed_source_network": plan.fixed_source_network,
         "common_network": plan.common_network,
         **({} if plan.translation is None else {"translation": plan.translation.to_document()}),
-        "pairs": plan.pairs,
+        "pairs": countable(plan.pairs),
         "smallest_frame_size": plan.smallest_frame_size,
         "traffic": Traffic(plan=plan).to_document(),
         "addresses": {
             side.name: {
-                "count": side.host_range.address_count,
+                "count": countable(side.host_range.address_count),
                 "networks": side.host_range.network_count,
                 "first": str(side.host_range.first_address),
                 "last": str(side.host_range.last_address),
@@ -361,6 +389,7 @@ def describe_plan(plan: AddressPlan) -> dict[str, Any]:
             side.name: {
                 "interfaces": [str(interface) for interface in side.dut],
                 "routes": [str(route) for route in side.routes],
+                **({} if side.prefixes is None else {"prefixes": side.prefixes.to_document()}),
                 "next_hop": None if side.gateway is None else str(side.gateway.ip),
                 "neighbors": side.dut_neighbors,
             }

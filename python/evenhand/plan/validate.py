@@ -7,8 +7,9 @@ import ipaddress
 from itertools import pairwise
 
 from evenhand.base.errors import PlanError
+from evenhand.plan.host_list import HostList, Hosts
 from evenhand.plan.model import AddressPlan
-from evenhand.plan.ranges import HostRange, Network, UdpRange
+from evenhand.plan.ranges import Network, UdpRange
 from evenhand.plan.sides import BENCHMARKING_BLOCK, PRIVATE_BLOCK, PlanSide
 from evenhand.plan.translation import MAX_FOUR_TUPLES
 
@@ -24,9 +25,10 @@ def check_plan(plan: AddressPlan) -> None:
     """Raise PlanError that names the clash and the addresses in it."""
     for side in plan.sides:
         _check_version(side)
-        _check_block(plan, side)
+        if not plan.is_own:
+            _check_block(plan, side)
         _check_interfaces(side)
-        _check_host_networks(side)
+        _check_host_networks(plan, side)
     if (plan.left.host_range.network_range is None) != (plan.right.host_range.network_range is None):
         raise PlanError(
             "one side has networks and the other does not",
@@ -40,6 +42,7 @@ def check_plan(plan: AddressPlan) -> None:
         _check_owners(plan, side)
         _check_peers(plan, side)
     _check_disjoint(plan)
+    _check_prefixes_disjoint(plan)
     if plan.destination_ports.first == 0 or plan.source_ports.first == 0:
         raise PlanError(
             "UDP port 0 is reserved",
@@ -70,8 +73,8 @@ def _check_connections(plan: AddressPlan) -> None:
         )
 
 
-def _values(each: HostRange | UdpRange) -> int:
-    return each.count if isinstance(each, HostRange) else each.values
+def _values(each: Hosts | UdpRange) -> int:
+    return each.values if isinstance(each, UdpRange) else each.count
 
 
 def _check_network_choices(plan: AddressPlan) -> None:
@@ -209,10 +212,12 @@ def _check_interfaces(side: PlanSide) -> None:
         )
 
 
-def _check_host_networks(side: PlanSide) -> None:
+def _check_host_networks(plan: AddressPlan, side: PlanSide) -> None:
     """The hosts of every network lie in a network of the DUT's interface or routes and are not its reserved
     addresses."""
     reached, host_range = side.host_networks, side.host_range
+    if side.prefixes is not None:
+        return  # hosts and routes are made of them
     if not reached:
         raise PlanError(
             f"{_hosts(side)} are neither on the link nor reached by a route",
@@ -220,7 +225,10 @@ def _check_host_networks(side: PlanSide) -> None:
             where=_where(side),
         )
     for number in range(host_range.network_count):
-        first, last = host_range.address(0, number), host_range.address(host_range.count - 1, number)
+        if isinstance(host_range, HostList):
+            first, last = host_range.first_address, host_range.last_address
+        else:
+            first, last = host_range.address(0, number), host_range.address(host_range.count - 1, number)
         # Usually network n is the n-th; the rest is looked at only if it is not.
         inside = next(
             (n for n in (reached[number % len(reached)], *reached) if first in n and last in n), None
@@ -237,13 +245,15 @@ def _check_host_networks(side: PlanSide) -> None:
                 code="plan.hosts-outside-network",
                 where=_where(side),
             )
-        if inside.network_address in host_range:
+        if plan.is_own and not side.is_direct:
+            continue  # what a plan file says are hosts are hosts: the network is not one of a link
+        if inside.num_addresses > 2 and inside.network_address in host_range:
             raise PlanError(
                 f"host {inside.network_address} is the network address of {inside}",
                 code="plan.host-is-network-address",
                 where=_where(side),
             )
-        if inside.version == 4 and inside.broadcast_address in host_range:
+        if inside.version == 4 and inside.num_addresses > 2 and inside.broadcast_address in host_range:
             raise PlanError(
                 f"host {inside.broadcast_address} is the broadcast address of {inside}",
                 code="plan.host-is-broadcast-address",
@@ -299,6 +309,27 @@ def _check_disjoint(plan: AddressPlan) -> None:
                 where="plan",
                 next_step="Give each its own addresses.",
             )
+
+
+def _check_prefixes_disjoint(plan: AddressPlan) -> None:
+    """The same of prefixes that are too many to be listed as routes."""
+    for side, other in (plan.sides, plan.sides[::-1]):
+        if side.prefixes is None or side.routes:
+            continue
+        named = [(link.network, f"the link {link.network}") for each in plan.sides for link in each.dut]
+        named += [(route, f"the host network {route} of the {other.name} side") for route in other.routes]
+        clashes = [(side.prefixes.overlapping(network), words) for network, words in named]
+        if other.prefixes is not None and not other.routes:
+            found, of_other = side.prefixes.overlap_with(other.prefixes)
+            clashes.append((found, f"{of_other} of the {other.name} side"))
+        for found, words in clashes:
+            if found is not None:
+                raise PlanError(
+                    f"the prefix {found} of the {side.name} side overlaps {words}",
+                    code="plan.networks-overlap",
+                    where=_where(side),
+                    next_step="Give each its own addresses.",
+                )
 
 
 def _lies_behind_prefix(plan: AddressPlan, route: Network) -> bool:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from math import isqrt
 
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, receiving_side
+from evenhand.plan.host_list import HostList
 from evenhand.predict.loads import Prediction, predict
 from evenhand.predict.model import DeviceModel
 
@@ -24,6 +25,11 @@ def with_hosts(plan: AddressPlan, host_count: int) -> AddressPlan:
 def maximum_hosts(plan: AddressPlan) -> int:
     """Per side, or per network where the plan has several; the smaller side decides."""
     return min(plan.hosts)
+
+
+def has_listed_hosts(plan: AddressPlan) -> bool:
+    """Whether a side's hosts are those of a list, of which there are no first 2, 4, 8 to be taken."""
+    return any(isinstance(side.host_range, HostList) for side in plan.sides)
 
 
 def even_limit(model: DeviceModel, tolerance: Fraction | float = EVEN_TOLERANCE) -> Fraction:
@@ -49,8 +55,10 @@ def smallest_even_hosts(
     load is.
 
     Returns:
-        None if the load is not even with all hosts of the plan.
+        None if the load is not even with all hosts of the plan, or if these are those of a list.
     """
+    if has_listed_hosts(plan):
+        return None
     limit = even_limit(model, tolerance)
     host_count = maximum_hosts(plan)
     while host_count >= 1:
@@ -69,8 +77,10 @@ def smallest_even_hosts(
 def doubling_series(
     plan: AddressPlan, model: DeviceModel, directions: Sequence[Direction] = BOTH_DIRECTIONS
 ) -> list[Prediction]:
-    """1, 2, 4, ... hosts per side, and all that the plan has (SEED-65)."""
+    """1, 2, 4, ... hosts per side, and all that the plan has (SEED-65); of hosts of a list one, and all."""
     maximum = maximum_hosts(plan)
+    if has_listed_hosts(plan):
+        return [predict(with_hosts(plan, 1), model, directions), predict(plan, model, directions)]
     points = [2**exponent for exponent in range(maximum.bit_length()) if 2**exponent < maximum]
     return [predict(with_hosts(plan, host_count), model, directions) for host_count in [*points, maximum]]
 

@@ -15,21 +15,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
 from math import lcm, prod
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.base.errors import PlanError
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import (
-    BOTH_DIRECTIONS,
-    Address,
-    AddressPlan,
-    Direction,
-    HostRange,
-    Mode,
-    receiving_side,
-    sending_side,
-)
+from evenhand.plan import BOTH_DIRECTIONS, Address, AddressPlan, Direction, Mode, receiving_side, sending_side
+from evenhand.plan.host_list import HostList, Hosts
+from evenhand.plan.prefixes import WIDTH
+from evenhand.predict.host_lists import ListField
 from evenhand.predict.model import DeviceModel
+from evenhand.predict.transform import Counts, key_window, walsh_hadamard
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,13 +33,7 @@ else:
     np = lazy_import("numpy")
 
 
-HASH_BITS = 32
 FIELD_BITS = 16
-
-
-def key_window(key: bytes, bit_offset: int) -> int:
-    """The 32 bits of the key that input bit `bit_offset` XORs into the hash, if it is set."""
-    return (int.from_bytes(key, "big") >> (8 * len(key) - HASH_BITS - bit_offset)) & 0xFFFFFFFF
 
 
 def contributions(key: bytes, bit_offset: int, values: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -93,10 +82,6 @@ def _xor(a: bytes, b: bytes) -> bytes:
     return bytes(x ^ y for x, y in zip(a, b, strict=True))
 
 
-Counts: TypeAlias = "NDArray[Any]"
-"""int64, or Python's integers (dtype object) where 63 bits do not hold what may come up."""
-
-
 _NETWORK_WORD = 1
 """Where `_address_words` has that of the network, if there are networks."""
 
@@ -120,6 +105,15 @@ class TupleField(NamedTuple):
     """All equally likely, whatever the other fields are. One value: a constant."""
     gap: int = 0
     """Octets between its two."""
+
+    @property
+    def combinations(self) -> int:
+        """Sum of the histogram."""
+        return len(self.values)
+
+    def spectrum(self, key: bytes, size: int) -> Counts:
+        """Transform of the histogram of what the field contributes to the low bits of the hash; int64."""
+        return _spectrum(key, self, size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +198,7 @@ def predict(
     """
     fields = {direction: tuple_fields(plan, model, direction) for direction in directions}
     combinations = {
-        direction: prod(len(field.values) for field in of_direction)
+        direction: prod(field.combinations for field in of_direction)
         for direction, of_direction in fields.items()
     }
     common = lcm(*combinations.values())
@@ -221,7 +215,7 @@ def predict(
     )
 
 
-def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) -> list[TupleField]:
+def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) -> list[TupleField | ListField]:
     """Every field that the device hashes."""
     sent = plan.stream_of(direction).sent  # what comes to the DUT, which hashes it before it changes anything
     source, destination = sent.sources, sent.destinations
@@ -233,7 +227,7 @@ def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) ->
     modes |= {
         f"{name} networks": n.mode for name, n in network_ranges.items() if n is not None and n.count > 1
     }
-    address_bits = 8 * len(source.base.packed)
+    address_bits = WIDTH[sent.ip_version]
     pairs = [(0, address_bits, _address_words(source), _address_words(destination))]
     if model.hash_type == "type2":
         ports = {"source ports": sent.source_ports, "destination ports": sent.destination_ports}
@@ -243,7 +237,18 @@ def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) ->
         )
         pairs.append((2 * address_bits, FIELD_BITS, source_word, destination_word))
     _check_independence(modes)
-    fields = []
+    fields: list[TupleField | ListField] = []
+    for is_destination, listed in enumerate((source, destination)):
+        if isinstance(listed, HostList) and listed.mode != "fixed":
+            begins = (0, address_bits)
+            fields.append(
+                ListField(
+                    bit_offsets=begins if model.symmetric else (begins[is_destination],),
+                    version=listed.version,
+                    entries=listed.entries,
+                    choose=listed.choose,
+                )
+            )
     if sent.common_network:
         fields.append(_tie_networks(pairs[0][2], pairs[0][3], address_bits, model))
     for first_bit, width, source_words, destination_words in pairs:
@@ -282,9 +287,12 @@ def _check_independence(modes: dict[str, Mode]) -> None:
         )
 
 
-def _address_words(host_range: HostRange) -> list[_Word]:
+def _address_words(of_end: Hosts) -> list[_Word]:
     """The address as words whose XOR it is: so that of network and host number may come twice, and a constant
-    one has zeros where another one varies."""
+    one has zeros where another one varies; none of an address from a list, which is a field of its own."""
+    if isinstance(of_end, HostList) and of_end.mode != "fixed":
+        return []
+    host_range = of_end.single() if isinstance(of_end, HostList) else of_end
     packed, network_range = bytearray(host_range.base.packed), host_range.network_range
     numbers = range(host_range.first, host_range.first + host_range.count)
     varying = [_Word(host_range.offset, _drawn(numbers, host_range.mode), host_range.gap)]
@@ -311,10 +319,10 @@ def _drawn(values: range, mode: Mode) -> range:
     return values[:1] if mode == "fixed" else values
 
 
-def _element_counts(model: DeviceModel, fields: Sequence[TupleField]) -> tuple[int, ...]:
+def _element_counts(model: DeviceModel, fields: Sequence[TupleField | ListField]) -> tuple[int, ...]:
     size = len(model.table)
-    spectra = [_spectrum(model.key, field, size) for field in fields]
-    combinations = prod(len(field.values) for field in fields)
+    spectra = [field.spectrum(model.key, size) for field in fields]
+    combinations = prod(field.combinations for field in fields)
     # The transform back sums `size` products of at most `combinations`. With two address fields and two port
     # fields of full length that passes 2^63; Python's integers then take over, for the few operations that
     # are left.
@@ -330,7 +338,6 @@ def _element_counts(model: DeviceModel, fields: Sequence[TupleField]) -> tuple[i
 # A doubling series asks for the same ports and constants again and again.
 @lru_cache(maxsize=64)
 def _spectrum(key: bytes, field: TupleField, size: int) -> Counts:
-    """Transform of the histogram of what the field contributes to the low bits of the hash; int64."""
     values = np.arange(field.values.start, field.values.stop, field.values.step, dtype=np.uint32)
     # With an octet in between, as the upper one of a word and the lower one of another.
     parts = ((0, 0xFFFF),) if field.gap == 0 else ((0, 0xFF00), (8 * field.gap, 0x00FF))
@@ -348,15 +355,3 @@ def _spectrum(key: bytes, field: TupleField, size: int) -> Counts:
     spectrum = walsh_hadamard(histogram)
     spectrum.flags.writeable = False
     return spectrum
-
-
-def walsh_hadamard(counts: Counts) -> Counts:
-    """The transform of an array whose length is a power of two, in its dtype. Twice gives the array times its
-    length."""
-    size = len(counts)
-    width = 1
-    while width < size:
-        pairs = counts.reshape(-1, 2, width)
-        counts = np.stack((pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]), axis=1).reshape(size)
-        width *= 2
-    return counts

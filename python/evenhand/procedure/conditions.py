@@ -20,8 +20,8 @@ class Conditions(TypedDict, total=False):
     """Conditions that are the same in all trials of a procedure. All are optional."""
 
     plan: str | AddressPlan
-    """The address plan, or its name; `mix_versions` makes one of two. Default: gateway-v4 with all its
-    addresses (SEED-05)."""
+    """The address plan, its name, or the path of a plan file; `mix_versions` makes one of two plans. Default:
+    gateway-v4 with all its addresses (SEED-05)."""
     frame_size: FrameSize
     """Octets with the FCS, or an `Imix` (RFC 6985). Default: 64, or the smallest that the plan's frames can
     have."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs, make_plan
+from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs, plan_named
 from evenhand.procedure.conditions import Conditions, check_conditions
 from evenhand.procedure.connection_trials import ConnectionWish, check_timeout, established_idle_s
 from evenhand.procedure.events import Note, OnEvent, ignore
@@ -128,7 +128,7 @@ class PreparedTestbed:
     def _plan(self, given: str | AddressPlan | None) -> AddressPlan:
         if given is None:
             return self.setup.make_own_plan()
-        return make_plan(given) if isinstance(given, str) else given
+        return plan_named(given) if isinstance(given, str) else given
 
     def limits_of(self, given: Limits | None) -> Limits:
         """Those of the host measured, where it is to choose; before the tester is open, which has the same

@@ -153,7 +153,8 @@ class Profile:
     def deviations(self) -> list[Deviation]:
         """Deviations of the whole, in addition to those of single trials."""
         learnt = sum(stream.arrives.destinations.address_count for stream in self.streams)
-        return learning_deviations(self.learning, learnt) if self.plan.is_direct else []
+        found = learning_deviations(self.learning, learnt) if self.plan.is_direct else []
+        return [*found, *address_deviations(self.plan)]
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -330,6 +331,21 @@ def learning_deviations(result: LearningResult | None, host_count: int) -> list[
     else:
         return []
     return [Deviation(requirement="R2544-35", text=text)]
+
+
+def address_deviations(plan: AddressPlan) -> list[Deviation]:
+    """Where a plan file has addresses that are not reserved for benchmarking (R2544-37, R5180-01)."""
+    outside = plan.not_reserved
+    return [not_reserved(plan.ip_version, outside)] if outside else []
+
+
+def not_reserved(version: int, spans: Sequence[str]) -> Deviation:
+    """The deviation of these addresses."""
+    text = (
+        f"addresses that are not reserved for benchmarking (RFC 2544 C.2.2, RFC 5180 section 8):"
+        f" {', '.join(spans)}; the testbed confirms that they are isolated"
+    )
+    return Deviation(requirement="R2544-37" if version == 4 else "R5180-01", text=text)
 
 
 def result_document(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from evenhand.base.errors import RequestError
@@ -13,6 +14,8 @@ from evenhand.plan import AddressPlan, SideName
 from evenhand.predict import DeviceModel, NeighborCost
 
 T = TypeVar("T")
+START_S_OF_PREFIX = 30e-6
+"""Seconds by which each prefix of its files may delay the router's start."""
 MAX_ROUTER_ELEMENTS = 512
 MAX_ROUTER_PAIRS = 4
 """Most pairs of ports."""
@@ -23,6 +26,27 @@ DEFECT_KINDS = ("loss", "duplication", "reordering", "corruption")
 def _each_once(several: Iterable[T]) -> list[T]:
     """Both plans of a mix may have an address or a route."""
     return list(dict.fromkeys(several))
+
+
+def write_route_files(plan: AddressPlan, folder: Path) -> list[dict[str, str]]:
+    """`route_files` of the configuration, each a new file of that folder: routes of sides that have too many
+    to be listed one by one."""
+    files = []
+    for number, part in enumerate(plan.plans):
+        for side in part.sides:
+            if side.prefixes is None or side.routes or side.gateway is None:
+                continue
+            path = folder / f"routes-{number}-{side.name}.txt"
+            with path.open("x", encoding="ascii") as file:
+                file.writelines(f"{text}\n" for text in side.prefixes.texts())
+            files.append({"path": str(path), "via": str(side.gateway.ip)})
+    return files
+
+
+def prefixes_in_files(plan: AddressPlan) -> int:
+    """How many `write_route_files` writes."""
+    sides = [side for part in plan.plans for side in part.sides]
+    return sum(side.prefixes.count for side in sides if side.prefixes is not None and not side.routes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from evenhand.base.folders import temporary_folder
 from evenhand.base.locks import InUseError, Resource, holder_of, holding
 from evenhand.base.programs import ROUTER, find_program, how_to_get_programs
 from evenhand.plan import SIDES, AddressPlan, SideName
-from evenhand.reference.config import ReferenceDut
+from evenhand.reference.config import START_S_OF_PREFIX, ReferenceDut, prefixes_in_files, write_route_files
 from evenhand.trial.engine_process import is_halted
 
 
@@ -227,6 +227,8 @@ class ReferenceRouter:
         self._folder = folder
         first, *more = ({side: self._device(side, "server", pair) for side in SIDES} for pair in range(pairs))
         self._config = dut.router_config(plan, first, cpu=self.cpu, more_devices=more)
+        if files := write_route_files(plan, folder):
+            self._config["route_files"] = files
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         config = folder / "router.json"
@@ -259,7 +261,8 @@ class ReferenceRouter:
         try:
             entries = dut.nat_options.get("capacity", 0)
             assert isinstance(entries, int)
-            self.ready = self._next(START_TIMEOUT_S + ENTRY_TIMEOUT_S * entries)
+            longest_s = ENTRY_TIMEOUT_S * entries + START_S_OF_PREFIX * pairs * prefixes_in_files(plan)
+            self.ready = self._next(START_TIMEOUT_S + longest_s)
         except BaseException:
             self.stop()
             raise

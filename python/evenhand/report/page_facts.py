@@ -15,6 +15,7 @@ from evenhand.analysis.plans import second_of_mix
 from evenhand.base.table import Table, make_table
 from evenhand.base.units import format_count
 from evenhand.plan import Traffic
+from evenhand.procedure.profile import not_reserved
 from evenhand.report.page_words import DASH, NONE, addresses_of, flatten, show_fact, show_time
 from evenhand.run import StoredSearch
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, Repetition
@@ -244,7 +245,7 @@ def shown_deviations(record: CampaignRecord) -> list[ShownDeviation]:
     }
     for one in record.points:
         for repetition in one.repetitions:
-            for requirement, text in _deviations(repetition):
+            for requirement, text in (*_deviations(repetition), *_of_addresses(repetition)):
                 # A procedure sees no further than itself; the campaign knows the single pair that its suite
                 # began with.
                 if requirement == "SEED-02" and (one.point.suite, one.point.frame_size) in pairs:
@@ -280,6 +281,17 @@ def _deviations(repetition: Repetition) -> Iterator[tuple[str, str]]:
             # Short trials within a search are allowed.
             if of_trial.requirement != FULL_LENGTH_FINDING or trial.is_full_length or not has_full_length:
                 yield of_trial.requirement, of_trial.text
+
+
+def _of_addresses(repetition: Repetition) -> Iterator[tuple[str, str]]:
+    """That of a plan file whose addresses are not reserved for benchmarking. The result of a search does not
+    state it, and the plan that was sent does."""
+    for search in repetition.searches:
+        outside = search.plan.get("not_reserved")
+        if isinstance(outside, list):
+            version = 6 if search.plan.get("ip_version") == 6 else 4
+            found = not_reserved(version, [str(each) for each in outside])
+            yield found.requirement, found.text
 
 
 def repeat_facts(record: CampaignRecord) -> list[tuple[str, str | None]]:

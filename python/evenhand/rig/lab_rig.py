@@ -166,6 +166,7 @@ def make_lab_setup(lab: Lab, plan: AddressPlan | None = None) -> LabSetup:
     lab.check_running()
     document = {
         "isolated_test_environment": True,
+        "isolated_networks": ["0.0.0.0/0", "::/0"],
         "left": {"device": lab.left_device},
         "right": {"device": lab.right_device},
         "tester": {"cpus": list(lab.tester_cpus)},

@@ -14,6 +14,7 @@ from evenhand.dut import DutSetup, describe_setups
 from evenhand.dut.connections import LONGEST_S, Emptied
 from evenhand.dut.items import NotTakenError
 from evenhand.dut.linux_items import linux_items
+from evenhand.dut.many_routes import costs, many_routes_of
 from evenhand.dut.nat import CONNTRACK_INSTALL, empty_command, timeout_command
 from evenhand.dut.record import Holder, SetupRecord, read_held
 from evenhand.dut.setup import DutOnShell, HeldError, apply, check_dut, fingerprint_of, is_in_place, undo
@@ -71,6 +72,8 @@ def set_up(
             def keep(record: SetupRecord) -> None:
                 on_change(DutChange(when=APPLIED, record=record, duration_s=time.monotonic() - began))
 
+            for cost in costs(many for each in wanted for many in many_routes_of(each)):
+                on_note(f"{cost}.")
             record = apply(on, wanted, holder=Holder.here("run", run), on_record=keep)
             on_note(f"The DUT is set up for {_asked(record)}: {len(record.changes)} changes, each read back.")
     except HeldError:

@@ -80,6 +80,7 @@ def make_reference_setup(router: ReferenceRouter) -> ReferenceSetup:
     (SEED-80)."""
     document = {
         "isolated_test_environment": True,
+        "isolated_networks": ["0.0.0.0/0", "::/0"],
         "left": {"device": router.left_device, "vlan": router.dut.vlans.get("left", ())},
         "right": {"device": router.right_device, "vlan": router.dut.vlans.get("right", ())},
         "tester": {"cpus": list(router.tester_cpus)},

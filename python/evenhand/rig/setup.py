@@ -24,7 +24,18 @@ from evenhand.dut.facts import READ_THERE, with_facts
 from evenhand.dut.nat import TIMEOUT_S
 from evenhand.dut.ssh import command_over_ssh
 from evenhand.lab.napi import MOST_URGENT
-from evenhand.plan import AddressPlan, Stream, largest_frame, make_mix, plan_title
+from evenhand.plan import (
+    AddressPlan,
+    HostList,
+    Stream,
+    is_plan_file,
+    largest_frame,
+    make_mix,
+    name_of_plan_file,
+    own_title,
+    plan_title,
+    read_plan_file,
+)
 from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.inside import Inside, lasting_facts, look_inside
 from evenhand.testbed import Testbed, read_device
@@ -141,20 +152,25 @@ class Setup:
         """The plan that is meant where none is named: what the DUT is set up for, if that is known, else
         DEFAULT_PLAN."""
         own = self.testbed.dut.plan
-        return DEFAULT_PLAN if own is None else plan_title(own)
+        return DEFAULT_PLAN if own is None else own_title(own)
 
     def make_own_plan(self) -> AddressPlan:
         """The same with its addresses: those that the DUT is set up for, if that is known, else all."""
         dut = self.testbed.dut
+        if is_plan_file(self.own_plan):
+            return read_plan_file(self.own_plan)
         return make_mix(self.own_plan, dut.hosts, networks=dut.networks)
 
     def check_plan(self, plan: AddressPlan) -> None:
         """RequestError if the DUT is set up for another one: it would not answer for the plan's addresses,
-        and nothing would say why."""
+        and nothing would say why; or if its addresses are not such as the testbed is isolated for."""
+        self._check_isolated(plan)
         if self.is_set_up:
             return
         self._check_own_plan(plan)
         known = self.testbed.dut.plan
+        if known is not None and is_plan_file(known):
+            known = name_of_plan_file(known)
         if known is not None and not {each.name for each in plan.plans} <= set(known.split("+")):
             raise RequestError(
                 f"the DUT is set up for {plan_title(known)}, not for {plan.title}",
@@ -164,6 +180,30 @@ class Setup:
                 " and name that plan in the file.",
             )
         self._check_networks(plan)
+
+    def _check_isolated(self, plan: AddressPlan) -> None:
+        """RequestError for addresses that are not reserved for benchmarking, unless the testbed names them
+        (R2544-37, R5180-01, R6815-01)."""
+        listed = [side.name for side in plan.sides if isinstance(side.host_range, HostList)]
+        away = next((engine.name for engine in self.testbed.engine if engine.ssh is not None), None)
+        if listed and away is not None:
+            raise RequestError(
+                f"the prefixes of {plan.title} are a file on this machine, but the engine {away!r} is on"
+                " another",
+                code="rig.list-for-another-machine",
+                where=f"{self.name}: engine",
+                next_step="Use engines on this machine, or a plan without prefixes.",
+            )
+        found = plan.first_not_named(self.testbed.isolated_networks)
+        if found is not None:
+            raise RequestError(
+                f"{plan.title} has addresses that are not reserved for benchmarking: {found}",
+                code="rig.addresses-not-isolated",
+                where=f"{self.name}: isolated_networks",
+                next_step="If no frame to them can leave your lab (RFC 6815), name their networks at the top"
+                ' of the testbed file: isolated_networks = ["16.0.0.0/8"]. Otherwise use 198.18.0.0/15 and'
+                " 2001:2::/48.",
+            )
 
     def _check_own_plan(self, plan: AddressPlan) -> None:
         """The same for what is known of the DUT in addition to its testbed."""

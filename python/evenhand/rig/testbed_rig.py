@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.folders import temporary_folder
-from evenhand.plan import AddressPlan, plan_title
+from evenhand.plan import AddressPlan, own_title
 from evenhand.reference import ReferenceDut
 from evenhand.rig.rig import PlanDefaults, Rig, RigFacts
 from evenhand.rig.setup import Setup
@@ -47,7 +47,7 @@ class TestbedRig(Rig):
         dut = setup.testbed.dut
         plan = PlanDefaults()
         if dut.plan is not None:
-            plan = PlanDefaults(plan=plan_title(dut.plan), hosts=dut.hosts, networks=dut.networks)
+            plan = PlanDefaults(plan=own_title(dut.plan), hosts=dut.hosts, networks=dut.networks)
         return RigFacts(
             plan=plan,
             sets_up_its_dut=setup.reachable is not None,
@@ -143,7 +143,14 @@ def _joined(cpus: tuple[int, ...], socket: str, largest_octets: int) -> tuple[di
 
 
 def _setup(name: str, tables: dict[str, Any], limits: TestbedLimits | None) -> Setup:
-    testbed = make_testbed({"isolated_test_environment": True, **tables}, where="looped ports")
+    testbed = make_testbed(
+        {
+            "isolated_test_environment": True,
+            "isolated_networks": ["0.0.0.0/0", "::/0"],  # no frame leaves this machine
+            **tables,
+        },
+        where="looped ports",
+    )
     return Setup(
         name=name, testbed=testbed if limits is None else testbed.model_copy(update={"limits": limits})
     )

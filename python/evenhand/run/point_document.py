@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from evenhand.base.errors import RequestError
-from evenhand.plan import Direction, SideCounts, parse_imix, plan_title, whole_octets
+from evenhand.plan import MOST_COUNTED, Direction, SideCounts, parse_imix, plan_title, whole_octets
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.run.campaign_record import TESTER_LIMIT, PointRecord, failed_at, is_lower_bound
@@ -85,7 +85,10 @@ def _read(search: StoredSearch) -> SearchConditions:
 
 
 def _count(stored: Mapping[str, Any], name: str) -> int:
-    """Count of a part of a stored `HostRange`, `host` or `network`; 1 where the plan has none."""
+    """Count of a part of a stored `HostRange`, `host` or `network`, or of a `HostList`; 1 where the plan has
+    none."""
+    if "list" in stored and name == "host":
+        return int(stored["list"]["addresses"] or MOST_COUNTED)
     part = stored.get(name)
     return 1 if part is None else int(part["count"])
 

@@ -34,6 +34,7 @@ from evenhand.base.validation.checked_file import (
     unknown_key,
     with_unit,
 )
+from evenhand.plan import AddressPlan, is_plan_file, make_own_plan
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.procedure.repetition import MOST_REPETITIONS
 from evenhand.rig import DEFAULT_PLAN, REFERENCE, DutFacts, rig_of
@@ -274,6 +275,8 @@ class CampaignFile(_Table):
     hooks: Hooks = Hooks()
     reference: Reference | None = None
     dut: CampaignDut | None = None
+    plan: dict[str, Any] | None = None
+    """A plan file's keys: the plan of every suite that names no other."""
     published: Annotated[tuple[Published, ...], Field(strict=False)] = ()
     suite: Annotated[tuple[Suite, ...], Field(strict=False)]
     """Each a table of the class that `campaign_model` makes."""
@@ -281,6 +284,7 @@ class CampaignFile(_Table):
     _where: str = PrivateAttr(default="campaign")
     _folder: Path = PrivateAttr(default=Path())
     _document: dict[str, Any] = PrivateAttr(default={})
+    _own_plan: AddressPlan | None = PrivateAttr(default=None)
 
     @property
     def where(self) -> str:
@@ -302,6 +306,17 @@ class CampaignFile(_Table):
         if self.testbed is None or not rig_of(self.testbed).is_file:
             return self.testbed
         return str(self._folder / self.testbed)
+
+    @property
+    def own_plan(self) -> AddressPlan | None:
+        """That of `[plan]`."""
+        return self._own_plan
+
+    def plan_place(self, suite: Suite) -> str:
+        """The plan of a suite by its name, that of a plan file as it is found from here."""
+        if self._own_plan is not None and "plan" not in suite.model_fields_set:
+            return self._own_plan.title
+        return str(self._folder / suite.plan) if is_plan_file(suite.plan) else suite.plan
 
     @model_validator(mode="after")
     def _suites_differ(self) -> CampaignFile:
@@ -388,6 +403,8 @@ def make_campaign(
             advice={},
         ) from error
     campaign._where, campaign._folder, campaign._document = where, folder, document
+    if campaign.plan is not None:
+        campaign._own_plan = make_own_plan(campaign.plan, where=f"{where}: plan", folder=folder)
     return campaign
 
 

@@ -29,11 +29,13 @@ from evenhand.plan import (
     SideCounts,
     UdpRange,
     find_topology,
+    is_plan_file,
     make_plan,
     mix_versions,
-    plan_title,
+    own_title,
 )
 from evenhand.plan.ranges import parse_ports
+from evenhand.spec.own_plan import find_own_plan, shape_own_plan
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 DEFAULT_MODE = MODES[0]
@@ -110,9 +112,10 @@ MODE = Grammar("MODE", parse_mode)
 PlanOption = Annotated[
     str | None,
     Option(
-        metavar="NAME|NAME+NAME",
+        metavar="NAME|NAME+NAME|FILE",
         help="The address plan, or one plan each of IPv4 and IPv6; see: evenhand plan show;"
-        " with your own translation prefix: siit@2001:db8::/40. Default:"
+        " a plan file with your own addresses: edge.toml; with your own translation prefix:"
+        " siit@2001:db8::/40. Default:"
         " the plan that the lab or dut.plan in the testbed file names, otherwise gateway-v4.",
     ),
 ]
@@ -151,7 +154,7 @@ class CountOptions:
         """What was given, and the rest from a testbed whose DUT is set up for this plan, or for a mix of
         which it is a part."""
         topology = find_topology(name)
-        title = plan_title(name if topology is None else topology.name)
+        title = own_title(name if topology is None else topology.name)
         if not {*title.split("+")} <= {*defaults.plan.split("+")}:
             return self
 
@@ -297,7 +300,8 @@ def build_plan(
     campaign file, or a run file, which anyone may have made.
 
     Args:
-        name: `gateway-v4`; for a mix, `gateway-v4+gateway-v6`.
+        name: `gateway-v4`; for a mix, `gateway-v4+gateway-v6`; the path of a plan file, `edge.toml`, or the
+            title of one that was read.
         written: Values of PLAN_OPTIONS by keyword, as they are written. Others have their defaults.
 
     Raises:
@@ -311,6 +315,10 @@ def build_plan(
             raise RequestError(
                 f"{key}: {value!r} is not an option of a plan", code="spec.unknown-option", where=name
             )
+    own = None if find_topology(name) is not None else find_own_plan(name)
+    if own is not None:
+        values = {key: PLAN_OPTIONS[key].read(value) for key, value in given.items()}
+        return shape_own_plan(own, host_counts, network_counts, values)
     return _build(name, host_counts, network_counts, tuple(sorted(given.items())))
 
 
@@ -378,7 +386,7 @@ def read_plan(
     for key, value in written.items():
         PLAN_OPTIONS[key].read(value)  # errors of the options come before those of the plan
     try:
-        if not takes_mix and "+" in name:
+        if not takes_mix and "+" in name and not is_plan_file(name):
             make_plan(name)  # refuses it
         return build_plan(name, of_counts["hosts"], of_counts["networks"], written)
     except RequestError as error:

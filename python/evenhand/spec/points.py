@@ -12,13 +12,23 @@ from typing import Any, Literal
 from evenhand.base.errors import RequestError
 from evenhand.base.folders import without_folders
 from evenhand.base.units import format_count
-from evenhand.plan import ONE_EACH, AddressPlan, FrameSize, Imix, SideCounts, largest_frame, largest_octets
+from evenhand.plan import (
+    ONE_EACH,
+    AddressPlan,
+    FrameSize,
+    Imix,
+    SideCounts,
+    is_plan_file,
+    largest_frame,
+    largest_octets,
+)
 from evenhand.procedure import check_whole_sizes, choose_frames
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.rig import REFERENCE, tag_octets
 from evenhand.spec.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Reference, Suite
 from evenhand.spec.frames import read_frame_sizes, read_size
+from evenhand.spec.own_plan import register_own_plan
 from evenhand.spec.place import placed
 from evenhand.spec.plan import HOSTS, NETWORKS, PLAN_OPTIONS, DirectionName, build_plan, read_directions
 from evenhand.spec.reference import reference_dut
@@ -147,11 +157,15 @@ def expand(file: CampaignFile) -> CampaignPlan:
     points: list[Point] = []
     suites = []
     check_sizes(file)
+    places: dict[str, str] = {}
+    if file.own_plan is not None:
+        register_own_plan(file.own_plan)
     for suite in file.suite:
         where = f"{file.where}: suite {suite.name!r}"
         _check_hash_types(suite, file, where)
         _check_options(suite, file)
         found = _points_of(suite, file, where)
+        _check_title(places, found[0].plan, file.plan_place(suite), file.where_of(suite.name, "plan"))
         points += found
         suites.append(_spec_of(suite, found))
     _check_keys(points, file.where)
@@ -161,10 +175,11 @@ def expand(file: CampaignFile) -> CampaignPlan:
         replace(point, repetitions=point.repetitions * max(1, len(file.on_each_testbed))) for point in points
     ]
     spec = {
-        **file.to_document(),
+        **{key: value for key, value in file.to_document().items() if key != "plan" or value is not None},
         "testbed": without_folders(file.testbed),
         "hooks": _spec_of_hooks(file.hooks),
         "suite": suites,
+        **_own_plans(points),
     }
     return CampaignPlan(
         name=file.name,
@@ -182,6 +197,25 @@ def expand(file: CampaignFile) -> CampaignPlan:
     )
 
 
+def _check_title(places: dict[str, str], title: str, place: str, where: str) -> None:
+    """RequestError if two plan files have one title: points would send what another suite means."""
+    known = places.setdefault(title, place)
+    if known != place and is_plan_file(known) | is_plan_file(place):
+        raise RequestError(
+            f"{place} and {known} are both named {title!r}",
+            code="spec.plan-name-twice",
+            where=where,
+            next_step='Give one another name, such as name = "edge-2".',
+        )
+
+
+def _own_plans(points: Sequence[Point]) -> dict[str, Any]:
+    """What was sent of plan files, so that a campaign is not gone on with when one was changed."""
+    plans = {point.plan: plan_of(point, is_whole=True) for point in points}
+    found = {title: plan.to_contract() for title, plan in plans.items() if plan.is_own}
+    return {"own-plans": found} if found else {}
+
+
 def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
     for given, key in ((suite.procedure, "procedure"), (suite.hash_types or (), "hash-types")):
         _check_once(given, f"{where}: {key}")
@@ -190,7 +224,7 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
         network_counts = NETWORKS.read(written_networks, where=NETWORKS.key)
         written = {key: suite.written(each.name) for key, each in PLAN_OPTIONS.items()}
         options = {key: value for key, value in written.items() if value != PLAN_OPTIONS[key].default}
-        whole = build_plan(suite.plan, None, network_counts, options)
+        whole = build_plan(file.plan_place(suite), None, network_counts, options)
         sizes, _ = read_frame_sizes(whole, [str(size) for size in suite.frame_sizes or ()])
         counts = _counts(suite, whole)
     check_points(len(counts) * len(sizes) * len(suite.procedure) * len(suite.hash_types or (None,)), where)

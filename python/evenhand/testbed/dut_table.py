@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from evenhand.base.validation.checked_file import UnfitError, refusing
-from evenhand.plan import SideCounts, make_plan
+from evenhand.plan import SideCounts, is_plan_file, make_plan
 from evenhand.testbed.places import InterfacePair, by_place
 from evenhand.testbed.values import (
     COUNT_PAIR,
@@ -104,6 +104,8 @@ class TestbedDut(TomlTable):
                     code="rig.hosts-without-plan",
                 )
             return self
+        if is_plan_file(self.plan):
+            return self  # whose plan says itself how many there are
         with refusing():
             for name in self.plan.split("+"):
                 make_plan(name, self.hosts, networks=self.networks)

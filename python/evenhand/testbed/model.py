@@ -31,7 +31,7 @@ from evenhand.testbed.device import read_device
 from evenhand.testbed.dut_table import TestbedDut
 from evenhand.testbed.resources import LEAST_MEMORY_MB, needed_memory_mb, resources_of
 from evenhand.testbed.tester_tables import TestbedEngine, TestbedPort, Tester, check_engines
-from evenhand.testbed.values import Duration, Ratio, TomlTable, tag_octets
+from evenhand.testbed.values import Duration, Networks, Ratio, TomlTable, tag_octets
 from evenhand.testbed.workers import lay_out_workers
 
 CONFIRMATION = "isolated_test_environment"
@@ -82,6 +82,9 @@ class Testbed(TomlTable):
     """For pytest, which looks for tests in classes of such a name."""
 
     isolated_test_environment: bool
+    isolated_networks: Networks = ()
+    """Networks beside those reserved for benchmarking whose addresses cannot leave the lab either: plan files
+    may use them (R6815-01)."""
     engine: Annotated[tuple[TestbedEngine, ...], Field(strict=False)] = ()
     """Several engines that are one tester, each with a port pair of the DUT; empty: there is one. In the file
     each is a table `[[engine]]`. `left`, `right` and `tester` are then those of the first."""
@@ -214,7 +217,7 @@ class Testbed(TomlTable):
             "host": host,
             "ports": ports,
             "workers": workers,
-            "plan": plan.to_contract(),
+            "plan": plan.to_request(),
             "frame_size": whole_octets(frame_size),
             **mix_request(plan, frame_size),
             "seed": seed,

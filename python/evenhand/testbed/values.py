@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -22,7 +23,7 @@ from evenhand.base.units import (
     parse_ratio,
 )
 from evenhand.base.validation.checked_file import RefusedError, refusing, with_unit
-from evenhand.plan import SideCounts, SideName, make_mix
+from evenhand.plan import Network, SideCounts, SideName, is_plan_file, make_mix
 from evenhand.testbed.device import read_device
 from evenhand.testbed.resources import check_eal_arguments
 from evenhand.testbed.workers import check_destination
@@ -34,8 +35,31 @@ _INTERFACE = re.compile(r"[A-Za-z][A-Za-z0-9._/:-]{0,63}")
 def _plan_name(value: Any) -> Any:
     if not isinstance(value, str):
         return value
+    if is_plan_file(value):
+        return value
     with refusing():
         return "+".join(plan.name for plan in make_mix(value).plans)
+
+
+def _networks(value: Any) -> Any:
+    """Networks of a file, as texts; one needs no list."""
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list | tuple):
+        return value
+    found = []
+    for each in value:
+        try:
+            found.append(ipaddress.ip_network(each))
+        except ValueError as error:
+            raise RefusedError(
+                RequestError(
+                    f"{each!r} is not a network: {error}",
+                    code="rig.not-a-network",
+                    next_step="Write it as 16.0.0.0/8 or 2400::/12.",
+                )
+            ) from None
+    return tuple(found)
 
 
 def _as_pair(value: Any) -> Any:
@@ -111,6 +135,7 @@ def _eal_arguments(value: Any) -> Any:
     return value
 
 
+Networks = Annotated[tuple[Network, ...], BeforeValidator(_networks)]
 Duration = Annotated[float, with_unit(DURATION, parse_duration), Field(gt=0)]
 Ratio = Annotated[float, with_unit(RATIO, parse_ratio), Field(gt=0)]
 LineRate = Annotated[float, with_unit(LINE_RATE, parse_line_rate)]

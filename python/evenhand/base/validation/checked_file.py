@@ -106,6 +106,7 @@ class FileKind(Enum):
     TESTBED = "testbed file"
     CAMPAIGN = "campaign file"
     WORKERS = "workers file"
+    PLAN = "plan file"
 
     @property
     def title(self) -> str:
@@ -118,6 +119,8 @@ class FileKind(Enum):
             return frozenset({"isolated_test_environment", "left", "right", "tester", "limits"})
         if self is FileKind.WORKERS:
             return frozenset({"worker"})
+        if self is FileKind.PLAN:
+            return frozenset({"left", "right"})
         return frozenset({"suite", "every-suite", "every_suite", "preset"})
 
     @property
@@ -130,6 +133,8 @@ class FileKind(Enum):
             )
         if self is FileKind.WORKERS:
             return "Name a workers file; docs/how-to/measure-on-several-testbeds.md has an example."
+        if self is FileKind.PLAN:
+            return "Name a plan file; docs/reference/plan-file.md has examples. Without a file: gateway-v4."
         return (
             "Name a campaign file; docs/reference/campaign-file.md has examples. Without a file:"
             " preset:appendix-a-lab, for one."
@@ -137,7 +142,7 @@ class FileKind(Enum):
 
     def instead_of(self, other: FileKind, path: Path) -> str:
         """What to do with the other one, where this one belongs."""
-        if self is FileKind.WORKERS:
+        if self in (FileKind.WORKERS, FileKind.PLAN):
             return self.where_to_find
         if other is FileKind.WORKERS:
             return (
