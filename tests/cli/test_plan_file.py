@@ -135,6 +135,12 @@ def test_ports_and_a_fixed_source_are_options_of_any_plan(evenhand: Run, edge: P
     assert found["pairs"] == 1
 
 
+@pytest.mark.parametrize("name", ["edge.toml+gateway-v6", "gateway-v6+edge.toml"])
+def test_a_plan_file_is_no_part_of_a_mix(evenhand: Run, edge: Path, testbed: Path, name: str) -> None:
+    error = evenhand("trial", testbed, "--plan", name, "--rate", "1kfps").error
+    assert (error.code, error.where) == ("spec.plan-file-in-a-mix", "--plan")
+
+
 def test_a_plan_file_that_is_none_is_named(evenhand: Run, tmp_path: Path) -> None:
     error = evenhand("plan", "show", "missing.toml").error
     assert (error.code, error.where) == ("base.file-not-readable", "missing.toml")

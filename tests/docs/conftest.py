@@ -44,6 +44,7 @@ def run(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, sockets: Path)
         if (ROOT / name).exists():
             (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "examples").mkdir()
+    (tmp_path / "examples" / "plans").symlink_to(ROOT / "examples" / "plans")
     programs = tmp_path_factory.mktemp("programs")
     put_on_path(programs)
     cpus = sorted(os.sched_getaffinity(0))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import PlanError, RequestError
@@ -29,6 +30,14 @@ def find_own_plan(name: str) -> AddressPlan | None:
     Raises:
         RequestError, PlanError: As `read_plan_file`.
     """
+    parts = name.split("+")
+    if len(parts) > 1 and any(map(is_plan_file, parts)) and not Path(name).exists():
+        raise RequestError(
+            f"{name!r} is a mix with a plan file",
+            code="spec.plan-file-in-a-mix",
+            where="plan",
+            next_step="Name the plan file alone, or mix two plans that have names.",
+        )
     if not is_plan_file(name):
         return _by_title.get(name)
     plan = read_plan_file(name)
