@@ -158,6 +158,11 @@ class Ios(Device):
             return ""
         if line.startswith(("interface ", "no interface ")):
             return self.interface(line)
+        if line.startswith("do clear "):
+            self.state["in_use"] = False
+            return ""
+        if line.startswith("no ip nat inside source ") and self.state.get("in_use"):
+            return "%Static entry in use, cannot remove\n"
         if self.below:
             return self.in_interface(line)
         return self.toggle((), line)
@@ -202,7 +207,7 @@ class Ios(Device):
 
     def toggle(self, above: Path_, line: str) -> str:
         """`no` takes a line away; some lines are there as `no` if they are off."""
-        known = r"(no )?(ip(v6)? (address|route|neighbor) .*|arp .*|shutdown|encapsulation .*|ip routing)"
+        known = r"(no )?(ip(v6)? (address|route|neighbor|nat) .*|arp .*|shutdown|encapsulation .*|ip routing)"
         if not re.fullmatch(rf"{known}|(no )?ipv6 unicast-routing|(no )?switchport .*", line):
             return self.bad
         is_off = line.startswith("no ")

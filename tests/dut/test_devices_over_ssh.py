@@ -369,6 +369,23 @@ def test_an_interface_that_cannot_be_is_refused(device: Device) -> None:
             assert said in refused.stderr
 
 
+@pytest.mark.parametrize("system", ["cisco-ios", "vyos", "routeros"])
+def test_a_nat_is_set_and_put_back(made: NamespaceDut, system: str) -> None:
+    """With the timeouts that were there; on IOS, while its table is in use."""
+    device = device_of(made, system)
+    timeouts = ["/ip firewall connection tracking set udp-timeout=20s"]
+    before = [*device.config, *([timeouts] if system == "routeros" else [])]
+    device.update(config=before, saved=before)
+    applied = run(device, "apply", device.testbed(), "--plan", "nat44")
+    assert applied.returncode == 0, applied.stderr
+    assert re.search(r"10\.16\.0\.0.*198\.18\.0\.0", device.text, re.DOTALL)
+    assert "3600" in device.text
+    device.update(in_use=True)
+    undone = run(device, "undo", device.testbed())
+    assert undone.returncode == 0, undone.stderr
+    assert as_set(device.config) == as_set(before)
+
+
 def test_a_hash_is_refused(made: NamespaceDut) -> None:
     device = device_of(made, "junos")
     refused = run(device, "apply", device.testbed(), "--plan", "gateway-v4", "--hash", "type1")

@@ -149,8 +149,9 @@ def put_back(on: DeviceDut, record: DeviceRecord) -> None:
     for number in range(_PASSES):
         if not left:
             break
-        # Settings without a comment have no line when they have their default.
-        defaults = [] if dialog.commit or number else [line for line in record.undo if " set " in line]
+        # Settings without a comment have no line when they have their default; a table that is in use holds
+        # its lines.
+        defaults = [] if dialog.commit or number else _said_first(record.undo)
         session = f"{record.session}-{number}"
         for say in dialog.first:
             terminal.say(say, session=session)
@@ -189,6 +190,10 @@ def _put_back_after(error: BaseException, on: DeviceDut, record: DeviceRecord) -
                 f"The DUT could not be restored ({second.what}). When it can be reached:"
                 " evenhand dut undo TESTBED"
             )
+
+
+def _said_first(undo: Sequence[str]) -> list[str]:
+    return [line for line in undo if " set " in line or line.startswith("do ")]
 
 
 def _lines(scripts: Sequence[DutScript]) -> tuple[str, ...]:
