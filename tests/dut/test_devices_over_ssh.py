@@ -134,12 +134,12 @@ class Device:
     def text(self) -> str:
         return "\n".join(": ".join(line) for line in self.config)
 
-    def testbed(self, left: int = 0, right: int = 1, **names: str) -> str:
+    def testbed(self, left: int = 0, right: int = 1, *, name_of_left: str | None = None) -> str:
         ports = SYSTEMS[self.system][0]
         path = self.dut.folder / "lab.toml"
         path.write_text(
             TESTBED.replace('os = "linux"', f'os = "{self.system}"')
-            .replace('"left"', f'"{names.get("left", ports[left])}"')
+            .replace('"left"', f'"{name_of_left or ports[left]}"')
             .replace('"right"', f'"{ports[right]}"')
         )
         return str(path)
@@ -364,7 +364,7 @@ def test_an_interface_that_cannot_be_is_refused(device: Device) -> None:
         ("eth77", "no interface 'eth77'"),
     ):
         for verb in ("check", "apply"):
-            refused = run(device, verb, device.testbed(left=left))
+            refused = run(device, verb, device.testbed(name_of_left=left))
             assert refused.returncode == 2, refused.stderr
             assert said in refused.stderr
 
