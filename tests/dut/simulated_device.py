@@ -309,8 +309,9 @@ def serve(folder: Path) -> None:
             if device.wanted("deny", line):
                 answer = "% Invalid input detected at '^' marker.\n"
             after = device.prompt()
-        if hangs:
-            time.sleep(3600)
+            is_slow = device.wanted("slow", line)
+        if hangs or is_slow:
+            time.sleep(3600 if hangs else 3)
         if answer is None:
             return
         sys.stdout.write(answer + after)

@@ -308,9 +308,10 @@ def test_a_commit_that_fails_leaves_nothing(trying: Device) -> None:
     assert trying.config == SYSTEMS[trying.system][1]
 
 
-def killed_at(device: Device, expression: str) -> None:
-    """`dut apply`, killed when the device has got this line, to which it does not answer."""
-    device.update(hang=expression)
+def stopped_at(device: Device, expression: str, number: signal.Signals) -> int:
+    """`dut apply`, which gets this signal when the device has got this line, to which it does not answer, or
+    not soon."""
+    device.update(**{"hang" if number == signal.SIGKILL else "slow": expression})
     started = subprocess.Popen(
         [sys.executable, "-m", "evenhand", "dut", "apply", device.testbed(), "--plan", "gateway-v4"],
         env=device.dut.environment,
@@ -319,14 +320,24 @@ def killed_at(device: Device, expression: str) -> None:
         stderr=subprocess.DEVNULL,
     )
     wait_until(lambda: any(re.search(expression, line) for line in device.state["log"]), "it does not come")
-    started.send_signal(signal.SIGKILL)
-    started.wait()
-    device.update(hang=None)
+    started.send_signal(number)
+    code = started.wait()
+    device.update(hang=None, slow=None)
+    return code
+
+
+@pytest.mark.parametrize("system", ["cisco-ios", "junos"])
+def test_what_is_stopped_by_hand_is_put_back(made: NamespaceDut, system: str) -> None:
+    """Ctrl-C in the middle, while the device is at a line."""
+    device = device_of(made, system)
+    assert stopped_at(device, r"198\.19\.0\.0", signal.SIGINT) == 130
+    assert as_set(device.config) == as_set(SYSTEMS[system][1])
+    assert not list((made.folder / "state").rglob("*.device.json*"))
 
 
 def test_what_was_killed_in_the_middle_is_put_back(device: Device) -> None:
     """kill -9 after the first lines: what the device was is written on this host."""
-    killed_at(device, r"198\.19\.0\.0")
+    stopped_at(device, r"198\.19\.0\.0", signal.SIGKILL)
     assert ("10.0.0.1" in device.text) == (device.system not in TRIED_FIRST)
     undone = run(device, "undo", device.testbed())
     assert undone.returncode == 0, undone.stderr
@@ -345,7 +356,7 @@ READ_BACK = {
 def test_what_was_killed_before_it_was_kept(trying: Device, over: bool) -> None:
     """kill -9 after the commit and before its confirmation: the device takes it back when the time is over;
     the undo does so at once."""
-    killed_at(trying, READ_BACK[trying.system])
+    stopped_at(trying, READ_BACK[trying.system], signal.SIGKILL)
     pending = trying.state["pending"]
     assert pending is not None
     assert "198.19.0.0" in trying.text
