@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from evenhand.dut.configuration import (
-    Change,
+    ConfigurationChange,
     Footprint,
     put_back_entries,
     put_back_indented,
@@ -64,7 +64,7 @@ def test_a_primary_address_goes_after_the_secondary_ones_and_the_old_one_comes_b
         " ip address 10.0.9.1 255.255.255.0 secondary",
         "ip route 198.18.0.0 255.255.0.0 10.0.0.2",
     )
-    change = Change.between(before, now, Footprint(sent, ("Gi0/0", "Gi0/1")))
+    change = ConfigurationChange.between(before, now, Footprint(sent, ("Gi0/0", "Gi0/1")))
     commands = put_back_indented(change.left(before, now), now)
     assert commands == [
         *("interface Gi0/0", "no ip address 10.0.9.1 255.255.255.0 secondary", "exit"),
@@ -77,12 +77,14 @@ def test_a_primary_address_goes_after_the_secondary_ones_and_the_old_one_comes_b
 
 def test_a_sub_interface_of_the_set_up_goes_as_a_whole() -> None:
     added = (("interface Et1.100",), ("interface Et1.100", "encapsulation dot1q vlan 100"))
-    assert put_back_indented(Change(added=added, removed=()), added) == ["no interface Et1.100"]
+    assert put_back_indented(ConfigurationChange(added=added, removed=()), added) == ["no interface Et1.100"]
 
 
 def test_what_is_on_for_all_goes_off_again() -> None:
     before, after = (("no ip routing",),), (("ip routing",), ("ipv6 unicast-routing",))
-    change = Change.between(before, after, Footprint(("ip routing", "ipv6 unicast-routing"), ("Et1", "Et2")))
+    change = ConfigurationChange.between(
+        before, after, Footprint(("ip routing", "ipv6 unicast-routing"), ("Et1", "Et2"))
+    )
     commands = put_back_indented(change.left(before, after), after)
     assert commands == ["no ipv6 unicast-routing", "no ip routing", "no ip routing"]
 
@@ -119,12 +121,12 @@ def test_the_node_that_is_the_set_ups_alone_goes(others: list[str], expected: st
     """And nothing above it: another's unit, family or address."""
     added = ("set interfaces ge-0/0/0 unit 0 family inet address 10.0.0.1/24",)
     now = (added, *((f"set {other}",) for other in others))
-    assert TREE(Change(added=(added,), removed=()), now) == [expected]
+    assert TREE(ConfigurationChange(added=(added,), removed=()), now) == [expected]
 
 
 def test_the_empty_rest_of_a_node_goes_in_the_next_pass() -> None:
     address = ("set interfaces ge-0/0/0 unit 0 family inet address 10.0.0.1/24",)
-    change = Change(added=(address,), removed=(("set interfaces ge-0/0/0 disable",),))
+    change = ConfigurationChange(added=(address,), removed=(("set interfaces ge-0/0/0 disable",),))
     now = (("set interfaces ge-0/0/0 unit 0",), ("set interfaces ge-0/0/0 unit 1",))
     left = change.left((("set interfaces ge-0/0/0 disable",),), now)
     assert left.added == (now[0],)
@@ -141,7 +143,7 @@ def test_routeros_finds_its_entries_by_their_comments() -> None:
     assert len(now) == 3
     before = (now[1], ("/ip firewall connection tracking set udp-timeout=20s",))
     sent = ("/ip firewall connection tracking set udp-timeout=3600s",)
-    change = Change.between(before, now, Footprint(sent, ("ether2", "ether3")))
+    change = ConfigurationChange.between(before, now, Footprint(sent, ("ether2", "ether3")))
     assert put_back_entries(change.left(before, now), now) == [
         '/ip address remove [find comment="evenhand-gateway_v4-left"]',
         "/ip firewall connection tracking set udp-timeout=20s",

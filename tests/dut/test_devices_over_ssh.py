@@ -160,6 +160,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceDut]:
 
 
 def device_of(made: NamespaceDut, system: str) -> Device:
+    for record in (made.folder / "state").rglob("*.device.json*"):
+        record.unlink()
     config = SYSTEMS[system][1]
     ports = [*SYSTEMS[system][0], MANAGEMENT[system]]
     state = {"os": system, "config": config, "saved": config, "pending": None, "log": [], "ports": ports}

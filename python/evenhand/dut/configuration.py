@@ -83,21 +83,23 @@ def _plain(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ConfigurationChange:
     """What a set-up did to a configuration."""
 
     added: tuple[Line, ...]
     removed: tuple[Line, ...]
 
     @classmethod
-    def between(cls, before: Sequence[Line], after: Sequence[Line], footprint: Footprint) -> Change:
+    def between(
+        cls, before: Sequence[Line], after: Sequence[Line], footprint: Footprint
+    ) -> ConfigurationChange:
         was, now = set(before), set(after)
         return cls(
             added=tuple(line for line in after if line not in was and footprint.has(line)),
             removed=tuple(line for line in before if line not in now and footprint.has(line)),
         )
 
-    def left(self, before: Sequence[Line], now: Sequence[Line]) -> Change:
+    def left(self, before: Sequence[Line], now: Sequence[Line]) -> ConfigurationChange:
         """What of it is still so: lines that are there, also as the empty rest of one, and lines that are
         missing."""
         was, there, added = set(before), set(now), set(self.added)
@@ -108,7 +110,7 @@ class Change:
             for words in (line[0].split(),)
             for length in range(1, len(words))
         }
-        return Change(
+        return ConfigurationChange(
             added=tuple(
                 line
                 for line in now
@@ -121,11 +123,11 @@ class Change:
         return bool(self.added or self.removed)
 
 
-PutBack = Callable[[Change, Sequence[Line]], list[str]]
+PutBack = Callable[[ConfigurationChange, Sequence[Line]], list[str]]
 """Commands that put this back in a configuration that is so now."""
 
 
-def put_back_indented(change: Change, now: Sequence[Line]) -> list[str]:
+def put_back_indented(change: ConfigurationChange, now: Sequence[Line]) -> list[str]:
     """`no` before each line that was added, below the lines that it is below; `no no` is nothing. A primary
     address goes after all secondary ones."""
     commands: list[str] = []
@@ -158,7 +160,7 @@ def put_back_tree(verb: str, keyed: Iterable[str]) -> PutBack:
     """
     keys = frozenset(keyed)
 
-    def put_back(change: Change, now: Sequence[Line]) -> list[str]:
+    def put_back(change: ConfigurationChange, now: Sequence[Line]) -> list[str]:
         added = set(change.added)
         stays = {
             words[:length]
@@ -189,7 +191,7 @@ def _node(words: tuple[str, ...], stays: set[tuple[str, ...]], keys: frozenset[s
 _COMMENT = re.compile(r"^(?P<menu>/.*?) add .*\bcomment=\"?(?P<comment>evenhand-[^\s\"]+)")
 
 
-def put_back_entries(change: Change, now: Sequence[Line]) -> list[str]:
+def put_back_entries(change: ConfigurationChange, now: Sequence[Line]) -> list[str]:
     """For RouterOS: entries by their comments, and settings as they were written. One that has its default
     again is not written."""
     matches = [match for line in change.added if (match := _COMMENT.match(line[0]))]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import HostError
-from evenhand.dut.configuration import Change, Footprint, Line
+from evenhand.dut.configuration import ConfigurationChange, Footprint, Line
 from evenhand.dut.record import Holder, local_file
 
 _VERSION = 1
@@ -44,7 +44,7 @@ class DeviceRecord:
     def new(cls, *, holder: Holder, **values: Any) -> DeviceRecord:
         return cls(by=holder.name, since=holder.since, session=f"evenhand-{secrets.token_hex(4)}", **values)
 
-    def change(self, now: tuple[Line, ...]) -> Change:
+    def change(self, now: tuple[Line, ...]) -> ConfigurationChange:
         """What the set-up did, in the device's own words. If it was cut off before that was seen, all that
         is otherwise now and could be of it.
 
@@ -52,7 +52,7 @@ class DeviceRecord:
             now: The configuration as it is.
         """
         after = now if self.after is None else self.after
-        return Change.between(self.before, after, Footprint(self.sent, self.interfaces))
+        return ConfigurationChange.between(self.before, after, Footprint(self.sent, self.interfaces))
 
     def with_after(self, after: tuple[Line, ...]) -> DeviceRecord:
         return replace(self, after=after)
