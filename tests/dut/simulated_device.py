@@ -132,6 +132,9 @@ class Ios(Device):
                 return self.bad
             if match[1] is None:
                 return f"{name} is up, line protocol is up (connected)\n"
+            # Whoever wrote a line, it is shown below its interface.
+            headers = [each for each in shown if len(each) == 1]
+            shown = [each for top in headers for each in (top, *(e for e in shown if e[:-1] == top))]
             lines = "".join(f"{'   ' if len(each) > 1 else ''}{each[-1]}\n" for each in shown)
             return f"Building configuration...\n\n!\n{lines}!\nend\n"
         match = re.fullmatch(r"show (ip|ipv6) route static", line)
