@@ -433,7 +433,7 @@ def test_another_system_than_said(made: NamespaceDut) -> None:
     device = device_of(made, "routeros")
     testbed = device.testbed()
     device.update(os="srlinux")
-    with patch("evenhand.dut.terminal.CONNECT_TIMEOUT_S", 1):
+    with patch("evenhand.dut.terminal.FIRST_PROMPT_S", 3):
         refused = run(device, "check", testbed)
     assert refused.returncode == 3
     assert "shows no prompt of mikrotik_routeros" in refused.stderr

@@ -18,14 +18,14 @@ from evenhand.base.errors import HostError, RequestError
 from evenhand.base.folders import temporary_folder
 from evenhand.dut.configuration import Line
 from evenhand.dut.dialogs import DIALOGS, Dialog, Say
-from evenhand.dut.ssh import CONNECT_TIMEOUT_S, begin_of_ssh, no_answer, ssh_environment, why_not
+from evenhand.dut.ssh import begin_of_ssh, no_answer, ssh_environment, why_not
 from evenhand.testbed import TestbedDut
 from evenhand.testbed.workers import check_destination
 
 if TYPE_CHECKING:
     from scrapli.cli import Cli
 
-ANSWER_S, COMMIT_S = 60, 300
+FIRST_PROMPT_S, ANSWER_S, COMMIT_S = 60, 60, 300
 """A commit on a large router takes minutes."""
 _WIDTH, _HEIGHT = 511, 255
 _SETTLED_S, _MOST_SETTLING = 0.2, 50
@@ -115,7 +115,7 @@ class Terminal:
 
     def close(self) -> None:
         """Ends the connection; what was not committed is lost with it."""
-        with suppress(self._failures()):
+        with suppress(self._failure):
             self._cli.close(force=True)
 
     def _settle(self) -> None:
@@ -125,9 +125,6 @@ class Terminal:
             time.sleep(_SETTLED_S)
             if not self._cli.read():
                 break
-
-    def _failures(self) -> type[Exception]:
-        return getattr(self, "_failure", Exception)
 
     def _said(self, say: Say, timeout_s: int) -> str:
         mode = self.dialog.change if say.is_change else self.dialog.prompt
@@ -143,7 +140,7 @@ class Terminal:
                 )
         except self._failure as error:
             raise HostError(
-                f"the connection to the DUT was lost at {say.command[:80]!r}: {_first_line(error)}",
+                f"no answer of the DUT to {say.command[:80]!r}: {_first_line(error)}",
                 code="rig.connection-lost",
                 where=self.destination,
                 next_step="Check whether the DUT still runs. To undo what was set up there: evenhand dut undo"
@@ -195,7 +192,7 @@ def _made(command: list[str], platform: str) -> Cli:
         definition_file_or_name=platform,
         # ssh itself authenticates; this waits for the first prompt.
         auth_options=AuthOptions(bypass_in_session_auth=False),
-        session_options=SessionOptions(operation_timeout_s=3 * CONNECT_TIMEOUT_S),
+        session_options=SessionOptions(operation_timeout_s=FIRST_PROMPT_S),
         transport_options=BinOptions(
             bin=command[0], override_open_args=command, term_width=_WIDTH, term_height=_HEIGHT
         ),
