@@ -51,7 +51,7 @@ class Device:
     @property
     def config(self) -> list[list[str]]:
         """What is changed just now."""
-        return self.state["config"] if self.candidate is None else self.candidate  # type: ignore[no-any-return]
+        return self.state["config"] if self.candidate is None else self.candidate
 
     def wanted(self, what: str, line: str) -> bool:
         """Whether a test wants this of this line."""
