@@ -24,7 +24,7 @@ deps: .venv/.deps-build .venv/.deps-test .venv/.deps-lint .venv/.deps-docs .venv
 	tools/install-dependencies build run
 	@touch $@
 
-.venv/.deps-%: .venv/.deps-build requirements-dev.lock requirements-distributed.lock requirements-otg.lock requirements-serve.lock
+.venv/.deps-%: .venv/.deps-build requirements-dev.lock requirements-distributed.lock requirements-otg.lock requirements-serve.lock requirements-devices.lock
 	tools/install-dependencies $*
 	@touch $@
 

@@ -206,13 +206,16 @@ def namespace_dut_of_whole_frames(folder: Path, *, pairs: int = 1) -> Iterator[N
 
 
 @contextmanager
-def namespace_dut(folder: Path, *, programs: Path | None = None, pairs: int = 1) -> Iterator[NamespaceDut]:
+def namespace_dut(
+    folder: Path, *, programs: Path | None = None, pairs: int = 1, instead_of_shell: str | None = None
+) -> Iterator[NamespaceDut]:
     """With interfaces `left` and `right`, which the tester's namespace has too, and `mgmt`, over which SSH
     goes.
 
     Args:
         pairs: With more, `left2` and `right2` and so on, too; the testbed is that of `of_engines` then.
         programs: A folder whose programs who logs in finds before all others.
+        instead_of_shell: A command that whoever logs in gets.
     """
     number = f"{os.getpid()}-{time.monotonic_ns() % 1_000_000}"
     dut = NamespaceDut(
@@ -222,6 +225,9 @@ def namespace_dut(folder: Path, *, programs: Path | None = None, pairs: int = 1)
     if programs is not None:
         with (folder / "sshd.conf").open("a") as file:
             file.write(f"SetEnv PATH={programs}:/usr/sbin:/usr/bin:/sbin:/bin\n")
+    if instead_of_shell is not None:
+        with (folder / "sshd.conf").open("a") as file:
+            file.write(f"ForceCommand {instead_of_shell}\n")
     try:
         for name in (dut.name, dut.tester):
             _ip("netns", "add", name)

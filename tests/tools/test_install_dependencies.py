@@ -226,8 +226,10 @@ def test_lock_files_hold_what_pyproject_asks_for_each_package_once() -> None:
     to_distribute = _locked("requirements-distributed.lock")
     assert {_normal(name) for name in project["optional-dependencies"]["distributed"]} <= set(to_distribute)
     to_serve = _locked("requirements-serve.lock")
+    for_devices = _locked("requirements-devices.lock")
+    assert {_normal(name) for name in project["optional-dependencies"]["devices"]} <= set(for_devices)
     assert {_normal(name) for name in project["optional-dependencies"]["serve"]} <= set(to_serve)
-    assert set(to_run) & (set(to_distribute) | set(to_serve)) == set()
+    assert set(to_run) & (set(to_distribute) | set(to_serve) | set(for_devices)) == set()
     for others in (besides, for_docs, to_serve, _locked("requirements-prove.lock")):
         assert {name: to_distribute[name] for name in set(to_distribute) & set(others)} == {
             n: others[n] for n in set(to_distribute) & set(others)
@@ -250,5 +252,6 @@ def test_virtualenv_holds_the_locked_versions() -> None:
         | _locked("requirements-dev.lock")
         | _locked("requirements-distributed.lock")
         | _locked("requirements-serve.lock")
+        | _locked("requirements-devices.lock")
     )
     assert {name: found.get(name) for name in wanted} == wanted

@@ -13,11 +13,12 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
-from evenhand.cli import dut_by_script
+from evenhand.cli import dut_by_script, dut_by_terminal
 from evenhand.cli.common import JsonOption, err, out, warn_about, write_json
 from evenhand.cli.nat_options import NatOptions, NicHashOption, StaticNeighborsOption, read_hash_type
 from evenhand.cli.options import with_options
-from evenhand.dut import describe_setups
+from evenhand.dut import DutSetup, describe_setups
+from evenhand.dut.device_setup import is_device
 from evenhand.dut.linux_nic import NO_WISHES, NicWishes
 from evenhand.dut.linux_state import FLOWS, LinuxState
 from evenhand.dut.many_routes import costs, many_routes_of
@@ -25,7 +26,7 @@ from evenhand.dut.record import Holder, SetupRecord, is_begun, read_held, read_h
 from evenhand.dut.scripted import is_scripted
 from evenhand.dut.setup import DutOnShell, apply, check_dut, undo
 from evenhand.dut.ssh import open_shell
-from evenhand.rig import DEFAULT_PLAN, default_plan_of, read_dut
+from evenhand.rig import DEFAULT_PLAN, TestbedDut, default_plan_of, read_dut
 from evenhand.spec.device import read_key
 from evenhand.spec.plan import CountOptions, PlanOption
 
@@ -46,7 +47,11 @@ FileArgument = Annotated[
 
 def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
     """Connect to the DUT, and check whether its interfaces can be set up. Nothing is changed."""
-    with _on(testbed) as on:
+    dut, config = read_dut(str(testbed))
+    if is_device(dut):
+        dut_by_terminal.check(dut, config, json_output=json_output)
+        return
+    with _on(dut, config) as on:
         if is_scripted(on.dut):
             dut_by_script.check(on, json_output=json_output)
             return
@@ -133,8 +138,10 @@ def apply_setup(
     nics = NicWishes(
         channels=channels, hash_key=None if key is None else read_key(key), table_queues=table_queues
     )
-    with _on(testbed) as on:
-        if is_scripted(on.dut) and nics != NO_WISHES:
+    dut, config = read_dut(str(testbed))
+
+    def described() -> list[DutSetup]:
+        if (is_scripted(dut) or is_device(dut)) and nics != NO_WISHES:
             raise RequestError(
                 "queues, key and table of the NICs are set over SSH on plain Linux only",
                 code="cli.nic-of-other-system",
@@ -143,13 +150,20 @@ def apply_setup(
             )
         setups = describe_setups(
             plans,
-            on.pairs,
+            dut.interface_pairs,
             hash_type=hash_type,
-            gateway_macs=_split_macs(static_neighbors, len(on.pairs)),
+            gateway_macs=_split_macs(static_neighbors, len(dut.interface_pairs)),
             nat_wishes=nat.read(),
         )
         for each in plans:
             warn_about(each)
+        return setups
+
+    if is_device(dut):
+        dut_by_terminal.apply_setup(dut, config, described(), testbed, json_output=json_output)
+        return
+    with _on(dut, config) as on:
+        setups = described()
         asked = {
             "hosts": counts.hosts,
             "networks": counts.networks,
@@ -174,7 +188,11 @@ def apply_setup(
 
 def status(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
     """Report who set up the DUT, when, and for what. Nothing is changed."""
-    with _on(testbed) as on:
+    dut, config = read_dut(str(testbed))
+    if is_device(dut):
+        dut_by_terminal.status(dut, testbed, json_output=json_output)
+        return
+    with _on(dut, config) as on:
         if is_scripted(on.dut):
             dut_by_script.status(on, testbed, json_output=json_output)
             return
@@ -212,7 +230,11 @@ def undo_setup(
     json_output: JsonOption = False,
 ) -> None:
     """Restore the DUT to the state that was recorded before the set-up, no matter who made it."""
-    with _on(testbed) as on:
+    dut, config = read_dut(str(testbed))
+    if is_device(dut):
+        dut_by_terminal.undo_setup(dut, config, json_output=json_output)
+        return
+    with _on(dut, config) as on:
         if is_scripted(on.dut):
             dut_by_script.undo_setup(on, json_output=json_output)
             return
@@ -226,8 +248,7 @@ def undo_setup(
 
 
 @contextmanager
-def _on(testbed: Path) -> Iterator[DutOnShell]:
-    dut, config = read_dut(str(testbed))
+def _on(dut: TestbedDut, config: Path | None) -> Iterator[DutOnShell]:
     with open_shell(dut, config=config) as shell:
         yield DutOnShell(dut=dut, shell=shell)
 

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from evenhand.dut.ios_lines import IosWords, ios_parts
+from dataclasses import replace
+
+from evenhand.dut.description import DutSetup
+from evenhand.dut.ios_lines import IosWords, ios_parts, nat_step
 from evenhand.dut.parts import notes_on_hash, notes_on_limits, shows_policing
 from evenhand.dut.script import OperatingSystem, Step
 from evenhand.plan import IpVersion
@@ -21,6 +24,33 @@ def _forwarding(version: IpVersion) -> Step:
         notes=("It is off unless configured, and stays on: the switch may have had it on before.",),
         do=("ip routing" if version == 4 else "ipv6 unicast-routing",),
     )
+
+
+def _nat(setup: DutSetup) -> list[Step]:
+    """It chooses an address of the pool for each connection."""
+    nat, name = setup.plan.nat, "evenhand"
+    if nat is None:
+        return []
+    rules = (
+        f"ip access-list standard {name}",
+        f" permit {nat.inside}",
+        "exit",
+        *(
+            ()
+            if nat.is_own_address
+            else (f"ip nat pool {name} {nat.pool[1]} {nat.pool[-2]} prefix-length {nat.pool.prefixlen}",)
+        ),
+    )
+    by = "overload" if nat.is_own_address else f"pool {name}"
+    outside = setup.links[1].interface
+    steps = nat_step(
+        setup, rules=rules, of_interfaces=((outside, f"ip nat source dynamic access-list {name} {by}"),)
+    )
+    size = (
+        "Its table is the ASIC's: some thousand connections on most of them, none on some (show hardware"
+        " capacity)."
+    )
+    return [replace(step, notes=(*step.notes, size)) for step in steps]
 
 
 ARISTA_EOS = OperatingSystem(
@@ -64,7 +94,9 @@ ARISTA_EOS = OperatingSystem(
             " dropped, and why."
         ),
         forwarding=_forwarding,
+        more=_nat,
     ).steps,
     begin=("configure session evenhand",),
     end=("commit",),
+    nats=("NAT44",),
 )

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from evenhand.dut.ios_lines import IosWords, ios_parts
+from evenhand.dut.description import DutSetup
+from evenhand.dut.ios_lines import IosWords, ios_parts, nat_step
 from evenhand.dut.parts import notes_on_hash, notes_on_limits, shows_policing
 from evenhand.dut.script import OperatingSystem, Step
 from evenhand.plan import IpVersion
@@ -22,6 +23,29 @@ def _forwarding(version: IpVersion) -> Step:
         notes=("It stays on: the router may have had it on before.",),
         do=("ip routing" if version == 4 else "ipv6 unicast-routing",),
     )
+
+
+def _nat(setup: DutSetup) -> list[Step]:
+    """Host k of the inside has address k of the pool: a network becomes another of the same length."""
+    nat, (left, right) = setup.plan.nat, setup.links
+    if nat is None:
+        return []
+    inside, list_name = nat.inside.network_address, "EVENHAND"
+    rules = (
+        (
+            f"ip access-list standard {list_name}",
+            f" permit {inside} {nat.inside.hostmask}",
+            "exit",
+            f"ip nat inside source list {list_name} interface {right.interface} overload",
+        )
+        if nat.is_own_address
+        else (
+            f"ip nat inside source static network {inside} {nat.pool.network_address} /{nat.pool.prefixlen}",
+        )
+    )
+    sides = ((left.interface, "ip nat inside"), (right.interface, "ip nat outside"))
+    # What is in use is not taken away, or only after a question.
+    return nat_step(setup, rules=rules, of_interfaces=sides, first=("do clear ip nat translation forced",))
 
 
 _WORDS = IosWords(
@@ -68,7 +92,9 @@ CISCO_IOS = OperatingSystem(
             " based firewall (show policy-map control-plane, show storm-control, show zone-pair security)."
         ),
         forwarding=_forwarding,
+        more=_nat,
     ).steps,
     begin=("configure terminal",),
     end=("end",),
+    nats=("NAT44",),
 )

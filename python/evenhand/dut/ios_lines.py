@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from evenhand.dut.description import DutLink
-from evenhand.dut.parts import Parts, Steps, each, line_step
+from evenhand.dut.description import DutLink, DutSetup
+from evenhand.dut.nat import TIMEOUT_S
+from evenhand.dut.parts import Parts, Steps, each, line_step, none_of
 from evenhand.dut.script import Check, Step, interface_purpose, neighbor_purpose, route_purpose
 from evenhand.plan import Interface, IpVersion, Network
 
@@ -36,6 +37,7 @@ def ios_parts(
     hash_steps: Steps,
     policing: Steps,
     forwarding: Callable[[IpVersion], Step],
+    more: Steps = none_of,
 ) -> Parts:
     return Parts(
         limits=limits,
@@ -43,6 +45,7 @@ def ios_parts(
         interface=each(lambda link: _interface(words, link)),
         routes=each(lambda link: _routes(words, link)),
         neighbors=each(_static_neighbors),
+        more=more,
         hash=hash_steps,
         policing=policing,
         forwarding=lambda setup: [forwarding(version) for version in setup.ip_versions],
@@ -108,6 +111,42 @@ def _static_neighbors(link: DutLink) -> Step:
         ],
         negate=negated,
     )
+
+
+def nat_step(
+    setup: DutSetup,
+    *,
+    rules: Iterable[str],
+    of_interfaces: Iterable[tuple[str, str]],
+    first: Iterable[str] = (),
+) -> list[Step]:
+    """A NAT44, and how long it remembers a connection.
+
+    Args:
+        rules: Lines that translate.
+        of_interfaces: An interface, and its line.
+        first: Commands before the lines are taken back.
+    """
+    assert setup.plan.nat is not None
+    lines = [*rules, f"ip nat translation udp-timeout {TIMEOUT_S}"]
+    named = list(of_interfaces)
+    below = [line for line in lines if not line.startswith(" ")]
+    return [
+        Step(
+            part="nat",
+            purpose=f"{setup.plan.nat.title}: its own, and how long a connection is remembered.",
+            notes=("To empty the table of connections before each experiment: clear ip nat translation *",),
+            do=(
+                *lines,
+                *(word for name, line in named for word in (f"interface {name}", f" {line}", "exit")),
+            ),
+            undo=(
+                *(word for name, line in named for word in (f"interface {name}", f" no {line}", "exit")),
+                *first,
+                *(negated(line) for line in reversed(below) if line != "exit"),
+            ),
+        )
+    ]
 
 
 def negated(line: str) -> str:

@@ -35,7 +35,8 @@ def _interface(link: DutLink) -> Step:
         checks=(
             Check(
                 command=f"show interfaces {device}.{unit} terse",
-                expected=(f"up up {family}", *map(str, link.addresses)),
+                # With both IP versions only the first has it on its line.
+                expected=("up up", family, *map(str, link.addresses)),
             ),
         ),
     )

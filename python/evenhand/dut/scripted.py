@@ -17,6 +17,7 @@ from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.programs import uninterrupted
 from evenhand.dut import OPERATING_SYSTEMS
 from evenhand.dut.description import DutSetup
+from evenhand.dut.dialogs import DIALOGS
 from evenhand.dut.items import NotTakenError
 from evenhand.dut.readings_queues import quote
 from evenhand.dut.record import Holder
@@ -93,7 +94,7 @@ class ScriptedDut:
 def is_scripted(dut: TestbedDut) -> bool:
     """Whether it is set up by scripts: all systems with a shell but plain Linux, of which everything can be
     read."""
-    return dut.os not in (None, "linux")
+    return dut.os not in (None, "linux", *DIALOGS)
 
 
 def check(on: ScriptedDut) -> tuple[tuple[str, ...], ScriptRecord | None]:

@@ -13,12 +13,15 @@ from collections.abc import Sequence
 from evenhand.dut.description import DutLink, DutSetup
 from evenhand.dut.kept import END, kept_in
 from evenhand.dut.many_routes_scripts import vpp_many
+from evenhand.dut.nat import TIMEOUT_S
 from evenhand.dut.parts import Parts, each, shows_policing
 from evenhand.dut.script import OperatingSystem, Step, neighbor_purpose
 from evenhand.dut.shell_parts import ShellWords, interface_step, previous_step, routes_step
 
 _DEFAULT_LIMIT = 50_000
 """Neighbours of one IP version that VPP keeps unless configured otherwise."""
+_SESSIONS = 1 << 20
+"""Connections of each thread; 64,512 unless configured otherwise."""
 _FUNCTIONS = (
     'vpp() { said=$(vppctl "$@" < /dev/null 2>&1) || said="$said failed";'
     ' test -z "$said" || { echo "vppctl $*: $said" >&2; return 1; }; }',
@@ -108,6 +111,42 @@ def _file(link: DutLink, command: str, entries: list[str]) -> tuple[str, ...]:
     return ("\n".join((f"cat > {path} <<'END'", *lines, "END")), f"vpp exec {path}", f"rm -f {path}")
 
 
+def _nat(setup: DutSetup) -> list[Step]:
+    """nat44-ed chooses an address of the pool for each connection. What is there already is refused, so it
+    goes first."""
+    nat, (left, right) = setup.plan.nat, setup.links
+    if nat is None:
+        return []
+    interfaces = f"set interface nat44 in {left.interface} out {right.interface}"
+    pool = (
+        f"nat44 add interface address {right.interface}"
+        if nat.is_own_address
+        else f"nat44 add address {nat.pool[1]} - {nat.pool[-2]}"
+    )
+    return [
+        Step(
+            part="nat",
+            purpose=f"{nat.title}: nat44-ed, and how long a connection is remembered.",
+            notes=(
+                "The plugin stays enabled: somebody else may use it. The undo restores the timeouts that VPP"
+                " has by default. To empty the table of connections before each experiment, disable the"
+                " plugin, and run this again: vppctl nat44 plugin disable",
+            ),
+            do=(
+                f"vppctl nat44 plugin enable sessions {_SESSIONS} < /dev/null > /dev/null",
+                *(
+                    line
+                    for command in (pool, interfaces)
+                    for line in (f"vppctl {command} del < /dev/null > /dev/null", f"vpp {command}")
+                ),
+                f"vpp set nat timeout udp {TIMEOUT_S}",
+                "vppctl show nat44 interfaces < /dev/null",
+            ),
+            undo=("vpp set nat timeout reset", f"vpp {interfaces} del", f"vpp {pool} del"),
+        )
+    ]
+
+
 def _hash(setup: DutSetup) -> list[Step]:
     return [
         Step(
@@ -135,6 +174,7 @@ VPP = OperatingSystem(
         routes=lambda setup, link: routes_step(_WORDS, setup, link),
         many=vpp_many,
         neighbors=each(_static_neighbors),
+        more=_nat,
         hash=_hash,
         policing=lambda setup: shows_policing(
             "Features of the interfaces are shown here: acl-plugin with sessions, policers, NAT, flow"
@@ -146,4 +186,5 @@ VPP = OperatingSystem(
     many_routes=True,
     end=END,
     show_interface="vppctl show interface {name} < /dev/null | grep -qwF -- {name}",
+    nats=("NAT44",),
 )

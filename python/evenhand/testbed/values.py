@@ -155,7 +155,22 @@ DutInterfaces = Annotated[
     PlainSerializer(_to_file),
 ]
 DutSystem = Literal[
-    "linux", "frr", "bird", "openwrt", "sonic", "openbsd", "freebsd", "opnsense", "pfsense", "vpp"
+    "linux",
+    "frr",
+    "bird",
+    "vyos",
+    "openwrt",
+    "sonic",
+    "openbsd",
+    "freebsd",
+    "opnsense",
+    "pfsense",
+    "vpp",
+    "routeros",
+    "cisco-ios",
+    "arista-eos",
+    "junos",
+    "srlinux",
 ]
 """What a DUT may run that is reached over SSH."""
 _CountPair = Annotated[
