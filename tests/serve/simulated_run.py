@@ -18,7 +18,7 @@ from evenhand.procedure.events import SoFar
 from evenhand.run import RunStore
 from evenhand.run.campaign.events import RunningFile
 from evenhand.search import SearchEvent, SearchHead, ThroughputGoal, TrialFinished, find_throughput
-from evenhand.trial import SimulatedMeasurer, TrialResult
+from evenhand.trial import LeftOut, SimulatedMeasurer, TrialResult
 
 GOAL = ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=2)
 LIMIT_FPS = 640_000.0
@@ -62,12 +62,16 @@ def phase(elapsed_s: float, total_s: float, rate_fps: float) -> TrialPhase:
         lost_frames=sent - received,
         mean_latency_ns=20_000.0 + 1000 * elapsed_s,
         max_latency_ns=90_000.0,
+        recent_median_ns=21_000.0 + 1000 * elapsed_s,
+        recent_p999_ns=60_000.0,
     )
     return TrialPhase(
         phase="sending",
         elapsed_s=elapsed_s,
         total_s=total_s,
         directions={"forward": so_far, "reverse": so_far},
+        sending_s=elapsed_s,
+        left_out=(LeftOut(from_s=0.1, until_s=0.15, kinds=("receiver_away", "dut_away")),),
     )
 
 

@@ -31,6 +31,7 @@ from evenhand.serve.charts import charts_of_run, charts_of_trend
 from evenhand.serve.index import Entry
 from evenhand.serve.rewritten import rewritten
 from evenhand.serve.run_facts import RunState
+from evenhand.serve.trial_page import capture_of, places_of, trial_content
 from evenhand.serve.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Pages:
             unread=index.unread,
             index_version=index_version,
             error=self.watcher.error,
-            folder=index.folder.resolve().name or "/",
+            folder=index.title or index.folder.resolve().name or "/",
             earlier=wanted.address(page - 1) if page > 1 else "",
             later=wanted.address(page + 1) if page < pages else "",
             page=page,
@@ -148,6 +149,20 @@ class Pages:
         if entry.state is RunState.RUNNING and not is_report:
             return self._render("live.html.j2", run=self._row(entry))
         return self._of(("run", entry.name, entry.stamp, entry.state), lambda: self._report(entry))
+
+    def trial(self, entry: Entry, place: str) -> str:
+        """One trial of a run. RequestError if there is no such trial."""
+
+        def draw() -> str:
+            record = self.record(entry)
+            content = trial_content(record, place)
+            capture = capture_of(record, self.watcher.index.folder)
+            facts = content.pop("facts")
+            return self._render(
+                "trial.html.j2", run=self._row(entry), capture=capture, facts_of=facts, **content
+            )
+
+        return self._of(("trial", place, entry.name, entry.stamp), draw)
 
     def compared(self, entries: Sequence[Entry], *, is_anyway: bool) -> str:
         """Runs side by side; the first is what the others are compared with."""
@@ -205,21 +220,31 @@ class Pages:
     def _report(self, entry: Entry) -> str:
         record = self.record(entry)
         analysis = analyse(record)
-        page = render_page(record, analysis, refresh_s=None)
-        after = self._rendered("run_parts.html.j2", run=self._row(entry), downloads=DOWNLOADS)
-        return self._framed(page, after, charts=charts_of_run(record, analysis))
+        run, places = self._row(entry), places_of(record)
+
+        def number_of(trial: Any) -> str:
+            return Markup('<a href="{}/trial/{}">{}</a>').format(
+                run["address"], places[id(trial)], trial.number
+            )
+
+        page = render_page(record, analysis, refresh_s=None, number_of=number_of)
+        capture = [("capture", "pcapng")] if capture_of(record, self.watcher.index.folder) else []
+        after = self._rendered("run_parts.html.j2", run=run, downloads=[*DOWNLOADS, *capture])
+        return self._framed(page, after, charts=charts_of_run(record, analysis, places), run=run["address"])
 
     def _repeat(self, command: str, entries: Sequence[Entry], *, is_anyway: bool) -> Markup:
         files = " ".join(shlex.quote(entry.name) for entry in entries)
         return self._rendered("repeat.html.j2", command=f"{command} {files}{' --anyway' * is_anyway}")
 
-    def _framed(self, page: str, after: Markup, charts: Sequence[Mapping[str, Any]] = ()) -> str:
+    def _framed(
+        self, page: str, after: Markup, charts: Sequence[Mapping[str, Any]] = (), run: str = ""
+    ) -> str:
         """A page of the report, with what this server adds."""
         return rewritten(
             page,
             head=self._rendered("head.html.j2"),
             before=self._rendered("top.html.j2"),
-            after=after + (self._rendered("charts.html.j2", charts=_json(charts)) if charts else ""),
+            after=after + (self._rendered("charts.html.j2", charts=_json(charts), run=run) if charts else ""),
         )
 
     def _row(self, entry: Entry) -> dict[str, Any]:
@@ -267,10 +292,11 @@ class Pages:
 
     def _render(self, template: str, **content: Any) -> str:
         if self._environment is None:
-            from jinja2 import Environment, PackageLoader, StrictUndefined
+            from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+            rooms = ("evenhand.serve", "evenhand.report")
             self._environment = Environment(
-                loader=PackageLoader("evenhand.serve", "templates"),
+                loader=ChoiceLoader([PackageLoader(room, "templates") for room in rooms]),
                 autoescape=True,
                 undefined=StrictUndefined,
                 trim_blocks=True,
