@@ -108,6 +108,7 @@ def test_what_was_judged_is_a_strip(served: Served) -> None:
     )
     text = served.get(f"{address}/trial/{cut.place}").text
     assert text.count('<svg class="strip"') == 1
+    assert "--duration 1s --clean-time --waits short" in text  # as the run's command had them
     assert "left out: " in text
 
 

@@ -62,10 +62,9 @@ def _of_command(command: Sequence[str]) -> Iterator[str]:
     """What the command of a verb says of them, as it was written."""
     for word, following in zip(command, [*command[1:], ""], strict=True):
         name, mark, _ = word.removeprefix("--").partition("=")
-        option = CONDITIONS.get(name) if word.startswith("--") else None
-        if option is not None:
+        if word.startswith("--") and name in CONDITIONS:
             yield word
-            if not mark and not isinstance(option.default, bool):
+            if not mark and not following.startswith("--"):
                 yield following
 
 

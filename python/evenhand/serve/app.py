@@ -19,10 +19,11 @@ from starlette.routing import Route
 
 from evenhand.analysis import analyse, compare
 from evenhand.analysis.trend import trend as trend_of
-from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.errors import EvenhandError, HostError, RequestError, error_part
 from evenhand.report.campaign_document import export_document, summary_document
 from evenhand.report.campaign_status import campaign_document
 from evenhand.report.comparison import comparison_document
+from evenhand.report.openmetrics import CONTENT_TYPE
 from evenhand.report.page import render_page
 from evenhand.report.pdf import print_pdf
 from evenhand.report.summary import to_summary_latex, to_summary_markdown
@@ -36,8 +37,8 @@ from evenhand.serve.access import AccessRules, GuardedApp
 from evenhand.serve.charts import charts_of_run
 from evenhand.serve.index import Entry, RunIndex
 from evenhand.serve.live import event
-from evenhand.serve.metrics import CONTENT_TYPE, metrics_text
-from evenhand.serve.pages import MOST_COMPARED, MOST_RUNS_OF_A_TREND, Pages, RunFilter, chosen, error_document
+from evenhand.serve.metrics import metrics_text
+from evenhand.serve.pages import MOST_COMPARED, MOST_RUNS_OF_A_TREND, Pages, RunFilter, chosen
 from evenhand.serve.trial_page import capture_of, places_of
 from evenhand.serve.watcher import KEEP_ALIVE, Watcher
 
@@ -240,7 +241,7 @@ class _Site:
             404 if error.code.startswith("serve.no-such-") else 503 if isinstance(error, HostError) else 400
         )
         if request.url.path.startswith("/api"):
-            return JSONResponse({"error": error_document(error)}, status_code=status)
+            return JSONResponse({"error": error_part(error)}, status_code=status)
         page = self.pages.message("This cannot be shown", str(error), error.next_step)
         return HTMLResponse(page, status_code=status)
 

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from evenhand.analysis import analyse, compare
 from evenhand.analysis.trend import trend as trend_of
-from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count, format_duration
 from evenhand.base.version import VERSION
 from evenhand.base.visible import visible
@@ -319,17 +319,6 @@ def chosen(watcher: Watcher, names: Sequence[str]) -> list[Entry]:
             )
         found.append(entry)
     return found
-
-
-def error_document(error: EvenhandError) -> dict[str, Any]:
-    """As `--json` has it."""
-    return {
-        "id": error.code,
-        "what": error.what,
-        "where": error.where,
-        "next": error.next_step,
-        "code": error.exit_code,
-    }
 
 
 def _json(document: Any) -> Markup:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,7 @@ def trial_content(record: CampaignRecord, place: str) -> dict[str, Any]:
         "loss": format_ratio(result.loss_ratio),
         "reasons": [reason.text for reason in join_directions(result.reasons)],
         "strip": strip_of(each.trial),
-        "parts": [part if isinstance(part, Table) else part.plain for part in trial_parts(result)],
+        "parts": [_titled(part) if isinstance(part, Table) else part.plain for part in trial_parts(result)],
         "inside": [] if inside is None else _inside_tables(inside),
         "facts": list(_facts(each)),
         "commands": list(_commands(record, each)),
@@ -131,6 +131,12 @@ def _commands(record: CampaignRecord, each: PlacedTrial) -> Iterator[str]:
             each.found.point, first, each.search, each.trial, each.repetition.testbed or "TESTBED"
         )
         yield from [] if command is None else [command]
+
+
+def _titled(table: Table) -> Table:
+    """A heading that is empty is none for who has it read out."""
+    first, *others = table.columns
+    return table if first.title else replace(table, columns=(replace(first, title="count"), *others))
 
 
 def _inside_tables(inside: dict[str, Any]) -> list[Table]:
