@@ -49,7 +49,7 @@ def ssh_server(folder: Path) -> Iterator[Path]:
     client.chmod(0o755)
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-    command = [SSHD, "-D", "-e", "-f", folder / "sshd.conf"]
+    command = [SSHD, "-D", "-e", "-f", str(folder / "sshd.conf")]
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(command, stderr=log)
     try:

@@ -27,7 +27,7 @@ def serve(
         typer.Option(
             "--follow",
             metavar="ssh:HOST[:FOLDER]",
-            help="Show the runs of a folder of another host instead, over your own ssh. Nothing is written"
+            help="Show the runs of a folder of another host instead, over your own ssh. No run is changed"
             " there.",
         ),
     ] = None,
