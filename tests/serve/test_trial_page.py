@@ -56,21 +56,24 @@ def test_each_trial_of_a_run_is_linked_from_its_page_and_has_one(served: Served,
     address = f"/run/{name}.evenhand"
     record = read_record(served.index.path(f"{name}.evenhand"))
     trials = list(placed_trials(record))
-    links = re.findall(rf'href="{address}/trial/([0-9.]+)">(\d+)</a>', served.get(address).text)
-    of_points = [each for each in trials if each.found is not None]
-    assert sorted(links) == sorted((each.place, str(each.trial.number)) for each in of_points)
+    links = re.findall(rf'href="{address}/trial/([0-9.]+)">([^<]+)</a>', served.get(address).text)
+    assert sorted(place for place, _ in links) == sorted(each.place for each in trials)
+    words = dict(links)
+    for each in trials:
+        number, verdict = str(each.trial.number), str(each.trial.result.verdict)
+        assert words[each.place] == number or (each.found is None and verdict in words[each.place])
     for each in (trials[0], trials[-1]):
         answer = served.get(f"{address}/trial/{each.place}")
         assert answer.status == 200, answer.text
         checked(answer.text)
         result = each.trial.result
-        words = " ".join(re.sub(r"<[^>]+>", " ", answer.text).split())
-        assert f"Trial {each.trial.number} at" in words
-        assert str(result.verdict) in words
+        said = " ".join(re.sub(r"<[^>]+>", " ", answer.text).split())
+        assert f"Trial {each.trial.number} at" in said
+        assert str(result.verdict) in said
         for direction in result.directions.values():
-            assert format_count(direction.received_frames) in words
-        assert "latency p99.9 / max" in words
-        assert str(each.search.seed) in words
+            assert format_count(direction.received_frames) in said
+        assert "latency p99.9 / max" in said
+        assert str(each.search.seed) in said
     first, last = (served.get(f"{address}/trial/{each.place}").text for each in (trials[0], trials[-1]))
     assert ('rel="prev"' in first, 'rel="next"' in first) == (False, len(trials) > 1)
     assert ('rel="prev"' in last, 'rel="next"' in last) == (len(trials) > 1, False)

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -31,7 +32,7 @@ from evenhand.serve.charts import charts_of_run, charts_of_trend
 from evenhand.serve.index import Entry
 from evenhand.serve.rewritten import rewritten
 from evenhand.serve.run_facts import RunState
-from evenhand.serve.trial_page import capture_of, places_of, trial_content
+from evenhand.serve.trial_page import capture_of, other_trials, places_of, trial_content
 from evenhand.serve.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ ROWS = 100
 """Rows of one page of the list."""
 MOST_RUNS_OF_A_TREND = 200
 MOST_COMPARED = 8
+MOST_OTHERS = 40
+"""Trials of no point that are linked, such as those that looked for the tester's own ceiling."""
 DOWNLOADS = (
     ("json", "JSON"),
     ("csv", "CSV of trials"),
@@ -229,7 +232,12 @@ class Pages:
 
         page = render_page(record, analysis, refresh_s=None, number_of=number_of)
         capture = [("capture", "pcapng")] if capture_of(record, self.watcher.index.folder) else []
-        after = self._rendered("run_parts.html.j2", run=run, downloads=[*DOWNLOADS, *capture])
+        after = self._rendered(
+            "run_parts.html.j2",
+            run=run,
+            downloads=[*DOWNLOADS, *capture],
+            others=list(islice(other_trials(record), MOST_OTHERS)),
+        )
         return self._framed(page, after, charts=charts_of_run(record, analysis, places), run=run["address"])
 
     def _repeat(self, command: str, entries: Sequence[Entry], *, is_anyway: bool) -> Markup:

@@ -12,6 +12,7 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.base.table import Table, make_table
 from evenhand.base.units import format_count, format_rate, format_ratio
+from evenhand.base.visible import visible
 from evenhand.report.page_facts import commands_of
 from evenhand.report.page_strips import strip_of
 from evenhand.report.page_words import show_addresses, show_size, show_time
@@ -55,6 +56,18 @@ def placed_trials(record: CampaignRecord) -> Iterator[PlacedTrial]:
 def places_of(record: CampaignRecord) -> dict[int, str]:
     """The place of each trial, by the `id` of the object."""
     return {id(each.trial): each.place for each in placed_trials(record)}
+
+
+def other_trials(record: CampaignRecord) -> Iterator[tuple[str, str]]:
+    """Place and words of each trial that belongs to no point, and so is in no table of the run's page."""
+    for each in placed_trials(record):
+        if each.found is None:
+            result = each.trial.result
+            rate = format_rate(result.intended_fps)
+            yield (
+                each.place,
+                visible(f"{each.search.name}, trial {each.trial.number}: {rate}, {result.verdict}"),
+            )
 
 
 def trial_content(record: CampaignRecord, place: str) -> dict[str, Any]:
