@@ -271,7 +271,7 @@ class LiveChart {
     this.plot = new uPlot({
       width: this.width,
       height: HEIGHT,
-      scales: { x: { time: true, range: (u, low, high) => [Math.max(low, high - WINDOW_S), Math.max(high, low + 20)] }, y: { range: (u, low, high) => [this.isSigned && low < 0 ? low * 1.08 : 0, high > 0 ? high * 1.08 : 1] } },
+      scales: { x: { time: true, range: (u, low, high) => [Math.max(low, high - WINDOW_S) - 1, Math.max(high, low + 20) + 1] }, y: { range: (u, low, high) => [this.isSigned && low < 0 ? low * 1.08 : 0, high > 0 ? high * 1.08 : 1] } },
       hooks: { drawClear: [(u) => this.drawStalls(u)] },
       axes: axes({ label: '', values: (u, ticks) => ticks.map((tick) => new Date(1000 * tick).toLocaleTimeString([], { hour12: false })) }, this.unit),
       cursor: { drag: { x: false, y: false } },
@@ -398,6 +398,10 @@ function followRun(page) {
     stalls: (found) => {
       stalls = found
       showStalls(stalls)
+      for (const chart of [rates, delay, queue].filter(Boolean)) {
+        chart.stalls = stalls
+        chart.plot.redraw()
+      }
     },
     now: (running) => {
       heard = Date.now()
