@@ -108,7 +108,7 @@ class FollowedFolder:
 
     @classmethod
     def of(cls, text: str, command: str) -> FollowedFolder:
-        """Of `ssh:HOST[:FOLDER]`; an IPv6 address is in brackets. RequestError if it is none."""
+        """From `ssh:HOST[:FOLDER]`; an IPv6 address is in brackets. RequestError if it is none."""
         kind, _, rest = text.partition(":")
         user, at, host = rest.rpartition("@")
         if host.startswith("["):
