@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,17 @@ from evenhand.trial import LeftOut, SimulatedMeasurer, TrialResult
 GOAL = ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=2)
 LIMIT_FPS = 640_000.0
 PHASES = 5
+INSIDE = {
+    "cpus": [{"cpu": 0, "busy_share": 0.25, "softirq_share": 0.125}],
+    "dropped_packets": 7,
+    "interfaces": {
+        "left": {
+            "name": "eth0",
+            "queues": [{"queue": 0, "received_packets": 30}, {"queue": 1, "received_packets": 10}],
+        }
+    },
+}
+"""What a witness says of each trial."""
 SETUP = {
     "name": "bench",
     "cpus": [1],
@@ -48,7 +59,8 @@ class SlowMeasurer:
             elapsed_s = duration_s * number / PHASES
             self.running._written_s = float("-inf")  # each is written
             self.running.on_event(phase(elapsed_s, duration_s, rate_fps))
-        return self.device.measure(duration_s, rate_fps)
+        result = self.device.measure(duration_s, rate_fps)
+        return replace(result, raw={**result.raw, "dut": INSIDE})
 
 
 def phase(elapsed_s: float, total_s: float, rate_fps: float) -> TrialPhase:

@@ -11,14 +11,14 @@ from urllib.request import urlopen
 
 import pytest
 
-from evenhand.run import RunStore
+from evenhand.run import RunStore, read_record
 from evenhand.run.campaign.events import RunningFile
 from evenhand.run.figures import RunningTrial, read_running, running_path, write_running
 from evenhand.search import Purpose, TrialStarted
 from evenhand.serve.live import LiveRun, slope_of
 from tests.run.goldens import copy_recorded
 from tests.serve.served import Served, run_process, server_process, wait_until
-from tests.serve.simulated_run import phase
+from tests.serve.simulated_run import measure, phase
 
 
 def started(number: int, rate_fps: float) -> TrialStarted:
@@ -129,6 +129,20 @@ def test_what_is_no_part_that_is_left_out_is_not_shown(tmp_path: Path, left_out:
     beside = running_path(path)
     beside.write_text(json.dumps({**json.loads(beside.read_text()), "left_out": left_out}))
     assert read_running(path, "process 7") is None
+
+
+def test_what_the_duts_cpus_and_queues_did_is_that_of_the_last_trial(tmp_path: Path) -> None:
+    live = LiveRun(path=measure(tmp_path / "a.evenhand"))
+    live.look()
+    inside = json.loads(live.found_event.partition("data: ")[2])["inside"]
+    last = read_record(live.path).points[0].repetitions[0].searches[0].trials[-1]
+    assert inside["trial"] == last.number
+    assert inside["cpus"] == [{"cpu": 0, "busy": 0.25, "softirq": 0.125}]
+    assert [(each["interface"], each["queue"], each["share"]) for each in inside["queues"]] == [
+        ("eth0", 0, 0.75),
+        ("eth0", 1, 0.25),
+    ]
+    assert inside["dropped_packets"] == 7
 
 
 def test_what_another_process_left_beside_a_run_is_not_shown(tmp_path: Path) -> None:
