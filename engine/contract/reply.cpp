@@ -35,6 +35,18 @@ Ordered clock_offsets(const std::vector<tally::ClockOffset>& offsets) {
     return json;
 }
 
+Ordered left_out_parts(std::span<const tally::LeftOut> left_out) {
+    Ordered parts = Ordered::array();
+    for (const auto& part : left_out) {
+        Ordered kinds = Ordered::array();
+        for (std::size_t kind = 0; kind < part.kinds.size(); ++kind) {
+            if (part.kinds.at(kind)) kinds.push_back(tally::lapse_names.at(kind));
+        }
+        parts.push_back({part.from_s, part.until_s, kinds});
+    }
+    return parts;
+}
+
 std::string write_fault(std::optional<std::int64_t> id, const Fault& fault) {
     return line_of({{"id", id ? Ordered(*id) : Ordered(nullptr)},
                     {"fault",
@@ -133,7 +145,11 @@ std::string write_progress(std::int64_t id, const run::Progress& p) {
             {"settled_frames", d.settled_frames},
             {"lost_frames", d.lost_frames},
             {"latency", {{"mean_ns", ns(d.mean_latency_s)}, {"max_ns", ns(d.max_latency_s)}}}};
+        if (const auto& recent = d.recent_latency)
+            event["directions"][name_of(direction)]["recent_latency"] = {{"median_ns", ns(recent->median_s)},
+                                                                         {"p999_ns", ns(recent->p999_s)}};
     }
+    if (!p.left_out.empty()) event["sending_s"] = p.sending_s, event["left_out"] = left_out_parts(p.left_out);
     if (const auto& f = p.failing)
         event["failing"] = {{"lost_frames", f->lost_frames},
                             {"allowed_frames", static_cast<std::uint64_t>(f->allowed_frames)}};

@@ -4,10 +4,12 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "tally/clean_time.hpp"
 #include "tally/result.hpp"
 
 namespace evenhand::contract {
@@ -26,5 +28,6 @@ using Ordered = nlohmann::ordered_json;
 
 [[nodiscard]] Ordered port_counters(const tally::PortCounters& c);
 [[nodiscard]] Ordered clock_offsets(const std::vector<tally::ClockOffset>& offsets);
+[[nodiscard]] Ordered left_out_parts(std::span<const tally::LeftOut> left_out);
 
 }  // namespace evenhand::contract

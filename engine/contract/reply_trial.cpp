@@ -2,6 +2,7 @@
 // Contract: the result of a trial.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "contract/reply.hpp"
 #include "contract/reply_parts.hpp"
@@ -250,23 +251,10 @@ Ordered clean_time(const tally::TrialResult::Clean& clean) {
     Ordered lapses;
     for (std::size_t kind = 0; kind < tally::lapse_names.size(); ++kind)
         lapses[tally::lapse_names.at(kind)] = clean.lapses.at(kind);
-    Ordered parts = Ordered::array();
-    for (const auto& part : clean.left_out) {
-        if (parts.size() == most_listed) break;
-        Ordered kinds = Ordered::array();
-        for (std::size_t kind = 0; kind < part.kinds.size(); ++kind) {
-            if (part.kinds.at(kind)) kinds.push_back(tally::lapse_names.at(kind));
-        }
-        parts.push_back({part.from_s, part.until_s, kinds});
-    }
-    return {{"wanted_s", clean.wanted_s},
-            {"at_most_s", clean.most_s},
-            {"sent_s", clean.sent_s},
-            {"clean_s", clean.clean_s},
-            {"is_enough", clean.is_enough()},
-            {"pieces", clean.pieces},
-            {"lapses", lapses},
-            {"left_out", parts}};
+    const auto listed = std::span{clean.left_out}.first(std::min(clean.left_out.size(), most_listed));
+    return {{"wanted_s", clean.wanted_s}, {"at_most_s", clean.most_s},         {"sent_s", clean.sent_s},
+            {"clean_s", clean.clean_s},   {"is_enough", clean.is_enough()},    {"pieces", clean.pieces},
+            {"lapses", lapses},           {"left_out", left_out_parts(listed)}};
 }
 
 const char* word_of(tally::Verdict verdict) {

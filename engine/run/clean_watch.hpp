@@ -40,6 +40,8 @@ class CleanWatch {
     /// To be called when all loops have ended; they sent for `sent_s`.
     void end(double sent_s);
 
+    /// The parts that the last look left out, in order.
+    [[nodiscard]] const std::vector<tally::LeftOut>& left_out() const noexcept { return clean_.left_out(); }
     /// According to the last look: when the sending may end, in seconds since frame 0 was due.
     [[nodiscard]] double ends_at_s() const noexcept { return ends_at_s_; }
     /// The same if the trial loses no more outside its lapses than it may: then it passes.

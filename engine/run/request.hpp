@@ -12,6 +12,7 @@
 #include "plan/per_direction.hpp"
 #include "plan/plan.hpp"
 #include "port/dpdk_host.hpp"
+#include "tally/clean_time.hpp"
 #include "tally/result.hpp"
 
 namespace evenhand::run {
@@ -182,6 +183,11 @@ struct Progress {
         std::uint64_t lost_frames = 0;         // settled frames that have not arrived
         std::optional<double> mean_latency_s;  // of the frames that have arrived
         std::optional<double> max_latency_s;
+        struct RecentLatency {
+            double median_s = 0;
+            double p999_s = 0;
+        };
+        std::optional<RecentLatency> recent_latency;  // of the frames that arrived in the last half second or so
     };
     plan::PerDirection<std::optional<OfDirection>> directions;  // nothing before frames are sent
     /// For one tester among several whose trial may stop early: see EarlyStop.
@@ -190,6 +196,10 @@ struct Progress {
         double allowed_frames = 0;      // how many all testers together may lose
     };
     std::optional<Failing> failing;
+    /// Where the trial is judged by its clean time: the present time since frame 0 was due, and the parts that are left
+    /// out and ended a short time ago, or have not ended.
+    double sending_s = 0;
+    std::vector<tally::LeftOut> left_out;
 };
 
 /// Asked about fifty times a second while a trial runs.

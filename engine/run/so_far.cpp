@@ -6,6 +6,14 @@
 #include "run/load.hpp"
 
 namespace evenhand::run {
+namespace {
+
+constexpr double delays_every_s = 0.45;
+/// Reading goes through tens of thousands of buckets, and this thread may take its CPU from a worker: the least ratio
+/// of all time to the time that it takes.
+constexpr unsigned delays_share = 2000;
+
+}  // namespace
 
 std::uint64_t SoFar::settled(pace::Ticks now, double sending_s) const noexcept {
     const auto passed = static_cast<std::int64_t>(now - start_);
@@ -13,7 +21,34 @@ std::uint64_t SoFar::settled(pace::Ticks now, double sending_s) const noexcept {
     return settled_s <= 0 ? 0 : frames_before(request_, std::min(settled_s, sending_s));
 }
 
-void SoFar::count(Progress& progress, pace::Ticks now, double sending_s) noexcept {
+void SoFar::read_delays(pace::Ticks now) {
+    const auto between = static_cast<pace::Ticks>(delays_every_s * ticks_per_second_) + delays_share * reading_took_;
+    if (static_cast<std::int64_t>(now - delays_read_at_ - between) < 0) return;
+    const pace::Ticks begin = pace::TickClock::now();
+    for (const auto direction : request_.directions) last_delays_[direction] = read_delays(direction);
+    reading_took_ = pace::TickClock::now() - begin;
+    delays_read_at_ = now;
+}
+
+std::optional<SoFar::RecentLatency> SoFar::read_delays(plan::Direction direction) {
+    std::uint64_t greatest = 0;
+    for (const auto& trial : trials_)
+        greatest = std::max(greatest, trial->so_far[direction].max_latency_ticks.load(std::memory_order_relaxed));
+    auto& recent = recent_[direction];
+    recent.begin(greatest);
+    for (const auto& trial : trials_) {
+        for (const auto& reception : trial->receptions) {
+            if (reception.direction == direction) recent.add(reception.tally->latency);
+        }
+    }
+    const auto found = recent.end();
+    if (!found) return {};
+    return RecentLatency{.median_s = static_cast<double>(found->median) / ticks_per_second_,
+                         .p999_s = static_cast<double>(found->p999) / ticks_per_second_};
+}
+
+void SoFar::count(Progress& progress, pace::Ticks now, double sending_s) {
+    read_delays(now);
     progress.sent_frames = progress.received_frames = 0;
     for (const auto direction : request_.directions) {
         const auto& record = records_[direction];
@@ -43,6 +78,7 @@ void SoFar::count(Progress& progress, pace::Ticks now, double sending_s) noexcep
         of.settled_frames = std::min(lost.looked_at(), of.sent_frames),
         of.lost_frames = std::min(lost.missing(), of.settled_frames);
         progress.sent_frames += of.sent_frames, progress.received_frames += of.received_frames;
+        of.recent_latency = last_delays_[direction];
         progress.directions[direction] = of;
     }
 }

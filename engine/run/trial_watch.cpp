@@ -17,7 +17,7 @@ constexpr unsigned counts_share = 200;
 
 }  // namespace
 
-TrialWatch::TrialWatch(const Parts& trial, TrialObserver& observer) noexcept
+TrialWatch::TrialWatch(const Parts& trial, TrialObserver& observer)
     : trial_{trial},
       observer_{observer},
       so_far_{trial.request, trial.workers, trial.records, trial.time.start, trial.ticks_per_second},
@@ -27,10 +27,26 @@ TrialWatch::TrialWatch(const Parts& trial, TrialObserver& observer) noexcept
 void TrialWatch::count(Progress& progress) {
     const Ticks now = pace::TickClock::now();
     if (static_cast<std::int64_t>(now - trial_.time.start) >= 0) note_start();
-    if (trial_.clean != nullptr) trial_.clean->look(now);
+    if (trial_.clean != nullptr) {
+        trial_.clean->look(now);
+        note_left_out(progress, now);
+    }
     room_.make();
     so_far_.count(progress, now, trial_.result.sending_s());
     progress.failing = failing_;
+}
+
+void TrialWatch::note_left_out(Progress& progress, Ticks now) const {
+    // What is reported twice a second may be read later, by somebody who looks less often.
+    constexpr double told_for_s = 5;
+    constexpr std::size_t most_told = 20;
+    progress.sending_s = passed_s(now);
+    progress.left_out.clear();
+    const auto& parts = trial_.clean->left_out();
+    for (auto part = parts.rbegin(); part != parts.rend() && progress.left_out.size() < most_told; ++part) {
+        if (part->until_s < progress.sending_s - told_for_s) break;
+        progress.left_out.push_back(*part);
+    }
 }
 
 bool TrialWatch::is_sent() {

@@ -35,7 +35,7 @@ class TrialWatch {
         CleanWatch* clean;  // null where the trial is not judged by its clean time
     };
 
-    TrialWatch(const Parts& trial, TrialObserver& observer) noexcept;
+    TrialWatch(const Parts& trial, TrialObserver& observer);
 
     /// Puts what has been counted so far into the progress.
     void count(Progress& progress);
@@ -53,6 +53,8 @@ class TrialWatch {
     /// Ends the sending of a trial that is judged by its clean time when there is enough of that.
     void end_when_clean(Ticks now);
     [[nodiscard]] double passed_s(Ticks now) const noexcept;
+    /// Puts what is left out into the progress.
+    void note_left_out(Progress& progress, Ticks now) const;
     /// Has each direction send that many frames in all.
     void end_after(std::uint64_t frames);
 

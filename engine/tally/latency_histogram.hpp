@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "wide.hpp"
 
@@ -14,11 +15,17 @@ namespace evenhand::tally {
 
 /// Counts values of up to 48 bits (ticks). Exact below 1,024, then 1,024 buckets for each power of two: at most 0.1
 /// percent wide (R8219-12). Recording never allocates. Minimum, maximum and sum are exact. One thread writes; others
-/// read after it has stopped.
+/// read after it has stopped, or what the buckets have counted so far.
 class LatencyHistogram {
+    static constexpr unsigned precision_bits = 10;
+    static constexpr std::uint64_t per_octave = std::uint64_t{1} << precision_bits;
+    static constexpr unsigned value_bits = 48;
+
    public:
+    static constexpr std::size_t buckets = (value_bits - precision_bits + 1) * per_octave;
+
     void record(std::uint64_t value) noexcept {
-        ++counts_[index_of(value)];
+        put(value);
         ++count_;
         sum_ += value;
         if (value < min_) min_ = value;
@@ -26,7 +33,10 @@ class LatencyHistogram {
     }
 
     /// record() in two steps: each value into its bucket, then minimum, maximum and sum for several values at once.
-    void put(std::uint64_t value, std::uint64_t count = 1) noexcept { counts_[index_of(value)] += count; }
+    void put(std::uint64_t value, std::uint64_t count = 1) noexcept {
+        std::uint64_t& bucket = counts_[index_of(value)];
+        __atomic_store_n(&bucket, bucket + count, __ATOMIC_RELAXED);
+    }
     void add(std::uint64_t count, Wide sum, std::uint64_t min, std::uint64_t max) noexcept {
         count_ += count;
         sum_ += sum;
@@ -50,6 +60,15 @@ class LatencyHistogram {
     /// Bounds of the nth smallest value, 1 <= n <= count(), to the width of a bucket: not below it, and not above it.
     [[nodiscard]] std::uint64_t upper_bound_of(std::uint64_t n) const noexcept;
     [[nodiscard]] std::uint64_t lower_bound_of(std::uint64_t n) const noexcept;
+
+    /// For another thread while values are recorded: adds to `counts` what each bucket has counted so far.
+    void add_so_far_to(std::span<std::uint64_t> counts) const noexcept {
+        for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += __atomic_load_n(&counts_[i], __ATOMIC_RELAXED);
+    }
+    /// How many of the first buckets hold all values up to this one.
+    [[nodiscard]] static std::size_t buckets_up_to(std::uint64_t value) noexcept { return index_of(value) + 1; }
+    /// The greatest value of this bucket.
+    [[nodiscard]] static std::uint64_t greatest_of(std::size_t bucket) noexcept { return lower_bound(bucket + 1) - 1; }
 
     /// Calls visit(lower bound, count) for each bucket that is not empty, in rising order.
     template <class Visit>
@@ -85,12 +104,8 @@ class LatencyHistogram {
     }
 
    private:
-    static constexpr unsigned precision_bits = 10;
-    static constexpr std::uint64_t per_octave = std::uint64_t{1} << precision_bits;
-    static constexpr unsigned value_bits = 48;
     static constexpr std::uint64_t together = 8;
     static_assert(per_octave % together == 0);  // no group reaches into the next power of two
-    static constexpr std::size_t buckets = (value_bits - precision_bits + 1) * per_octave;
 
     /// The index of the bucket that has the nth smallest value.
     [[nodiscard]] std::size_t bucket_of(std::uint64_t n) const noexcept;

@@ -503,7 +503,8 @@ TEST_CASE("small replies fit the schema") {
                                              .settled_frames = 5,
                                              .lost_frames = 2,
                                              .mean_latency_s = 3e-6,
-                                             .max_latency_s = std::nullopt};
+                                             .max_latency_s = std::nullopt,
+                                             .recent_latency = {{.median_s = 2e-6, .p999_s = 8e-6}}};
     const auto progress = fitting(
         contract::write_progress(
             6, {.trial = 1, .phase = "sending", .elapsed_s = 1.5, .total_s = 9, .directions = {std::nullopt, reverse}}),
@@ -512,6 +513,17 @@ TEST_CASE("small replies fit the schema") {
     CHECK(progress["directions"]["reverse"]["lost_frames"] == 2);
     CHECK(progress["directions"]["reverse"]["latency"]["mean_ns"].get<double>() == doctest::Approx(3000));
     CHECK(progress["directions"]["reverse"]["latency"]["max_ns"].is_null());
+    CHECK(progress["directions"]["reverse"]["recent_latency"]["median_ns"].get<double>() == doctest::Approx(2000));
+    CHECK(progress["directions"]["reverse"]["recent_latency"]["p999_ns"].get<double>() == doctest::Approx(8000));
+    CHECK_FALSE(progress.contains("left_out"));
+    const auto disturbed =
+        fitting(contract::write_progress(6, {.trial = 1,
+                                             .phase = "sending",
+                                             .sending_s = 2.5,
+                                             .left_out = {{.from_s = 1, .until_s = 2, .kinds = {true, false, true}}}}),
+                "progress");
+    CHECK(disturbed["sending_s"] == 2.5);
+    CHECK(disturbed["left_out"] == Json::parse(R"([[1.0,2.0,["sender_late","dut_away"]]])"));
     const auto learning =
         fitting(contract::write_learning(7, {.round = 2, .sides = {{std::nullopt, {{.hosts = 9, .reachable = 4}}}}}),
                 "learning");

@@ -16,6 +16,7 @@
 
 #include "tally/burst_runs.hpp"
 #include "tally/latency_histogram.hpp"
+#include "tally/recent_latency.hpp"
 #include "tally/sequence_map.hpp"
 #include "tally/tally.hpp"
 #include "tally/words_of_burst.hpp"
@@ -267,6 +268,40 @@ TEST_CASE("two receivers of a shared map mark every frame exactly once between t
     }
     CHECK(duplicates[0] + duplicates[1] == frames);
     CHECK(map.missing(0, frames) == 0);
+}
+
+TEST_CASE("percentiles of the last moments are of what came since the last reading, of all receivers (R8219-15)") {
+    const auto first = std::make_unique<LatencyHistogram>();
+    const auto second = std::make_unique<LatencyHistogram>();
+    tally::RecentLatency recent;
+    const auto read = [&](std::uint64_t greatest) {
+        recent.begin(greatest);
+        recent.add(*first);
+        recent.add(*second);
+        return recent.end();
+    };
+    CHECK_FALSE(read(0).has_value());
+    Numbers values;
+    for (std::uint64_t value = 1; value <= 1000; ++value) {
+        (value % 3 == 0 ? *first : *second).record(value);
+        values.push_back(value);
+    }
+    auto found = read(1000);
+    REQUIRE(found);
+    CHECK(found->median == percentile_of(values, 1, 2));
+    CHECK(found->p999 == percentile_of(values, 999, 1000));
+    CHECK_FALSE(read(1000).has_value());  // nothing has come since
+    for (std::uint64_t i = 0; i < 999; ++i) second->put(40'000);
+    first->record(3'000'000);
+    found = read(40'000);  // the greatest value is not told yet
+    REQUIRE(found);
+    CHECK(found->median >= 40'000);
+    CHECK(found->median <= 40'040);
+    CHECK(found->p999 == found->median);
+    found = read(3'000'000);
+    REQUIRE(found);
+    CHECK(found->median >= 3'000'000);
+    CHECK(found->median <= 3'003'000);
 }
 
 TEST_CASE("latencies below 128 ticks are exact") {

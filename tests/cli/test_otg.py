@@ -17,10 +17,10 @@ Run = Callable[..., Ended]
 @pytest.mark.parametrize(
     ("content", "mode", "code"),
     [
-        (None, 0o600, "cli.token-not-readable"),
-        ("short", 0o600, "cli.token-too-short"),
-        ("two words of a token", 0o600, "cli.token-too-short"),
-        ("0123456789abcdef", 0o644, "cli.token-not-secret"),
+        (None, 0o600, "base.token-not-readable"),
+        ("short", 0o600, "base.token-too-short"),
+        ("two words of a token", 0o600, "base.token-too-short"),
+        ("0123456789abcdef", 0o644, "base.token-not-secret"),
     ],
 )
 def test_a_token_must_be_a_secret(

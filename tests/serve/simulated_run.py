@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,22 @@ from evenhand.procedure.events import SoFar
 from evenhand.run import RunStore
 from evenhand.run.campaign.events import RunningFile
 from evenhand.search import SearchEvent, SearchHead, ThroughputGoal, TrialFinished, find_throughput
-from evenhand.trial import SimulatedMeasurer, TrialResult
+from evenhand.trial import LeftOut, SimulatedMeasurer, TrialResult
 
 GOAL = ThroughputGoal(max_fps=1e6, duration_s=1, final_duration_s=2)
 LIMIT_FPS = 640_000.0
 PHASES = 5
+INSIDE = {
+    "cpus": [{"cpu": 0, "busy_share": 0.25, "softirq_share": 0.125}],
+    "dropped_packets": 7,
+    "interfaces": {
+        "left": {
+            "name": "eth0",
+            "queues": [{"queue": 0, "received_packets": 30}, {"queue": 1, "received_packets": 10}],
+        }
+    },
+}
+"""What a witness says of each trial."""
 SETUP = {
     "name": "bench",
     "cpus": [1],
@@ -48,7 +59,8 @@ class SlowMeasurer:
             elapsed_s = duration_s * number / PHASES
             self.running._written_s = float("-inf")  # each is written
             self.running.on_event(phase(elapsed_s, duration_s, rate_fps))
-        return self.device.measure(duration_s, rate_fps)
+        result = self.device.measure(duration_s, rate_fps)
+        return replace(result, raw={**result.raw, "dut": INSIDE})
 
 
 def phase(elapsed_s: float, total_s: float, rate_fps: float) -> TrialPhase:
@@ -62,12 +74,16 @@ def phase(elapsed_s: float, total_s: float, rate_fps: float) -> TrialPhase:
         lost_frames=sent - received,
         mean_latency_ns=20_000.0 + 1000 * elapsed_s,
         max_latency_ns=90_000.0,
+        recent_median_ns=21_000.0 + 1000 * elapsed_s,
+        recent_p999_ns=60_000.0,
     )
     return TrialPhase(
         phase="sending",
         elapsed_s=elapsed_s,
         total_s=total_s,
         directions={"forward": so_far, "reverse": so_far},
+        sending_s=elapsed_s,
+        left_out=(LeftOut(from_s=0.1, until_s=0.15, kinds=("receiver_away", "dut_away")),),
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from evenhand.base.errors import EvenhandError
 from evenhand.cli.main import main
-from evenhand.serve.access import AccessRules, read_token
+from evenhand.serve.access import AccessRules
 from evenhand.serve.server import ListenPlace, _socket_file, read_place
 from tests.serve.served import LOCAL, Served, server_process
 
@@ -102,31 +102,6 @@ def test_a_base_path_that_is_none_is_refused(base: str) -> None:
     with pytest.raises(EvenhandError) as refused:
         AccessRules(base_path=base).check()
     assert refused.value.code == "serve.not-a-base-path"
-
-
-@pytest.mark.parametrize(
-    ("text", "mode", "code"),
-    [
-        ("short", 0o600, "serve.token-too-short"),
-        ("with spaces in it, and long", 0o600, "serve.token-too-short"),
-        (TOKEN, 0o644, "serve.token-not-secret"),
-        ("\xff" * 40, 0o600, "serve.token-not-readable"),
-    ],
-)
-def test_a_token_that_is_no_secret_is_refused(tmp_path: Path, text: str, mode: int, code: str) -> None:
-    path = tmp_path / "token"
-    path.write_text(text, encoding="latin-1")
-    path.chmod(mode)
-    with pytest.raises(EvenhandError) as refused:
-        read_token(path)
-    assert refused.value.code == code
-
-
-def test_a_token_is_the_first_line_of_its_file(tmp_path: Path) -> None:
-    path = tmp_path / "token"
-    path.write_text(f"{TOKEN}\nnot this\n")
-    path.chmod(0o600)
-    assert read_token(path) == TOKEN
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server's pages in a real browser: at 1280 and 375 pixels, light and dark, by keyboard, while a run is
-measured and killed; and past axe, if EVENHAND_AXE names its script (axe.min.js of axe-core)."""
+measured and killed; and past axe-core, which finds nothing."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -15,7 +15,7 @@ import pytest
 
 from tests.report.chromium import Browser, browser, find_chromium
 from tests.run.goldens import copy_recorded
-from tests.serve.served import recorded_folder, run_process, server_process, wait_until
+from tests.serve.served import SEVERAL, recorded_folder, run_process, server_process, wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -34,11 +34,12 @@ PAGES = (
     "/run/campaign-v4.evenhand",
     "/run/campaign-v6.evenhand",
     "/run/campaign-cut-short.evenhand",
+    "/run/campaign-v4.evenhand/trial/1.1.1.1",
+    "/run/throughput-clean-time.evenhand/trial/1.1.1.2",
     "/compare?run=campaign-v4.evenhand&run=campaign-v4-again.evenhand",
     "/trend?run=campaign-v4.evenhand&run=campaign-v6.evenhand&anyway=1",
     "/run/none",
 )
-AXE = os.environ.get("EVENHAND_AXE")
 CHARTS = "document.querySelectorAll('canvas').length"
 
 
@@ -50,13 +51,13 @@ def shown() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = recorded_folder(tmp_path_factory.mktemp("runs"))
+    folder = recorded_folder(tmp_path_factory.mktemp("runs"), (*SEVERAL, "throughput-clean-time"))
     copy_recorded("campaign-v4", folder / "campaign-v4-again.evenhand")
     with server_process(folder) as opened:
 
         def all_are_read() -> bool:
             with urlopen(f"{opened}/api/runs") as answer:
-                return len(json.load(answer)["runs"]) == 6
+                return len(json.load(answer)["runs"]) == 7
 
         wait_until(all_are_read, "all files are read")
         yield opened
@@ -67,24 +68,58 @@ def check(shown: Browser, address: str, *, may_be_missing: bool = False) -> None
     assert shown.ask("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert [url for url in shown.requests if not url.startswith((address, "data:"))] == []
     assert may_be_missing or shown.complaints == []
-    if AXE is not None:
-        shown.call("Runtime.evaluate", expression=Path(AXE).read_text())
-        found = shown.call(
-            "Runtime.evaluate",
-            expression="axe.run().then(r => JSON.stringify(r.violations.map(v => [v.id, v.nodes[0].html])))",
-            awaitPromise=True,
-            returnByValue=True,
-        )
-        assert json.loads(found["result"]["value"]) == []
+    if axe_script() is not None:
+        assert axe_findings(shown) == []
+
+
+def axe_script() -> Path | None:
+    """That of axe-core, which `make prove` installs (requirements-prove.lock); None if it is not there."""
+    found = importlib.util.find_spec("axe_playwright_python")
+    return None if found is None or found.origin is None else Path(found.origin).with_name("axe.min.js")
+
+
+def axe_findings(shown: Browser) -> list[list[str]]:
+    """What of the open page it finds fault with: the rule, and the first element."""
+    script = axe_script()
+    assert script is not None
+    shown.call("Runtime.evaluate", expression=script.read_text())
+    found = shown.call(
+        "Runtime.evaluate",
+        expression="axe.run().then(r => JSON.stringify(r.violations.map(v => [v.id, v.nodes[0].html])))",
+        awaitPromise=True,
+        returnByValue=True,
+    )
+    findings: list[list[str]] = json.loads(found["result"]["value"])
+    return findings
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_fit_and_are_whole(shown: Browser, address: str, page: str) -> None:
     for width, scheme in WIDTHS:
         shown.open(f"{address}{page}", width=width, scheme=scheme)
-        if page.startswith(("/run/c", "/trend")):
+        if page.startswith(("/run/c", "/trend")) and "/trial/" not in page:
             wait_until(lambda: shown.ask(CHARTS), "charts are drawn")
         check(shown, address, may_be_missing=page == "/run/none")
+
+
+@pytest.mark.skipif(axe_script() is None, reason="axe-core is not installed: make .venv/.deps-prove")
+def test_the_checker_of_accessibility_would_find_something(shown: Browser, address: str) -> None:
+    shown.open(f"{address}/", width=1280)
+    assert axe_findings(shown) == []
+    shown.ask("document.querySelector('input[name=run]').removeAttribute('aria-label')")
+    shown.ask("document.documentElement.removeAttribute('lang')")
+    assert {"label", "html-has-lang"} <= {rule for rule, _ in axe_findings(shown)}
+
+
+def test_a_page_that_asks_for_the_token_is_as_readable(shown: Browser, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("0123456789abcdef0123456789abcdef")
+    token.chmod(0o600)
+    with server_process(tmp_path, "--token-file", str(token)) as opened:
+        for width, scheme in WIDTHS:
+            shown.open(f"{opened}/?wrong=1", width=width, scheme=scheme)
+            assert "token" in shown.ask("document.body.innerText")
+            check(shown, opened, may_be_missing=True)
 
 
 def test_a_chart_is_used_by_keyboard(shown: Browser, address: str) -> None:
@@ -101,6 +136,17 @@ def test_a_chart_is_used_by_keyboard(shown: Browser, address: str) -> None:
     assert "repetitions: 296.9 kfps, 296.9 kfps" in said[1]
     assert "1 x 1 addresses" in said[4]
     check(shown, address)
+
+
+def test_a_trial_of_a_search_is_opened_from_its_chart(shown: Browser, address: str) -> None:
+    shown.open(f"{address}/run/throughput-clean-time.evenhand", width=1280)
+    wait_until(lambda: shown.ask(CHARTS), "charts are drawn")
+    shown.ask("document.querySelector('.chart[tabindex]').focus()")
+    for key in ("ArrowRight", "Enter"):
+        press = f"new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}})"
+        shown.ask(f"document.activeElement.dispatchEvent({press})")
+    wait_until(lambda: "/trial/1.1." in shown.ask("location.pathname"), "the page of the trial opens")
+    wait_until(lambda: "What was counted" in (shown.ask("document.body.innerText") or ""), "it is shown")
 
 
 def test_two_runs_are_compared_by_clicking(shown: Browser, address: str) -> None:
@@ -120,11 +166,15 @@ def test_a_live_page_moves_until_the_run_is_killed(shown: Browser, tmp_path: Pat
         running = "document.querySelector('.state.running') !== null"
         wait_until(lambda: shown.ask(running), "the list, which is open already, shows the run")
         shown.open(f"{address}/run/a.evenhand", width=1280)
-        wait_until(lambda: shown.ask(CHARTS) >= 3, "rates, delays and the search are drawn")
+        wait_until(lambda: shown.ask(CHARTS) >= 4, "rates, delays, their growth and the search are drawn")
+        bands = "document.getElementById('stalls').innerText"
+        wait_until(lambda: "a receiver was away" in shown.ask(bands), "the host's stalls are bands")
         text = "document.getElementById('tiles').innerText"
         before = wait_until(lambda: shown.ask(text), "rates are in numbers")
         wait_until(lambda: shown.ask(text) not in ("", before), "they change")
-        assert "offered" in shown.ask(text)
+        assert "99.9 % below" in shown.ask(text)
+        inside = "document.getElementById('inside').innerText"
+        wait_until(lambda: "eth0" in (shown.ask(inside) or ""), "what the DUT did in the last trial is shown")
         check(shown, address)
         process.kill()
         wait_until(

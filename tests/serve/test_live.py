@@ -6,17 +6,19 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
 
-from evenhand.run import RunStore
+from evenhand.run import RunStore, read_record
 from evenhand.run.campaign.events import RunningFile
+from evenhand.run.figures import RunningTrial, read_running, running_path, write_running
 from evenhand.search import Purpose, TrialStarted
 from evenhand.serve.live import LiveRun, slope_of
 from tests.run.goldens import copy_recorded
 from tests.serve.served import Served, run_process, server_process, wait_until
-from tests.serve.simulated_run import phase
+from tests.serve.simulated_run import measure, phase
 
 
 def started(number: int, rate_fps: float) -> TrialStarted:
@@ -51,12 +53,96 @@ def test_rates_are_those_between_two_moments_of_one_trial(tmp_path: Path) -> Non
         assert rest[-1]["forward"]["lost_frames"] == 0
         # The mean so far is 20 us and 1 us more after each second, so that of the last second is larger.
         assert second["forward"]["mean_us"] == pytest.approx((22.0 * 1.28e6 - 21.0 * 6.4e5) / 6.4e5)
+        # The median grows by 1 us a second of the trial, which takes no time here.
+        assert [sample["forward"]["median_us"] for sample in live.samples] == [22, 23, 22, 23]
+        assert second["reverse"]["p999_us"] == 60
         now = json.loads(live.now_event.partition("data: ")[2])
         assert (now["trial"], now["rate_fps"], now["left_of_all_s"]) == (2, 5e5, 9)
         assert [sample["number"] for sample in live.samples_after(2)] == [3, 4]
         running.end()
         live.look()
         assert json.loads(live.now_event.partition("data: ")[2]) is None
+
+
+def test_the_delay_grows_by_what_its_last_samples_say(tmp_path: Path) -> None:
+    live = LiveRun(path=tmp_path / "a.evenhand")
+    found = []
+    for number in range(16):
+        counts = {"sent_frames": 100.0 * number, "received_frames": 90.0 * number}
+        delay_ns = 1e6 + (0 if number < 8 else 2e3 * (number - 8))
+        live._note(
+            RunningTrial(
+                process=1,
+                point="x",
+                repetition=1,
+                trial=1,
+                phase="sending",
+                elapsed_s=number,
+                total_s=20,
+                written_at=1000.0 + number,
+                directions={"forward": {**counts, "recent_median_ns": delay_ns}},
+            )
+        )
+        found += [sample["forward"]["slope_us_per_s"] for sample in live.samples_after(number - 1)]
+    assert found[:3] == [None, None, pytest.approx(0)]  # three are needed for a line
+    assert found[-1] == pytest.approx(2.0)
+    live.samples.clear()
+
+
+@pytest.mark.parametrize("kinds", [["sender_late"], ["receiver_away", "dut_away"]])
+def test_stalls_have_the_time_of_day_and_what_is_told_twice_is_one(tmp_path: Path, kinds: list[str]) -> None:
+    live = LiveRun(path=tmp_path / "a.evenhand")
+
+    def tell(sending_s: float, late_s: float, *parts: tuple[float, float]) -> list[list[Any]]:
+        live._note(
+            RunningTrial(
+                process=1,
+                point="x",
+                repetition=1,
+                trial=3,
+                phase="sending",
+                elapsed_s=sending_s,
+                written_at=1000.0 + sending_s + late_s,
+                sending_s=sending_s,
+                left_out=[(*part, kinds) for part in parts],
+            )
+        )
+        told: list[list[Any]] = json.loads(live.stalls_event.partition("data: ")[2])
+        return told
+
+    assert tell(2.0, 0.0, (1.5, 1.75)) == [[1001.5, 1001.75, kinds]]
+    # The first part has grown, and what is read later is written down later.
+    assert tell(4.0, 0.3, (3.0, 4.0), (1.25, 1.75)) == [[1001.25, 1001.75, kinds], [1003.0, 1004.0, kinds]]
+    # The first is too long ago to be told, and stays.
+    assert [part[0] for part in tell(9.0, 0.1, (3.0, 5.0))] == [1001.25, 1003.0]
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [None, 5, [5], [["x", 1, ["dut_away"]]], [[0, 1, ["nobody"]]], [[0, 1e300, ["dut_away"]]], [[]]],
+)
+def test_what_is_no_part_that_is_left_out_is_not_shown(tmp_path: Path, left_out: Any) -> None:
+    path = tmp_path / "a.evenhand"
+    running = RunningTrial(process=7, point="x", repetition=1)
+    write_running(path, running)
+    assert read_running(path, "process 7") is not None
+    beside = running_path(path)
+    beside.write_text(json.dumps({**json.loads(beside.read_text()), "left_out": left_out}))
+    assert read_running(path, "process 7") is None
+
+
+def test_what_the_duts_cpus_and_queues_did_is_that_of_the_last_trial(tmp_path: Path) -> None:
+    live = LiveRun(path=measure(tmp_path / "a.evenhand"))
+    live.look()
+    inside = json.loads(live.found_event.partition("data: ")[2])["inside"]
+    last = read_record(live.path).points[0].repetitions[0].searches[0].trials[-1]
+    assert inside["trial"] == last.number
+    assert inside["cpus"] == [{"cpu": 0, "busy": 0.25, "softirq": 0.125}]
+    assert [(each["interface"], each["queue"], each["share"]) for each in inside["queues"]] == [
+        ("eth0", 0, 0.75),
+        ("eth0", 1, 0.25),
+    ]
+    assert inside["dropped_packets"] == 7
 
 
 def test_what_another_process_left_beside_a_run_is_not_shown(tmp_path: Path) -> None:

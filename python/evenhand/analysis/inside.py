@@ -132,7 +132,12 @@ def seen_at(record: PointRecord) -> SeenPoint | None:
 
 def seen_in(trial: StoredTrial) -> Mapping[str, Any] | None:
     """What the witness added to a trial; None if there was none, or it could not see."""
-    document = trial.result.raw.get("dut")
+    return seen_of(trial.result.raw)
+
+
+def seen_of(trial: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The same of a trial's document."""
+    document = trial.get("dut")
     return (
         document
         if isinstance(document, Mapping) and document.get("error") is None and "cpus" in document

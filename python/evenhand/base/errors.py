@@ -93,6 +93,20 @@ def _without_init(kind: type[EvenhandError], args: tuple[Any, ...]) -> EvenhandE
     return kind.__new__(kind, *args)
 
 
+def error_part(error: EvenhandError | None) -> dict[str, Any] | None:
+    """The value of `error` in a document: `id` names the error, `code` is the exit code; None if there is no
+    error."""
+    if error is None:
+        return None
+    return {
+        "id": error.code,
+        "what": error.what,
+        "where": error.where,
+        "next": error.next_step,
+        "code": error.exit_code,
+    }
+
+
 USUAL_CUTOFF = 0.6
 """Cutoff of difflib's ratio, from 0 to 1."""
 

@@ -11,13 +11,13 @@ from typing import Annotated
 
 import typer
 
-from evenhand.base.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError, error_part
 from evenhand.base.new_file import check_new
 from evenhand.base.units import parse_duration
 from evenhand.cli.ceiling import read_ceiling_goal
 from evenhand.cli.check_run import CheckRun
 from evenhand.cli.common import EngineOption, JsonOption, warn_about, write_json
-from evenhand.cli.error_output import error_part, reported
+from evenhand.cli.error_output import reported
 from evenhand.cli.options import with_options
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.host import HostSurvey, Part

@@ -11,13 +11,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.errors import EvenhandError, HostError, RequestError, error_part
 from evenhand.base.new_file import write_new
 from evenhand.base.table import Table
 from evenhand.base.units import format_duration
 from evenhand.base.version import VERSION
 from evenhand.cli.common import out
-from evenhand.cli.error_output import error_part
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.host import HostSurvey, survey_host
 from evenhand.host.devices import InterfaceFacts, PortFacts, port_facts, read_interface

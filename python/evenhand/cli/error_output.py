@@ -6,28 +6,14 @@ from __future__ import annotations
 
 import sys
 import traceback
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from evenhand.base.errors import EvenhandError
+from evenhand.base.errors import EvenhandError, error_part
 from evenhand.base.visible import visible, visible_lines
 from evenhand.cli.common import err, write_json
 
 E = TypeVar("E", bound=EvenhandError)
 _REPORTED = "the document contains the error"
-
-
-def error_part(error: EvenhandError | None) -> dict[str, Any] | None:
-    """The value of `error` in a document: `id` names the error, `code` is the exit code; None if there is no
-    error."""
-    if error is None:
-        return None
-    return {
-        "id": error.code,
-        "what": error.what,
-        "where": error.where,
-        "next": error.next_step,
-        "code": error.exit_code,
-    }
 
 
 def reported(error: E) -> E:

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from evenhand.base.errors import HostError, RequestError
+from evenhand.base.errors import HostError, RequestError, error_part
 from evenhand.base.units import format_rate, parse_duration, parse_rate
 from evenhand.cli.common import EngineOption, JsonOption, TestbedArgument, out, warn_about, write_json
-from evenhand.cli.error_output import error_part, reported
+from evenhand.cli.error_output import reported
 from evenhand.cli.options import with_options
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.procedure import check_reachable, open_tester

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import stat
 import sys
 import threading
 from contextlib import suppress
@@ -12,13 +11,11 @@ from typing import Annotated
 
 import typer
 
-from evenhand.base.errors import RequestError
+from evenhand.base.token_file import read_token
 from evenhand.cli.common import TestbedArgument, err
 from evenhand.cli.run_options import RunOption, run_file
 
 EXAMPLE = "Example: evenhand otg lab.toml"
-LEAST_TOKEN = 16
-"""Characters of a token that cannot be guessed."""
 
 
 def otg(
@@ -79,31 +76,3 @@ def otg(
         )
         with suppress(KeyboardInterrupt):
             threading.Event().wait()
-
-
-def read_token(path: Path) -> str:
-    """RequestError if there is none, or it is no secret."""
-    try:
-        mode, token = path.stat().st_mode, path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RequestError(
-            f"the token cannot be read: {error}",
-            code="cli.token-not-readable",
-            where=f"--token-file {path}",
-            next_step="Name a text file with one word: openssl rand -hex 16 > token; chmod 600 token",
-        ) from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise RequestError(
-            "other users may read the token",
-            code="cli.token-not-secret",
-            where=f"--token-file {path}",
-            next_step=f"Take that away: chmod 600 {path}",
-        )
-    if len(token) < LEAST_TOKEN or any(character.isspace() for character in token):
-        raise RequestError(
-            f"a token of {len(token)} characters: it must be one word of at least {LEAST_TOKEN}",
-            code="cli.token-too-short",
-            where=f"--token-file {path}",
-            next_step=f"Make one: openssl rand -hex 16 > {path}",
-        )
-    return token

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from evenhand.base.errors import HostError, RequestError
+from evenhand.base.token_file import read_token
 from evenhand.cli.common import err
 
 EXAMPLE = "Example: evenhand serve runs"
@@ -19,6 +22,22 @@ def serve(
         Path, typer.Argument(metavar="FOLDER", help="A folder with run files. Default: the current folder.")
     ] = Path("."),
     *,
+    follow: Annotated[
+        str | None,
+        typer.Option(
+            "--follow",
+            metavar="ssh:HOST[:FOLDER]",
+            help="Show the runs of a folder of another host instead, over your own ssh. No run is changed"
+            " there.",
+        ),
+    ] = None,
+    evenhand: Annotated[
+        str,
+        typer.Option("--evenhand", metavar="COMMAND", help="The command of Evenhand there, for --follow."),
+    ] = "evenhand",
+    to_follower: Annotated[
+        bool, typer.Option("--to-follower", hidden=True, help="Send the runs to --follow, on stdout.")
+    ] = False,
     listen: Annotated[
         str | None,
         typer.Option(
@@ -66,10 +85,17 @@ def serve(
     """Show the runs of a folder in a browser: what is being measured now, results, comparisons, trends and
     metrics.
 
-    It only reads, and starts nothing. Ctrl-C ends it.
+    It only reads, and starts nothing but the ssh of --follow. Ctrl-C ends it.
     """
+    if to_follower:
+        from evenhand.serve.following import send_runs
+
+        with suppress(BrokenPipeError, KeyboardInterrupt):
+            send_runs(folder, sys.stdin.buffer, sys.stdout.buffer)
+        return
     try:
-        from evenhand.serve.access import AccessRules, read_token
+        from evenhand.serve.access import AccessRules
+        from evenhand.serve.following import FollowedFolder, following
         from evenhand.serve.server import read_place
         from evenhand.serve.server import serve as serve_folder
     except ModuleNotFoundError as error:
@@ -80,6 +106,13 @@ def serve(
             code="cli.options-exclude-each-other",
             where="--listen, --socket",
             next_step="Give only one of them.",
+        )
+    if follow is not None and folder != Path("."):
+        raise RequestError(
+            "a server shows a folder of this host or of another one",
+            code="cli.options-exclude-each-other",
+            where=f"FOLDER {folder}, --follow",
+            next_step="Give only one of them: the other host's folder belongs to --follow.",
         )
     if not folder.is_dir():
         raise RequestError(
@@ -98,11 +131,20 @@ def serve(
     rules.check()
     place = read_place("localhost" if listen is None else listen)
 
-    def say(addresses: list[str]) -> None:
-        err().print(f"Runs of {folder}: {' and '.join(addresses)}", markup=False, soft_wrap=True)
+    title = "" if follow is None else follow.removeprefix("ssh:")
 
+    def say(addresses: list[str]) -> None:
+        err().print(f"Runs of {title or folder}: {' and '.join(addresses)}", markup=False, soft_wrap=True)
+
+    options: dict[str, Any] = {"place": place, "socket_file": socket, "rules": rules, "say": say}
     try:
-        serve_folder(folder, place=place, socket_file=socket, rules=rules, say=say)
+        if follow is None:
+            serve_folder(folder, **options)
+        else:
+            with following(FollowedFolder.of(follow, evenhand)) as follower:
+                serve_folder(
+                    follower.followed.copies, title=title, trouble=lambda: follower.trouble, **options
+                )
     except ModuleNotFoundError as error:
         raise _not_installed(error) from error
     except KeyboardInterrupt:

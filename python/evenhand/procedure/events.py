@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 from evenhand.base.time_span import TimeSpan
 from evenhand.plan import Direction
 from evenhand.search import TrialFinished, TrialStarted
-from evenhand.trial import LearningProgress, LearningResult, Load, TrialResult
+from evenhand.trial import LearningProgress, LearningResult, LeftOut, Load, TrialResult, read_left_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,9 @@ class Learned:
     result: LearningResult
 
 
+_COUNTS = ("sent_frames", "received_frames", "settled_frames", "lost_frames")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoFar:
     """One direction of the trial that is being made. What is under way is neither received nor lost."""
@@ -42,13 +45,24 @@ class SoFar:
     mean_latency_ns: float | None
     """Mean latency of the frames that have come, with what the tester itself adds."""
     max_latency_ns: float | None
+    recent_median_ns: float | None = None
+    """Median latency of the frames that have come in the last half second or so; None if there were none, or
+    several engines measure."""
+    recent_p999_ns: float | None = None
+    """The 99.9th percentile of the same."""
 
     @classmethod
     def from_contract(cls, document: Mapping[str, Any]) -> Self:
         """Made from one direction of a progress document."""
-        counts = {key: value for key, value in document.items() if key != "latency"}
-        latency = document["latency"]
-        return cls(**counts, mean_latency_ns=latency["mean_ns"], max_latency_ns=latency["max_ns"])
+        counts = {key: document[key] for key in _COUNTS}
+        latency, recent = document["latency"], document.get("recent_latency", {})
+        return cls(
+            **counts,
+            mean_latency_ns=latency["mean_ns"],
+            max_latency_ns=latency["max_ns"],
+            recent_median_ns=recent.get("median_ns"),
+            recent_p999_ns=recent.get("p999_ns"),
+        )
 
     @property
     def loss_ratio(self) -> float | None:
@@ -69,6 +83,10 @@ class TrialPhase:
     sent."""
     directions: Mapping[Direction, SoFar] = field(default_factory=dict)
     """Counts of each direction, from the sending phase on."""
+    sending_s: float = 0.0
+    """With `left_out`: the present time since frame 0 was due."""
+    left_out: tuple[LeftOut, ...] = ()
+    """The latest parts that the trial is not judged by, because the tester or its host was away."""
 
     @classmethod
     def from_contract(cls, document: Mapping[str, Any]) -> Self:
@@ -83,6 +101,8 @@ class TrialPhase:
                 direction: SoFar.from_contract(counts)
                 for direction, counts in document.get("directions", {}).items()
             },
+            sending_s=document.get("sending_s", 0.0),
+            left_out=read_left_out(document.get("left_out", ())),
         )
 
 

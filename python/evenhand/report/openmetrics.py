@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -34,10 +34,10 @@ _UNITS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Family:
+class Family:
     """All samples of one name."""
 
-    unit: str
+    unit: str = ""
     help: str
     samples: dict[tuple[tuple[str, str], ...], float] = field(default_factory=dict)
 
@@ -45,15 +45,20 @@ class _Family:
 def to_openmetrics(records: Iterable[CampaignRecord]) -> str:
     """The newest value of each point. Where several records have the same point, the one that was begun last
     has its series."""
-    families: dict[str, _Family] = {}
+    families: dict[str, Family] = {}
     for record in sorted(records, key=lambda record: record.created_at):
         _add_run(families, record)
         for found in record.points:
             _add_point(families, record, found)
+    return exposition(families)
+
+
+def exposition(families: Mapping[str, Family]) -> str:
+    """The whole text, of families by name."""
     return "".join([*_lines(families), "# EOF\n"])
 
 
-def _lines(families: dict[str, _Family]) -> Iterator[str]:
+def _lines(families: Mapping[str, Family]) -> Iterator[str]:
     for name, family in families.items():
         yield f"# TYPE {name} gauge\n"
         if family.unit:
@@ -65,20 +70,14 @@ def _lines(families: dict[str, _Family]) -> Iterator[str]:
 
 
 def _add(
-    families: dict[str, _Family],
-    name: str,
-    labels: dict[str, str],
-    value: float,
-    *,
-    unit: str = "",
-    text: str,
+    families: dict[str, Family], name: str, labels: dict[str, str], value: float, *, unit: str = "", text: str
 ) -> None:
     whole = f"{PREFIX}_{name}{f'_{unit}' if unit and not name.endswith(unit) else ''}"
-    family = families.setdefault(whole, _Family(unit=unit, help=text))
+    family = families.setdefault(whole, Family(unit=unit, help=text))
     family.samples[tuple((key, visible(label)) for key, label in labels.items())] = float(value)
 
 
-def _add_run(families: dict[str, _Family], record: CampaignRecord) -> None:
+def _add_run(families: dict[str, Family], record: CampaignRecord) -> None:
     labels = {"campaign": record.name}
     info = {**labels, "version": record.versions.get("evenhand", "")}
     _add(families, "run_info", info, 1.0, text="A campaign or run, and the version that measured it.")
@@ -95,7 +94,7 @@ def _add_run(families: dict[str, _Family], record: CampaignRecord) -> None:
             )
 
 
-def _add_point(families: dict[str, _Family], record: CampaignRecord, found: PointRecord) -> None:
+def _add_point(families: dict[str, Family], record: CampaignRecord, found: PointRecord) -> None:
     point, figure = found.point, PROCEDURES[found.point.procedure].figure
     labels = {
         "campaign": record.name,

@@ -36,6 +36,7 @@ from evenhand.report.page_inside import inside_of
 from evenhand.report.page_points import CEILING, count_trials, shown_hooks, shown_suites, trials_left_out
 from evenhand.report.page_tables import published_table, sections_of
 from evenhand.report.page_words import show_time, version_of_plan
+from evenhand.report.trial import NumberOf
 from evenhand.run.campaign_record import CampaignRecord, PointState
 from evenhand.run.figures import time_left_out_at
 from evenhand.run.folder import resume_command
@@ -115,8 +116,18 @@ def make_folder(folder: Path) -> None:
         ) from error
 
 
-def render_page(record: CampaignRecord, analysis: Analysis, *, refresh_s: int | None = REFRESH_S) -> str:
-    """The whole page as text. Everything that comes from the record is escaped: files come from others."""
+def render_page(
+    record: CampaignRecord,
+    analysis: Analysis,
+    *,
+    refresh_s: int | None = REFRESH_S,
+    number_of: NumberOf | None = None,
+) -> str:
+    """The whole page as text. Everything that comes from the record is escaped: files come from others.
+
+    Args:
+        number_of: Writes the number of a trial, where a page of each is to be had.
+    """
     pictures = pictures_of(record, analysis)
     host, mitigations = host_facts(record)
     published = published_table(analysis)
@@ -142,7 +153,7 @@ def render_page(record: CampaignRecord, analysis: Analysis, *, refresh_s: int | 
             }
             for section in sections_of(record, pictures)
         ],
-        suites=shown_suites(record),
+        suites=shown_suites(record, number_of),
         trials_left_out=trials_left_out(record),
         found_deviations=shown_deviations(record),
         traffic=traffic_table(record),

@@ -31,7 +31,7 @@ from evenhand.report.page_words import (
     time_share_cell,
     unit_of,
 )
-from evenhand.report.trial import trials_table
+from evenhand.report.trial import NumberOf, trials_table
 from evenhand.run.campaign_record import (
     AT_LEAST,
     CampaignRecord,
@@ -97,8 +97,12 @@ class ShownSuite:
     points: list[ShownPoint]
 
 
-def shown_suites(record: CampaignRecord) -> list[ShownSuite]:
-    """All points; the trials too, as long as there are not too many for a page."""
+def shown_suites(record: CampaignRecord, number_of: NumberOf | None = None) -> list[ShownSuite]:
+    """All points; the trials too, as long as there are not too many for a page.
+
+    Args:
+        number_of: Writes the number of a trial.
+    """
     with_trials = count_trials(record).total() <= MOST_TRIALS
     suites = []
     ids = {found.point.key: f"point-{number}" for number, found in enumerate(record.points, start=1)}
@@ -111,7 +115,12 @@ def shown_suites(record: CampaignRecord) -> list[ShownSuite]:
                 conditions=_conditions([one.point for one in found]),
                 points=[
                     _shown_point(
-                        one, ids[one.point.key], [o.point for o in found], of_one, with_trials=with_trials
+                        one,
+                        ids[one.point.key],
+                        [o.point for o in found],
+                        of_one,
+                        with_trials=with_trials,
+                        number_of=number_of,
                     )
                     for one, of_one in zip(found, figures, strict=True)
                 ],
@@ -177,7 +186,13 @@ def _conditions(points: Sequence[Point]) -> str:
 
 
 def _shown_point(
-    found: PointRecord, point_id: str, among: Sequence[Point], figures: Row, *, with_trials: bool
+    found: PointRecord,
+    point_id: str,
+    among: Sequence[Point],
+    figures: Row,
+    *,
+    with_trials: bool,
+    number_of: NumberOf | None,
 ) -> ShownPoint:
     """
     Args:
@@ -199,7 +214,7 @@ def _shown_point(
         repetitions=_repetitions(found, unit_of(point)),
         strips=shown_strips(found),
         trials=[
-            _shown_trials(repetition)
+            _shown_trials(repetition, {} if number_of is None else {"number_of": number_of})
             for repetition in found.repetitions
             if with_trials and any(repetition.trials)
         ],
@@ -326,11 +341,11 @@ def _repetitions(found: PointRecord, unit: str) -> Table:
     return make_table(titles, rows)
 
 
-def _shown_trials(repetition: Repetition) -> ShownTrials:
+def _shown_trials(repetition: Repetition, options: Mapping[str, Any]) -> ShownTrials:
     trials = list(repetition.trials)
     counted = "1 trial" if len(trials) == 1 else f"{len(trials)} trials"
     cut = ", cut short" if repetition.finished_at is None else ""
-    table = trials_table(trials, loss_over_time=_spark)
+    table = trials_table(trials, loss_over_time=_spark, **options)
     return ShownTrials(f"Repetition {repetition.number}{cut}: {counted}", table)
 
 

@@ -77,19 +77,29 @@ def shown_strips(found: PointRecord) -> ShownStrips | None:
         for deviation in trial.result.deviations
         if deviation.requirement in NOT_JUDGED
     ]
-    cut = {
-        kind
-        for _, trial in shown
-        if trial.result.clean is not None
-        for part in trial.result.clean.left_out
-        for kind in part.kinds
-    }
     return ShownStrips(
-        kinds=[(KINDS[kind][1], KINDS[kind][0]) for kind in LAPSES if kind in cut],
+        kinds=_kinds([trial for _, trial in shown]),
         strips=[strip for one, trial in shown for strip in _strip(one if has_several else None, trial)],
         more="" if left <= 0 else f"{format_count(left)} more of them are among the trials below.",
         deviations=list(dict.fromkeys(deviations)),
     )
+
+
+def strip_of(trial: StoredTrial) -> ShownStrips | None:
+    """That of one trial; None if it was not to be judged by its clean time."""
+    strips = list(_strip(None, trial))
+    return ShownStrips(strips=strips, kinds=_kinds([trial]), more="", deviations=[]) if strips else None
+
+
+def _kinds(trials: Sequence[StoredTrial]) -> list[tuple[str, str]]:
+    cut = {
+        kind
+        for trial in trials
+        if trial.result.clean is not None
+        for part in trial.result.clean.left_out
+        for kind in part.kinds
+    }
+    return [(KINDS[kind][1], KINDS[kind][0]) for kind in LAPSES if kind in cut]
 
 
 def deciding_trials(repetition: Repetition) -> list[StoredTrial]:

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from evenhand.base.table import Cell, Column, Row, Table, in_row, make_table, measured
-from evenhand.base.terminal_table import STYLES, Printable, rendered
+from evenhand.base.terminal_table import STYLES, rendered
 from evenhand.base.units import (
     LEFT_OUT,
     LOSS,
@@ -65,6 +65,7 @@ _ROWS: tuple[tuple[str, Callable[[DirectionResult], str | Cell | _Delays]], ...]
     ),
     ("longest poll gap", lambda d: measured(d.receiver.max_poll_gap_us, "us")),
 )
+NumberOf = Callable[[SearchTrial | StoredTrial], str]
 CORRUPTED = "corrupted frames"
 _CHECKS = {
     "header": "  wrong IP header",
@@ -105,10 +106,13 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
         (f"{result.frame_size} octet frames" if profile is None else profile.frames),
         _established(result),
     )
-    lines: list[Printable] = [
-        head,
-        *(Text(f"  {reason.code}: {reason.text}") for reason in join_directions(result.reasons)),
-    ]
+    reasons = [Text(f"  {reason.code}: {reason.text}") for reason in join_directions(result.reasons)]
+    return Group(*map(rendered, [head, *reasons, *trial_parts(result, profile)]))
+
+
+def trial_parts(result: TrialResult, profile: Profile | None = None) -> list[Text | Table]:
+    """What `trial_report` has below verdict and reasons: tables and sentences, for a page too."""
+    lines: list[Text | Table] = []
     lines.append(make_table(["", *(f"#{name}" for name in result.directions)], _rows(result)))
     if any(direction.reordered_frames for direction in result.directions.values()) and not _has_one_flow(
         profile
@@ -144,7 +148,7 @@ def trial_report(result: TrialResult, profile: Profile | None = None) -> Rendera
     lines += [Text(f"Note: {note.code}: {note.text}") for note in join_directions(result.notes)]
     deviations = (*(() if profile is None else profile.deviations), *result.deviations)
     lines += [Text(deviation.line) for deviation in deviations]
-    return Group(*map(rendered, lines))
+    return lines
 
 
 def _rows(result: TrialResult) -> Iterator[Row]:
@@ -288,6 +292,7 @@ def trials_table(
     *,
     title: str = "Trials",
     loss_over_time: Callable[[TrialResult], Any] | None = None,
+    number_of: NumberOf = lambda trial: str(trial.number),
 ) -> Table:
     """Every trial in order: load, verdict, loss, and why.
 
@@ -295,6 +300,7 @@ def trials_table(
         loss_over_time: For a page: draws the loss of a trial. The table then also has the loads that were
             really offered, or says that they were the intended ones; and the share of the time that was left
             out, if any trial was judged by its clean time.
+        number_of: Writes the number of a trial, for a page perhaps as a link.
     """
     has_left_out = loss_over_time is not None and any(
         trial.result.is_judged_by_clean_time for trial in trials
@@ -314,24 +320,19 @@ def trials_table(
         "#p99 latency",
         "what and why",
     ]
-    rows = (
-        _row(trial, is_exact=is_exact, has_left_out=has_left_out, loss_over_time=loss_over_time)
-        for trial in trials
-    )
+    rows = ([number_of(trial), *_row(trial, is_exact, has_left_out, loss_over_time)] for trial in trials)
     caption = "" if loss_over_time is None or not is_exact else "All loads were offered as intended."
     return make_table(titles, rows, title=title, caption=caption)
 
 
 def _row(
     trial: SearchTrial | StoredTrial,
-    *,
     is_exact: bool,
     has_left_out: bool,
     loss_over_time: Callable[[TrialResult], Any] | None,
 ) -> list[str | Cell]:
     result, verdict = trial.result, str(trial.result.verdict)
     return [
-        str(trial.number),
         measured(result.intended_fps, WHOLE_FPS),
         *([] if is_exact else [measured(result.offered_fps, WHOLE_FPS)]),
         _sending(result),

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 from evenhand.procedure.registry import LATENCY
 from evenhand.run.campaign_record import PointRecord, Repetition
-from evenhand.trial import TIME_LEFT_OUT, TimeLeftOut, read_time_left_out, show_share
+from evenhand.trial import TIME_LEFT_OUT, TimeLeftOut, read_left_out, read_time_left_out, show_share
 
 __all__ = [
     "LEAST_FOR_WORST",
@@ -125,6 +125,10 @@ class RunningTrial:
     """Expected time until the measurement ends, when the trial began."""
     directions: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     """Counts of each direction since the trial began: fields of `procedure.SoFar`."""
+    sending_s: float = 0.0
+    """With `left_out`: when it was written, since frame 0 was due."""
+    left_out: Sequence[Sequence[Any]] = ()
+    """The latest parts that the trial is not judged by: from, until (since frame 0 was due), kinds."""
 
     @property
     def share(self) -> float:
@@ -198,9 +202,10 @@ def _checked(document: Any) -> RunningTrial | None:
         return None
     texts = {key: document.get(key) for key in ("point", "phase", "what")}
     counts = {key: document.get(key) for key in ("process", "repetition")}
-    times = {key: document.get(key) for key in ("elapsed_s", "total_s", "written_at")}
+    times = {key: document.get(key) for key in ("elapsed_s", "total_s", "written_at", "sending_s")}
     optional = {key: document.get(key) for key in ("rate_fps", "lower_fps", "upper_fps", "left_of_all_s")}
     directions, trial = document.get("directions"), document.get("trial")
+    left_out = document.get("left_out")
     is_right = (
         all(isinstance(value, str) for value in texts.values())
         and all(type(value) is int for value in counts.values())
@@ -209,6 +214,8 @@ def _checked(document: Any) -> RunningTrial | None:
         and (trial is None or type(trial) is int)
         and isinstance(directions, Mapping)
         and all(name in _DIRECTIONS and _is_counts(found) for name, found in directions.items())
+        and isinstance(left_out, list)
+        and all(map(_is_left_out, left_out))
     )
     fields: dict[str, Any] = {
         **texts,
@@ -217,8 +224,16 @@ def _checked(document: Any) -> RunningTrial | None:
         **optional,
         "directions": directions,
         "trial": trial,
+        "left_out": left_out,
     }
     return RunningTrial(**fields) if is_right else None
+
+
+def _is_left_out(part: Any) -> bool:
+    try:
+        return bool(read_left_out([part])) and all(map(_is_number, part[:2]))
+    except (ValueError, TypeError):
+        return False
 
 
 def _is_number(value: Any) -> bool:

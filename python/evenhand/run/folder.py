@@ -98,14 +98,20 @@ def runs_in(folder: Path) -> list[Path]:
     Raises:
         HostError: The folder cannot be read.
     """
+    return sorted(folder / name for name in run_files(folder))
+
+
+def run_files(folder: Path) -> dict[str, os.stat_result]:
+    """The same by name, with the facts of each. Errors as in `runs_in`."""
+    found = {}
     try:
-        return sorted(
-            path
-            for path in folder.iterdir()
-            if path.name.endswith(SUFFIX)
-            and not path.name.startswith(".")
-            and stat.S_ISREG(path.lstat().st_mode)
-        )
+        with os.scandir(folder) as files:
+            for file in files:
+                if file.name.endswith(SUFFIX) and not file.name.startswith("."):
+                    with contextlib.suppress(FileNotFoundError):
+                        facts = file.stat(follow_symlinks=False)
+                        if stat.S_ISREG(facts.st_mode):
+                            found[file.name] = facts
     except OSError as error:
         raise HostError(
             f"this folder cannot be read: {error.strerror}",
@@ -113,6 +119,7 @@ def runs_in(folder: Path) -> list[Path]:
             where=str(folder),
             next_step="Name a folder with run files.",
         ) from error
+    return found
 
 
 def read_head(path: Path) -> RunHead:

@@ -48,13 +48,14 @@ class RunTables:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def rows(self, table: str, *wanted: str) -> list[StoredRow]:
+    def rows(self, table: str, *wanted: str, last: int | None = None) -> list[StoredRow]:
         """All rows in the order of their ids, each value of its column's type; None only where the schema
         allows it.
 
         Args:
             wanted: Columns of the table, in its order; default all. A trial's document is large: who counts
                 trials does without it.
+            last: Only so many, the last ones. Default: all.
 
         Raises:
             ValueError: A value is of another type. `open_to_read` makes a RequestError of it.
@@ -64,7 +65,9 @@ class RunTables:
         described = self._connection.execute(f"PRAGMA table_info({table})").fetchall()
         columns = [column for column in described if not wanted or column[1] in wanted]
         names = [name for _, name, *_ in columns]
-        rows = self._connection.execute(f"SELECT {', '.join(names)} FROM {table} ORDER BY id").fetchall()
+        end = "" if last is None else f" DESC LIMIT {last}"
+        select = f"SELECT {', '.join(names)} FROM {table} ORDER BY id{end}"
+        rows = self._connection.execute(select).fetchall()[:: 1 if last is None else -1]
         return [
             {
                 name: _checked(value, kind, f"{table}.{name}", may_be_null=not is_not_null)

@@ -9,11 +9,10 @@ import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-from evenhand.base.errors import HostError, RequestError
+from evenhand.base.errors import RequestError
 from evenhand.base.loopback import is_loopback
 
 POLICY = (
@@ -30,8 +29,6 @@ HEADERS = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
 COOKIE = "evenhand"
-FEWEST_CHARACTERS = 16
-"""The fewest of a token: one that can be guessed is none."""
 MOST_OCTETS = 4096
 """The most that is sent to the login."""
 _BASE = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
@@ -66,42 +63,6 @@ class AccessRules:
                 where="--base-path",
                 next_step="Write it as /lab: it begins with a slash, and does not end with one.",
             )
-
-
-def read_token(path: Path) -> str:
-    """The token in the first line of a file.
-
-    Raises:
-        HostError: It cannot be read.
-        RequestError: It is too short, or others may read it.
-    """
-    try:
-        with path.open("rb") as file:
-            mode = path.stat().st_mode
-            token = file.readline(MOST_OCTETS).decode("ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise HostError(
-            f"the token cannot be read: {getattr(error, 'strerror', None) or 'it is not ASCII'}",
-            code="serve.token-not-readable",
-            where=f"--token-file {path}",
-            next_step=f"Make one: (umask 077; openssl rand -hex 32 >{path})",
-        ) from error
-    if len(token) < FEWEST_CHARACTERS or not re.fullmatch(r"[!-~]+", token):
-        raise RequestError(
-            f"a token of {len(token)} characters, of which at least {FEWEST_CHARACTERS} without spaces are"
-            " needed",
-            code="serve.token-too-short",
-            where=f"--token-file {path}",
-            next_step=f"Make another one: (umask 077; openssl rand -hex 32 >{path})",
-        )
-    if mode & 0o077:
-        raise RequestError(
-            f"other users may read the token (mode {mode & 0o777:04o})",
-            code="serve.token-not-secret",
-            where=f"--token-file {path}",
-            next_step=f"chmod 600 {path}",
-        )
-    return token
 
 
 @dataclass(slots=True)

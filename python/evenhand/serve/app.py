@@ -19,10 +19,11 @@ from starlette.routing import Route
 
 from evenhand.analysis import analyse, compare
 from evenhand.analysis.trend import trend as trend_of
-from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.errors import EvenhandError, HostError, RequestError, error_part
 from evenhand.report.campaign_document import export_document, summary_document
 from evenhand.report.campaign_status import campaign_document
 from evenhand.report.comparison import comparison_document
+from evenhand.report.openmetrics import CONTENT_TYPE
 from evenhand.report.page import render_page
 from evenhand.report.pdf import print_pdf
 from evenhand.report.summary import to_summary_latex, to_summary_markdown
@@ -36,8 +37,9 @@ from evenhand.serve.access import AccessRules, GuardedApp
 from evenhand.serve.charts import charts_of_run
 from evenhand.serve.index import Entry, RunIndex
 from evenhand.serve.live import event
-from evenhand.serve.metrics import CONTENT_TYPE, metrics_text
-from evenhand.serve.pages import MOST_COMPARED, MOST_RUNS_OF_A_TREND, Pages, RunFilter, chosen, error_document
+from evenhand.serve.metrics import metrics_text
+from evenhand.serve.pages import MOST_COMPARED, MOST_RUNS_OF_A_TREND, Pages, RunFilter, chosen
+from evenhand.serve.trial_page import capture_of, places_of
 from evenhand.serve.watcher import KEEP_ALIVE, Watcher
 
 LIST_EVERY_S = 2.0
@@ -56,9 +58,13 @@ API = {
 }
 
 
-def make_app(index: RunIndex, rules: AccessRules) -> GuardedApp:
-    """The whole server over the runs of this index."""
-    watcher = Watcher(index=index)
+def make_app(index: RunIndex, rules: AccessRules, trouble: Callable[[], str] = str) -> GuardedApp:
+    """The whole server over the runs of this index.
+
+    Args:
+        trouble: See `Watcher`.
+    """
+    watcher = Watcher(index=index, trouble=trouble)
     site = _Site(watcher, Pages(watcher=watcher, base=rules.base_path))
 
     @asynccontextmanager
@@ -76,6 +82,7 @@ def make_app(index: RunIndex, rules: AccessRules) -> GuardedApp:
         Route("/login", site.login),
         Route("/run/{name}", site.run),
         Route("/run/{name}/report", site.report),
+        Route("/run/{name}/trial/{place}", site.trial),
         Route("/run/{name}/events", site.run_events),
         Route("/run/{name}/download/{kind}", site.download),
         Route("/compare", site.compare),
@@ -121,6 +128,10 @@ class _Site:
 
     async def report(self, request: Request) -> Response:
         return HTMLResponse(await asyncio.to_thread(self.pages.run, self._entry(request), is_report=True))
+
+    async def trial(self, request: Request) -> Response:
+        place = request.path_params["place"]
+        return HTMLResponse(await asyncio.to_thread(self.pages.trial, self._entry(request), place))
 
     async def run_events(self, request: Request) -> Response:
         return _stream(self.watcher.live_events(self._entry(request).name))
@@ -226,9 +237,11 @@ class _Site:
     async def failed(self, request: Request, error: Exception) -> Response:
         """What cannot be shown, as a page or as a document."""
         assert isinstance(error, EvenhandError)
-        status = 404 if error.code == "serve.no-such-run" else 503 if isinstance(error, HostError) else 400
+        status = (
+            404 if error.code.startswith("serve.no-such-") else 503 if isinstance(error, HostError) else 400
+        )
         if request.url.path.startswith("/api"):
-            return JSONResponse({"error": error_document(error)}, status_code=status)
+            return JSONResponse({"error": error_part(error)}, status_code=status)
         page = self.pages.message("This cannot be shown", str(error), error.next_step)
         return HTMLResponse(page, status_code=status)
 
@@ -263,7 +276,7 @@ class _Site:
                 return export_document(self.pages.record(entry))
             case "charts":
                 record = self.pages.record(entry)
-                return charts_of_run(record, analyse(record))
+                return charts_of_run(record, analyse(record), places_of(record))
             case "status":
                 status = read_status(self.watcher.index.path(entry.name))
                 document = campaign_document(status, time_left(status.points))
@@ -286,6 +299,10 @@ class _Site:
                 return to_summary_latex(self.pages.record(entry)).encode(), ".tex", "application/x-tex"
             case "markdown":
                 return to_summary_markdown(self.pages.record(entry)).encode(), ".md", "text/markdown"
+            case "capture":
+                path = capture_of(self.pages.record(entry), self.watcher.index.folder)
+                if path is not None:
+                    return path.read_bytes(), ".pcapng", "application/x-pcapng"
             case "pdf":
                 record = self.pages.record(entry)
                 page = render_page(record, analyse(record), refresh_s=None)

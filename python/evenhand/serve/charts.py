@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from evenhand.analysis import Analysis
 from evenhand.analysis.curve_model import Curve, CurvePoint
+from evenhand.analysis.inside import counted_queues, cpus_of, seen_of
 from evenhand.analysis.trend_model import PointTrend, Trend
 from evenhand.base.visible import visible
 from evenhand.procedure.registry import PROCEDURES
@@ -21,13 +23,16 @@ MOST_SEARCHES = 12
 FEWEST_TRIALS = 3
 
 
-def charts_of_run(record: CampaignRecord, analysis: Analysis) -> list[dict[str, Any]]:
+def charts_of_run(
+    record: CampaignRecord, analysis: Analysis, places: Mapping[int, str]
+) -> list[dict[str, Any]]:
     """Curves over addresses, then over frame sizes, then the loads that searches tried.
 
     Args:
         record: With its trials.
+        places: Which page each trial has, by the `id` of the trial.
     """
-    return [*_curves(analysis.curves), *_sizes(record), *_searches(record)]
+    return [*_curves(analysis.curves), *_sizes(record), *_searches(record, places)]
 
 
 def charts_of_trend(trend: Trend) -> list[dict[str, Any]]:
@@ -38,6 +43,40 @@ def charts_of_trend(trend: Trend) -> list[dict[str, Any]]:
         for point, title in zip(trend.points, titles, strict=True)
         if point.measured
     ]
+
+
+def inside_document(trial: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a witness saw inside the DUT in a trial: CPUs, and queues of interfaces. None if there was none.
+
+    Args:
+        trial: Its document, of a file of others.
+    """
+    seen = seen_of(trial)
+    cpus = [] if seen is None else cpus_of(seen)
+    if seen is None or not cpus:
+        return None
+    queues = []
+    interfaces = seen.get("interfaces")
+    for place, interface in interfaces.items() if isinstance(interfaces, Mapping) else ():
+        counted = counted_queues(seen, place)
+        total = sum(counted.values())
+        name = interface.get("name") if isinstance(interface, Mapping) else None
+        queues += [
+            {
+                "interface": visible(str(name or place)),
+                "queue": queue,
+                "packets": packets,
+                "share": packets / total,
+            }
+            for queue, packets in sorted(counted.items())
+            if total
+        ]
+    dropped = seen.get("dropped_packets")
+    return {
+        "cpus": [asdict(cpu) for cpu in cpus],
+        "queues": queues,
+        "dropped_packets": dropped if type(dropped) is int else None,
+    }
 
 
 def _curves(curves: Sequence[Curve]) -> Iterator[dict[str, Any]]:
@@ -99,7 +138,7 @@ def _of_size(found: PointRecord) -> dict[str, Any]:
     return _point(float(size), f"{size} octets", found.values, is_at_least=bound)
 
 
-def _searches(record: CampaignRecord) -> Iterator[dict[str, Any]]:
+def _searches(record: CampaignRecord, places: Mapping[int, str]) -> Iterator[dict[str, Any]]:
     searches = [
         (visible(f"{found.point.key}, repetition {repetition.number}"), search)
         for found in record.points
@@ -115,18 +154,19 @@ def _searches(record: CampaignRecord) -> Iterator[dict[str, Any]]:
             series=[
                 {"label": verdict, "points": points, "verdict": verdict}
                 for verdict in ("PASS", "FAIL", "INVALID")
-                if (points := list(_trials(search, verdict)))
+                if (points := list(_trials(search, verdict, places)))
             ],
         )
 
 
-def _trials(search: StoredSearch, verdict: str) -> Iterator[dict[str, Any]]:
+def _trials(search: StoredSearch, verdict: str, places: Mapping[int, str]) -> Iterator[dict[str, Any]]:
     for trial in search.trials:
         result = trial.result
         if str(result.verdict) == verdict:
             reasons = "; ".join(visible(reason.text) for reason in result.reasons)
             name = f"trial {trial.number}, {verdict}, {result.loss_ratio:.3%} lost"
-            yield _point(trial.number, f"{name}. {reasons}" if reasons else name, (result.intended_fps,))
+            text = f"{name}. {reasons}" if reasons else name
+            yield {**_point(trial.number, text, (result.intended_fps,)), "trial": places[id(trial)]}
 
 
 def _trend_chart(trend: Trend, point: PointTrend, title: str) -> dict[str, Any]:

@@ -17,16 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evenhand.base.errors import HostError
 from evenhand.base.folders import read_state, replace_state
 from evenhand.base.locks import held_names
-from evenhand.run.run_file import SUFFIX
+from evenhand.run.folder import run_files
 from evenhand.serve.run_facts import (
     RunFacts,
     RunState,
     Stamp,
     is_being_measured,
-    is_run_file,
     read_facts,
     stamp_of,
     state_of,
@@ -62,6 +60,8 @@ class RunIndex:
     folder: Path
     cache: Path | None = None
     """None: nothing is kept."""
+    title: str = ""
+    """What pages call the folder."""
     entries: Mapping[str, Entry] = field(default_factory=dict)
     """By name, the latest first."""
     unread: int = 0
@@ -76,9 +76,9 @@ class RunIndex:
     _scan_after_s: float = float("-inf")
 
     @classmethod
-    def of(cls, folder: Path) -> RunIndex:
+    def of(cls, folder: Path, title: str = "") -> RunIndex:
         """The index of this folder, with what is kept of it."""
-        index = cls(folder=folder, cache=cache_path(folder))
+        index = cls(folder=folder, cache=cache_path(folder), title=title)
         index._load()
         return index
 
@@ -93,7 +93,7 @@ class RunIndex:
         if not (is_forced or self.unread or now_s >= self._scan_after_s):
             return self._look_at(running)
         began_s = time.thread_time()
-        is_new = self._take(self._scan())
+        is_new = self._take({name: facts for name, facts in run_files(self.folder).items() if _is_text(name)})
         spent_s = 0.0 if self.unread else time.thread_time() - began_s
         self._scan_after_s = now_s + max(1.0, spent_s / SCAN_SHARE)
         return is_new
@@ -129,18 +129,6 @@ class RunIndex:
             }
         except (TypeError, ValueError, LookupError, AttributeError, RecursionError):
             self._known = {}
-
-    def _scan(self) -> dict[str, os.stat_result]:
-        try:
-            with os.scandir(self.folder) as files:
-                return dict(_runs_among(files))
-        except OSError as error:
-            raise HostError(
-                f"this folder cannot be read: {error.strerror}",
-                code="serve.folder-not-readable",
-                where=str(self.folder),
-                next_step="Name a folder with run files.",
-            ) from error
 
     def _take(self, found: Mapping[str, os.stat_result]) -> bool:
         gone = self._known.keys() - found.keys()
@@ -226,17 +214,6 @@ def cache_path(folder: Path) -> Path:
     root = Path(base) if base.startswith("/") else Path(os.path.expanduser("~/.cache"))
     digest = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
     return root / "evenhand" / "serve" / f"{digest}.json"
-
-
-def _runs_among(files: Any) -> Any:
-    for file in files:
-        name = file.name
-        if not name.endswith(SUFFIX) or name.startswith(".") or not _is_text(name):
-            continue
-        with suppress(OSError):
-            facts = file.stat(follow_symlinks=False)
-            if is_run_file(facts):
-                yield name, facts
 
 
 def _is_text(name: str) -> bool:

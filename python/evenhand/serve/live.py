@@ -22,10 +22,15 @@ from evenhand.run.figures import RunningTrial, read_running
 from evenhand.run.point_document import read_point
 from evenhand.run.reading import RunTables, StoredRow, as_mapping, open_to_read
 from evenhand.run.run_file import campaign_resource
+from evenhand.serve.charts import inside_document
 
 KEPT = 900
 """Samples that are kept: some eight minutes."""
+MOST_STALLS = 100
+"""The latest of the tester and its host that are shown."""
 SLOPE_OVER_S = 5.0
+SAME_S = 1.0
+"""When a trial began, by what is written of it, differs by less than that from one moment to the next."""
 MOST_TRIALS = 200
 """Trials of the search so far that are shown."""
 READING_SHARE = 0.02
@@ -43,11 +48,16 @@ class LiveRun:
     running: RunningTrial | None = None
     now_event: str = ""
     """Server-sent event of the trial that is made, the same for all pages."""
+    stalls_event: str = ""
+    """Server-sent event of when the tester or its host was away lately: from, until (since 1970), kinds."""
     found_event: str = ""
     """Server-sent event of trials and points, from the file."""
     version: int = 0
     _numbers: int = 0
     _before: RunningTrial | None = None
+    _stalls: list[tuple[float, float, list[str]]] = field(default_factory=list)
+    _stalled: tuple[Any, float] = (None, 0.0)
+    """The trial of the latest stall, and when it began."""
     _written: tuple[int, int] | None = None
     _read_after_s: float = float("-inf")
 
@@ -61,9 +71,7 @@ class LiveRun:
                 self.version += 1
                 if running is not None:
                     self._note(running)
-                self.now_event = event(
-                    "now", None if running is None else _running_document(running, self.samples)
-                )
+                self.now_event = event("now", None if running is None else _running_document(running))
             self._read_file()
 
     def samples_after(self, number: int) -> list[dict[str, Any]]:
@@ -72,6 +80,8 @@ class LiveRun:
 
     def _note(self, running: RunningTrial) -> None:
         before, self._before = self._before, running
+        if running.left_out:
+            self._note_stalls(running)
         if running.phase != SENDING or not running.directions:
             return
         is_same = (
@@ -85,17 +95,42 @@ class LiveRun:
             return
         seconds = running.elapsed_s - before.elapsed_s
         self._numbers += 1
-        self.samples.append(
-            {
-                "number": self._numbers,
-                "at": running.written_at,
-                "trial": running.trial,
-                **{
-                    name: _direction(counts, before.directions.get(name, {}), seconds)
-                    for name, counts in running.directions.items()
-                },
-            }
-        )
+        sample: dict[str, Any] = {
+            "number": self._numbers,
+            "at": running.written_at,
+            "trial": running.trial,
+            **{
+                name: _direction(counts, before.directions.get(name, {}), seconds)
+                for name, counts in running.directions.items()
+            },
+        }
+        for name in running.directions:
+            sample[name]["slope_us_per_s"] = self._slope(name, sample)
+        self.samples.append(sample)
+
+    def _slope(self, direction: str, latest: Mapping[str, Any]) -> float | None:
+        """By how much the delay has grown in the last moments, in microseconds a second."""
+        points = []
+        for sample in (latest, *reversed(self.samples)):
+            if sample["trial"] != latest["trial"] or latest["at"] - sample["at"] > SLOPE_OVER_S:
+                break
+            counts = sample.get(direction, {})
+            delay_us = counts.get("median_us") or counts.get("mean_us")
+            if delay_us is not None:
+                points.append((sample["at"] - latest["at"], delay_us))
+        return slope_of(points)
+
+    def _note_stalls(self, running: RunningTrial) -> None:
+        """A part that is told again may be longer than it was, or have become one with another."""
+        trial = (running.point, running.repetition, running.trial, running.what)
+        began_at = running.written_at - running.sending_s
+        if self._stalled[0] == trial and abs(began_at - self._stalled[1]) < SAME_S:
+            began_at = self._stalled[1]  # so that what was told before has the times that it had
+        self._stalled = (trial, began_at)
+        told = [(began_at + part[0], began_at + part[1], list(part[2])) for part in running.left_out]
+        first = min(part[0] for part in told)
+        self._stalls = sorted([*(part for part in self._stalls if part[1] < first), *told])[-MOST_STALLS:]
+        self.stalls_event = event("stalls", self._stalls)
 
     def _read_file(self) -> None:
         try:
@@ -132,6 +167,8 @@ def _direction(
         "lost_frames": lost,
         "mean_us": _mean_of_step(now, before),
         "max_us": _us(now.get("max_latency_ns")),
+        "median_us": _us(now.get("recent_median_ns")),
+        "p999_us": _us(now.get("recent_p999_ns")),
     }
 
 
@@ -161,12 +198,7 @@ def slope_of(points: Sequence[tuple[float, float]]) -> float | None:
     return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread > 0 else None
 
 
-def _running_document(running: RunningTrial, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    latest = [
-        sample
-        for sample in list(samples)
-        if sample["trial"] == running.trial and running.written_at - sample["at"] <= SLOPE_OVER_S
-    ]
+def _running_document(running: RunningTrial) -> dict[str, Any]:
     return {
         "point": visible(running.point),
         "repetition": running.repetition,
@@ -181,16 +213,6 @@ def _running_document(running: RunningTrial, samples: Sequence[Mapping[str, Any]
         "lower_fps": running.lower_fps,
         "upper_fps": running.upper_fps,
         "age_s": running.age_s,
-        "slopes_us_per_s": {
-            name: slope_of(
-                [
-                    (sample["at"], sample[name]["mean_us"])
-                    for sample in latest
-                    if name in sample and sample[name]["mean_us"] is not None
-                ]
-            )
-            for name in running.directions
-        },
     }
 
 
@@ -213,10 +235,15 @@ def _found_so_far(tables: RunTables) -> dict[str, Any]:
         counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
         if last is not None and row["search_id"] == last["id"]:
             trials.append(row)
+    inside = None
+    for row in tables.rows("trials", "number", "document", last=1):
+        inside = inside_document(as_mapping(row["document"], "trials.document"))
+        inside = inside and {"trial": row["number"], **inside}
     repetitions: dict[int, list[StoredRow]] = {}
     for row in tables.rows("repetitions"):
         repetitions.setdefault(row["point_id"], []).append(row)
     return {
+        "inside": inside,
         "search": None if last is None else visible(last["name"]),
         "verdicts": {visible(verdict): count for verdict, count in counts.items()},
         "trials": [

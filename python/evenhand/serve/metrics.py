@@ -11,12 +11,12 @@ from functools import partial
 from evenhand.base.errors import EvenhandError
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.statistics import Statistics
+from evenhand.report.openmetrics import Family, exposition
 from evenhand.serve.index import Entry
 from evenhand.serve.pages import Pages
 from evenhand.serve.run_facts import RunState
 from evenhand.serve.watcher import Watcher
 
-CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 MOST_DUTS = 50
 MOST_POINTS = 500
 """Points of one run: what is exported more often than it is looked at must stay small."""
@@ -36,14 +36,10 @@ Sample = tuple[str, Mapping[str, str], float]
 
 def metrics_text(watcher: Watcher, pages: Pages) -> str:
     """The whole exposition. It may read run files, each once as long as it stays the same."""
-    samples: dict[str, list[Sample]] = {}
-    for sample in _samples(watcher, pages):
-        samples.setdefault(sample[0], []).append(sample)
-    lines = []
-    for name, text in HELP.items():
-        lines += [f"# TYPE {name} gauge", f"# HELP {name} {text}"]
-        lines += [_line(sample) for sample in samples.get(name, ())]
-    return "\n".join([*lines, "# EOF", ""])
+    families = {name: Family(help=text) for name, text in HELP.items()}
+    for name, labels, value in _samples(watcher, pages):
+        families[name].samples[tuple(labels.items())] = value
+    return exposition(families)
 
 
 def _samples(watcher: Watcher, pages: Pages) -> Iterator[Sample]:
@@ -97,13 +93,3 @@ def _of_run(pages: Pages, dut: str, entry: Entry) -> Iterator[Sample]:
             yield "evenhand_point_value", labels, statistics.median
             yield "evenhand_point_minimum", labels, statistics.minimum
             yield "evenhand_point_maximum", labels, statistics.maximum
-
-
-def _line(sample: Sample) -> str:
-    name, labels, value = sample
-    shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-    return f"{name}{{{shown}}} {value!r}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -18,7 +19,7 @@ from markupsafe import Markup
 
 from evenhand.analysis import analyse, compare
 from evenhand.analysis.trend import trend as trend_of
-from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count, format_duration
 from evenhand.base.version import VERSION
 from evenhand.base.visible import visible
@@ -31,6 +32,7 @@ from evenhand.serve.charts import charts_of_run, charts_of_trend
 from evenhand.serve.index import Entry
 from evenhand.serve.rewritten import rewritten
 from evenhand.serve.run_facts import RunState
+from evenhand.serve.trial_page import capture_of, other_trials, places_of, trial_content
 from evenhand.serve.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ ROWS = 100
 """Rows of one page of the list."""
 MOST_RUNS_OF_A_TREND = 200
 MOST_COMPARED = 8
+MOST_OTHERS = 40
+"""Trials of no point that are linked, such as those that looked for the tester's own ceiling."""
 DOWNLOADS = (
     ("json", "JSON"),
     ("csv", "CSV of trials"),
@@ -136,7 +140,7 @@ class Pages:
             unread=index.unread,
             index_version=index_version,
             error=self.watcher.error,
-            folder=index.folder.resolve().name or "/",
+            folder=index.title or index.folder.resolve().name or "/",
             earlier=wanted.address(page - 1) if page > 1 else "",
             later=wanted.address(page + 1) if page < pages else "",
             page=page,
@@ -148,6 +152,20 @@ class Pages:
         if entry.state is RunState.RUNNING and not is_report:
             return self._render("live.html.j2", run=self._row(entry))
         return self._of(("run", entry.name, entry.stamp, entry.state), lambda: self._report(entry))
+
+    def trial(self, entry: Entry, place: str) -> str:
+        """One trial of a run. RequestError if there is no such trial."""
+
+        def draw() -> str:
+            record = self.record(entry)
+            content = trial_content(record, place)
+            capture = capture_of(record, self.watcher.index.folder)
+            facts = content.pop("facts")
+            return self._render(
+                "trial.html.j2", run=self._row(entry), capture=capture, facts_of=facts, **content
+            )
+
+        return self._of(("trial", place, entry.name, entry.stamp), draw)
 
     def compared(self, entries: Sequence[Entry], *, is_anyway: bool) -> str:
         """Runs side by side; the first is what the others are compared with."""
@@ -205,21 +223,36 @@ class Pages:
     def _report(self, entry: Entry) -> str:
         record = self.record(entry)
         analysis = analyse(record)
-        page = render_page(record, analysis, refresh_s=None)
-        after = self._rendered("run_parts.html.j2", run=self._row(entry), downloads=DOWNLOADS)
-        return self._framed(page, after, charts=charts_of_run(record, analysis))
+        run, places = self._row(entry), places_of(record)
+
+        def number_of(trial: Any) -> str:
+            return Markup('<a href="{}/trial/{}">{}</a>').format(
+                run["address"], places[id(trial)], trial.number
+            )
+
+        page = render_page(record, analysis, refresh_s=None, number_of=number_of)
+        capture = [("capture", "pcapng")] if capture_of(record, self.watcher.index.folder) else []
+        after = self._rendered(
+            "run_parts.html.j2",
+            run=run,
+            downloads=[*DOWNLOADS, *capture],
+            others=list(islice(other_trials(record), MOST_OTHERS)),
+        )
+        return self._framed(page, after, charts=charts_of_run(record, analysis, places), run=run["address"])
 
     def _repeat(self, command: str, entries: Sequence[Entry], *, is_anyway: bool) -> Markup:
         files = " ".join(shlex.quote(entry.name) for entry in entries)
         return self._rendered("repeat.html.j2", command=f"{command} {files}{' --anyway' * is_anyway}")
 
-    def _framed(self, page: str, after: Markup, charts: Sequence[Mapping[str, Any]] = ()) -> str:
+    def _framed(
+        self, page: str, after: Markup, charts: Sequence[Mapping[str, Any]] = (), run: str = ""
+    ) -> str:
         """A page of the report, with what this server adds."""
         return rewritten(
             page,
             head=self._rendered("head.html.j2"),
             before=self._rendered("top.html.j2"),
-            after=after + (self._rendered("charts.html.j2", charts=_json(charts)) if charts else ""),
+            after=after + (self._rendered("charts.html.j2", charts=_json(charts), run=run) if charts else ""),
         )
 
     def _row(self, entry: Entry) -> dict[str, Any]:
@@ -267,10 +300,11 @@ class Pages:
 
     def _render(self, template: str, **content: Any) -> str:
         if self._environment is None:
-            from jinja2 import Environment, PackageLoader, StrictUndefined
+            from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+            rooms = ("evenhand.serve", "evenhand.report")
             self._environment = Environment(
-                loader=PackageLoader("evenhand.serve", "templates"),
+                loader=ChoiceLoader([PackageLoader(room, "templates") for room in rooms]),
                 autoescape=True,
                 undefined=StrictUndefined,
                 trim_blocks=True,
@@ -293,17 +327,6 @@ def chosen(watcher: Watcher, names: Sequence[str]) -> list[Entry]:
             )
         found.append(entry)
     return found
-
-
-def error_document(error: EvenhandError) -> dict[str, Any]:
-    """As `--json` has it."""
-    return {
-        "id": error.code,
-        "what": error.what,
-        "where": error.where,
-        "next": error.next_step,
-        "code": error.exit_code,
-    }
 
 
 def _json(document: Any) -> Markup:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 _TAG = re.compile(r"<[a-zA-Z][^<>]*>")
 _STYLE = re.compile(r'\sstyle="([^"]*)"')
@@ -50,8 +50,3 @@ def _attributes(style: str) -> str:
         elif name != "font":
             parts.append(f' {name}="{value}"')
     return "".join(parts)
-
-
-def link(base: str, file: str, version: str) -> Markup:
-    """The address of a file that comes with the server."""
-    return Markup("{}/static/{}?{}").format(base, file, escape(version))

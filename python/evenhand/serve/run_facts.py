@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -101,11 +100,6 @@ _EMPTY = RunFacts()
 def stamp_of(facts: os.stat_result) -> Stamp:
     """What is another one when the file was written or replaced."""
     return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
-
-
-def is_run_file(facts: os.stat_result) -> bool:
-    """No link, no FIFO."""
-    return stat.S_ISREG(facts.st_mode)
 
 
 def is_being_measured(path: Path, facts: os.stat_result, names: Collection[str] | None = None) -> bool:

@@ -72,10 +72,14 @@ def serve(
     socket_file: Path | None,
     rules: AccessRules,
     say: Callable[[list[str]], None],
+    title: str = "",
+    trouble: Callable[[], str] = str,
 ) -> None:
     """Answer until SIGINT or SIGTERM.
 
     Args:
+        title: What the folder is called. Default: its name.
+        trouble: See `Watcher`.
         socket_file: Listen there, and not on `place`.
         say: Is told the addresses, when they are open.
 
@@ -94,12 +98,12 @@ def serve(
             where="--listen",
             next_step="Give --token-file FILE; or listen on loopback, behind a proxy that asks who is there.",
         )
-    index = RunIndex.of(folder)
+    index = RunIndex.of(folder, title)
     index.refresh(is_forced=True)
     with suppress(OSError):
         os.nice(NICENESS)
     config = uvicorn.Config(
-        make_app(index, rules),
+        make_app(index, rules, trouble),
         log_level="warning",
         access_log=False,
         proxy_headers=False,

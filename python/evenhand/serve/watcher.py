@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,8 +25,10 @@ class Watcher:
 
     index: RunIndex
     live: dict[str, LiveRun] = field(default_factory=dict)
+    trouble: Callable[[], str] = str
+    """Why nothing comes from the host that the folder is of; empty if something does."""
     error: str = ""
-    """Why the folder cannot be read now."""
+    """Why what is shown may be old."""
     _news: asyncio.Condition = field(default_factory=asyncio.Condition)
     _seen: tuple[Any, ...] = ()
 
@@ -49,7 +51,7 @@ class Watcher:
         """Once."""
         try:
             self.index.refresh()
-            self.error = ""
+            self.error = self.trouble()
         except EvenhandError as error:
             self.error = str(error)
         running = {name for name, each in self.index.entries.items() if each.state is RunState.RUNNING}
@@ -75,16 +77,16 @@ class Watcher:
                 continue
 
     async def live_events(self, name: str) -> AsyncIterator[str]:
-        """Server-sent events of one run: `samples` with those that this page has not had, `now` with the
-        trial that is made, `found` with trials and points; at last `ended` with what has become of the
-        run."""
-        number, sent = 0, ("", "")
+        """Server-sent events of one run: `samples` with those that this page has not had, `stalls` of tester
+        and host, `now` with the trial that is made, `found` with trials and points; at last `ended` with what
+        has become of the run."""
+        number, sent = 0, ("", "", "")
         async for is_new in self.changes():
             entry, live = self.index.find(name), self.live.get(name)
             if live is not None:
                 samples = live.samples_after(number)
                 number = samples[-1]["number"] if samples else number
-                texts = (live.now_event, live.found_event)
+                texts = (live.stalls_event, live.now_event, live.found_event)
                 parts = [event("samples", samples)] if samples else []
                 parts += [text for text, before in zip(texts, sent, strict=True) if text != before]
                 sent = texts

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         read_time_left_out,
         show_share,
     )
-    from evenhand.trial.clean_time import LAPSES, CleanCounts, CleanTime, LeftOut
+    from evenhand.trial.clean_time import LAPSES, CleanCounts, CleanTime, LeftOut, read_left_out
     from evenhand.trial.direction import ClassCount, Delays, DirectionResult, LostFrame, SeenFlow, Variation
     from evenhand.trial.engine_group import DEFAULT_START_DIFFERENCE_US, EngineGroup
     from evenhand.trial.engine_process import find_engine
@@ -79,10 +79,11 @@ else:
                 "describe_reasons",
                 "describe_taken",
                 "join_directions",
+                "read_left_out",
                 "read_time_left_out",
                 "show_share",
             ),
-            "clean_time": ("LAPSES", "CleanCounts", "CleanTime", "LeftOut"),
+            "clean_time": ("LAPSES", "CleanCounts", "CleanTime", "LeftOut", "read_left_out"),
             "direction": ("ClassCount", "Delays", "DirectionResult", "LostFrame", "SeenFlow", "Variation"),
             "engine_group": ("DEFAULT_START_DIFFERENCE_US", "EngineGroup"),
             "engine_process": ("find_engine",),
@@ -204,6 +205,7 @@ __all__ = [
     "learn",
     "name_first",
     "read_clock_offsets",
+    "read_left_out",
     "read_time_left_out",
     "show_share",
     "was_offered",

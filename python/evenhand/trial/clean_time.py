@@ -75,7 +75,7 @@ def read_clean_time(document: Mapping[str, Any] | None) -> CleanTime | None:
         is_enough=_flag(document["is_enough"]),
         pieces=whole(document, "pieces"),
         lapses={kind: whole(document["lapses"], kind) for kind in LAPSES},
-        left_out=tuple(_left_out(*part) for part in document["left_out"]),
+        left_out=read_left_out(document["left_out"]),
     )
     if not -_NOTHING_S <= clean.clean_s <= clean.sent_s * (1 + 1e-9):
         raise ValueError(f"clean_s is {clean.clean_s:g}, but frames were sent for {clean.sent_s:g} s")
@@ -88,6 +88,11 @@ def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError("is_enough is neither true nor false")
     return value
+
+
+def read_left_out(parts: Any) -> tuple[LeftOut, ...]:
+    """ValueError or TypeError if they are none."""
+    return tuple(_left_out(*part) for part in parts)
 
 
 def _left_out(from_s: Any, until_s: Any, kinds: Any) -> LeftOut:

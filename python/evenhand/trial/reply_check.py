@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from evenhand.trial.clean_time import read_left_out
 from evenhand.trial.contract_values import number, whole
 from evenhand.trial.load import Load
 from evenhand.trial.replay import was_offered
@@ -52,7 +53,9 @@ _PROGRESS_DIRECTION = {
     "settled_frames": _COUNT,
     "lost_frames": _COUNT,
     "latency": {"mean_ns": _MAYBE_NUMBER, "max_ns": _MAYBE_NUMBER},
+    "recent_latency?": {"median_ns": _NUMBER, "p999_ns": _NUMBER},
 }
+_PART = "part that is left out"
 _CODES = [{"code": _TEXT, "text": _TEXT}]
 _FAULT = {"code": _TEXT, "kind": _TEXT, "what": _TEXT, "where": _TEXT, "next": _TEXT}
 _TRIAL = {
@@ -110,6 +113,8 @@ _EVENTS: dict[str, Form] = {
         "received_frames?": _COUNT,
         "directions?": {"forward?": _PROGRESS_DIRECTION, "reverse?": _PROGRESS_DIRECTION},
         "failing?": {"lost_frames": _COUNT, "allowed_frames": _COUNT},
+        "sending_s?": _NUMBER,
+        "left_out?": [_PART],
     },
     "learning": {"round": _COUNT, "rate_share?": _NUMBER, "left?": _LEARNING_SIDE, "right?": _LEARNING_SIDE},
     "proving": {"direction": _TEXT, "drawn_frames": _COUNT, "frames": _COUNT},
@@ -285,9 +290,18 @@ def _is(value: Any, form: str) -> bool:
         return type(value) is float or (type(value) is int and abs(value) < 1 << 64)
     if form == _MAC_ADDRESS:
         return isinstance(value, str) and _MAC.fullmatch(value) is not None
+    if form == _PART:
+        return _is_left_out(value)
     if form == _TIME:
         return isinstance(value, str) and _UTC.fullmatch(value) is not None
     return isinstance(value, bool if form == _FLAG else str)
+
+
+def _is_left_out(value: Any) -> bool:
+    try:
+        return bool(read_left_out([value]))
+    except (ValueError, TypeError):
+        return False
 
 
 def _shown(value: Any) -> str:

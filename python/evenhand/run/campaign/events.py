@@ -316,6 +316,8 @@ class RunningFile:
                             elapsed_s=event.elapsed_s,
                             total_s=event.total_s,
                             directions={name: asdict(so_far) for name, so_far in event.directions.items()},
+                            sending_s=event.sending_s,
+                            left_out=[(part.from_s, part.until_s, part.kinds) for part in event.left_out],
                         )
                     )
             case TrialFinished():
@@ -348,6 +350,7 @@ class RunningFile:
                 upper_fps=None if is_first or what else self._now.upper_fps,
                 left_of_all_s=left_s,
                 directions={},
+                left_out=(),
             )
         )
 

@@ -7,6 +7,7 @@ const DASHES = [[], [6, 3], [6, 3, 2, 3], [2, 3]]
 const VERDICTS = { PASS: 'good', FAIL: 'bad', INVALID: 'soft' }
 const WINDOW_S = 120 // of a live chart
 const SILENT_MS = 10000
+const LAPSES = { sender_late: ['lapse-sender', 'the sender was late', 'c2'], receiver_away: ['lapse-receiver', 'a receiver was away', 'c1'], dut_away: ['lapse-dut', 'the DUT\'s CPU was away', 'ink'] }
 const HEIGHT = 260
 
 const element = (id) => document.getElementById(id)
@@ -42,6 +43,7 @@ function show(value, unit, count = 4) {
     case 'fps': return scaled(value, count, 'fps', LARGE)
     case 'ratio': return `${digits(100 * value, count)} %`
     case 'us': return scaled(value, count, 's', [[1e6, ''], [1e3, 'm'], [1, '\u00b5'], [1e-3, 'n']])
+    case 'us/s': return `${scaled(value, count, 's', [[1e6, ''], [1e3, 'm'], [1, '\u00b5'], [1e-3, 'n']])}/s`
     case 's': return scaled(value, count, 's', [[1, ''], [1e-3, 'm'], [1e-6, '\u00b5'], [1e-9, 'n']])
     default: return `${digits(value, Math.max(count, Math.ceil(Math.log10(Math.abs(value) + 1))))} ${unit}`
   }
@@ -205,12 +207,17 @@ class ValueChart {
     }).filter(Boolean)
     const before = this.chart.changes.filter((change) => Math.abs(change.x - this.places[index]) < 1).map((change) => change.text)
     this.readout.textContent = [...said, ...before].join('; ')
+    const trial = this.points.map((line) => line[index]?.trial).find(Boolean)
+    const run = element('chart-list')?.dataset.run
+    this.link = trial && run ? make('a', { href: `${run}/trial/${trial}` }, 'the page of this trial') : null
+    if (this.link) this.readout.append(' ', this.link)
   }
 
   key(press) {
     const { min, max } = this.plot.scales.x
     const go = { ArrowRight: 1, ArrowLeft: -1 }[press.key]
     if (go) this.moveTo(Math.min(this.places.length - 1, Math.max(0, (this.index ?? (go > 0 ? -1 : this.places.length)) + go)))
+    else if (press.key === 'Enter' && this.link) this.link.click()
     else if (press.key === '+' || press.key === '-') {
       const middle = this.places[this.index ?? 0]
       const factor = press.key === '+' ? 0.5 : 2
@@ -248,11 +255,11 @@ class ValueChart {
   }
 }
 
-// A chart of the last two minutes, which moves.
+// A chart of the last two minutes, which moves. Behind its lines are the moments at which the tester or its host was away.
 class LiveChart {
-  constructor(target, unit, lines, title) {
+  constructor(target, unit, lines, title, isSigned = false) {
     target.replaceChildren()
-    Object.assign(this, { target, unit, lines, data: [[], ...lines.map(() => [])] })
+    Object.assign(this, { target, unit, lines, isSigned, stalls: [], data: [[], ...lines.map(() => [])] })
     target.setAttribute('role', 'img')
     target.setAttribute('aria-label', `${title} over the last two minutes; the numbers are in the text above`)
     drawn.add(this)
@@ -264,7 +271,8 @@ class LiveChart {
     this.plot = new uPlot({
       width: this.width,
       height: HEIGHT,
-      scales: { x: { time: true, range: (u, low, high) => [Math.max(low, high - WINDOW_S), Math.max(high, low + 20)] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+      scales: { x: { time: true, range: (u, low, high) => [Math.max(low, high - WINDOW_S) - 1, Math.max(high, low + 20) + 1] }, y: { range: (u, low, high) => [this.isSigned && low < 0 ? low * 1.08 : 0, high > 0 ? high * 1.08 : 1] } },
+      hooks: { drawClear: [(u) => this.drawStalls(u)] },
       axes: axes({ label: '', values: (u, ticks) => ticks.map((tick) => new Date(1000 * tick).toLocaleTimeString([], { hour12: false })) }, this.unit),
       cursor: { drag: { x: false, y: false } },
       series: [{ value: '{HH}:{mm}:{ss}' }, ...this.lines.map((line) => ({ label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, value: (u, value) => show(value, this.unit, 4), points: { show: true, size: 4, fill: colour(line.colour) } }))]
@@ -281,6 +289,23 @@ class LiveChart {
     const first = this.data[0].findIndex((at) => at >= this.data[0].at(-1) - 1.2 * WINDOW_S)
     if (first > 0) this.data.forEach((values) => values.splice(0, first))
     this.plot.setData(this.data)
+  }
+
+  drawStalls(u) {
+    const context = u.ctx
+    const { min, max } = u.scales.x
+    context.save()
+    context.globalAlpha = 0.3
+    for (const [from, until, kinds] of this.stalls) {
+      if (until < min || from > max) continue
+      const left = u.valToPos(Math.max(from, min), 'x', true)
+      const width = Math.max(2 * devicePixelRatio, u.valToPos(Math.min(until, max), 'x', true) - left)
+      kinds.forEach((kind, place) => {
+        context.fillStyle = colour(LAPSES[kind]?.[2] ?? 'soft')
+        context.fillRect(left, u.bbox.top + (u.bbox.height * place) / kinds.length, width, u.bbox.height / kinds.length)
+      })
+    }
+    context.restore()
   }
 
   put(at, values) {
@@ -340,7 +365,7 @@ function followList(list) {
 // A run that is measured
 
 const DIRECTIONS = { forward: 'Forward \u2192', reverse: 'Reverse \u2190' }
-const ROWS = [['offered', 'offered_fps', 'fps'], ['received', 'received_fps', 'fps'], ['lost so far', 'loss_ratio', 'ratio'], ['mean delay', 'mean_us', 'us'], ['longest delay', 'max_us', 'us']]
+const ROWS = [['offered', 'offered_fps', 'fps'], ['received', 'received_fps', 'fps'], ['lost so far', 'loss_ratio', 'ratio'], ['median delay', 'median_us', 'us'], ['99.9 % below', 'p999_us', 'us'], ['longest so far', 'max_us', 'us'], ['delay grows', 'slope_us_per_s', 'us/s']]
 
 function lines(values) {
   return Object.keys(DIRECTIONS).flatMap((direction, place) => values.map(([value, label, dash]) => ({ direction, value, label: `${direction}, ${label}`, colour: `c${place + 1}`, dash })))
@@ -349,6 +374,8 @@ function lines(values) {
 function followRun(page) {
   let rates = null
   let delay = null
+  let queue = null
+  let stalls = []
   let search = null
   let curve = null
   let heard = Date.now()
@@ -360,9 +387,21 @@ function followRun(page) {
       if (!fresh.length) return
       latest = fresh.at(-1)
       rates ??= new LiveChart(element('rates'), 'fps', lines([['offered_fps', 'offered', [4, 4]], ['received_fps', 'received', []]]), 'Offered and received rates')
-      delay ??= new LiveChart(element('delay'), 'us', lines([['mean_us', 'mean', []]]), 'Mean delay')
-      rates.add(fresh)
-      delay.add(fresh)
+      const delays = fresh.some((sample) => (sample.forward ?? sample.reverse).median_us !== null) ? [['median_us', 'median', []], ['p999_us', '99.9th percentile', [2, 3]]] : [['mean_us', 'mean', []]]
+      delay ??= new LiveChart(element('delay'), 'us', lines(delays), 'Delay')
+      queue ??= new LiveChart(element('queue'), 'us/s', lines([['slope_us_per_s', 'growth', []]]), 'Growth of the delay', true)
+      for (const chart of [rates, delay, queue]) {
+        chart.stalls = stalls
+        chart.add(fresh)
+      }
+    },
+    stalls: (found) => {
+      stalls = found
+      showStalls(stalls)
+      for (const chart of [rates, delay, queue].filter(Boolean)) {
+        chart.stalls = stalls
+        chart.plot.redraw()
+      }
     },
     now: (running) => {
       heard = Date.now()
@@ -375,6 +414,7 @@ function followRun(page) {
       curve = curveChart(found.points)
       showTrials(found.trials)
       showPoints(found.points)
+      showInside(found.inside)
     },
     ended: () => {
       close()
@@ -386,6 +426,22 @@ function followRun(page) {
     silence.hidden = Date.now() - heard < SILENT_MS
     if (!silence.hidden) silence.textContent = `No sign of it for ${time((Date.now() - heard) / 1000)}: ports are being opened, a hook runs, or hosts are learnt.`
   }, 1000)
+}
+
+function showStalls(stalls) {
+  const recent = stalls.filter(([, until]) => until > Date.now() / 1000 - WINDOW_S)
+  const kinds = Object.keys(LAPSES).filter((kind) => recent.some((stall) => stall[2].includes(kind)))
+  element('stalls').hidden = !recent.length
+  element('stalls').replaceChildren(`Bands: the tester or its host was away ${recent.length === 1 ? 'once' : `${recent.length} times`} in the last two minutes, for ${show(Math.max(...recent.map(([from, until]) => until - from), 0), 's', 3)} at most; none of it is judged. `, ...kinds.map((kind) => make('span', { class: LAPSES[kind][0] }, LAPSES[kind][1])))
+}
+
+function showInside(inside) {
+  element('inside').hidden = !inside
+  if (!inside) return
+  element('inside-of').textContent = `In trial ${inside.trial}, the last one that has ended. The DUT counted ${inside.dropped_packets ?? NONE} dropped packets.`
+  const bar = (cpu) => make('meter', { min: 0, max: 1, value: cpu.busy, 'aria-label': `CPU ${cpu.cpu}, busy` }, show(cpu.busy, 'ratio', 3))
+  element('inside-cpus').replaceChildren(...inside.cpus.map((cpu) => make('tr', {}, make('td', { 'data-label': 'CPU', class: 'number' }, make('span', {}, String(cpu.cpu))), make('td', { 'data-label': 'busy' }, make('span', {}, bar(cpu), ` ${show(cpu.busy, 'ratio', 3)}`)), make('td', { 'data-label': 'in softirqs', class: 'number' }, make('span', {}, show(cpu.softirq, 'ratio', 3))))))
+  element('inside-queues').replaceChildren(...inside.queues.map((queue) => row([['interface', queue.interface], ['queue', String(queue.queue), 'number'], ['packets', String(queue.packets), 'number'], ['share', show(queue.share, 'ratio', 3), 'number']])))
 }
 
 function showNow(running, latest) {
@@ -404,8 +460,6 @@ function showNow(running, latest) {
   element('bracket').textContent = bracket.length ? `The limit so far: ${bracket.join(', ')}.` : ''
   element('tiles').replaceChildren(...Object.entries(DIRECTIONS).filter(([direction]) => latest[direction]).map(([direction, title]) => {
     const rows = ROWS.flatMap(([name, key, unit]) => [make('dt', {}, name), make('dd', {}, show(latest[direction][key], unit))])
-    const slope = running.slopes_us_per_s[direction] ?? null
-    rows.push(make('dt', {}, 'delay grows'), make('dd', {}, slope === null ? NONE : `${show(slope, 'us', 3)} a second`))
     return make('section', { class: 'tile', 'aria-label': direction }, make('h2', {}, title), make('dl', {}, ...rows))
   }))
 }

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page of one trial shows: of a run file, which may come from anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from evenhand.base.errors import RequestError
+from evenhand.base.table import Table, make_table
+from evenhand.base.units import format_count, format_rate, format_ratio
+from evenhand.base.visible import visible
+from evenhand.report.page_facts import commands_of
+from evenhand.report.page_strips import strip_of
+from evenhand.report.page_words import show_addresses, show_size, show_time
+from evenhand.report.trial import allowed_loss, describe_sending, trial_parts
+from evenhand.report.trial_command import trial_command
+from evenhand.run import CampaignRecord, PointRecord, StoredSearch, StoredTrial
+from evenhand.run.campaign_record import Repetition
+from evenhand.serve.charts import inside_document
+from evenhand.trial import join_directions
+
+PCAPNG = b"\x0a\x0d\x0d\x0a"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTrial:
+    """A trial, and where in its run it is."""
+
+    place: str
+    """`3.1.2.14`: of the third point, in the first repetition that is stored of it, of the second search, the
+    fourteenth; point and repetition are 0 for what belongs to none. It stays while the run goes on."""
+    found: PointRecord | None
+    repetition: Repetition | None
+    search: StoredSearch
+    trial: StoredTrial
+
+
+def placed_trials(record: CampaignRecord) -> Iterator[PlacedTrial]:
+    """All of a run, in the order of its page."""
+    for point, found in enumerate(record.points, start=1):
+        for number, repetition in enumerate(found.repetitions, start=1):
+            for place, search in enumerate(repetition.searches, start=1):
+                for of_search, trial in enumerate(search.trials, start=1):
+                    yield PlacedTrial(
+                        f"{point}.{number}.{place}.{of_search}", found, repetition, search, trial
+                    )
+    for place, search in enumerate(record.other_searches, start=1):
+        for of_search, trial in enumerate(search.trials, start=1):
+            yield PlacedTrial(f"0.0.{place}.{of_search}", None, None, search, trial)
+
+
+def places_of(record: CampaignRecord) -> dict[int, str]:
+    """The place of each trial, by the `id` of the object."""
+    return {id(each.trial): each.place for each in placed_trials(record)}
+
+
+def other_trials(record: CampaignRecord) -> Iterator[tuple[str, str]]:
+    """Place and words of each trial that belongs to no point, and so is in no table of the run's page."""
+    for each in placed_trials(record):
+        if each.found is None:
+            result = each.trial.result
+            rate = format_rate(result.intended_fps)
+            yield (
+                each.place,
+                visible(f"{each.search.name}, trial {each.trial.number}: {rate}, {result.verdict}"),
+            )
+
+
+def trial_content(record: CampaignRecord, place: str) -> dict[str, Any]:
+    """For `trial.html.j2`. RequestError if there is no such trial."""
+    trials = list(placed_trials(record))
+    number = next((number for number, each in enumerate(trials) if each.place == place), None)
+    if number is None:
+        raise RequestError(
+            f"this run has no trial {place!r}",
+            code="serve.no-such-trial",
+            where=record.path.name,
+            next_step="Look at the page of the run.",
+        )
+    each = trials[number]
+    result = each.trial.result
+    inside = inside_document(result.raw)
+    return {
+        "title": f"Trial {each.trial.number} at {format_rate(result.intended_fps)}",
+        "verdict": str(result.verdict),
+        "allowed": allowed_loss(result),
+        "loss": format_ratio(result.loss_ratio),
+        "reasons": [reason.text for reason in join_directions(result.reasons)],
+        "strip": strip_of(each.trial),
+        "parts": [_titled(part) if isinstance(part, Table) else part.plain for part in trial_parts(result)],
+        "inside": [] if inside is None else _inside_tables(inside),
+        "facts": list(_facts(each)),
+        "commands": list(_commands(record, each)),
+        "run_commands": commands_of(record),
+        "before": trials[number - 1].place if number else "",
+        "after": trials[number + 1].place if number + 1 < len(trials) else "",
+        "count": f"{format_count(number + 1)} of {format_count(len(trials))}",
+    }
+
+
+def capture_of(record: CampaignRecord, folder: Path) -> Path | None:
+    """The capture that the run's command names, if it lies beside the run; None if there is none. No other
+    file is shown by the name that a run file gives."""
+    for command in record.commands:
+        words = [part for word in command for part in word.split("=", 1)]
+        for option, name in pairwise(words):
+            path = folder / Path(name).name
+            if option == "--capture" and path.is_file() and not path.is_symlink():
+                with path.open("rb") as file:
+                    return path if file.read(len(PCAPNG)) == PCAPNG else None
+    return None
+
+
+def _facts(each: PlacedTrial) -> Iterator[tuple[str, str | None]]:
+    found, search, result = each.found, each.search, each.trial.result
+    if found is not None and each.repetition is not None:
+        yield "point", found.point.key
+        yield "repetition", str(each.repetition.number)
+        yield "testbed", each.repetition.testbed
+        yield "plan", found.point.plan
+        yield "addresses", show_addresses(found.point)
+        yield "frame size", show_size(found.point)
+        if found.point.hash_type is not None:
+            yield "hash of the DUT", found.point.hash_type
+    else:
+        yield "measured for", search.name
+        yield "frame size", f"{search.frame_size} octets"
+    yield "directions", " and ".join(result.directions)
+    yield "load", f"{format_count(result.intended_fps)} fps per direction"
+    yield "duration", describe_sending(result)
+    yield "what for", each.trial.purpose + (f", attempt {each.trial.attempt}" * (each.trial.attempt > 1))
+    yield "seed", str(search.seed)
+    yield "started", show_time(result.started_at)
+
+
+def _commands(record: CampaignRecord, each: PlacedTrial) -> Iterator[str]:
+    if each.found is not None and each.repetition is not None:
+        first = record.commands[0] if record.commands else ()
+        command = trial_command(
+            each.found.point, first, each.search, each.trial, each.repetition.testbed or "TESTBED"
+        )
+        yield from [] if command is None else [command]
+
+
+def _titled(table: Table) -> Table:
+    """A heading that is empty is none for who has it read out."""
+    first, *others = table.columns
+    return table if first.title else replace(table, columns=(replace(first, title="count"), *others))
+
+
+def _inside_tables(inside: dict[str, Any]) -> list[Table]:
+    cpus = [
+        [str(cpu["cpu"]), format_ratio(cpu["busy"]), format_ratio(cpu["softirq"])] for cpu in inside["cpus"]
+    ]
+    queues = [
+        [each["interface"], str(each["queue"]), format_count(each["packets"]), format_ratio(each["share"])]
+        for each in inside["queues"]
+    ]
+    tables = [make_table(["#CPU", "#busy", "#in softirqs"], cpus)]
+    return [*tables, make_table(["interface", "#queue", "#packets", "#share"], queues)] if queues else tables
