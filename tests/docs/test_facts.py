@@ -37,14 +37,6 @@ from tests.test_rooms import ROOMS
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
-def test_words_are_those_of_the_glossary(path: Path) -> None:
-    """Two words for one thing make two things of it. A key of another tester's has its own name."""
-    text = path.read_text(encoding="utf-8").replace("not packet size", "")
-    text = re.sub(r"`pps`|rate\.pps", "", text)
-    assert re.findall(r"(?i)\b(packet size|pps|bandwidth|jitter)\b", text) == []
-
-
 def test_command_line_page_is_up_to_date() -> None:
     """The page is made from the help texts: `make docs` writes it."""
     generator = _load(ROOT / "docs" / "reference" / "generate_cli.py")

@@ -90,10 +90,10 @@ class PlanSide:
     the link. The tester resolves the first."""
     gateway: Interface | None
     """The tester's own interface, next hop of the DUT's routes to the hosts; None if the hosts are on the
-    link (direct forms)."""
+    link (direct plans)."""
     host_range: HostRange
     routes: tuple[Network, ...]
-    """Networks that the DUT routes to `gateway`; none in direct forms."""
+    """Networks that the DUT routes to `gateway`; none in direct plans."""
     peers: HostRange | None = None
     """The addresses that hosts of the other side have on this one, where the DUT translates; None: their
     own. Where it keeps state, those that it may give them (the pool)."""
