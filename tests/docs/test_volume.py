@@ -58,7 +58,7 @@ def pages(group: str) -> list[str]:
 
 
 def words(page: str) -> int:
-    """Of what a reader reads: a rule or a line of a table, a bullet, and a sign of a heading is no word."""
+    """What has a letter or a digit: a rule or a line of a table, a bullet, a sign of a heading is none."""
     return len([word for word in read(page).split() if re.search(r"\w", word)])
 
 
