@@ -56,7 +56,7 @@ def test_a_search_for_the_testers_ceiling_is_not_told_trial_by_trial() -> None:
     assert not invalid.is_valid
     console = Console(file=io.StringIO(), width=200)
     with ProgressDisplay(console) as display:
-        for what in ("tester", "tester, looped"):
+        for what in ("tester", "tester, own loop"):
             display.on_event(Measured(what=what, result=invalid))
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue() == ""

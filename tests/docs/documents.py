@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -66,6 +67,12 @@ def name_of(path: Path) -> str:
 
 def read(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
+
+
+def printed(script: str) -> str:
+    """What a script says that it prints: the indented lines of its docstring."""
+    docstring = ast.get_docstring(ast.parse(read(script))) or ""
+    return "".join(f"{line[4:]}\n" for line in docstring.splitlines() if line.startswith("    "))
 
 
 def blocks(*languages: str, document: str | None = None, indented: bool = False) -> list[Block]:

@@ -10,8 +10,9 @@ import pytest
 
 from evenhand.plan import make_plan
 from evenhand.predict import VERIFICATION_KEY, DeviceModel, predict, symmetric_key
-from tests.docs.documents import blocks, table_rows
+from tests.docs.documents import ROOT, blocks, printed, table_rows
 
+BY_HAND = "examples/hash_by_hand.py"
 HASHING = "docs/explanation/hashing.md"
 DRAFT_REPORT = "docs/explanation/draft-report.md"
 KEYS = {"common": VERIFICATION_KEY, "openbsd": symmetric_key()}
@@ -20,11 +21,10 @@ COLUMNS = (1, 2, 4, 8, 16, 32, 64, 128, 1024)
 
 def test_prediction_by_hand_is_what_the_model_says() -> None:
     """RSS-03, RSS-06: twenty lines without any of our code come to the same."""
-    (program,) = blocks("python", document=HASHING)
-    (shown,) = blocks("text", document=HASHING)
-    ended = subprocess.run([sys.executable, "-c", program.text], capture_output=True, text=True, check=True)
-    assert ended.stdout == shown.text
-    for line in shown.text.splitlines():
+    shown = printed(BY_HAND)
+    ended = subprocess.run([sys.executable, ROOT / BY_HAND], capture_output=True, text=True, check=True)
+    assert ended.stdout == shown
+    for line in shown.splitlines():
         hosts, busy, unevenness = (line.split()[index] for index in (0, 2, -1))
         prediction = predict(make_plan("gateway_v4", int(hosts)), DeviceModel(), ("forward",))
         assert f"{prediction.busy_elements} {float(prediction.busiest_to_mean):.4g}" == f"{busy} {unevenness}"

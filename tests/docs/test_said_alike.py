@@ -7,11 +7,13 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from evenhand.analysis.noise import LEAST_FOR_TEST
 from evenhand.cli.main import INTERRUPTED, TERMINATED
+from evenhand.dut import OPERATING_SYSTEMS
 from evenhand.procedure import DelayTest
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
@@ -19,6 +21,7 @@ from evenhand.search.head import Role
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import expand
 from evenhand.testbed import LEAST_MEMORY_MB
+from evenhand.testbed.values import DutSystem
 from tests.docs.documents import DOCUMENTS, ROOT, Command, blocks, commands, name_of, read, table_rows
 
 FOR_WHO_MEASURES = ("README.md", "docs/README.md", "docs/tutorial/", "docs/how-to/", "examples/")
@@ -28,7 +31,7 @@ ROOTS_TESTBEDS = re.compile(
 )
 """Testbeds with ports that only root opens: NICs, interfaces of the kernel, labs."""
 ANYBODYS = re.compile(r"reference|loopback|two-engines")
-WORDS = {2: "twice", 8: "eight times", 4: "four"}
+WORDS = {2: "twice", 8: "eight times", 4: "four", 7: "seven", 9: "nine", 16: "sixteen"}
 TIMES_TWO_MB = 2
 FIRST_TRIAL = "docs/tutorial/first-throughput.md"
 INVALID_PAGE = "docs/how-to/read-an-invalid-trial.md"
@@ -120,6 +123,19 @@ def test_exit_codes_of_signals_are_those_of_the_command() -> None:
     assert f"After {INTERRUPTED} or {TERMINATED} (" in prose(NIGHT_PAGE)
     assert f"It exits with {TERMINATED}" in prose("docs/how-to/run-a-campaign.md")
     assert f"{INTERRUPTED}, {TERMINATED}" in prose("docs/reference/cli.md")
+
+
+def test_systems_are_as_many_as_there_are() -> None:
+    """What is printed for, and what is set up over SSH."""
+    with_shell = len(get_args(DutSystem))
+    assert f"scripts for {WORDS[len(OPERATING_SYSTEMS) - 1]} other systems" in prose(
+        "docs/tutorial/first-number.md"
+    )
+    assert f"for {len(OPERATING_SYSTEMS)} operating systems" in prose("docs/how-to/reproduce-appendix-a.md")
+    assert (
+        f"{WORDS[with_shell - 1]} other systems with a shell, over SSH and restores them; prints the commands"
+        f" for {WORDS[len(OPERATING_SYSTEMS) - with_shell]} more" in prose("docs/README.md")
+    )
 
 
 def test_least_repetitions_are_those_of_the_comparison() -> None:

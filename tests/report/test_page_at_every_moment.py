@@ -73,7 +73,7 @@ def moments(procedure: str) -> Iterator[tuple[str, list[PointRecord]]]:
         return replace(found, state=state, reason=reason, repetitions=tuple(made))
 
     under_way = {"finished_at": None, "outcome": None, "value": None, "result": None}
-    without = {"value": None, "outcome": "tester_limit", "reason": "the tester's own limit"}
+    without = {"value": None, "outcome": "tester_limit", "reason": "the tester's ceiling"}
     bound = {"outcome": "at_or_above_maximum"}
     first_states: dict[str, tuple[PointState, list[dict[str, Any]]]] = {
         "nothing is begun": (PointState.PENDING, []),

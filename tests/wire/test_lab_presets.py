@@ -35,7 +35,7 @@ def test_a_preset_for_a_lab_ends_in_numbers_and_a_page(name: str, lab: str | Non
     record = read_record(tmp_path / "lab.evenhand")
     without = [point for point in record.points if point.state is not PointState.MEASURED]
     # A host that is away all the time leaves no number, and says so.
-    assert all("the tester's own limit" in (point.reason or "") for point in without), done.stderr
+    assert all("the tester's ceiling" in (point.reason or "") for point in without), done.stderr
     assert len(record.testbeds) == 1
     assert {
         version for point in record.points for version in ("v4", "v6") if version in point.point.plan

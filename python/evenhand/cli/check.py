@@ -57,8 +57,8 @@ def check(
         bool,
         typer.Option(
             "--looped",
-            help="Find the tester's ceiling with its two ports looped to each other inside this"
-            " machine; no DUT is needed.",
+            help="Find the tester's ceiling in its own loop: its two ports are joined to each other inside"
+            " its process, and no DUT is needed.",
         ),
     ] = False,
     cable: Annotated[

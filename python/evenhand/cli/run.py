@@ -43,7 +43,7 @@ from evenhand.spec.rules import read_rules
 from evenhand.spec.worker_hosts import WorkerHost, read_workers
 
 NOTHING_TO_REPEAT = (
-    "No point ended early, and no repetition ended at the tester's limit: there is nothing to repeat."
+    "No point ended early, and no repetition ended at the tester's ceiling: there is nothing to repeat."
 )
 EXAMPLE = (
     "Example: evenhand run series.toml --testbed lab.toml --run series.evenhand; later: evenhand run"
@@ -124,7 +124,7 @@ def run(
         typer.Option(
             "--again",
             help="With --resume: also repeat what ended early, for example because a hook failed, or at"
-            " the tester's own limit.",
+            " the tester's ceiling.",
         ),
     ] = False,
     dry_run: Annotated[

@@ -96,10 +96,10 @@ class PlanSide:
     the link. The tester resolves the first."""
     gateway: Interface | None
     """The tester's own interface, next hop of the DUT's routes to the hosts; None if the hosts are on the
-    link (direct forms)."""
+    link (direct plans)."""
     host_range: Hosts
     routes: tuple[Network, ...]
-    """Networks that the DUT routes to `gateway`; none in direct forms. The `prefixes` are among them, if
+    """Networks that the DUT routes to `gateway`; none in direct plans. The `prefixes` are among them, if
     there are at most MOST_ROUTE_OBJECTS."""
     peers: HostRange | None = None
     """The addresses that hosts of the other side have on this one, where the DUT translates; None: their

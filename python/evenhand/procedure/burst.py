@@ -167,7 +167,7 @@ class BurstInterval:
     @property
     def mean_fps(self) -> float | None:
         """Mean load over bursts and silence, per direction, at the smallest interval; None if there is none,
-        as at the tester's limit."""
+        as at the tester's ceiling."""
         return None if self.outcome is Outcome.TESTER_LIMIT else self.search.throughput_fps
 
     @property

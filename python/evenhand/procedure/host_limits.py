@@ -133,7 +133,7 @@ class HostLimits:
 def shown_limits(limits: Mapping[str, float], names: Sequence[str]) -> list[str]:
     """Each of these limits as a sentence without its end, as far as the host keeps it."""
     words = {
-        "overdue_tolerance": ("at most {} of the frames are sent late", format_ratio),
+        "overdue_tolerance": ("at most {} of the frames are overdue", format_ratio),
         "longest_overdue_us": ("no frame is more than {} late", lambda us: format_duration(us / 1e6)),
         "offered_tolerance": ("the offered load is off by at most {}", format_ratio),
     }
@@ -170,7 +170,7 @@ def strictest(
     seen = max(probes, key=lambda probe: probe.overdue_share)
     raise HostError(
         "this host does not let the tester keep any load: up to"
-        f" {format_ratio(seen.overdue_share)} of the frames that it sent within a second left late, the"
+        f" {format_ratio(seen.overdue_share)} of the frames that it sent within a second were overdue, the"
         f" latest by {format_duration(max(probe.longest_overdue_us for probe in probes) / 1e6)}",
         code="procedure.no-load-kept",
         where=where,

@@ -57,7 +57,7 @@ class CeilingEntry:
     """The tester's ceiling on one way."""
 
     way: str
-    """Through the DUT, or looped."""
+    """Through the DUT, or in the own loop."""
     profile: Profile
     ceiling: TesterCeiling
     duration_s: float
@@ -125,12 +125,12 @@ def measure_ceiling(
     quick = replace(tester, waits=CEILING_WAITS, limits=limits)
     measurer = quick.measurer(on_event) if make_measurer is None else make_measurer(quick, on_event)
     overhead_s = getattr(measurer, "overhead_s", CEILING_WAITS.total_s)
-    what = "the tester's ceiling" + (", looped" if way == LOOPED_WAY else "")
+    what = "the tester's ceiling" + (", own loop" if way == LOOPED_WAY else "")
     on_event(Began(what=what, remaining_s=EXPECTED_LOADS * (goal.duration_s + overhead_s)))
 
     def on_trial(result: TrialResult) -> None:
         on_result(result)
-        on_event(Measured(what="tester, looped" if way == LOOPED_WAY else "tester", result=result))
+        on_event(Measured(what="tester, own loop" if way == LOOPED_WAY else "tester", result=result))
 
     ceiling = find_tester_ceiling(
         measurer,

@@ -15,7 +15,7 @@ from evenhand.trial import Deviation
 
 RESULTS_OF_THE_DUT = (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.BELOW_MINIMUM)
 """Outcomes that say something about the DUT; the others concern the tester, or are not results, unless a
-load passed before the tester's limit."""
+load passed before the tester's ceiling."""
 THIS_RUN = "in this run"
 OMISSION = Deviation(
     requirement="SEED-02",

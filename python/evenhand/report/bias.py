@@ -36,7 +36,7 @@ class BiasCase:
     counters: dict[str, Any]
     """Counters of the router; recorded, never used for a verdict (SEED-07)."""
     given_up: ThroughputResult | None = None
-    """A search with longer trials before this one, which ended at the tester's limit."""
+    """A search with longer trials before this one, which ended at the tester's ceiling."""
 
     @property
     def address_words(self) -> str:

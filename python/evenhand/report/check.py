@@ -225,7 +225,7 @@ def unreached_line(unreached: HostError) -> str:
 def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
     """The highest load that the tester kept, what it was made with, and what happened above."""
     ceiling, profile = entry.ceiling, entry.profile
-    way = "through the DUT" if entry.way == DUT_WAY else "ports looped inside this machine, no DUT"
+    way = "through the DUT" if entry.way == DUT_WAY else "in its own loop, no DUT"
     yield Text(f"The tester's ceiling, {way}", style="bold")
     both = "each of both directions" if len(profile.directions) == 2 else "one direction"
     cpus = f"CPU{'s' if len(entry.cpus) > 1 else ''} {format_cpu_list(entry.cpus)}"

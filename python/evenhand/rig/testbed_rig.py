@@ -124,7 +124,7 @@ def make_looped_engines(
         ports, users = _joined(engine.cpus, socket, largest_octets)
         where = {} if engine.ssh is None else {"ssh": engine.ssh}
         tables.append({"name": engine.name, **where, **users, **ports})
-    return _setup("looped engines", {"engine": tables}, limits)
+    return _setup("engines in their own loop", {"engine": tables}, limits)
 
 
 def _joined(cpus: tuple[int, ...], socket: str, largest_octets: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -149,7 +149,7 @@ def _setup(name: str, tables: dict[str, Any], limits: TestbedLimits | None) -> S
             "isolated_networks": ["0.0.0.0/0", "::/0"],  # no frame leaves this machine
             **tables,
         },
-        where="looped ports",
+        where="own loop",
     )
     return Setup(
         name=name, testbed=testbed if limits is None else testbed.model_copy(update={"limits": limits})

@@ -280,7 +280,7 @@ def again_advice(path: Path, *, undecided: int, ended_early: int, on_page: bool 
 
 _WITHOUT_NUMBER = {
     "measured": "too many frames were lost for a figure: a lost frame is infinitely late",
-    TESTER_LIMIT: "the tester's own limit was reached",
+    TESTER_LIMIT: "the tester's ceiling was reached",
     "dut_gone": "the DUT did not answer any more",
     "below_minimum": "frames were lost at the lowest load as well",
 }

@@ -13,7 +13,7 @@ from evenhand.trial import Measurer, Reason, TrialResult, join_directions
 STEP_UP = 2.0
 """Factor to the next load while the tester has kept all of them."""
 LOSSES_THAT_END_THE_WAY_UP = 2
-"""For searches that allow no loss: one may be a stall of the host."""
+"""For searches that allow no loss: one may be an absence of a CPU."""
 AWAY_CODES = frozenset({"sender_overdue", "overdue_may_explain_loss", "offered_load"})
 """Reasons that a CPU which was taken away can bring about by itself."""
 DISTURBED_SHARE = 2.0
@@ -139,7 +139,7 @@ def find_tester_ceiling(
         is_loss_ours: There is no DUT that could have lost a frame (looped ports): a load with loss is not
             kept either.
         ending_losses: Go no further up than to a load at which the device lost frames in so many trials; 0:
-            go on. One may be a stall of the host.
+            go on. One may be an absence of a CPU.
         kept_fps: A load below `start_fps` that the tester has kept before. It stays the ceiling if the first
             load above it is not kept, where both are no further apart than the precision.
     """

@@ -102,7 +102,7 @@ class ThroughputGoal:
     does (ETSI TST009 12.3, binary search with loss verification). 0 is RFC 2544. Named in the result if it is
     not 0."""
     plain_loss_ratio: float = 1.0
-    """A loss above this counts at once, regardless of `loss_verifications`: a stall of the host does not
+    """A loss above this counts at once, regardless of `loss_verifications`: an absence of a CPU does not
     explain it."""
     invalid_retries: int = DEFAULT_INVALID_RETRIES
     """How often an INVALID trial is repeated before its load is given up, if the tester did not offer the
@@ -254,7 +254,7 @@ class ThroughputResult:
     goal: ThroughputGoal
     outcome: Outcome
     throughput_fps: float | None
-    """Per direction, confirmed by a full-length trial. At the tester's limit the highest load that one has
+    """Per direction, confirmed by a full-length trial. At the tester's ceiling the highest load that one has
     confirmed, if any was: a lower bound. None otherwise."""
     upper_fps: float | None
     """Lowest load that failed."""

@@ -303,7 +303,7 @@ def test_a_testers_limit_is_the_reason_for_no_number(evenhand: Evenhand, tmp_pat
         assert point.state is PointState.NO_NUMBER
         assert point.values == ()
         assert point.reason is not None
-        assert point.reason.startswith("the tester's own limit was reached: offered")
+        assert point.reason.startswith("the tester's ceiling was reached: offered")
 
 
 def test_what_ended_at_the_testers_limit_is_measured_again_where_that_is_asked(
