@@ -21,8 +21,9 @@ namespace evenhand::run {
 class SoFar {
    public:
     SoFar(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
-          const TrialRecords& records, pace::Ticks start, double ticks_per_second) noexcept
+          const TrialRecords& records, pace::Ticks start, double ticks_per_second)
         : request_{request},
+          loads_{by_direction(request)},
           trials_{trials},
           records_{records},
           start_{start},
@@ -34,9 +35,10 @@ class SoFar {
     void count(Progress& progress, pace::Ticks now, double sending_s) noexcept;
 
    private:
-    [[nodiscard]] std::uint64_t settled(pace::Ticks now, double sending_s) const noexcept;
+    [[nodiscard]] std::uint64_t settled(plan::Direction direction, pace::Ticks now, double sending_s) const noexcept;
 
     const TrialRequest& request_;
+    plan::PerDirection<TrialRequest> loads_;
     const std::vector<std::unique_ptr<WorkerTrial>>& trials_;
     const TrialRecords& records_;
     pace::Ticks start_;

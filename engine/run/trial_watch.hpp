@@ -35,7 +35,7 @@ class TrialWatch {
         CleanWatch* clean;  // null where the trial is not judged by its clean time
     };
 
-    TrialWatch(const Parts& trial, TrialObserver& observer) noexcept;
+    TrialWatch(const Parts& trial, TrialObserver& observer);
 
     /// Puts what has been counted so far into the progress.
     void count(Progress& progress);
