@@ -14,6 +14,7 @@ from evenhand.plan.imix import (
     parse_imix,
     whole_octets,
 )
+from evenhand.plan.line import line_of
 from evenhand.plan.mix import describe_mix, make_mix, mix_lines, mix_request, mix_versions
 from evenhand.plan.model import AddressPlan, HostMacs, OtherVersion, plan_file_name, plan_title
 from evenhand.plan.ranges import (
@@ -111,6 +112,7 @@ __all__ = [
     "is_weighted",
     "largest_frame",
     "largest_octets",
+    "line_of",
     "make_mix",
     "make_plan",
     "mean_octets",

@@ -30,7 +30,7 @@ from evenhand.report.result_entry import (
 )
 from evenhand.rig import KnownCeiling
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, DirectionLoss, Outcome
-from evenhand.trial import TrialResult, causes_of_invalid, describe_causes
+from evenhand.trial import TrialResult, causes_of_invalid, describe_causes, read_direction_rates
 
 
 def throughput_lines(entry: ResultEntry) -> list[str]:
@@ -68,7 +68,12 @@ def _both_words(document: Mapping[str, Any], fps: float) -> str:
     directions = document.get("directions")
     if not isinstance(directions, list | tuple) or len(directions) != 2:
         return ""
-    return f" ({format_count(2 * fps)} fps in both directions together)"
+    rates = read_direction_rates(document.get("rates"))
+    if rates is None:
+        return f" ({format_count(2 * fps)} fps in both directions together)"
+    each = rates.by_direction(fps)
+    words = ", ".join(f"{format_count(rate)} fps {direction}" for direction, rate in each.items())
+    return f" of the {rates.fastest} direction ({words})"
 
 
 def single_pair_lines(document: Mapping[str, Any]) -> list[str]:
