@@ -214,17 +214,16 @@ def _share(text: str) -> float:
     return share
 
 
-def _load_at(options: DelayOptions, throughput_fps: float) -> float:
+def _load_at(text: str, throughput_fps: float) -> float:
     """The share of this throughput; whole frames, unless there is less than one a second."""
-    assert options.at is not None
-    if "," in options.at:
+    if "," in text:
         raise RequestError(
-            f"{options.at!r}: several loads",
+            f"{text!r}: several loads",
             code="procedure.one-load-only",
             where="--at",
             next_step='Give a point for each: at = "10%".',
         )
-    load_fps = _share(options.at) * throughput_fps
+    load_fps = _share(text) * throughput_fps
     return load_fps if load_fps < 1 else float(int(load_fps))
 
 
@@ -248,8 +247,9 @@ def delay_goal(
     for name in ("after", "at", "own_loop", "profile"):
         given.pop(name, None)
     known_fps, is_bound = (None, False) if known is None else (known.fps, known.is_at_least)
-    if options.at is not None:
-        given["rate_fps"] = _load_at(options, given.get("rate_fps", known_fps))
+    whole_fps = given.get("rate_fps", known_fps)
+    if options.at is not None and whole_fps is not None:
+        given["rate_fps"] = _load_at(options.at, whole_fps)
     return DelayGoal(
         test=test,
         throughput_fps=known_fps,
