@@ -13,6 +13,7 @@ import pytest
 
 from evenhand.run import read_run
 from tests.cli.running import Ended
+from tests.run.campaign.small_campaign import write_campaign
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
@@ -221,3 +222,72 @@ def test_the_shares_may_be_of_a_rate_that_is_given(
     )
     assert ended.code == 0, ended.err
     assert json.loads(ended.out)["goal"]["rate_fps_per_direction"] == 100_000
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_a_campaign_reads_them_as_the_shell_does(
+    evenhand: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plan: str
+) -> None:
+    """Half of the line, forward and reverse 4:1; and it says so wherever its results are shown."""
+    text = f"""
+name = "rates"
+testbed = "testbed.toml"
+
+[[suite]]
+name = "unlike"
+plan = "{plan}"
+hosts = [4]
+repetitions = 1
+maximum-rate = "50%"
+ratio = "4:1"
+frame-sizes = [128]
+duration = "1s"
+final-duration = "1s"
+waits = "short"
+single-pair-first = false
+"""
+    path = write_campaign(tmp_path, text, part="simulated-64000000", name="rates.toml")
+    testbed = tmp_path / "testbed.toml"
+    testbed.write_text(
+        testbed.read_text()
+        .replace("[left]\n", '[left]\nline_rate = "1Gbps"\n')
+        .replace("[right]\n", '[right]\nline_rate = "1Gbps"\n')
+    )
+    monkeypatch.setenv("EVENHAND_ENGINE", str(tmp_path / "engine"))
+    ended = evenhand("run", path, "--run", "rates.evenhand")
+    assert ended.code == 0, ended.err
+    (trial, *_) = trials_of(tmp_path / "requests.jsonl")
+    assert trial["rate_fps"] == 422_297
+    assert trial["relative_rates"] == {"forward": 1.0, "reverse": 0.25}
+    assert "loads forward:reverse 4:1" in evenhand("show", "rates.evenhand").out
+    assert evenhand("report", "rates.evenhand", "--output", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "loads forward:reverse 4:1" in page
+    assert "load reverse" in page
+
+
+def test_two_points_with_other_loads_of_the_directions_are_not_alike(
+    evenhand: Run, engine_playing: Play, testbed: Path
+) -> None:
+    engine_playing("simulated-640000")
+    search = ("throughput", testbed, "--maximum-rate", "1Mfps", *SEARCH, "--run")
+    assert evenhand(*search, "a.evenhand").code == 0
+    assert evenhand(*search, "b.evenhand", "--ratio", "4:1").code == 0
+    ended = evenhand("compare", "a.evenhand", "b.evenhand")
+    assert "ratio" in ended.out + ended.err
+
+
+def test_learning_and_exported_flows_take_rates_of_the_line(
+    evenhand: Run, engine_playing: Play, line: Path, tmp_path: Path
+) -> None:
+    engine_playing("simulated-640000")
+    learnt = evenhand("learn", line, "--plan", "direct-v6-net64", "--hosts", "4", "--rate", "10%")
+    assert learnt.code == 0, learnt.err
+    exported = evenhand(
+        "plan", "export", "gateway-v6", "--frame-size", "128", "--rate", "500Mbit/s", "--json"
+    )
+    assert exported.code == 0, exported.err
+    rates = {flow["rate"]["pps"] for flow in exported.json["otg"]["flows"]}
+    assert rates == {422_297}
+    refused = evenhand("plan", "export", "gateway-v4", "--rate", "50%")
+    assert (refused.code, refused.error.code) == (2, "base.no-line-rate")
