@@ -81,8 +81,3 @@ def test_words() -> None:
     assert str(FOUR_TO_ONE) == "forward and reverse 4:1"
     assert str(HELD) == "reverse held at 10 kfps"
     assert FOUR_TO_ONE.at(1e6) == "1 Mfps forward, 250 kfps reverse"
-    assert (FOUR_TO_ONE.fastest, HELD.fastest, DirectionRates(ratio=(1, 1)).fastest) == (
-        "forward",
-        "forward",
-        "faster",
-    )

@@ -73,11 +73,11 @@ def learn_hosts(
     setup = read_setup(testbed, address_plan)
     directions = read_directions(direction)
     size = address_plan.smallest_frame_size
-    line = ANY_LINE
+    of_ports = ANY_LINE
     if depends_on_line(rate):
         bed = OpenTestbed(setup=setup, engine=engine)
-        line = bed.line(address_plan, size, directions, is_rate_needed=is_of_line(rate))
-    rate_fps = in_frames(rate, line, where="--rate")
+        of_ports = bed.line(address_plan, size, directions, is_rate_needed=is_of_line(rate))
+    rate_fps = in_frames(rate, of_ports, where="--rate")
     expected_s = OPENING_S + learning_s(address_plan, rate_fps=rate_fps, wait_s=wait_s)
     with ExitStack() as stack:
         progress = stack.enter_context(progress_display(progress_form))

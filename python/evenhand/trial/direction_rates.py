@@ -92,14 +92,6 @@ class DirectionRates:
         ]
         return min(found, default=None)
 
-    @property
-    def fastest(self) -> str:
-        """The direction whose rate the load is: `forward`, `reverse`, or `faster` if both have it."""
-        if self.held is not None:
-            return "reverse" if self.held == "forward" else "forward"
-        forward, reverse = self.ratio or (1.0, 1.0)
-        return "faster" if forward == reverse else "forward" if forward > reverse else "reverse"
-
     def is_like(self, other: DirectionRates) -> bool:
         """Whether both mean the same but for a thousandth: rates are rounded to whole frames."""
         return self.held == other.held and all(
