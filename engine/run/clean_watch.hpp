@@ -73,7 +73,8 @@ class CleanWatch {
     [[nodiscard]] RangesByDirection frames_of_parts(std::span<const tally::LeftOut> parts) const;
     [[nodiscard]] tally::TrialResult::Clean time_without(const std::vector<tally::LeftOut>& parts) const;
     [[nodiscard]] std::uint64_t lost(const TrialRecords& records, double settled_s,
-                                     tally::DirectionResult::Clean Taken::* counts, const RangesByDirection& without) const;
+                                     tally::DirectionResult::Clean Taken::* counts,
+                                     const RangesByDirection& without) const;
     [[nodiscard]] double allowed_frames() const noexcept;
     [[nodiscard]] double seconds(pace::Ticks at) const noexcept {
         return static_cast<double>(static_cast<std::int64_t>(at - start_)) / ticks_per_second_;

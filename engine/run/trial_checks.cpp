@@ -59,9 +59,10 @@ void check_share(const Tester& tester, const TrialRequest& request) {
 void check_frames(const TrialRequest& load) {
     const auto frames = frames_of(load);
     if (frames != 0 && frames <= most_frames) return;
-    throw Fault{FaultCode::bad_rate,
-                fmt::format("{} fps for {} s are {} frames for each direction", peak_fps(load), sending_s(load), frames),
-                "trial", fmt::format("Want 1 to {} frames.", most_frames)};
+    throw Fault{
+        FaultCode::bad_rate,
+        fmt::format("{} fps for {} s are {} frames for each direction", peak_fps(load), sending_s(load), frames),
+        "trial", fmt::format("Want 1 to {} frames.", most_frames)};
 }
 
 /// Checks which delays of one direction are wanted.
@@ -70,10 +71,10 @@ void check_delays(const TrialRequest& load) {
     const auto frames = frames_of(load);
     const auto first = first_delay_frame(load);
     if (first >= frames) {
-        throw Fault{FaultCode::bad_request,
-                    fmt::format("delays count from {} s on, but frames are sent for {} s", delays.from_s,
-                                load.duration_s),
-                    "delays.from_s", "Let them count from an earlier time, or send for longer."};
+        throw Fault{
+            FaultCode::bad_request,
+            fmt::format("delays count from {} s on, but frames are sent for {} s", delays.from_s, load.duration_s),
+            "delays.from_s", "Let them count from an earlier time, or send for longer."};
     }
     if (delays.tagged_frames > frames - first) {
         throw Fault{FaultCode::bad_request,

@@ -84,7 +84,7 @@ class _Request:
         return options, rates
 
     def lines(self, given: Given, setup: Setup, sizes: Sequence[FrameSize]) -> dict[FrameSize, Line]:
-        """Of each frame size, the line for the rates that depend on it; empty if none does."""
+        """The line of each frame size, for the rates that depend on it; empty if none does."""
         texts = line_texts(self.options, self.conditions.rates)
         return {size: given.line(setup, size, texts) for size in sizes} if texts else {}
 

@@ -73,7 +73,7 @@ _NANOSECONDS = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostFrames:
-    """Of a trial and direction, the numbers of all lost frames."""
+    """The numbers of all lost frames of a trial and direction."""
 
     trial: int
     direction: Direction
@@ -106,7 +106,7 @@ class CaptureFile:
     is_cut: bool = False
     """The file is full, so that later ones of these are missing."""
     lost: list[LostFrames] = field(default_factory=list)
-    """Of each trial and direction that lost some, where all that came are kept."""
+    """The lost frames of each trial and direction that lost some, where all that came are kept."""
     _octets: int = 0
     _kept: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Frames in the file, by port and kind."""

@@ -72,7 +72,7 @@ class DirectionRates:
         """The highest load at which no direction exceeds its limit.
 
         Args:
-            limits_fps: Of each direction; None: it has none.
+            limits_fps: The limit of each direction; None: it has none.
 
         Raises:
             RequestError: The held direction exceeds its own.

@@ -239,7 +239,7 @@ class EngineMeasurer:
     capture: CaptureFile | None = None
     """Where frames are kept that were not what was sent."""
     frame_octets: int = 9216
-    """Of the largest frames; decides how many can be captured."""
+    """Octets of the largest frames, which decide how many can be captured."""
     check_dut: Callable[[], None] | None = None
     """Called after each trial; raises HostError if the DUT no longer exists. What such a trial lost says
     nothing of any load."""
