@@ -263,6 +263,7 @@ single-pair-first = false
     page = (tmp_path / "page.html").read_text()
     assert "loads forward:reverse 4:1" in page
     assert "load reverse" in page
+    assert "per direction (4" not in page
 
 
 def test_two_points_with_other_loads_of_the_directions_are_not_alike(
