@@ -50,6 +50,7 @@ SECTIONS = (
             "TearDownGoal",
             "OrderName",
             "Repetitions",
+            "DirectionRates",
             "Waits",
             "Limits",
             "ConnectionWish",
