@@ -53,6 +53,7 @@ SECTIONS = (
             "TearDownGoal",
             "OrderName",
             "Repetitions",
+            "DirectionRates",
             "Waits",
             "Limits",
             "ConnectionWish",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <string_view>
 
 #include "contract/reply.hpp"
 #include "contract/reply_parts.hpp"
@@ -78,7 +79,11 @@ Ordered kept_frames(const tally::TrialResult& r) {
                 static_cast<double>(static_cast<std::int64_t>(r.ended.ticks - f.received)) / r.ticks_per_second;
             Ordered octets = std::string{};
             auto& digits = octets.get_ref<std::string&>();
-            for (const std::byte octet : f.octets) digits += fmt::format("{:02x}", std::to_integer<unsigned>(octet));
+            for (const std::byte octet : f.octets) {
+                constexpr std::string_view hex = "0123456789abcdef";
+                digits += hex[std::to_integer<std::size_t>(octet >> 4U)];
+                digits += hex[std::to_integer<std::size_t>(octet & std::byte{0xf})];
+            }
             json.push_back({{"side", side == plan::Side::left ? "left" : "right"},
                             {"kind", tally::kept_names[static_cast<std::size_t>(f.kind)]},
                             {"fault", f.kind == tally::Kept::corrupted && f.fault
@@ -174,6 +179,7 @@ Ordered receiver(const tally::DirectionResult& d) {
 Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResult& trial, bool is_part) {
     Ordered json{
         {"intended_frames", d.intended_frames}, {"offered_frames", d.offered_frames}, {"offered_fps", d.offered_fps}};
+    if (d.intended_fps) json["intended_fps"] = *d.intended_fps;
     for (const auto& count : tally::reception_counts) {
         if (count.result == &tally::DirectionResult::strayed_frames)
             continue;  // only in results of one of several testers

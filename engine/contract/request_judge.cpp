@@ -185,6 +185,7 @@ std::shared_ptr<const tally::DelayResult> read_delays(ObjectReader r, std::uint6
 
 tally::DirectionResult read_direction(ObjectReader r, plan::Direction direction) {
     tally::DirectionResult d{.direction = direction};
+    if (r.has("intended_fps")) d.intended_fps = r.number("intended_fps", 0, any_number, true);
     d.intended_frames = count(r, "intended_frames");
     d.offered_frames = count(r, "offered_frames");
     d.offered_fps = not_negative(r, "offered_fps");

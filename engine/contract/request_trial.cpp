@@ -86,6 +86,19 @@ run::ConnectionRequest read_connections(ObjectReader r) {
     return connections;
 }
 
+void read_relative_rates(ObjectReader& r, run::TrialRequest& trial) {
+    for (const char* other : {"burst", "connections"}) {
+        if (r.has(other))
+            r.refuse("relative_rates", fmt::format("rates by direction in a trial with {}", other),
+                     "Want one or the other.");
+    }
+    auto rates = r.object("relative_rates");
+    for (const auto direction : trial.directions)
+        trial.rate_parts[direction] = rates.number(name_of(direction), 0, any_number, true);
+    rates.finish();
+    trial.has_rate_parts = true;
+}
+
 }  // namespace
 
 run::TrialRequest read_trial(ObjectReader& r) {
@@ -106,6 +119,7 @@ run::TrialRequest read_trial(ObjectReader& r) {
         then.finish();
     }
     if (r.has("directions")) trial.directions = read_directions(r);
+    if (r.has("relative_rates")) read_relative_rates(r, trial);
     if (r.has("waits")) {
         auto waits = r.object("waits");
         const auto wait = [&](const char* key, double& value) {
@@ -137,6 +151,7 @@ run::TrialRequest read_trial(ObjectReader& r) {
         limits.finish();
     }
     if (r.has("kept_frames")) trial.kept_frames = r.whole("kept_frames", 0, tally::most_kept_frames);
+    if (r.has("kept_received")) trial.kept_received = r.whole("kept_received", 0, tally::most_kept_received);
     if (r.has("stop_when_failed")) trial.stops_when_failed = r.boolean("stop_when_failed");
     if (trial.stops_when_failed && (trial.burst || trial.then))
         r.refuse("stop_when_failed", "bursts, or a second load, in a trial that may stop early",

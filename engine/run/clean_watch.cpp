@@ -36,6 +36,7 @@ tally::DelaysByTime delays_of(const TrialRequest& request, const std::vector<std
 CleanWatch::CleanWatch(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& workers,
                        Absences absences, pace::Ticks start, double ticks_per_second)
     : request_{request},
+      loads_{by_direction(request)},
       workers_{workers},
       absences_{std::move(absences)},
       start_{start},
@@ -110,10 +111,14 @@ void CleanWatch::find_left_out(double known_until_s) {
     lapsed_ = frames_of_parts(clean_.lapsed());
 }
 
-CleanWatch::FrameRanges CleanWatch::frames_of_parts(std::span<const tally::LeftOut> parts) const {
-    FrameRanges ranges;
-    for (const auto& part : parts)
-        ranges.emplace_back(frames_before(request_, std::max(0.0, part.from_s)), frames_before(request_, part.until_s));
+CleanWatch::RangesByDirection CleanWatch::frames_of_parts(std::span<const tally::LeftOut> parts) const {
+    RangesByDirection ranges;
+    for (const auto direction : request_.directions) {
+        const auto& load = loads_[direction];
+        for (const auto& part : parts)
+            ranges[direction].emplace_back(frames_before(load, std::max(0.0, part.from_s)),
+                                           frames_before(load, part.until_s));
+    }
     return ranges;
 }
 
@@ -136,22 +141,23 @@ tally::DirectionResult::Clean CleanWatch::count(const tally::SequenceMap& map, s
 }
 
 std::uint64_t CleanWatch::lost(const TrialRecords& records, double settled_s,
-                               tally::DirectionResult::Clean Taken::* counts, const FrameRanges& without) const {
+                               tally::DirectionResult::Clean Taken::* counts, const RangesByDirection& without) const {
     std::uint64_t lost = 0;
     for (const auto direction : request_.directions) {
         const auto& map = records[direction].map;
         const auto& taken = taken_[direction];
         lost += (taken.*counts).lost_frames;
-        const auto settled = std::min(frames_before(request_, std::max(0.0, settled_s)), map.end());
+        const auto settled = std::min(frames_before(loads_[direction], std::max(0.0, settled_s)), map.end());
         const auto first = std::max(taken.end, map.settled());
-        if (settled > first) lost += count(map, first, settled, without).lost_frames;
+        if (settled > first) lost += count(map, first, settled, without[direction]).lost_frames;
     }
     return lost;
 }
 
 double CleanWatch::allowed_frames() const noexcept {
-    return request_.limits.loss_ratio * request_.rate_fps * request_.clean->wanted_s *
-           static_cast<double>(request_.directions.size());
+    double rate_fps = 0;
+    for (const auto direction : request_.directions) rate_fps += loads_[direction].rate_fps;
+    return request_.limits.loss_ratio * rate_fps * request_.clean->wanted_s;
 }
 
 bool CleanWatch::has_failed(const TrialRecords& records, double settled_s) const {
@@ -170,8 +176,8 @@ void CleanWatch::take(plan::Direction direction, const tally::SequenceMap& map, 
         to.frames += more.frames;
         to.lost_frames += more.lost_frames;
     };
-    add(taken.clean, left_out_);
-    add(taken.behind_lapses, lapsed_);
+    add(taken.clean, left_out_[direction]);
+    add(taken.behind_lapses, lapsed_[direction]);
     taken.end = last;
 }
 

@@ -66,15 +66,17 @@ class CleanWatch {
 
    private:
     using FrameRanges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // first and last + 1, in order
+    using RangesByDirection = plan::PerDirection<FrameRanges>;
     struct Taken {
         std::uint64_t end = 0;
         tally::DirectionResult::Clean clean;
         tally::DirectionResult::Clean behind_lapses;
     };
-    [[nodiscard]] FrameRanges frames_of_parts(std::span<const tally::LeftOut> parts) const;
+    [[nodiscard]] RangesByDirection frames_of_parts(std::span<const tally::LeftOut> parts) const;
     [[nodiscard]] tally::TrialResult::Clean time_without(const std::vector<tally::LeftOut>& parts) const;
     [[nodiscard]] std::uint64_t lost(const TrialRecords& records, double settled_s,
-                                     tally::DirectionResult::Clean Taken::* counts, const FrameRanges& without) const;
+                                     tally::DirectionResult::Clean Taken::* counts,
+                                     const RangesByDirection& without) const;
     [[nodiscard]] double allowed_frames() const noexcept;
     [[nodiscard]] double seconds(pace::Ticks at) const noexcept {
         return static_cast<double>(static_cast<std::int64_t>(at - start_)) / ticks_per_second_;
@@ -88,6 +90,7 @@ class CleanWatch {
                                                              std::uint64_t last, const FrameRanges& without);
 
     const TrialRequest& request_;
+    plan::PerDirection<TrialRequest> loads_;
     const std::vector<std::unique_ptr<WorkerTrial>>& workers_;
     Absences absences_;
     pace::Ticks start_;
@@ -95,8 +98,8 @@ class CleanWatch {
     tally::CleanTime clean_;
     std::vector<std::pair<const LapseLog*, tally::LapseKind>> logs_;
     std::vector<std::size_t> gathered_;  // entries of each log
-    FrameRanges left_out_;
-    FrameRanges lapsed_;
+    RangesByDirection left_out_;
+    RangesByDirection lapsed_;
     plan::PerDirection<Taken> taken_{};
     pace::Ticks looked_at_ = 0;
     pace::Ticks look_took_ = 0;

@@ -15,14 +15,17 @@ constexpr double notice_s =
 }  // namespace
 
 EarlyStop::EarlyStop(const TrialRequest& request, const TrialRecords& records, pace::Ticks start,
-                     double ticks_per_second) noexcept
+                     double ticks_per_second)
     : request_{request},
       records_{records},
       start_{start},
       ticks_per_second_{ticks_per_second},
-      allowed_{request.limits.loss_ratio * static_cast<double>(frames_of(request)) *
-               static_cast<double>(request.directions.size())},
-      had_left_{HadLeft{settles_after(request, ticks_per_second)}, HadLeft{settles_after(request, ticks_per_second)}} {}
+      had_left_{HadLeft{settles_after(request, ticks_per_second)}, HadLeft{settles_after(request, ticks_per_second)}} {
+    std::uint64_t frames = 0;
+    for (const auto direction : request.directions)
+        frames += frames_[direction] = frames_of(of_direction(request, direction));
+    allowed_ = request.limits.loss_ratio * static_cast<double>(frames);
+}
 
 double EarlyStop::passed_s(pace::Ticks now) const noexcept {
     return static_cast<double>(static_cast<std::int64_t>(now - start_)) / ticks_per_second_;
@@ -34,11 +37,11 @@ std::uint64_t EarlyStop::lost(pace::Ticks now, const SentUntil& sent) noexcept {
         had_left[direction] = had_left_[direction].note(now, sent[direction]);
     const double settled_s = passed_s(now) - settles_after_s(request_);
     if (settled_s <= 0) return 0;
-    const auto settled_of_all = static_cast<std::uint64_t>(settled_s * request_.rate_fps);
-    const auto due_of_all =
-        std::min(frames_of(request_), static_cast<std::uint64_t>(passed_s(now) * request_.rate_fps));
     std::uint64_t lost = 0;
     for (const auto direction : request_.directions) {
+        const double rate_fps = request_.rate_fps * request_.rate_parts[direction];
+        const auto settled_of_all = static_cast<std::uint64_t>(settled_s * rate_fps);
+        const auto due_of_all = std::min(frames_[direction], static_cast<std::uint64_t>(passed_s(now) * rate_fps));
         const auto& record = records_[direction];
         auto& lost_here = lost_[direction];
         const auto due = record.share.count(due_of_all);

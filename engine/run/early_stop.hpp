@@ -21,8 +21,7 @@ namespace evenhand::run {
 class EarlyStop {
    public:
     /// The records outlive it.
-    EarlyStop(const TrialRequest& request, const TrialRecords& records, pace::Ticks start,
-              double ticks_per_second) noexcept;
+    EarlyStop(const TrialRequest& request, const TrialRecords& records, pace::Ticks start, double ticks_per_second);
 
     /// How far this tester has sent its own frames of each direction: see sent_until(). By default all that are due.
     using SentUntil = plan::PerDirection<std::uint64_t>;
@@ -33,11 +32,11 @@ class EarlyStop {
     /// How many frames the whole trial may lose, whichever of several testers sends them.
     [[nodiscard]] double allowed() const noexcept { return allowed_; }
 
-    /// For a tester that is alone: how many frames each direction shall send in all, if more is lost at `now` than the
-    /// whole trial may lose; else nothing.
+    /// For a tester that is alone: how many frames a direction with the rate of the request shall send in all, if more
+    /// is lost at `now` than the whole trial may lose; else nothing.
     [[nodiscard]] std::optional<std::uint64_t> look(pace::Ticks now, const SentUntil& sent = all_due) noexcept;
 
-    /// How many frames each direction sends in all if it ends as soon as it can, but not before `seconds` of the
+    /// How many frames such a direction sends in all if it ends as soon as it can, but not before `seconds` of the
     /// sending phase; nothing if the trial ends no later than that anyway. The last of these frames is due a little
     /// later than `now`, so that every worker learns of the end in time.
     [[nodiscard]] std::optional<std::uint64_t> end(pace::Ticks now, double seconds) const noexcept;
@@ -50,9 +49,10 @@ class EarlyStop {
 
     const TrialRequest& request_;
     const TrialRecords& records_;
+    plan::PerDirection<std::uint64_t> frames_{};
     pace::Ticks start_;
     double ticks_per_second_;
-    double allowed_;
+    double allowed_ = 0;
     plan::PerDirection<HadLeft> had_left_;
     plan::PerDirection<tally::MissingSoFar> lost_{};
 };

@@ -27,6 +27,22 @@ inline std::uint64_t up(double frames) {
 
 }  // namespace load_detail
 
+/// The request as it is for one direction, with the rates of that direction. Numbers of frames, and when they are due,
+/// are always those of such a request.
+[[nodiscard]] inline TrialRequest of_direction(const TrialRequest& request, plan::Direction direction) {
+    TrialRequest own{request};
+    const double part = request.rate_parts[direction];
+    own.rate_fps *= part;
+    if (own.then) own.then->rate_fps *= part, own.then->before_fps *= part;
+    own.rate_parts = {1, 1};
+    return own;
+}
+
+/// The requests of both directions.
+[[nodiscard]] inline plan::PerDirection<TrialRequest> by_direction(const TrialRequest& request) {
+    return {of_direction(request, plan::Direction::forward), of_direction(request, plan::Direction::reverse)};
+}
+
 /// The length of the sending phase, in seconds.
 [[nodiscard]] inline double sending_s(const TrialRequest& request) {
     return request.duration_s + (request.then ? request.then->duration_s : 0);
@@ -34,7 +50,10 @@ inline std::uint64_t up(double frames) {
 
 /// The highest rate of one direction at any time.
 [[nodiscard]] inline double peak_fps(const TrialRequest& request) {
-    return request.then ? std::max(request.rate_fps, request.then->rate_fps) : request.rate_fps;
+    const double peak = request.then ? std::max(request.rate_fps, request.then->rate_fps) : request.rate_fps;
+    double most = 0;
+    for (const auto direction : request.directions) most = std::max(most, request.rate_parts[direction]);
+    return most * peak;
 }
 
 /// The number of bursts that begin and end within the duration, at least one.

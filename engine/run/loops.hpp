@@ -140,7 +140,7 @@ class PortLoop final : public TrialLoop {
     void shorten(const WorkerTrial& trial) noexcept {
         const auto& ending = trial.ending;
         for (std::size_t i = 0; i < senders_.size(); ++i)
-            senders_[i].end_after(streams_[i].share.count(ending.frames), ending.send_deadline);
+            senders_[i].end_after(streams_[i].share.count(ending.frames[streams_[i].direction]), ending.send_deadline);
         queues_->shorten(trial);
     }
 

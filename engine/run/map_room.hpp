@@ -20,15 +20,15 @@ class MapRoom {
    public:
     /// All of these outlive it. `clean`: null where the trial is not judged by its clean time.
     MapRoom(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& trials, TrialRecords& records,
-            CleanWatch* clean = nullptr) noexcept
-        : request_{request}, trials_{trials}, records_{records}, clean_{clean} {}
+            CleanWatch* clean = nullptr)
+        : request_{request}, loads_{by_direction(request)}, trials_{trials}, records_{records}, clean_{clean} {}
 
     /// To be called by one thread, some times a second.
     void make() {
         for (const auto direction : request_.directions) {
             auto& record = records_[direction];
             const auto tenth_end = [&](std::uint64_t tenths) {
-                return record.share.count(frames_in_tenths(request_, tenths));
+                return record.share.count(frames_in_tenths(loads_[direction], tenths));
             };
             record.map.settle(sent_until(trials_, direction), [&](std::uint64_t last) {
                 record.losses.take_arrivals(record.map, last);
@@ -40,6 +40,7 @@ class MapRoom {
 
    private:
     const TrialRequest& request_;
+    plan::PerDirection<TrialRequest> loads_;
     const std::vector<std::unique_ptr<WorkerTrial>>& trials_;
     TrialRecords& records_;
     CleanWatch* clean_;

@@ -60,6 +60,7 @@ class Receiver {
         slice_ = {};
         burst_checks_ = {};
         // Whole bursts are not looked at frame by frame, as a capture needs it.
+        keeps_received_ = capture_ != nullptr && capture_->keeps_received();
         if (capture_ == nullptr || !capture_->is_on()) {
             const frame::StreamIdentity of{.direction = expectation.direction, .trial = expectation.trial};
             burst_checks_ = std::visit(
@@ -154,10 +155,14 @@ class Receiver {
             }
             const frame::FirstLook look = frame::look_at(octets, length);
             if (look.kind == frame::FrameKind::test) {
-                if (is_armed_)
+                if (is_armed_) {
+                    const std::uint64_t before = tally_->received_frames;
                     count_test_frame<Frames>(octets, length, look, now);
-                else
+                    if (keeps_received_ && tally_->received_frames != before) [[unlikely]]
+                        keep(tally::Kept::received, look.tag.sequence);
+                } else {
                     keep(tally::Kept::returned, look.tag.sequence);
+                }
             } else if (look.kind == frame::FrameKind::neighbor) {
                 if (is_armed_) ++tally_->neighbor_frames;
                 const std::size_t answer = responder_->answer({octets, Port::room(frame) - around}, length);
@@ -457,6 +462,7 @@ class Receiver {
     };
     LookedAt looked_at_;  // the frame that take() looks at, and when it was received
     bool is_armed_ = false;
+    bool keeps_received_ = false;  // while armed
     std::optional<Expectation> expectation_;  // while armed
     frame::BurstChecks burst_checks_;         // made from the expectation; empty where there are none
     tally::SliceDelays::Place slice_{};       // the slice of the last known frame's delay

@@ -15,10 +15,10 @@ constexpr unsigned delays_share = 2000;
 
 }  // namespace
 
-std::uint64_t SoFar::settled(pace::Ticks now, double sending_s) const noexcept {
+std::uint64_t SoFar::settled(plan::Direction direction, pace::Ticks now, double sending_s) const noexcept {
     const auto passed = static_cast<std::int64_t>(now - start_);
     const double settled_s = static_cast<double>(passed) / ticks_per_second_ - settles_after_s(request_);
-    return settled_s <= 0 ? 0 : frames_before(request_, std::min(settled_s, sending_s));
+    return settled_s <= 0 ? 0 : frames_before(loads_[direction], std::min(settled_s, sending_s));
 }
 
 void SoFar::read_delays(pace::Ticks now) {
@@ -52,7 +52,7 @@ void SoFar::count(Progress& progress, pace::Ticks now, double sending_s) {
     progress.sent_frames = progress.received_frames = 0;
     for (const auto direction : request_.directions) {
         const auto& record = records_[direction];
-        const std::uint64_t settled = std::min(record.share.count(this->settled(now, sending_s)),
+        const std::uint64_t settled = std::min(record.share.count(this->settled(direction, now, sending_s)),
                                                had_left_[direction].note(now, sent_until(trials_, direction)));
         Progress::OfDirection of;
         double latency = 0;

@@ -25,6 +25,7 @@ class SoFar {
     SoFar(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& trials,
           const TrialRecords& records, pace::Ticks start, double ticks_per_second)
         : request_{request},
+          loads_{by_direction(request)},
           trials_{trials},
           records_{records},
           start_{start},
@@ -39,12 +40,13 @@ class SoFar {
    private:
     using RecentLatency = Progress::OfDirection::RecentLatency;
 
-    [[nodiscard]] std::uint64_t settled(pace::Ticks now, double sending_s) const noexcept;
+    [[nodiscard]] std::uint64_t settled(plan::Direction direction, pace::Ticks now, double sending_s) const noexcept;
     /// Reads the delays of the last moments about twice a second, as often as progress is reported.
     void read_delays(pace::Ticks now);
     [[nodiscard]] std::optional<RecentLatency> read_delays(plan::Direction direction);
 
     const TrialRequest& request_;
+    plan::PerDirection<TrialRequest> loads_;
     const std::vector<std::unique_ptr<WorkerTrial>>& trials_;
     const TrialRecords& records_;
     pace::Ticks start_;

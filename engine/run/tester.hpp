@@ -79,8 +79,9 @@ class Tester {
     /// From now on, ICMP errors count if they are about frames of the trial that has this number in its tags.
     void begin_icmp_errors(std::uint16_t wire_trial) noexcept;
     [[nodiscard]] std::vector<tally::IcmpErrorCount> icmp_errors(plan::Side side) const;
-    /// From now on each receive queue keeps the first `frames` of each kind that are not what was sent; 0: none.
-    void begin_captures(std::size_t frames);
+    /// From now on each receive queue keeps the first `frames` of each kind that are not what was sent, and the first
+    /// `received` that are; 0: none.
+    void begin_captures(std::size_t frames, std::size_t received);
     /// What the receive queues of this side have kept; they keep no more.
     [[nodiscard]] std::vector<tally::KeptFrame> end_captures(plan::Side side);
     /// The offsets of the workers' tick counters, as measured when the tester was opened, relative to the first

@@ -76,9 +76,9 @@ std::vector<tally::IcmpErrorCount> Tester::icmp_errors(plan::Side side) const {
     return counts;
 }
 
-void Tester::begin_captures(std::size_t frames) {
+void Tester::begin_captures(std::size_t frames, std::size_t received) {
     for (auto& side : captures_) {
-        for (auto& capture : side) capture->begin(frames);
+        for (auto& capture : side) capture->begin(frames, received);
     }
 }
 

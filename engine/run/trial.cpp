@@ -62,10 +62,11 @@ TrialRecords make_records(const Tester& tester, const TrialRequest& request) {
         for (const auto direction : request.directions) {
             auto& record = records[direction];
             const bool is_shared = tester.receive_queues(plan::receiving_side(direction)) > 1;
+            const auto load = of_direction(request, direction);
             record.share = tester.share(request, direction);
             record.map = make_map(tester, request, direction);
-            record.losses = tally::Losses{record.share.count(first_delay_frame(request))};
-            if (request.delays) record.delays.emplace(wish_of(request), is_shared);
+            record.losses = tally::Losses{record.share.count(first_delay_frame(load))};
+            if (request.delays) record.delays.emplace(wish_of(load), is_shared);
         }
     } catch (const std::bad_alloc&) {
         throw Fault{FaultCode::no_memory, fmt::format("no memory to record {} frames a direction", frames_of(request)),
@@ -119,7 +120,7 @@ void RunningTrial::prepare() {
     for (const auto side : plan::both_sides)
         result_.ports[side].before = count_before(tester_.port(side), [&] { return tester_.taken_frames(side); });
     tester_.begin_icmp_errors(tester_.wire_trial(request_.trial));
-    tester_.begin_captures(request_.kept_frames);
+    tester_.begin_captures(request_.kept_frames, request_.kept_received);
     ticks_per_second_ = tester_.ticks_per_second();
     clock_before_ = pace::sample_clocks();
     for (const auto direction : request_.directions) {
@@ -195,14 +196,20 @@ tally::TrialResult RunningTrial::collect() {
 }
 
 void RunningTrial::end_clean() {
+    const auto loads = by_direction(request_);
+    // When the next frame would be due.
+    const auto end_of = [&](const TrialLoop::Sent& sent) {
+        const auto& load = loads[sent.stream.direction];
+        return due_s(load, sent.stream.share.sequence(sent.frames - 1)) + 1 / load.rate_fps;
+    };
     double sent_s = 0;
     for (const auto& worker : workers_) {
         for (const auto& sent : worker->loop->sent()) {
             if (sent.frames != 0)
-                sent_s = std::max(sent_s, due_s(request_, sent.stream.share.sequence(sent.frames - 1)));
+                sent_s = std::max(sent_s, end_of(sent));
         }
     }
-    clean_->end(sent_s + 1 / request_.rate_fps);
+    clean_->end(sent_s);
     result_.clean = clean_->judged().time;  // of this, only sent_s is final yet
 }
 
@@ -211,7 +218,7 @@ void RunningTrial::read_ports_after() {
         auto& counters = result_.ports[side];
         counters.after = count_after(tester_.port(side), counters.before, [&] { return tester_.taken_frames(side); });
         counters.icmp_errors = tester_.icmp_errors(side);
-        result_.keeps_frames = request_.kept_frames != 0;
+        result_.keeps_frames = request_.kept_frames != 0 || request_.kept_received != 0;
         if (result_.keeps_frames) counters.kept_frames = tester_.end_captures(side);
     }
 }
@@ -230,13 +237,14 @@ void RunningTrial::read_clocks_after() {
 
 tally::DirectionResult RunningTrial::result_of(plan::Direction direction) {
     auto& record = records_[direction];
+    const auto load = of_direction(request_, direction);
     take_back_copies(workers_, direction, record.map);
-    auto d =
-        sum_up(tester_, request_, direction, workers_, record, time_->start, ticks_per_second_, result_.sending_s());
+    auto d = sum_up(tester_, load, direction, workers_, record, time_->start, ticks_per_second_, result_.sending_s());
+    if (request_.has_rate_parts) d.intended_fps = mean_fps(load);
     if (clean_)
-        clean_->take(direction, record.map, std::min(record.map.end(), frames_before(request_, result_.clean->sent_s)));
+        clean_->take(direction, record.map, std::min(record.map.end(), frames_before(load, result_.clean->sent_s)));
     if (request_.connections) count_connections(d, *request_.connections, *tester_.state_table());
-    d.away_frames = host_->frames_while_away(peak_fps(request_), time_->start, time_->send_deadline, ticks_per_second_);
+    d.away_frames = host_->frames_while_away(peak_fps(load), time_->start, time_->send_deadline, ticks_per_second_);
     return d;
 }
 

@@ -46,11 +46,41 @@ void check_share(const Tester& tester, const TrialRequest& request) {
                "share", "Let stride be the number of streams of all testers, and first that of those before this one.");
     }
     for (const auto direction : request.directions) {
-        if (tester.share(request, direction).count(frames_of(request)) == 0) {
+        const auto frames = frames_of(of_direction(request, direction));
+        if (tester.share(request, direction).count(frames) == 0) {
             throw Fault{FaultCode::bad_rate,
-                        fmt::format("{} frames for each direction, none of which is this tester's", frames_of(request)),
+                        fmt::format("{} frames for each direction, none of which is this tester's", frames),
                         "share", fmt::format("Send at least {} frames.", asked.stride)};
         }
+    }
+}
+
+/// Checks how many frames one direction is to send.
+void check_frames(const TrialRequest& load) {
+    const auto frames = frames_of(load);
+    if (frames != 0 && frames <= most_frames) return;
+    throw Fault{
+        FaultCode::bad_rate,
+        fmt::format("{} fps for {} s are {} frames for each direction", peak_fps(load), sending_s(load), frames),
+        "trial", fmt::format("Want 1 to {} frames.", most_frames)};
+}
+
+/// Checks which delays of one direction are wanted.
+void check_delays(const TrialRequest& load) {
+    const auto& delays = *load.delays;
+    const auto frames = frames_of(load);
+    const auto first = first_delay_frame(load);
+    if (first >= frames) {
+        throw Fault{
+            FaultCode::bad_request,
+            fmt::format("delays count from {} s on, but frames are sent for {} s", delays.from_s, load.duration_s),
+            "delays.from_s", "Let them count from an earlier time, or send for longer."};
+    }
+    if (delays.tagged_frames > frames - first) {
+        throw Fault{FaultCode::bad_request,
+                    fmt::format("{} frames are to be tagged, but {} are sent from {} s on", delays.tagged_frames,
+                                frames - first, delays.from_s),
+                    "delays.tagged_frames", "Tag fewer, or send more."};
     }
 }
 
@@ -73,45 +103,27 @@ std::optional<std::int64_t> steered_start_ns(const TrialRequest& request) {
 }
 
 void check_trial(const Tester& tester, const TrialRequest& request, std::optional<std::int64_t> steered_start_ns) {
-    const auto frames = frames_of(request);
-    if (frames == 0 || frames > most_frames) {
-        throw Fault{FaultCode::bad_rate,
-                    fmt::format("{} fps for {} s are {} frames for each direction", peak_fps(request),
-                                sending_s(request), frames),
-                    "trial", fmt::format("Want 1 to {} frames.", most_frames)};
-    }
+    for (const auto direction : request.directions) check_frames(of_direction(request, direction));
     if (request.share) check_share(tester, request);
     for (const auto direction : request.directions) {
+        const auto load = of_direction(request, direction);
         const auto from = plan::sending_side(direction);
         tester.port(from).check_other_end(tester.traffic(direction).largest_sent() + tester.tags(from).octets() -
                                           frame::fcs_octets);
         const double part = tester.share(request, direction).part();
-        tester.check_rate(direction, part * request.rate_fps, tester.traffic(direction), "rate_fps");
-        if (request.then)
-            tester.check_rate(direction, part * request.then->rate_fps, tester.traffic(direction), "then.rate_fps");
+        tester.check_rate(direction, part * load.rate_fps, tester.traffic(direction), "rate_fps");
+        if (load.then)
+            tester.check_rate(direction, part * load.then->rate_fps, tester.traffic(direction), "then.rate_fps");
     }
     tester.check_ports();
     tester.check_resolved("trial");
     check_start(request, steered_start_ns);
-    if (const auto& delays = request.delays) {
-        if (request.stops_when_failed) {
-            throw Fault{FaultCode::bad_request, "delays are wanted of a trial that may stop early", "stop_when_failed",
-                        "Want one or the other."};
-        }
-        const auto first = first_delay_frame(request);
-        if (first >= frames) {
-            throw Fault{FaultCode::bad_request,
-                        fmt::format("delays count from {} s on, but frames are sent for {} s", delays->from_s,
-                                    request.duration_s),
-                        "delays.from_s", "Let them count from an earlier time, or send for longer."};
-        }
-        if (delays->tagged_frames > frames - first) {
-            throw Fault{FaultCode::bad_request,
-                        fmt::format("{} frames are to be tagged, but {} are sent from {} s on", delays->tagged_frames,
-                                    frames - first, delays->from_s),
-                        "delays.tagged_frames", "Tag fewer, or send more."};
-        }
+    if (!request.delays) return;
+    if (request.stops_when_failed) {
+        throw Fault{FaultCode::bad_request, "delays are wanted of a trial that may stop early", "stop_when_failed",
+                    "Want one or the other."};
     }
+    for (const auto direction : request.directions) check_delays(of_direction(request, direction));
 }
 
 double until_s(std::int64_t steered_ns) {

@@ -26,7 +26,7 @@ unsigned parts_of(const Tester& tester, const TrialRequest& request, Direction d
 }  // namespace
 
 SequenceMap make_map(const Tester& tester, const TrialRequest& request, Direction direction) {
-    const auto frames = tester.share(request, direction).count(frames_of(request));
+    const auto frames = tester.share(request, direction).count(frames_of(of_direction(request, direction)));
     const unsigned parts = parts_of(tester, request, direction);
     if (parts > 1) return SequenceMap::apart(frames, parts);
     return {frames, receiving_workers(tester, direction) > 1};
@@ -36,7 +36,8 @@ MapMemory map_memory(const Tester& tester, const TrialRequest& request) {
     MapMemory needed{.frames = frames_of(request)};
     for (const auto direction : request.directions) {
         const unsigned parts = parts_of(tester, request, direction);
-        needed.octets += SequenceMap::octets(tester.share(request, direction).count(needed.frames), parts);
+        const auto frames = frames_of(of_direction(request, direction));
+        needed.octets += SequenceMap::octets(tester.share(request, direction).count(frames), parts);
         needed.most_parts = std::max(needed.most_parts, parts);
     }
     return needed;

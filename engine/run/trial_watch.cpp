@@ -123,8 +123,13 @@ void TrialWatch::end_after(std::uint64_t frames) {
     is_end_told_ = true;
     const double end_s = static_cast<double>(frames) / trial_.request.rate_fps;
     trial_.time.end_sending_after(end_s, trial_.request.waits, trial_.ticks_per_second);
+    plan::PerDirection<std::uint64_t> of_direction{};
+    for (const auto direction : plan::both_directions) {
+        const double part = trial_.request.rate_parts[direction];
+        of_direction[direction] = load_detail::rounded(static_cast<double>(frames) * part);
+    }
     for (const auto& worker : trial_.workers) {
-        worker->shorten({.frames = frames,
+        worker->shorten({.frames = of_direction,
                          .send_deadline = trial_.time.send_deadline,
                          .residual_end = trial_.time.residual_end,
                          .finish = trial_.time.finish});

@@ -85,7 +85,7 @@ struct WorkerTrial {
     Ticks finish = 0;  // when the last phase ends
     /// Another end of the trial, once `is_shortened` is set. Both are written by the session.
     struct Ending {
-        std::uint64_t frames = 0;  // of each direction
+        plan::PerDirection<std::uint64_t> frames{};
         Ticks send_deadline = 0;
         Ticks residual_end = 0;
         Ticks finish = 0;

@@ -201,11 +201,12 @@ class TrialMaker {
             const frame::StreamIdentity identity{.direction = direction,
                                                  .stream = static_cast<std::uint8_t>(share.first),
                                                  .trial = tester_.wire_trial(request_.trial)};
+            const auto load = of_direction(request_, direction);
             const auto schedule =
-                schedule_of(request_, time_.start, ticks_per_second_).stream(share.first, share.stride);
+                schedule_of(load, time_.start, ticks_per_second_).stream(share.first, share.stride);
             senders.emplace_back(
                 tester_.port(s.side), s.number, make_source(s.side, identity, share), schedule,
-                share.count(frames_of(request_)),
+                share.count(frames_of(load)),
                 Punctuality{.overdue_after = ticks(request_.limits.overdue_after_us), .port_lag = port_lag()},
                 time_.send_deadline);
             streams.push_back(
@@ -223,8 +224,9 @@ class TrialMaker {
         const auto side = plan::receiving_side(direction);
         auto& record = records_[direction];
         const auto share = record.share;
+        const auto load = of_direction(request_, direction);
         const auto ticks_of = [&](double frames) {
-            return static_cast<Ticks>(frames / (share.part() * peak_fps(request_)) * ticks_per_second_);
+            return static_cast<Ticks>(frames / (share.part() * peak_fps(load)) * ticks_per_second_);
         };
         // The port's hash may send all frames to one queue; with a single address pair it does.
         const bool is_one_of_many = tester_.receive_queues(side) > 1;
@@ -245,7 +247,7 @@ class TrialMaker {
                             .is_one_of_many = is_one_of_many,
                             .order = is_one_of_many ? &record.order : nullptr,
                             .delays = tracks ? &*tracks : nullptr,
-                            .schedule = schedule_of(request_, time_.start, ticks_per_second_),
+                            .schedule = schedule_of(load, time_.start, ticks_per_second_),
                             .overdue_after = ticks(request_.limits.overdue_after_us),
                             .port_lag = port_lag()},
             .map = &record.map,

@@ -5,19 +5,22 @@
 
 namespace evenhand::tally {
 
-void FrameCapture::begin(std::size_t frames) {
+static_assert(static_cast<std::size_t>(Kept::received) + 1 == kept_kinds);
+
+void FrameCapture::begin(std::size_t frames, std::size_t received) {
     end();
     for (auto& count : counts_) count.store(0, std::memory_order_relaxed);
     frames_ = std::min(frames, most_kept_frames);
-    slots_.assign(kept_kinds * frames_, KeptFrame{});
-    octets_.resize(kept_kinds * frames_ * most_kept_octets);
-    is_on_.store(frames_ != 0, std::memory_order_release);
+    received_ = std::min(received, most_kept_received);
+    slots_.assign((kept_kinds - 1) * frames_ + received_, KeptFrame{});
+    octets_.resize(slots_.size() * most_kept_octets);
+    is_on_.store(!slots_.empty(), std::memory_order_release);
 }
 
 void FrameCapture::keep(const KeptFrame& frame) noexcept {
     const auto kind = static_cast<std::size_t>(frame.kind);
     const std::size_t count = counts_[kind].load(std::memory_order_relaxed);
-    if (count >= frames_) return;
+    if (count >= room_of(kind)) return;
     const std::size_t slot = kind * frames_ + count;
     const std::span room = std::span{octets_}.subspan(slot * most_kept_octets, most_kept_octets);
     const auto taken = frame.octets.first(std::min(frame.octets.size(), room.size()));

@@ -17,7 +17,7 @@ namespace evenhand::tally {
 namespace {
 
 void note_queue_filling(const TrialResult& result, DirectionResult& d, std::vector<Reason>& notes) {
-    const double own_fps = result.own_part() * result.intended_fps;
+    const double own_fps = result.own_part() * d.intended_fps.value_or(result.intended_fps);
     const auto frames = static_cast<std::uint64_t>(std::llround(own_fps * result.slices_s()));
     // For one tester among several the slices count its own frames, but this number counts those of the whole
     // direction.

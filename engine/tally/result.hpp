@@ -144,6 +144,7 @@ struct LostFrame {
 
 struct DirectionResult {
     plan::Direction direction = plan::Direction::forward;
+    std::optional<double> intended_fps;  // where each direction has a load of its own; nothing: that of the trial
     std::uint64_t intended_frames = 0;
     std::uint64_t offered_frames = 0;
     double offered_fps = 0;

@@ -44,6 +44,7 @@ const char* difference_of(const TrialResult& a, const TrialResult& b) {
     if (!std::ranges::equal(a.directions, b.directions, {}, &DirectionResult::direction, &DirectionResult::direction))
         return "directions";
     for (std::size_t d = 0; d < a.directions.size(); ++d) {
+        if (a.directions[d].intended_fps != b.directions[d].intended_fps) return "load";
         if (a.directions[d].classes.size() != b.directions[d].classes.size()) return "mix";
         if (!are_same_delays(a.directions[d], b.directions[d])) return "part of the delays";
         if (a.directions[d].connections.has_value() != b.directions[d].connections.has_value())
@@ -219,7 +220,9 @@ TrialResult sum_up(const std::vector<TrialPart>& parts) {
     whole.phases = first.phases;
     whole.ticks_per_second = ns_per_second;
     for (std::size_t d = 0; d < first.directions.size(); ++d)
-        whole.directions.push_back({.direction = first.directions[d].direction, .delays = sum_of_delays(parts, d)});
+        whole.directions.push_back({.direction = first.directions[d].direction,
+                                    .intended_fps = first.directions[d].intended_fps,
+                                    .delays = sum_of_delays(parts, d)});
     for (std::size_t p = 0; p < parts.size(); ++p) {
         const auto& part = parts[p].result;
         for (std::size_t d = 0; d < whole.directions.size(); ++d) add(whole.directions[d], part.directions[d]);

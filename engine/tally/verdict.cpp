@@ -34,7 +34,8 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
         note(reasons, "offered_load",
              "{}: offered {} frames at {:.1f} fps, intended {} at {:.1f} fps ({:+.4f} %, limit {:.4f} %)",
              name_of(result, d.direction), d.offered_frames, d.offered_fps, d.intended_frames,
-             result.own_part() * result.intended_fps, 100 * error, 100 * limits.offered_tolerance);
+             result.own_part() * d.intended_fps.value_or(result.intended_fps), 100 * error,
+             100 * limits.offered_tolerance);
         if (d.refusals != 0)
             note(reasons, "port_refused", "{}: the port refused frames {} times: the other side pushes back",
                  name_of(result, d.direction), d.refusals);

@@ -316,6 +316,14 @@ TEST_CASE("golden requests mean what they say") {
         REQUIRE(change.then.has_value());
         CHECK(change.then->rate_fps == 11'000);  // R2544-29
         CHECK(run::frames_of(change) == 60 * 33'000);
+        CHECK_FALSE(change.has_rate_parts);
+        const auto unlike = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":716,)"));
+        CHECK(unlike.has_rate_parts);
+        CHECK(run::frames_of(run::of_direction(unlike, Direction::forward)) == 6'000'000);
+        CHECK(run::frames_of(run::of_direction(unlike, Direction::reverse)) == 1'500'000);
+        const auto twice = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":717,)"));
+        CHECK(run::frames_of(run::of_direction(twice, Direction::reverse)) == 2 * 60 * 150'000);
+        CHECK(run::peak_fps(twice) == 200'000);
         CHECK(read_as<contract::ResolveRequest>(lines[7]).timeout_s == 5);
         CHECK(read_as<contract::ResolveRequest>(lines[8]).timeout_s == 2.5);
     }
@@ -576,6 +584,15 @@ TEST_CASE("a trial's reply fits the schema and holds its counts") {
         CHECK(changed["then"] == Json::parse(R"({"before_fps":1000.0,"rate_fps":500.0,"duration_s":0.1})"));
         CHECK(changed["directions"]["forward"]["last_lost"] == Json::parse(R"({"sequence":123,"due_s":0.123})"));
         CHECK(changed["directions"]["reverse"]["last_lost"].is_null());
+    }
+    SUBCASE("of directions with loads of their own") {
+        auto r = lossy_trial();
+        CHECK_FALSE(forward.contains("intended_fps"));
+        r.directions[0].intended_fps = 1000;
+        r.directions[1].intended_fps = 250;
+        const auto unlike = fitting(contract::write_trial(12, r), "trial");
+        CHECK(unlike["directions"]["forward"]["intended_fps"] == 1000);
+        CHECK(unlike["directions"]["reverse"]["intended_fps"] == 250);
     }
     SUBCASE("in one direction too, and with nothing offered") {
         auto r = lossy_trial();

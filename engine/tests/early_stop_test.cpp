@@ -74,6 +74,19 @@ TEST_CASE("what the whole trial may lose is counted over its whole length and al
     }
 }
 
+TEST_CASE("a slower direction may lose the less, and its frames are due later") {
+    auto request = minute();
+    request.rate_parts = {1, 0.25};
+    request.limits.loss_ratio = 0.01;  // 750,000 frames: one percent of 60 and of 15 million
+    const auto records = records_with_gap(1'000'000, 3'600'000, 3'601'000);
+    run::EarlyStop early{request, records, start, ticks_per_second};
+    CHECK(early.allowed() == doctest::Approx(750'000));
+    // Frame 1,000,000 of the reverse direction is due after 4 s, so that none of its is lost before 6.1 s.
+    CHECK_FALSE(early.look(at(3.8)).has_value());
+    CHECK(early.lost(at(3.8)) == doctest::Approx(690'000).epsilon(0.001));
+    CHECK(early.look(at(3.9)).has_value());
+}
+
 TEST_CASE("looking often counts no frame twice") {
     auto request = minute();
     request.limits.loss_ratio = 0.01;

@@ -70,3 +70,32 @@ TEST_CASE("a trial that keeps none keeps none of the one before") {
     capture.keep({.octets = octets_of(60, 1)});
     CHECK(capture.kept().empty());
 }
+
+TEST_CASE("frames that are as they were sent are kept only if asked for, and take no room of the others") {
+    FrameCapture capture;
+    const auto octets = octets_of(60, 1);
+    const auto keep = [&](Kept kind, unsigned count) {
+        for (unsigned i = 0; i < count; ++i) capture.keep({.kind = kind, .number = i, .octets = octets});
+    };
+    capture.begin(1);
+    CHECK_FALSE(capture.keeps_received());
+    keep(Kept::received, 1);
+    CHECK(capture.kept().empty());
+    capture.begin(1, 3);
+    CHECK(capture.keeps_received());
+    keep(Kept::late, 2);
+    keep(Kept::received, 5);
+    const auto kept = capture.kept();
+    REQUIRE(kept.size() == 4);
+    CHECK(kept.front().kind == Kept::late);
+    for (std::size_t i = 1; i < kept.size(); ++i) {
+        CHECK(kept[i].kind == Kept::received);
+        CHECK(kept[i].number == i - 1);
+    }
+    capture.begin(0, 1);
+    keep(Kept::foreign, 1);
+    keep(Kept::received, 1);
+    CHECK(capture.kept().size() == 1);
+    capture.end();
+    CHECK_FALSE(capture.keeps_received());
+}

@@ -65,11 +65,11 @@ def test_usage_errors_end_with_2(evenhand: Run, line: str, code: str) -> None:
 
 
 def test_an_error_is_three_lines_on_stderr(evenhand: Run) -> None:
-    ended = evenhand("throughput", "none.toml", "--maximum-rate", "1Mbps")
+    ended = evenhand("throughput", "none.toml", "--maximum-rate", "1Mbit")
     assert ended.code == 2
     assert ended.out == ""
     assert [line.split(":")[0] for line in ended.err.splitlines()] == ["Error", "Where", "Next"]
-    assert "'1Mbps'" in ended.err
+    assert "'1Mbit'" in ended.err
 
 
 def test_debug_shows_the_trace_wherever_it_stands(evenhand: Run) -> None:

@@ -168,6 +168,25 @@ def test_frames_are_written_in_every_format(evenhand: Run, engine_playing: Play,
     assert [bytes(packet).hex() for packet in rdpcap(str(capture))] == [frame["octets"] for frame in lines]
 
 
+@pytest.mark.wire
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_frames_are_shown_by_their_numbers(evenhand: Run, plan: str) -> None:
+    """Such as the lost ones of a trial; they are those of the same numbers in a row."""
+    in_a_row = evenhand("plan", "frames", plan, "--count", "26", "--direction", "reverse", "--json").json
+    some = ("--numbers", "3,17,20-25", "--direction", "reverse")
+    chosen = evenhand("plan", "frames", plan, *some, "--json").json["frames"]
+    numbers = [3, 17, *range(20, 26)]
+    assert chosen == [frame for frame in in_a_row["frames"] if frame["sequence"] in numbers]
+    assert len(chosen) == len(numbers)
+
+
+@pytest.mark.parametrize("numbers", ["", "x", "3-", "5-3", "-3", "1,,2", "1.5"])
+def test_what_are_no_numbers_of_frames_is_refused(evenhand: Run, engine_playing: Play, numbers: str) -> None:
+    engine_playing("simulated-1")
+    ended = evenhand("plan", "frames", "gateway-v4", f"--numbers={numbers}")
+    assert (ended.code, ended.error.code) == (2, "cli.not-frame-numbers")
+
+
 def test_a_64_octet_ipv6_frame_is_replaced_and_that_is_said(evenhand: Run, engine_playing: Play) -> None:
     """R5180-10."""
     engine_playing("fair")

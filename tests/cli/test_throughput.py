@@ -125,7 +125,7 @@ def test_a_single_trial_is_shown_in_full_and_loss_is_no_error(
 @pytest.mark.parametrize(
     ("options", "code", "where"),
     [
-        (("--maximum-rate", "1Mbps"), "base.not-a-quantity", "--maximum-rate"),
+        (("--maximum-rate", "1Mpixels"), "base.not-a-quantity", "--maximum-rate"),
         (("--duration", "10s", "--final-duration", "5s"), "search.durations-contradict", "--final-duration"),
         (("--precision", "0"), "search.out-of-range", "--precision"),
         (("--loss-ratio", "100%"), "base.out-of-range", "--loss-ratio"),

@@ -106,3 +106,29 @@ def test_a_load_above_the_line_rate_is_refused_before_the_dut_learns_its_hosts(
     bed._tester_for(procedure, goal, {})
     with raises("rig.above-line-rate"):
         checks[0](profile)
+
+
+@pytest.mark.parametrize(("plan", "size", "fps"), [("gateway-v4", 64, 744_047), ("gateway-v6", 84, 600_961)])
+def test_a_rate_as_people_write_it_is_frames_for_a_script(plan: str, size: int, fps: int) -> None:
+    document: dict[str, Any] = {
+        "isolated_test_environment": True,
+        "left": {"device": "net_ring0", "line_rate": "1Gbps"},
+        "right": {"device": "net_ring1", "line_rate": "1Gbps"},
+        "tester": {"cpus": [0]},
+    }
+    bed = OpenTestbed(setup=Setup(name="t", testbed=make_testbed(document, where="t")))
+    for text in ("50%", "500Mbit/s"):
+        assert bed.rate_fps(text, plan=plan, frame_size=size) == fps
+    assert bed.rate_fps("20kfps", plan=plan) == 20_000
+    with raises("base.not-a-quantity", match="text: "):
+        bed.rate_fps("fast", plan=plan)
+
+
+def test_rates_of_two_directions_need_both_and_a_procedure_that_has_two(bed: OpenTestbed) -> None:
+    four_to_one = evenhand.DirectionRates(ratio=(4, 1))
+    with raises("procedure.rates-need-both-directions"):
+        bed.throughput(rates=four_to_one, directions=("forward",))
+    with raises("procedure.rates-not-possible"):
+        bed.burst(rates=four_to_one)
+    with raises("base.wrong-type", match="rates"):
+        bed.throughput(rates=(4, 1))  # type: ignore[typeddict-item]

@@ -47,6 +47,8 @@ def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
     sixth the share of the frames that it loses at any load: `3000000-----0.0001`; a seventh the share of the
     time in which the tester is away, which is left out where clean time was asked for: `640000------0.02`.
     """
+    if "relative_rates" in request:
+        return simulate_unlike(limits, request)
     SimulatedMeasurer, Load, DelayWish = device_and_its_load()  # noqa: N806
     delays = request.get("delays")
     limit, ceiling, buffer, buckets, table, floor, away = [*limits.split("-"), *[""] * 6][:7]
@@ -74,6 +76,32 @@ def simulate(limits: str, request: dict[str, Any]) -> dict[str, Any]:
         direction["latency"]["buckets"] = [[1000.0 + i, 1] for i in range(int(buckets or FEW_BUCKETS))]
     size = OPENED.get("frame_size", raw["frame_size"])
     return {**raw, "id": request["id"], "trial": request["trial"], "frame_size": size}
+
+
+def simulate_unlike(limits: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Each direction with a load of its own, through a device with that limit in each."""
+    parts = {}
+    for direction in request["directions"]:
+        own = {
+            key: value for key, value in request.items() if key not in ("relative_rates", "stop_when_failed")
+        }
+        own |= {
+            "directions": [direction],
+            "rate_fps": request["rate_fps"] * request["relative_rates"][direction],
+        }
+        parts[direction] = simulate(limits, own)
+        of = parts[direction]["directions"][direction]
+        of |= {"intended_fps": own["rate_fps"], "offered_fps": of["offered_frames"] / own["duration_s"]}
+        of["forwarding_rate_fps"] = of["received_frames"] / own["duration_s"]
+    directions = {name: part["directions"][name] for name, part in parts.items()}
+    offered, lost = (sum(of[key] for of in directions.values()) for key in ("offered_frames", "lost_frames"))
+    worst = max(parts.values(), key=lambda part: ["PASS", "FAIL", "INVALID"].index(part["verdict"]))
+    return {
+        **worst,
+        "intended_fps": request["rate_fps"],
+        "loss_ratio": lost / offered,
+        "directions": directions,
+    }
 
 
 def leave_out(raw: dict[str, Any], request: dict[str, Any], *, wanted_s: float) -> None:

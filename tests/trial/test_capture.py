@@ -77,3 +77,40 @@ def test_what_is_no_frame_is_refused(tmp_path: Path, changes: dict[str, Any]) ->
     """An engine may be on another host."""
     with capture_file(tmp_path / "a.pcapng", where="--capture") as file, raises("trial.kept-frame"):
         file.add([frame(**changes)], trial=1, load=LOAD)
+
+
+def received(*numbers: int, side: str = "right") -> list[dict[str, Any]]:
+    return [frame(kind="received", number=number, side=side) for number in numbers]
+
+
+def test_all_frames_are_kept_if_asked_for_and_what_is_missing_is_lost(tmp_path: Path) -> None:
+    counts = {"received_frames": 20, "offered_frames": 24}
+    with capture_file(tmp_path / "a.pcapng", where="--capture", keeps_all=True) as file:
+        came = received(*(number for number in range(24) if number not in (0, 7, 8, 23)))
+        file.add(came, trial=1, load=LOAD)
+        file.note_lost(came, {"directions": {"forward": counts}}, trial=1)
+        assert file.counts == {"received": 20}
+    (lost,) = file.lost
+    assert (lost.trial, lost.direction, lost.numbers) == (1, "forward", (0, 7, 8, 23))
+    assert str(lost) == "0,7-8,23"
+
+
+def test_what_was_not_kept_whole_says_nothing_of_losses(tmp_path: Path) -> None:
+    """More came than were kept; and nothing is said where only what is wrong is kept."""
+    lossy = {"directions": {"reverse": {"received_frames": 3, "offered_frames": 4}}}
+    for keeps_all, numbers in ((True, (0, 1)), (False, (0, 1, 2))):
+        path = tmp_path / f"{keeps_all}.pcapng"
+        with capture_file(path, where="--capture", keeps_all=keeps_all) as file:
+            file.note_lost(received(*numbers, side="left"), lossy, trial=1)
+            assert file.lost == []
+
+
+@pytest.mark.parametrize(("octets", "most"), [(64, 8192), (1518, 1944), (9216, 1464)])
+def test_no_more_can_be_kept_than_an_answer_has_room_for(tmp_path: Path, octets: int, most: int) -> None:
+    with capture_file(tmp_path / "a.pcapng", where="--capture", keeps_all=True) as file:
+        asked = file.request(Load(rate_fps=most, duration_s=1), frame_octets=octets, directions=2)
+        assert asked == {"kept_frames": FRAMES_OF_A_KIND, "kept_received": most}
+        with raises("trial.too-many-to-capture", match=f"{most:,} can be kept"):
+            file.request(Load(rate_fps=most + 1, duration_s=1), frame_octets=octets, directions=2)
+    with capture_file(tmp_path / "b.pcapng", where="--capture") as file:
+        assert file.request(LOAD, frame_octets=octets, directions=2) == {"kept_frames": FRAMES_OF_A_KIND}

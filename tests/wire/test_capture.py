@@ -12,6 +12,7 @@ import pytest
 from evenhand.plan import AddressPlan, Direction, gateway_v4, gateway_v6
 from evenhand.trial import EngineMeasurer, Limits, Load, Waits, capture_file
 from evenhand.trial.capture import FRAMES_OF_A_KIND, MEANINGS
+from tests.errors import raises
 from tests.trial.pcapng import read_pcapng
 from tests.trial.test_contract_golden import validator
 from tests.wire.lying_dut import Sent, is_test_frame, lying_dut, routed, sequence_of, tag_at
@@ -110,3 +111,43 @@ def test_each_kind_is_kept_as_it_came(
     times = [packet.at_ns for packet in found if packet.interface == ports[0] and packet.kind == "duplicated"]
     assert times == sorted(times)
     assert max(packet.at_ns for packet in found) - min(packet.at_ns for packet in found) < 5e9
+
+
+@pytest.mark.parametrize("plan", [gateway_v4(50), gateway_v6(50)], ids=lambda p: p.name)
+def test_all_frames_of_a_slow_trial_are_kept_and_the_lost_ones_are_known(
+    plan: AddressPlan, tmp_path: Path
+) -> None:
+    """Both directions, octet for octet; every fifth frame is lost."""
+    forwarded: dict[int, set[bytes]] = {0: set(), 1: set()}
+
+    def drop_each_fifth(side: int, frame: bytes) -> Sent:
+        if not is_test_frame(plan, frame) or sequence_of(plan, frame) % 5 == 4:
+            return []
+        octets = routed(plan, frame, MACS[1 - side])
+        forwarded[1 - side].add(octets)
+        return [(1 - side, octets)]
+
+    path = tmp_path / "all.pcapng"
+    with (
+        lying_dut(drop_each_fifth) as dut,
+        engine(dut.engine_command) as session,
+        capture_file(path, where="x", keeps_all=True) as file,
+    ):
+        open_ports(session, plan, dut.left_device, dut.right_device, frame_size=128)
+        measurer = EngineMeasurer(
+            session=session, waits=WAITS, limits=LENIENT, capture=file, frame_octets=128
+        )
+        result = measurer.offer(Load(rate_fps=200, duration_s=0.5))
+        with raises("trial.too-many-to-capture", match="9,000"):
+            measurer.offer(Load(rate_fps=9000, duration_s=1))
+    packets = [packet for packet in read_pcapng(path) if packet.kind == "received"]
+    kept = {
+        side: {packet.octets for packet in packets if packet.interface == name}
+        for side, name in enumerate(("left", "right"))
+    }
+    assert kept == forwarded
+    lost = {each.direction: each.numbers for each in file.lost}
+    for name, counts in result.directions.items():
+        assert lost[name] == tuple(range(4, counts.offered_frames, 5))
+        assert counts.lost_frames == len(lost[name])
+    assert str(file.lost[0]).startswith("4,9,14,")

@@ -147,7 +147,7 @@ def measured_conditions(record: PointRecord) -> dict[str, Any] | None:
         under = conditions_of(search)
     except ValueError:
         return None
-    setup = {key: search.setup.get(key) for key in ("waits", "host_macs")}
+    setup = {key: search.setup.get(key) for key in ("waits", "host_macs", "rates")}
     return {**_stated(record.point.procedure, under, search.goal, search.plan), **dict(flat(setup, SETUP))}
 
 

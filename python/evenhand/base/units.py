@@ -59,6 +59,19 @@ LINE_RATE = Quantity(
         Gbps="g gb gb/s gbit gbit/s gbits/s gbe gige",
     ),
 )
+BIT_RATE = Quantity(
+    "a rate in bit/s",
+    {
+        f"{prefix}{unit}": Decimal(10**power)
+        for unit in ("bit/s", "bps")
+        for prefix, power in (("", 0), ("k", 3), ("M", 6), ("G", 9))
+    },
+    "2.5Gbit/s, 100Mbps",
+    _others(**{"bit/s": "b/s", "kbit/s": "kb/s", "Mbit/s": "mb/s", "Gbit/s": "gb/s"}),
+)
+"""On the line, with preamble and gap."""
+LINE_SHARE = Quantity("a share of the line rate", {"%": Decimal("0.01")}, "50%, 12.5%", {})
+SHARES = Quantity("a share", {"": Decimal(1)}, "4, 2.5", {})
 SIZE = Quantity(
     "a frame size in octets with the FCS",
     {"": Decimal(1), "B": Decimal(1)},
@@ -141,6 +154,11 @@ def parse_rate(text: str, *, where: str = "") -> float:
     return float(_positive(RATE, text, where))
 
 
+def parse_quantity(quantity: Quantity, text: str, *, where: str = "") -> Decimal:
+    """A value > 0 in the quantity's base unit."""
+    return _positive(quantity, text, where)
+
+
 def parse_line_rate(text: str, *, where: str = "") -> float:
     """Bits per second, > 0."""
     return float(_positive(LINE_RATE, text, where))
@@ -198,6 +216,11 @@ def format_rate(rate_fps: float) -> str:
 def format_line_rate(rate_bps: float) -> str:
     """`10 Gbps`."""
     return _scaled(rate_bps, (("Gbps", 1e9), ("Mbps", 1e6), ("kbps", 1e3)), "bps")
+
+
+def format_bit_rate(rate_bps: float) -> str:
+    """`5 Gbit/s`."""
+    return _scaled(rate_bps, (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)), "bit/s")
 
 
 def format_duration(duration_s: float) -> str:

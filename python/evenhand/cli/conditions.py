@@ -6,12 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from evenhand.base.errors import RequestError
+from evenhand.base.rates import Line, is_of_line
+from evenhand.base.units import format_count
 from evenhand.cli.common import EngineOption, JsonOption, warn_about
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress.running import written_beside
@@ -19,6 +22,7 @@ from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_
 from evenhand.cli.run_options import RunOptions
 from evenhand.plan import AddressPlan, FrameSize
 from evenhand.procedure import Conditions, OpenTestbed, limits_of
+from evenhand.procedure.conditions import check_conditions
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.expected_time import ExpectedTime, learning_s
 from evenhand.procedure.limits import LIMIT_SET, OF_HOST
@@ -34,7 +38,8 @@ from evenhand.spec.common_options import (
     WaitOptions,
 )
 from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
-from evenhand.trial import CaptureFile, capture_file
+from evenhand.spec.rates import RatesOptions
+from evenhand.trial import CaptureFile, DirectionRates, capture_file
 
 CaptureOption = Annotated[
     Path | None,
@@ -47,9 +52,30 @@ CaptureOption = Annotated[
 ]
 
 
+CaptureAllOption = Annotated[
+    bool,
+    typer.Option(
+        "--capture-all",
+        help="Write every received frame to the file of --capture, also those that were what was sent: for"
+        " slow trials, of up to 8,192 frames of a direction.",
+    ),
+]
+
+
+MOST_LOST_LINES = 20
+
+
 def _say_captured(capture: CaptureFile, progress: ProgressDisplay) -> None:
-    counts = ", ".join(f"{count} {kind}" for kind, count in capture.counts.items())
-    progress.say(f"Captured in {capture.path}: {counts or 'no frame, since all were what was sent'}.")
+    counts = ", ".join(f"{format_count(count)} {kind}" for kind, count in capture.counts.items())
+    cut = "; it is full, so that later frames that were what was sent are missing" if capture.is_cut else ""
+    progress.say(f"Captured in {capture.path}: {counts or 'no frame, since all were what was sent'}{cut}.")
+    for lost in capture.lost[:MOST_LOST_LINES]:
+        progress.say(
+            f"Lost in trial {lost.trial}, {lost.direction}: {lost} (evenhand plan frames --direction"
+            f" {lost.direction} --numbers, with the same plan, frame size and seed, shows them)."
+        )
+    if len(capture.lost) > MOST_LOST_LINES:
+        progress.say(f"Frames were lost in {len(capture.lost) - MOST_LOST_LINES} more trials and directions.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +84,7 @@ class ConditionOptions:
 
     plan: PlanOptions
     direction: DirectionOption = DirectionName.BOTH
+    rates: RatesOptions
     learning: LearningOptions
     established: EstablishedOptions
     seed: SeedOption = DEFAULT_SEED
@@ -65,12 +92,20 @@ class ConditionOptions:
     limits: LimitOptions
     run: RunOptions
     capture: CaptureOption = None
+    capture_all: CaptureAllOption = False
     engine: EngineOption = None
     progress: ProgressOption = ProgressForm.AUTO
     json_output: JsonOption = False
 
     def read(self, testbed: str) -> Given:
         """All of them checked, before the testbed's ports are. RequestError names the option."""
+        if self.capture_all and self.capture is None:
+            raise RequestError(
+                "no file for the captured frames",
+                code="cli.no-capture-file",
+                where="--capture-all",
+                next_step="Name it: --capture FILE.pcapng.",
+            )
         plan = self.plan.read(testbed)
         warn_about(plan)
         conditions = Conditions(
@@ -86,9 +121,11 @@ class ConditionOptions:
             testbed=testbed,
             plan=plan,
             conditions=conditions,
+            rates=self.rates,
             limits=self.limits.read(),
             run=self.run,
             capture=self.capture,
+            keeps_all=self.capture_all,
             engine=self.engine,
             progress=self.progress,
         )
@@ -101,15 +138,29 @@ class Given:
     testbed: str
     plan: AddressPlan
     conditions: Conditions
+    rates: RatesOptions
     limits: dict[str, Any]
     run: RunOptions
     capture: Path | None
+    keeps_all: bool
     engine: Path | None
     progress: ProgressForm
 
     def read_setup(self) -> Setup:
         """RequestError, HostError: see `read_setup`; called when all options are known to be right."""
         return read_setup(self.testbed, self.plan)
+
+    def line(self, setup: Setup, frame_size: FrameSize, texts: Iterable[str]) -> Line:
+        """The line for these rates. Its rate is looked for only where one of them is a share of it."""
+        return OpenTestbed(setup=setup, engine=self.engine).line(
+            self.plan, frame_size, self.conditions["directions"], is_rate_needed=any(map(is_of_line, texts))
+        )
+
+    def with_rates(self, rates: DirectionRates | None) -> Given:
+        """The same where the loads of the directions differ so. RequestError if only one sends."""
+        conditions = Conditions(**self.conditions, rates=rates)
+        check_conditions(conditions)
+        return replace(self, conditions=conditions)
 
     def of(self, setup: Setup, *, frame_size: FrameSize | None = None, **limits: Any) -> Conditions:
         """The keywords of a procedure.
@@ -165,7 +216,10 @@ class Given:
             progress = stack.enter_context(progress_display(self.progress))
             capture = None
             if self.capture is not None:
-                capture = stack.enter_context(capture_file(self.capture, where=f"--capture {self.capture}"))
+                where = f"--capture {self.capture}"
+                capture = stack.enter_context(
+                    capture_file(self.capture, where=where, keeps_all=self.keeps_all)
+                )
                 stack.callback(_say_captured, capture, progress)
             if self.limits.get(LIMIT_SET) == OF_HOST:
                 progress.remedy = None

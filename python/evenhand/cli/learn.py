@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
-from evenhand.base.errors import HostError, RequestError, error_part
-from evenhand.base.units import format_rate, parse_duration, parse_rate
+from evenhand.base.errors import HostError, error_part
+from evenhand.base.rates import ANY_LINE, depends_on_line, in_frames, is_of_line
+from evenhand.base.units import format_rate, parse_duration
 from evenhand.cli.common import EngineOption, JsonOption, TestbedArgument, out, warn_about, write_json
 from evenhand.cli.error_output import reported
 from evenhand.cli.options import with_options
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
-from evenhand.procedure import check_reachable, open_tester
+from evenhand.procedure import OpenTestbed, check_reachable, open_tester
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime, learning_s
 from evenhand.report.learning import learning_lines
 from evenhand.rig import plan_defaults_of, read_setup
@@ -67,16 +68,16 @@ def learn_hosts(
     address_plan = counts.or_of(defaults, name).read(name, where="--plan")
     warn_about(address_plan)
     check_host_macs(host_macs, address_plan)
-    rate_fps, wait_s = parse_rate(rate, where="--rate"), parse_duration(wait, where="--wait")
-    if rate_fps <= 0:
-        raise RequestError(
-            f"{rate!r} must be greater than 0",
-            code="cli.out-of-range",
-            where="--rate",
-            next_step="Write a rate such as 20kfps.",
-        )
+    wait_s = parse_duration(wait, where="--wait")
+    in_frames(rate, ANY_LINE, where="--rate")
     setup = read_setup(testbed, address_plan)
     directions = read_directions(direction)
+    size = address_plan.smallest_frame_size
+    of_ports = ANY_LINE
+    if depends_on_line(rate):
+        bed = OpenTestbed(setup=setup, engine=engine)
+        of_ports = bed.line(address_plan, size, directions, is_rate_needed=is_of_line(rate))
+    rate_fps = in_frames(rate, of_ports, where="--rate")
     expected_s = OPENING_S + learning_s(address_plan, rate_fps=rate_fps, wait_s=wait_s)
     with ExitStack() as stack:
         progress = stack.enter_context(progress_display(progress_form))
@@ -90,7 +91,7 @@ def learn_hosts(
         opened = open_tester(
             setup,
             address_plan,
-            frame_size=address_plan.smallest_frame_size,
+            frame_size=size,
             seed=seed,
             directions=directions,
             engine=engine,

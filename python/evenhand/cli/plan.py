@@ -18,7 +18,7 @@ from evenhand import rig
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import write_new
 from evenhand.base.table import Column, Table, make_table
-from evenhand.base.units import format_count
+from evenhand.base.units import format_count, is_whole, short_repr
 from evenhand.cli.common import (
     EngineOption,
     JsonOption,
@@ -191,6 +191,14 @@ def frames(
     count: Annotated[int, typer.Option("--count", min=1, max=1_000_000, help="Number of frames.")] = 10,
     seed: SeedOption = DEFAULT_SEED,
     first: Annotated[int, typer.Option("--first", min=0, help="Sequence number of the first frame.")] = 0,
+    numbers: Annotated[
+        str | None,
+        typer.Option(
+            "--numbers",
+            metavar="N,N-N,...",
+            help="These frames instead, such as the lost ones of a trial: 3,17,20-25.",
+        ),
+    ] = None,
     direction: Annotated[
         OneDirection, typer.Option("--direction", help="forward: left to right; reverse: back.")
     ] = OneDirection.FORWARD,
@@ -236,8 +244,7 @@ def frames(
         size=size,
         seed=seed,
         direction="reverse" if direction is OneDirection.REVERSE else "forward",
-        first=first,
-        count=count,
+        ranges=[(first, count)] if numbers is None else read_numbers(numbers),
         host_macs=host_macs,
         vlans=tags,
     )
@@ -280,29 +287,60 @@ def ask_for_frames(
     size: FrameSize,
     seed: int,
     direction: Direction,
-    first: int,
-    count: int,
+    ranges: Sequence[tuple[int, int]],
     host_macs: HostMacSet = HostMacSet.PORT,
     vlans: rig.Vlans = (),
 ) -> list[dict[str, Any]]:
     """The engine's preview: the draw exists once, in the engine, so what is shown is what will be sent. MACs
-    of ports are unknown: 0."""
+    of ports are unknown: 0.
+
+    Args:
+        ranges: First number and count of each.
+    """
     tags: dict[str, Any] = {"vlan": list(vlans)} if vlans else {}
+    drawn: list[dict[str, Any]] = []
     with EngineSession([engine]) as session:
-        reply = session.request(
-            "frames",
-            plan=plan.to_request(),
-            frame_size=whole_octets(size),
-            **mix_request(plan, size),
-            seed=seed,
-            direction=direction,
-            first=first,
-            count=count,
-            host_macs=host_macs.value,
-            **tags,
-        )
-    drawn: list[dict[str, Any]] = reply["frames"]
+        for first, count in ranges:
+            reply = session.request(
+                "frames",
+                plan=plan.to_request(),
+                frame_size=whole_octets(size),
+                **mix_request(plan, size),
+                seed=seed,
+                direction=direction,
+                first=first,
+                count=count,
+                host_macs=host_macs.value,
+                **tags,
+            )
+            drawn += reply["frames"]
     return drawn
+
+
+MOST_FRAMES = 1_000_000
+
+
+def read_numbers(text: str) -> list[tuple[int, int]]:
+    """First number and count of each part of `3,17,20-25`. RequestError for what is no list of numbers."""
+    ranges = []
+    for part in text.split(","):
+        first, dash, last = (each.strip() for each in part.partition("-"))
+        if not is_whole(first) or (dash and not (is_whole(last) and int(last) >= int(first))):
+            raise RequestError(
+                f"{short_repr(part)} is no number of a frame, nor two of them from the lower to the higher",
+                code="cli.not-frame-numbers",
+                where="--numbers",
+                next_step="Write numbers and ranges: 3,17,20-25.",
+            )
+        ranges.append((int(first), int(last or first) - int(first) + 1))
+    if sum(count for _, count in ranges) > MOST_FRAMES:
+        raise RequestError(
+            f"more than {format_count(MOST_FRAMES)} frames",
+            code="cli.too-many-frames",
+            where="--numbers",
+            next_step="Name fewer.",
+        )
+    return ranges
 
 
 def _span(several: Sequence[object]) -> str:

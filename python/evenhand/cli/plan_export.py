@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -12,11 +13,12 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new, write_new
-from evenhand.base.units import parse_duration, parse_rate
+from evenhand.base.rates import in_frames
+from evenhand.base.units import parse_duration
 from evenhand.cli.common import JsonOption, NameArgument, err, write_json, write_text
 from evenhand.cli.options import with_options
 from evenhand.exchange.otg_write import otg_of
-from evenhand.plan import PortMacs, SideName, describe_plan
+from evenhand.plan import SIDES, PortMacs, SideName, describe_plan, line_of
 from evenhand.spec.common_options import DEFAULT_SEED, SeedOption
 from evenhand.spec.frames import FrameSizeOption, read_frame_size
 from evenhand.spec.plan import DirectionName, DirectionOption, ShapeOptions, read_directions
@@ -34,7 +36,14 @@ class ExportFormat(StrEnum):
 def export_plan(
     name: NameArgument,
     *,
-    rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="Load per direction.")],
+    rate: Annotated[
+        str,
+        typer.Option(
+            "--rate",
+            metavar="RATE",
+            help="Load per direction, such as 100kfps or 1Gbit/s; 50% needs --testbed with line_rate.",
+        ),
+    ],
     duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Duration of sending.")] = "60s",
     frame_size: FrameSizeOption = None,
     direction: DirectionOption = DirectionName.BOTH,
@@ -89,11 +98,14 @@ def export_plan(
             where="--duration",
             next_step="Write a duration such as 60s.",
         )
+    directions = read_directions(direction)
     made = otg_of(
         plan,
-        directions=read_directions(direction),
+        directions=directions,
         frame_size=size,
-        rate_fps=parse_rate(rate, where="--rate"),
+        rate_fps=in_frames(
+            rate, line_of(plan.streams(size, directions), _line_rates(testbed)), where="--rate"
+        ),
         duration_s=duration_s,
         seed=seed,
         macs=None if testbed is None else _macs(testbed),
@@ -117,6 +129,14 @@ def export_plan(
     err().print("OTG cannot express:")
     for text in made.unsaid:
         err().print(f"  {text}", markup=False, soft_wrap=True)
+
+
+def _line_rates(path: Path | None) -> Mapping[SideName, float | None]:
+    if path is None:
+        return dict.fromkeys(SIDES)
+    from evenhand.rig import read_testbed  # takes longer to load than the rest
+
+    return read_testbed(path).line_rates
 
 
 def _macs(path: Path) -> dict[SideName, PortMacs]:

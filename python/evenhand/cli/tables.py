@@ -5,6 +5,7 @@ it."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from evenhand.base.terminal_table import FittedTable
@@ -16,6 +17,31 @@ from evenhand.run import RunStore
 WITHOUT_NUMBER = 1
 """Exit code: it has ended, and a number that was asked for was not found. The same of `run` and of each
 verb."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsAtLoads:
+    """Results of one procedure at several loads, in their order."""
+
+    by_share: Mapping[str, Any]
+    """By the share of the throughput, as it was written."""
+
+    def to_document(self) -> dict[str, Any]:
+        """As a table has it: a row for each load."""
+        found = {share: result.to_document() for share, result in self.by_share.items()}
+        rows = [
+            {
+                "share": share,
+                "frame_size": document["frame_size"],
+                "imix": (document["mix"] or {}).get("imix"),
+                "asked_repetitions": 1,
+                "stopped_early": None,
+                "repetitions": [document],
+            }
+            for share, document in found.items()
+        ]
+        deviations = [each for found in self.by_share.values() for each in found.deviations]
+        return {"rows": rows, "deviations": [each.to_document() for each in dict.fromkeys(deviations)]}
 
 
 def exit_code_of(procedure: Procedure, document: Mapping[str, Any]) -> int:
@@ -42,7 +68,11 @@ def show_found(
         return
     console = out()
     shown = [] if first is None else [(first, "Trials with one address pair")]
-    for place, (result, title) in enumerate([*shown, (found, "Trials")]):
+    if isinstance(found, ResultsAtLoads):
+        shown += [(each, f"Trials at {share}") for share, each in found.by_share.items()]
+    else:
+        shown.append((found, "Trials"))
+    for place, (result, title) in enumerate(shown):
         if place:
             console.print()
         for table in found_tables(result, procedure, title=title):

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from evenhand.base.errors import RequestError
-from evenhand.base.units import parse_duration, parse_rate, parse_ratio
+from evenhand.base.rates import ANY_LINE, depends_on_line
+from evenhand.base.units import parse_duration, parse_ratio
 from evenhand.cli.common import TestbedArgument, out, write_json
 from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.options import with_options
@@ -16,15 +17,20 @@ from evenhand.procedure.expected_time import expected_of_trial
 from evenhand.procedure.throughput import LossRatioOption
 from evenhand.report.trial import trial_report
 from evenhand.spec.frames import FramesOption, read_frames
+from evenhand.spec.rates import read_rate
 from evenhand.trial import Load
 
 EXAMPLE = "Example: evenhand trial lab.toml --rate 500kfps --duration 10s"
+RATE_HELP = (
+    "Intended load per direction: frames (500kfps), a share of the line rate (50%), or bits on the line with"
+    " preamble and gap (2.5Gbit/s). 1Mfps/250kfps: forward and reverse."
+)
 
 
 @with_options
 def trial(
     testbed: TestbedArgument,
-    rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="Intended load per direction.")],
+    rate: Annotated[str, typer.Option("--rate", metavar="RATE", help=RATE_HELP)],
     duration: Annotated[
         str, typer.Option("--duration", metavar="TIME", help="Duration of the sending phase.")
     ] = "60s",
@@ -37,7 +43,7 @@ def trial(
     INVALID as well."""
     given = conditions.read(testbed)
     size, note = read_frames(given.plan, frame_size)
-    rate_fps = parse_rate(rate, where="--rate")
+    read_rate(rate, conditions.rates, ANY_LINE, where="--rate")
     duration_s = parse_duration(duration, where="--duration")
     if duration_s <= 0:
         raise RequestError(
@@ -48,6 +54,10 @@ def trial(
         )
     largest_loss_ratio = parse_ratio(loss_ratio, where="--loss-ratio")
     setup = given.read_setup()
+    texts = [rate, *conditions.rates.texts]
+    line = given.line(setup, size, texts) if any(map(depends_on_line, texts)) else ANY_LINE
+    rate_fps, rates = read_rate(rate, conditions.rates, line, where="--rate")
+    given = given.with_rates(rates)
     given.check_rate(setup, rate_fps, [size], where="--rate")
     load = Load(rate_fps=rate_fps, duration_s=duration_s)
     expected = expected_of_trial(load, given.conditions["waits"].total_s, learning_s=given.learning_s)

@@ -19,6 +19,7 @@ from evenhand.plan.imix import (
     parse_imix,
     whole_octets,
 )
+from evenhand.plan.line import line_of
 from evenhand.plan.mix import describe_mix, make_mix, mix_lines, mix_request, mix_versions
 from evenhand.plan.model import (
     AddressPlan,
@@ -140,6 +141,7 @@ __all__ = [
     "is_weighted",
     "largest_frame",
     "largest_octets",
+    "line_of",
     "make_mix",
     "make_own_plan",
     "make_plan",

@@ -32,6 +32,7 @@ from evenhand.procedure.back_to_back_result import (
     why_skipped,
 )
 from evenhand.procedure.descriptor import (
+    DirectionChoice,
     Figure,
     FrameSizes,
     KnownThroughput,
@@ -384,6 +385,7 @@ BACK_TO_BACK = Procedure(
     measure=_measure,
     table=BackToBackTable,
     is_always_table=True,
+    rates=DirectionChoice.NONE,
     figure=Figure(name="longest burst", unit="frames", is_higher_better=True),
     section=Section.BURSTS,
     value_of=value_of,

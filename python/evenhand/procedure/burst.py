@@ -14,6 +14,7 @@ from evenhand.base.option import DURATION, FRAME_COUNTS, RATE, RATIO, Option, va
 from evenhand.base.units import format_count, format_duration
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.procedure.descriptor import (
+    DirectionChoice,
     Figure,
     FrameSizes,
     KnownThroughput,
@@ -429,6 +430,7 @@ BURST = Procedure(
     goals=BurstGoal,
     default_goal=lambda retries: BurstGoal(**retries),
     measure=measure_burst,
+    rates=DirectionChoice.NONE,
     figure=Figure(name="smallest interval between bursts", unit="us", is_higher_better=False),
     section=Section.BURSTS,
     value_of=_value,

@@ -13,7 +13,7 @@ from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, Ho
 from evenhand.procedure.connection_trials import ConnectionWish
 from evenhand.procedure.learning import LearningChoice
 from evenhand.procedure.single_pair import SinglePair
-from evenhand.trial import LARGEST_SEED, Limits, Waits
+from evenhand.trial import LARGEST_SEED, DirectionRates, Limits, Waits
 
 
 class Conditions(TypedDict, total=False):
@@ -40,6 +40,9 @@ class Conditions(TypedDict, total=False):
     """Whether the DUT of a direct plan learns every host first (R2544-35). Default: yes."""
     established: ConnectionWish | None
     """The connections that are established before each trial, if the DUT keeps state (R9693-03)."""
+    rates: DirectionRates | None
+    """How the loads of the two directions differ. Default: they do not. The load of a trial or search is that
+    of the faster direction, or of the one that is not held."""
     single_pair: SinglePair | None
     """An earlier search with one address pair (SEED-02)."""
 
@@ -54,6 +57,7 @@ _KINDS: Mapping[str, Any] = {
     "host_macs": Literal["port", "pseudorandom"],
     "learning": LearningChoice,
     "established": ConnectionWish | None,
+    "rates": DirectionRates | None,
     "single_pair": SinglePair | None,
 }
 """Types of the attributes of `Conditions`, for those who do not run a type checker."""
@@ -77,6 +81,13 @@ def check_conditions(conditions: Mapping[str, Any]) -> None:
             code="procedure.not-directions",
             where="directions",
             next_step='Give ("forward", "reverse"), or one of them.',
+        )
+    if conditions.get("rates") is not None and len(directions) < 2:
+        raise RequestError(
+            f"rates for two directions, but frames are sent {directions[0]} only",
+            code="procedure.rates-need-both-directions",
+            where="rates",
+            next_step="Send in both directions, or give one rate.",
         )
     if not 0 <= seed <= LARGEST_SEED:
         raise RequestError(

@@ -35,6 +35,7 @@ from evenhand.procedure.connection_rate import (
 )
 from evenhand.procedure.connection_trials import TOO_SHORT, check_timeout, longest_idle_s, most_connections
 from evenhand.procedure.descriptor import (
+    DirectionChoice,
     Figure,
     FrameSizes,
     KnownThroughput,
@@ -354,6 +355,7 @@ CAPACITY = Procedure(
     default_goal=lambda retries: CapacityGoal(**retries),
     measure=measure_capacity,
     opens_connections=True,
+    rates=DirectionChoice.NONE,
     figure=Figure(name="connection table capacity", unit="connections", is_higher_better=True),
     value_of=_value,
     left_open=lambda document: open_above(document, "not_held"),

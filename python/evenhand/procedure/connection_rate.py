@@ -25,6 +25,7 @@ from evenhand.procedure.connection_trials import (
     most_connections,
 )
 from evenhand.procedure.descriptor import (
+    DirectionChoice,
     Figure,
     FrameSizes,
     KnownThroughput,
@@ -446,6 +447,7 @@ CONNECTIONS = Procedure(
     default_goal=lambda retries: ConnectionRateGoal(**retries),
     measure=measure_connection_rate,
     opens_connections=True,
+    rates=DirectionChoice.NONE,
     figure=Figure(name="connection establishment rate", unit="connections/s", is_higher_better=True),
     value_of=_value,
     left_open=lambda document: open_above(document, "failed_per_second"),

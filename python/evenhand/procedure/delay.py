@@ -5,12 +5,12 @@ one load, many times over."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, RATE, Option, values_of
-from evenhand.base.units import format_duration, format_rate
+from evenhand.base.units import format_duration, format_rate, parse_ratio
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.conditions import Conditions
 from evenhand.procedure.delay_result import REPETITIONS, DelayGoal, DelayResult, DelayTest
@@ -92,6 +92,7 @@ def own_loop_first(bed: PreparedTestbed, goal: DelayGoal, conditions: Conditions
             duration_s=goal.length_s,
             frame_size=size,
             directions=directions,
+            rates=conditions.get("rates"),
             seed=conditions.get("seed", 1),
             has_variation=goal.has_variation,
             invalid_retries=goal.invalid_retries,
@@ -162,6 +163,14 @@ class DelayOptions:
         ),
     ] = None
     after: AfterOption = None
+    at: Annotated[
+        str | None,
+        Option(
+            metavar="SHARE,...",
+            help="Measure at these shares of the throughput (--after, or --rate) instead, one after another:"
+            " 10%,50%,90% as FD.io CSIT does. Each is a deviation.",
+        ),
+    ] = None
     duration: Annotated[
         str | None,
         Option(grammar=DURATION, sets="duration_s", help="Duration of each trial. Default: as in the RFC."),
@@ -186,6 +195,38 @@ class DelayOptions:
     ] = True
 
 
+def options_at_each_share(options: DelayOptions) -> tuple[DelayOptions, ...]:
+    """The options of each of the loads that `--at` names; one, if it names none."""
+    if options.at is None:
+        return (options,)
+    return tuple(replace(options, at=text.strip()) for text in options.at.split(","))
+
+
+def _share(text: str) -> float:
+    share = 1.0 if text.strip() == "100%" else parse_ratio(text, where="--at")
+    if share <= 0:
+        raise RequestError(
+            f"{text!r}: no load",
+            code="procedure.out-of-range",
+            where="--at",
+            next_step="Write shares of the throughput, such as 10%,50%,90%.",
+        )
+    return share
+
+
+def _load_at(text: str, throughput_fps: float) -> float:
+    """The share of this throughput; whole frames, unless there is less than one a second."""
+    if "," in text:
+        raise RequestError(
+            f"{text!r}: several loads",
+            code="procedure.one-load-only",
+            where="--at",
+            next_step='Give a point for each: at = "10%".',
+        )
+    load_fps = _share(text) * throughput_fps
+    return load_fps if load_fps < 1 else float(int(load_fps))
+
+
 def delay_goal(
     test: DelayTest, options: DelayOptions, retries: Retries, known: KnownThroughput | None, **others: Any
 ) -> DelayGoal:
@@ -203,9 +244,12 @@ def delay_goal(
             " 500kfps.",
         )
     given = values_of(options)
-    for name in ("after", "own_loop", "profile"):
+    for name in ("after", "at", "own_loop", "profile"):
         given.pop(name, None)
     known_fps, is_bound = (None, False) if known is None else (known.fps, known.is_at_least)
+    whole_fps = given.get("rate_fps", known_fps)
+    if options.at is not None and whole_fps is not None:
+        given["rate_fps"] = _load_at(options.at, whole_fps)
     return DelayGoal(
         test=test,
         throughput_fps=known_fps,
@@ -251,5 +295,6 @@ def delay_procedure(**own: Any) -> Procedure:
         section=Section.LATENCY,
         throughput=ThroughputUse(option="rate"),
         has_own_loop=lambda options: bool(options.own_loop),
+        options_of_each_load=options_at_each_share,
         **own,
     )

@@ -21,7 +21,7 @@ from evenhand.procedure.expected_time import OPENING_S, ExpectedTime
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile
 from evenhand.search import Outcome, is_outcome_at_least
-from evenhand.trial import TrialResult
+from evenhand.trial import DirectionRates, TrialResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +56,14 @@ class FrameSizes(Enum):
     def takes_several(self) -> bool:
         """Whether its verb takes more than one."""
         return self in (FrameSizes.WHOLE, FrameSizes.SEVERAL)
+
+
+class DirectionChoice(Enum):
+    """How the loads of the two directions may differ."""
+
+    ANY = "in a ratio, or one direction is held"
+    RATIO = "in a ratio"
+    NONE = "not at all"
 
 
 class Section(Enum):
@@ -172,6 +180,8 @@ class Procedure:
     """`measure(tester, goal, name=..., on_event=..., recorder=...)` measures once with a tester that is open,
     stores each trial before the next begins, and gives a `Result`. One of several repetitions gets its number
     as `repetition`."""
+    rates: DirectionChoice = DirectionChoice.ANY
+    """Whether the loads of the two directions may differ."""
     opens_connections: bool = False
     """Whether its trials open connections themselves, so that none are established beforehand."""
     is_compared_with_one_pair: bool = False
@@ -217,6 +227,9 @@ class Procedure:
     seconds, some of them have no frame; None where that is not known yet."""
     has_own_loop: Callable[[Any], bool] = lambda options: False
     """Whether the tester's own delays are measured first, with these options."""
+
+    options_of_each_load: Callable[[Any], tuple[Any, ...]] = lambda options: (options,)
+    """The options of each load, where the verb measures at several, one after the other."""
 
     def expected(
         self, goal: Any, waits_s: float, *, options: Any = None, times: int = 1, learning_s: float = 0.0
@@ -276,6 +289,23 @@ class Procedure:
     def load_option(self) -> OptionField:
         """Option by which the user chooses that load."""
         return next(each for each in options_of(self.options) if each.keyword == self.load)
+
+
+def check_rates(procedure: Procedure, rates: DirectionRates | None) -> None:
+    """RequestError if the loads of the two directions may not differ so in this procedure."""
+    allowed = procedure.rates
+    if rates is None or allowed is DirectionChoice.ANY:
+        return
+    if allowed is DirectionChoice.RATIO and rates.held is None:
+        return
+    held = allowed is DirectionChoice.RATIO
+    raise RequestError(
+        f"{procedure.name} {'holds no direction: both change at once' if held else 'has one load for both'}"
+        f" ({rates})",
+        code="procedure.rates-not-possible",
+        where="hold" if held else "rates",
+        next_step="Give a ratio instead." if held else "Give one rate.",
+    )
 
 
 def as_number(value: Any) -> float | None:

@@ -71,16 +71,23 @@ class Probe:
         return cls(
             overdue_share=max(of.sender.overdue_frames / max(1, of.intended_frames) for of in directions),
             longest_overdue_us=max(of.sender.max_overdue_us for of in directions),
-            offered_error=max(abs(of.offered_fps / trial.intended_fps - 1) for of in directions),
+            offered_error=max(
+                abs(of.offered_fps / (of.intended_fps or trial.intended_fps) - 1) for of in directions
+            ),
         )
 
     @classmethod
     def _of_engines(cls, trial: TrialResult, engines: Sequence[Mapping[str, Any]]) -> Probe:
         """Each is held against its own share: a host that keeps it well must not hide one that does not."""
         parts = [
-            (of, trial.intended_fps * each["share"]["streams"] / each["share"]["stride"])
+            (
+                of,
+                (trial.directions[name].intended_fps or trial.intended_fps)
+                * each["share"]["streams"]
+                / each["share"]["stride"],
+            )
             for each in engines
-            for of in each["directions"].values()
+            for name, of in each["directions"].items()
         ]
         return cls(
             overdue_share=max(of["overdue_frames"] / max(1, of["intended_frames"]) for of, _ in parts),

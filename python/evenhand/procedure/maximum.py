@@ -267,6 +267,7 @@ def conditions_of(tester: OpenTester, wish: CeilingWish) -> dict[str, Any]:
         **({"engines": [each.model_dump(mode="json") for each in testbed.engine]} if testbed.engine else {}),
         "limits": tester.limits.to_contract(),
         "versions": tester.versions,
+        **({} if profile.rates is None else {"rates": profile.rates.to_document()}),
         **({"frames": wish.frames} if wish.frames else {}),
     }
 
@@ -388,7 +389,7 @@ def forwarded_of(tester: OpenTester, offered_fps: float, *, on_event: OnEvent = 
                 where=tester.setup.name,
             )
         on_event(Measured(what="tester, with the DUT at its limit", result=result))
-        forwarded_fps = min(of.forwarding_rate_fps for of in result.directions.values())
+        forwarded_fps = result.least_forwarding_fps
         offered_fps = result.offered_fps  # measured over another span of time, so it may seem to be less
         found.append(Forwarded(offered_fps=offered_fps, forwarded_fps=min(forwarded_fps, offered_fps)))
     return max(found, key=lambda each: each.forwarded_fps)

@@ -20,7 +20,7 @@ from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.statistics import finite
 from evenhand.procedure.tester import open_tester
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, Role
-from evenhand.trial import CEILING_WAITS, Delays, DelayWish, Limits, Load, Replay, TrialResult
+from evenhand.trial import CEILING_WAITS, Delays, DelayWish, DirectionRates, Limits, Load, Replay, TrialResult
 
 if TYPE_CHECKING:
     from evenhand.rig import Setup
@@ -68,6 +68,7 @@ def measure_own_loop(
     duration_s: float,
     frame_size: FrameSize,
     directions: tuple[Direction, ...],
+    rates: DirectionRates | None = None,
     seed: int = 1,
     has_variation: bool = False,
     invalid_retries: int = DEFAULT_INVALID_RETRIES,
@@ -109,6 +110,7 @@ def measure_own_loop(
             frame_size=frame_size,
             seed=seed,
             directions=directions,
+            rates=rates,
             engine=engine,
             waits=CEILING_WAITS,
             limits=limits or limits_of(testbed.limits),

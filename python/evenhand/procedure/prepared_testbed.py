@@ -22,7 +22,7 @@ from evenhand.procedure.record import Recorder
 from evenhand.procedure.repetition import check_frame_sizes
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.tester import EnginesOf, OpenTester, open_tester
-from evenhand.trial import RFC_WAITS, CaptureFile, Limits, Replay, Waits
+from evenhand.trial import RFC_WAITS, CaptureFile, DirectionRates, Limits, Replay, Waits
 
 if TYPE_CHECKING:
     from evenhand.rig import Setup
@@ -64,6 +64,7 @@ class PreparedTestbed:
         host_macs: HostMacs = "port",
         learning: LearningChoice = ALL_HOSTS_FIRST,
         established: ConnectionWish | None = None,
+        rates: DirectionRates | None = None,
         single_pair: SinglePair | None = None,
     ) -> Iterator[OpenTester]:
         """For a procedure of your own: an engine with open ports. The DUT has answered, and has learnt its
@@ -86,6 +87,7 @@ class PreparedTestbed:
                 "host_macs": host_macs,
                 "learning": learning,
                 "established": established,
+                "rates": rates,
                 "single_pair": single_pair,
             }
         )
@@ -104,6 +106,7 @@ class PreparedTestbed:
             seed=int(seed),
             directions=tuple(directions),
             engine=self.engines or self.engine,
+            rates=rates,
             host_macs=host_macs,
             waits=waits,
             limits=self.limits_of(limits),

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evenhand import rig
-from evenhand.base.units import format_count, format_duration, format_ratio
+from evenhand.base.units import format_bit_rate, format_count, format_duration, format_ratio
 from evenhand.plan import (
+    SIDES,
     AddressPlan,
     Direction,
     FrameSize,
@@ -23,6 +24,7 @@ from evenhand.plan import (
     describe_mix,
     describe_size,
     ip_versions,
+    line_of,
     mix_lines,
     whole_octets,
 )
@@ -31,6 +33,7 @@ from evenhand.procedure.single_pair import OMISSION, SinglePair
 from evenhand.search import FULL_LENGTH_S, SearchTrial
 from evenhand.trial import (
     Deviation,
+    DirectionRates,
     LearningResult,
     TimeLeftOut,
     TrialResult,
@@ -73,6 +76,24 @@ class Profile:
     established: ConnectionWish | None = None
     """The connections that are established before each trial, to which its frames belong (R9693-03); None if
     none are."""
+
+    rates: DirectionRates | None = None
+    """How the loads of the directions differ; None: they do not."""
+
+    def line_words(self, rate_fps: float) -> str:
+        """` (50 % of the line rate, 5 Gbit/s on the line)`: with preamble and gap. Empty where the ports do
+        not know their line rate."""
+        if self.theoretical_fps is None or self.line_rate_bps is None:
+            return ""
+        line = line_of(self.streams, dict.fromkeys(SIDES, self.line_rate_bps))
+        share = format_ratio(rate_fps / self.theoretical_fps)
+        return f" ({share} of the line rate, {format_bit_rate(line.bits_of(rate_fps))} on the line)"
+
+    def total_fps(self, rate_fps: float) -> float:
+        """Frames per second of all directions at this load."""
+        if self.rates is None:
+            return len(self.directions) * rate_fps
+        return sum(self.rates.fps_of(direction, rate_fps) for direction in self.directions)
 
     @property
     def protocol(self) -> str:
@@ -131,6 +152,7 @@ class Profile:
         return [
             *lines,
             *([] if self.established is None else [self.established.line]),
+            *([] if self.rates is None else [f"Loads of the directions: {self.rates}."]),
             *arrival_lines(self.streams),
             *mix_lines(self.plan, self.frame_size),
             *self.vlan_lines,
@@ -176,6 +198,7 @@ class Profile:
             "theoretical_fps_per_direction": self.theoretical_fps,
             "ceiling": None if self.ceiling is None else self.ceiling.to_document(),
             **({} if self.established is None else {"established": self.established.to_document()}),
+            **({} if self.rates is None else {"rates": self.rates.to_document()}),
         }
 
 
@@ -216,7 +239,7 @@ class WorstTesterFigures:
             max_clock_error_ppm=max((abs(trial.clock_error_ppm) for trial in counted), default=None),
             max_offered_error=max(
                 (
-                    abs(d.offered_fps / trial.intended_fps - 1)
+                    abs(d.offered_fps / (d.intended_fps or trial.intended_fps) - 1)
                     for trial in counted
                     for d in trial.directions.values()
                 ),

@@ -17,6 +17,7 @@ from evenhand.plan import Direction
 from evenhand.procedure.attempts import Attempts, check_attempts, check_repetitions
 from evenhand.procedure.descriptor import (
     AfterOption,
+    DirectionChoice,
     Figure,
     FrameSizes,
     KnownThroughput,
@@ -409,6 +410,7 @@ RECOVERY = Procedure(
     goals=RecoveryGoal,
     check=check_throughput,
     measure=measure_recovery,
+    rates=DirectionChoice.RATIO,
     figure=Figure(name="recovery time", unit="s", is_higher_better=False),
     section=Section.RECOVERY,
     value_of=_value,

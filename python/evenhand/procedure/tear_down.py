@@ -20,7 +20,14 @@ from evenhand.procedure.connection_trials import (
     check_timeout,
     established_idle_s,
 )
-from evenhand.procedure.descriptor import Figure, FrameSizes, KnownThroughput, Procedure, as_number
+from evenhand.procedure.descriptor import (
+    DirectionChoice,
+    Figure,
+    FrameSizes,
+    KnownThroughput,
+    Procedure,
+    as_number,
+)
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import count_of
 from evenhand.procedure.limits import Retries
@@ -301,6 +308,7 @@ TEAR_DOWN = Procedure(
     goals=TearDownGoal,
     measure=measure_tear_down,
     opens_connections=True,
+    rates=DirectionChoice.NONE,
     figure=Figure(name="connection tear-down rate", unit="connections/s", is_higher_better=True),
     value_of=_value,
     expected_s=_expected_s,

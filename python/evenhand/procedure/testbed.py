@@ -11,23 +11,25 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
 
 from evenhand.base.errors import RequestError
+from evenhand.base.rates import Line, in_frames, is_of_line
 from evenhand.base.time_span import TimeSpan
 from evenhand.base.validation.typed_fields import check_type, plain
-from evenhand.plan import AddressPlan, FrameSize, Imix, describe_size
+from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, Imix, describe_size, line_of
 from evenhand.procedure.back_to_back import BACK_TO_BACK
 from evenhand.procedure.back_to_back_goal import BackToBackGoal
 from evenhand.procedure.back_to_back_result import BackToBackTable
 from evenhand.procedure.burst import BURST, BurstGoal, BurstIntervals
-from evenhand.procedure.conditions import Conditions, check_request
+from evenhand.procedure.conditions import Conditions, check_conditions, check_request
 from evenhand.procedure.connection_capacity import CAPACITY, Capacity
 from evenhand.procedure.connection_capacity_goal import CapacityGoal
 from evenhand.procedure.connection_rate import CONNECTIONS, ConnectionRate, ConnectionRateGoal
 from evenhand.procedure.delay_result import REPETITIONS, DelayGoal, DelayResult, DelayTest
-from evenhand.procedure.descriptor import KnownThroughput, Procedure, throughput_to_serve
+from evenhand.procedure.descriptor import KnownThroughput, Procedure, check_rates, throughput_to_serve
 from evenhand.procedure.events import Note, followed_by
 from evenhand.procedure.latency import LATENCY
 from evenhand.procedure.learning import RFC_FRAME_SIZES
 from evenhand.procedure.limits import retries_of
+from evenhand.procedure.line_rates import line_rates_of
 from evenhand.procedure.loss import LOSS, FrameLoss, LossGoal, LossTable
 from evenhand.procedure.maximum import check_given
 from evenhand.procedure.prepared_testbed import PreparedTestbed
@@ -37,7 +39,7 @@ from evenhand.procedure.repetition import STOPPED, Repetitions, check_whole_size
 from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.tear_down import TEAR_DOWN, TearDown, TearDownGoal
-from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.procedure.tester import EnginesOf, OpenTester, choose_maximum
 from evenhand.procedure.throughput import THROUGHPUT, Throughput, ThroughputTable
 from evenhand.search import Goal, Role
 from evenhand.trial import RFC_WAITS
@@ -95,6 +97,7 @@ class OpenTestbed(PreparedTestbed):
         repetitions: Repetitions = ONCE,
         single_pair_first: bool = False,
         throughputs: Mapping[FrameSize, KnownThroughput] | None = None,
+        goals: Mapping[FrameSize, Any] | None = None,
         **conditions: Unpack[Conditions],
     ) -> Any:
         """Measure with one frame size after the other, each repeated; gives the procedure's table. All
@@ -105,6 +108,8 @@ class OpenTestbed(PreparedTestbed):
             repetitions: Number of repetitions, and when fewer are enough.
             single_pair_first: Measure with one address pair first, once for each size (SEED-02).
             throughputs: By frame size, what was measured earlier under the same conditions.
+            goals: By frame size, goals that differ in their rates alone: half of the line rate is another
+                number of frames for each. Default: `goal` for all.
         """
         assert procedure.table is not None, f"{procedure.name} has no table"
         check_type(frame_sizes, Sequence[int | Imix], where="frame_sizes")
@@ -120,11 +125,13 @@ class OpenTestbed(PreparedTestbed):
         for place, size in enumerate(sizes, start=1):
             of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
             later = (len(sizes) - place) * (repetitions.count + single_pair_first)
-            wish = chosen.after(throughputs[size]) if throughputs and size in throughputs else chosen
+            wish = (goals or {}).get(size, chosen)
+            if throughputs and size in throughputs:
+                wish = wish.after(throughputs[size])
             self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
             if single_pair_first:
                 followed = followed_by(self.on_event, each.times(later + repetitions.count))
-                of_size["single_pair"] = replace(self, on_event=followed)._single_pair(plan, chosen, of_size)
+                of_size["single_pair"] = replace(self, on_event=followed)._single_pair(plan, wish, of_size)
             with self._tester_for(procedure, wish, of_size) as tester:
                 rows.append(
                     self._row(procedure, tester, wish, repetitions, size=size, later=later, each=each)
@@ -189,6 +196,7 @@ class OpenTestbed(PreparedTestbed):
                 where="established",
                 next_step="Omit it; the goal says how many each trial opens.",
             )
+        check_rates(procedure, conditions.get("rates"))
         if goal is not None:
             return goal
         assert default is not None
@@ -478,6 +486,50 @@ class OpenTestbed(PreparedTestbed):
             **others,
             **retries_of(self.setup.testbed.limits),
         )
+
+    def rate_fps(
+        self,
+        text: str,
+        *,
+        plan: str | AddressPlan | None = None,
+        frame_size: FrameSize | None = None,
+        directions: tuple[Direction, ...] = BOTH_DIRECTIONS,
+    ) -> float:
+        """Frames per second per direction of a rate as people write it: `50%` of the line rate, `2.5Gbit/s`
+        on the line with preamble and gap, `1Mfps`. Whole frames, rounded down as maximum frame rates are
+        (R2544-16). The ports are opened for a moment if only they know their line rate.
+
+        Args:
+            text: `50%`, `2.5Gbit/s`, `1Mfps`.
+            plan: As in `Conditions`, and so are `frame_size` and `directions`: they decide how many octets a
+                frame has.
+        """
+        check_type(text, str, where="text")
+        given: Conditions = {"directions": directions}
+        if plan is not None:
+            given["plan"] = plan
+        if frame_size is not None:
+            given["frame_size"] = frame_size
+        check_conditions(given)
+        whole, size, ways = self.check_frames(given)
+        return in_frames(text, self.line(whole, size, ways, is_rate_needed=is_of_line(text)), where="text")
+
+    def line(
+        self,
+        plan: AddressPlan,
+        frame_size: FrameSize,
+        directions: tuple[Direction, ...],
+        *,
+        is_rate_needed: bool = True,
+    ) -> Line:
+        """The line for rates of such frames. Where its rate is needed, and only the ports know it, they are
+        opened for a moment."""
+        testbed = self.setup.testbed
+        rates_bps = testbed.line_rates
+        if is_rate_needed:
+            engines = self.engines or EnginesOf(self.setup, self.engine)
+            rates_bps = line_rates_of(self.setup, engines, plan, frame_size)
+        return line_of(testbed.streams(plan, frame_size, directions), rates_bps)
 
     def trial(
         self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Unpack[Conditions]

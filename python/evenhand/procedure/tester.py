@@ -24,6 +24,8 @@ from evenhand.plan import (
     HostMacs,
     PortMacs,
     SideName,
+    Stream,
+    largest_frame,
     theoretical_fps,
 )
 from evenhand.procedure.connection_trials import (
@@ -42,6 +44,7 @@ from evenhand.trial import (
     RFC_WAITS,
     CaptureFile,
     DelayWish,
+    DirectionRates,
     EngineGroup,
     EngineMeasurer,
     EngineMember,
@@ -198,12 +201,14 @@ class OpenTester:
         return EngineMeasurer(
             session=self.session,
             directions=self.profile.directions,
+            rates=self.profile.rates,
             waits=self.waits,
             limits=self.limits,
             delays=delays,
             stops_when_failed=stops_when_failed,
             replay=self.replay,
             capture=self.capture,
+            frame_octets=largest_frame(self.profile.streams),
             on_event=take,
             check_dut=self.setup.check_dut,
             reopen=self.reopen,
@@ -291,6 +296,7 @@ class OpenTester:
             "traffic": profile.traffic.to_document(macs=profile.macs, host_macs=profile.host_macs),
             "learning": None if profile.learning is None else profile.learning.to_document(),
             **({} if self.established is None else {"established": self.established.to_document()}),
+            **({} if profile.rates is None else {"rates": profile.rates.to_document()}),
             # `facts`, so that the slashes in them are not taken for folders.
             **({} if self.inside is None else {"inside_dut": {"facts": dict(self.inside.facts)}}),
         }
@@ -305,6 +311,7 @@ def open_tester(
     seed: int,
     directions: tuple[Direction, ...],
     engine: Path | EnginesOf | None,
+    rates: DirectionRates | None = None,
     host_macs: HostMacs = "port",
     needs_dut: bool = True,
     waits: Waits = RFC_WAITS,
@@ -363,7 +370,8 @@ def open_tester(
             seed=seed,
             directions=directions,
             line_rate_bps=min((rate for rate in rates_bps.values() if rate is not None), default=None),
-            theoretical_fps=theoretical_fps(streams, rates_bps),
+            theoretical_fps=_most_fps(streams, rates_bps, rates),
+            rates=rates,
             host_macs=host_macs,
             macs=_macs_of(opened, resolved),
             dut=setup.stated_facts(inside),
@@ -391,6 +399,19 @@ def _gone(name: str, why: str) -> DutGoneError:
         where=name,
         next_step="Look at the DUT: whether it still runs, and its links are up. Then measure again.",
     )
+
+
+def _most_fps(
+    streams: tuple[Stream, ...], rates_bps: Mapping[SideName, float | None], rates: DirectionRates | None
+) -> int | None:
+    """The highest load that no line limits, of directions that may have different ones."""
+    if rates is None:
+        return theoretical_fps(streams, rates_bps)
+    limits = {
+        direction: theoretical_fps([each for each in streams if each.direction == direction], rates_bps)
+        for direction in dict.fromkeys(each.direction for each in streams)
+    }
+    return rates.highest_fps(limits)
 
 
 def _macs_of(opened: dict[str, Any], resolved: dict[str, Any]) -> dict[SideName, PortMacs]:

@@ -287,7 +287,7 @@ def _allowed_loss(result: ThroughputResult) -> list[Deviation]:
 
 def throughput_document(result: SearchResult, profile: Profile) -> dict[str, Any]:
     """Everything of one search as a document, all trials included."""
-    both = None if result.throughput_fps is None else len(profile.directions) * result.throughput_fps
+    both = None if result.throughput_fps is None else profile.total_fps(result.throughput_fps)
     return result_document(
         profile,
         {

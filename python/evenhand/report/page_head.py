@@ -15,6 +15,7 @@ from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.page_facts import KINDS, LAB_DUTS
 from evenhand.report.page_words import (
     addresses_of,
+    load_words,
     show_addresses,
     show_fact,
     show_median,
@@ -150,11 +151,14 @@ def headline_figures(record: CampaignRecord) -> list[str]:
 
 def _headline(version: str, found: PointRecord) -> str:
     point = found.point
-    per_direction = " per direction" if PROCEDURES[point.procedure].figure.unit == "fps" else ""
+    unlike = load_words(point).removeprefix(", ")
+    is_rate = PROCEDURES[point.procedure].figure.unit == "fps"
+    per_direction = " per direction" if is_rate and not unlike else ""
     median = show_median(found).replace(">= ", "at least ")
     conditions = [
         show_addresses(point),
         show_size(point),
+        *([unlike] if unlike else []),
         *([f"hash {point.hash_type}"] if point.hash_type else []),
         *([f"loss up to {format_ratio(ratio)}"] if (ratio := _allowed_loss(found)) else []),
     ]

@@ -18,7 +18,9 @@ from evenhand.report.page_inside import queue_facts
 from evenhand.report.page_strips import ShownStrips, shown_strips
 from evenhand.report.page_words import (
     NONE,
+    direction_words,
     established_connections,
+    load_words,
     measured_cells,
     show_addresses,
     show_fact,
@@ -173,10 +175,7 @@ def _conditions(points: Sequence[Point]) -> str:
         [show_protocol(point) for point in points],
         [show_size(point) for point in points],
         [f"the DUT hashes by {point.hash_type}" if point.hash_type else "" for point in points],
-        [
-            "both directions" if len(point.directions) == 2 else f"{point.directions[0]} only"
-            for point in points
-        ],
+        [direction_words(point) for point in points],
         [
             f"{point.repetitions} repetitions" if point.repetitions > 1 else "one repetition"
             for point in points
@@ -253,7 +252,7 @@ def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
         ("plan", point.plan),
         ("addresses", show_addresses(point)),
         ("frame size", show_size(point)),
-        ("directions", " and ".join(point.directions)),
+        ("directions", " and ".join(point.directions) + load_words(point)),
     ]
     facts += [] if point.hash_type is None else [("hash of the DUT", point.hash_type)]
     facts += [("plan options", _options(point.plan_options))] if point.plan_options else []

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from evenhand.base.rates import split_pair
 from evenhand.base.table import Cell, Row, measured
 from evenhand.base.units import (
     LEFT_OUT,
@@ -158,6 +159,26 @@ def version_of_plan(plan: str) -> str:
 
 READABLE = {"notsupported": "not supported", "notimplemented": "not implemented", "forceoff": "off, forced"}
 """What the kernel writes into smt/control, in words; run files keep the kernel's."""
+
+
+def direction_words(point: Point) -> str:
+    """`both directions, loads forward:reverse 4:1`."""
+    if len(point.directions) != 2:
+        return f"{point.directions[0]} only"
+    return f"both directions{load_words(point)}"
+
+
+def load_words(point: Point) -> str:
+    """How the loads of the directions differ, as it was asked for; empty if they do not."""
+    ratio, hold = point.goal.get("ratio"), point.goal.get("hold")
+    if isinstance(ratio, str):
+        return f", loads forward:reverse {ratio}"
+    if isinstance(hold, str):
+        return f", {hold.replace('=', ' held at ')}"
+    load = PROCEDURES[point.procedure].load_option.name
+    written = point.goal.get(load)
+    is_pair = isinstance(written, str) and split_pair(written) is not None
+    return f", {load} {written} (forward/reverse)" if is_pair else ""
 
 
 def established_connections(found: PointRecord) -> str:

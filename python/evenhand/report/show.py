@@ -25,7 +25,7 @@ from evenhand.plan import ONE_EACH, SideCounts
 from evenhand.procedure.descriptor import Figure, show_number
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.campaign_rows import trials_of, verdicts_of
-from evenhand.report.page_words import established_connections, in_words, show_statistics
+from evenhand.report.page_words import established_connections, in_words, load_words, show_statistics
 from evenhand.report.stored_results import StoredResults
 from evenhand.report.trial import allowed_loss, trials_table
 from evenhand.run import CampaignRecord, HookRun, PointRecord, PointState, Repetition, StoredSearch
@@ -100,7 +100,7 @@ def point_report(record: CampaignRecord, measured: PointRecord) -> Iterator[Rend
     yield Text(f"Point {record.points.index(measured) + 1}: {visible(point.key)}", style="bold")
     yield _line(
         f"{point.procedure}, {point.plan}, {point.hosts} hosts in {point.networks} networks,"
-        f" {_frames(measured)}, {' and '.join(point.directions)}."
+        f" {_frames(measured)}, {' and '.join(point.directions)}{visible(load_words(point))}."
     )
     if point.hash_type is not None:
         yield _line(f"The DUT hashes {_hash(point.hash_type)}.")
@@ -213,7 +213,7 @@ def _head(record: CampaignRecord) -> Iterator[RenderableType]:
 def _title(measured: PointRecord) -> str:
     point, figure = measured.point, PROCEDURES[measured.point.procedure].figure
     hashes = "" if point.hash_type is None else f", DUT hashes {_hash(point.hash_type)}"
-    ways = "" if len(point.directions) > 1 else f", {point.directions[0]} only"
+    ways = visible(load_words(point)) if len(point.directions) > 1 else f", {point.directions[0]} only"
     return f"{point.suite}: {figure.name} in {figure.shown_unit}, {point.plan}{hashes}{ways}"
 
 

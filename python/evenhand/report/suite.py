@@ -161,9 +161,7 @@ def _search_line(entry: SuiteEntry) -> str:
     said = [f"trials {', '.join(parts)}"]
     if result.throughput_fps is not None:
         least = "at least " if result.is_at_least else ""
-        said.append(
-            f"{least}{format_count(result.throughput_fps * len(entry.profile.directions))} fps in total"
-        )
+        said.append(f"{least}{format_count(entry.profile.total_fps(result.throughput_fps))} fps in total")
     if result.outcome not in (Outcome.FOUND, Outcome.BELOW_MINIMUM):
         rates = [("passed", result.highest_passed_fps), ("really offered", result.highest_offered_fps)]
         shown = ", ".join(

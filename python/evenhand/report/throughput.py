@@ -30,7 +30,13 @@ from evenhand.report.result_entry import (
 )
 from evenhand.rig import KnownCeiling
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, DirectionLoss, Outcome
-from evenhand.trial import TrialResult, causes_of_invalid, describe_causes
+from evenhand.trial import (
+    DirectionRates,
+    TrialResult,
+    causes_of_invalid,
+    describe_causes,
+    read_direction_rates,
+)
 
 
 def throughput_lines(entry: ResultEntry) -> list[str]:
@@ -60,7 +66,16 @@ def _value_words(document: Mapping[str, Any]) -> str:
     if fps is None:
         return "no throughput"
     bound = "at least " if document.get("is_at_least") is True else ""
+    rates = read_direction_rates(document.get("rates"))
+    if rates is not None:
+        return f"{bound}{_unlike_words(rates, fps)} ({rates})"
     return f"{bound}{format_count(fps)} fps per direction{_both_words(document, fps)}"
+
+
+def _unlike_words(rates: DirectionRates, fps: float) -> str:
+    """`639,415 fps forward, 159,854 fps reverse`."""
+    each = rates.by_direction(fps).items()
+    return ", ".join(f"{format_count(round(rate))} fps {direction}" for direction, rate in each)
 
 
 def _both_words(document: Mapping[str, Any], fps: float) -> str:
@@ -68,7 +83,10 @@ def _both_words(document: Mapping[str, Any], fps: float) -> str:
     directions = document.get("directions")
     if not isinstance(directions, list | tuple) or len(directions) != 2:
         return ""
-    return f" ({format_count(2 * fps)} fps in both directions together)"
+    rates = read_direction_rates(document.get("rates"))
+    if rates is None:
+        return f" ({format_count(2 * fps)} fps in both directions together)"
+    return f" ({_unlike_words(rates, fps)})"
 
 
 def single_pair_lines(document: Mapping[str, Any]) -> list[str]:

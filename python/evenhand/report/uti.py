@@ -18,6 +18,7 @@ from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.procedure.registry import LOSS, PROCEDURES, THROUGHPUT
 from evenhand.run import CampaignRecord, PointRecord, Repetition
 from evenhand.run.figures import time_left_out_of
+from evenhand.trial import read_direction_rates
 
 MODEL = "1.5.1"
 TEST_TYPES: Mapping[str, str] = {THROUGHPUT.name: "ndrpdr", LOSS.name: "mrr"}
@@ -131,7 +132,12 @@ def _mrr(measured: PointRecord, repetition: Repetition) -> dict[str, Any] | None
 def _rate(measured: PointRecord, fps_per_direction: float) -> dict[str, Any]:
     """The rate of all directions together; with the bandwidth on the wire where all frames have one size."""
     point = measured.point
+    rates = read_direction_rates(
+        next((each.result.get("rates") for each in measured.repetitions if each.result), None)
+    )
     rate = fps_per_direction * len(point.directions)
+    if rates is not None:
+        rate = sum(rates.fps_of(direction, fps_per_direction) for direction in point.directions)
     document: dict[str, Any] = {"rate": {"value": rate, "unit": "pps"}}
     if isinstance(point.frame_size, int):
         document["bandwidth"] = {"value": rate * 8 * (point.frame_size + ETHERNET_GAP_OCTETS), "unit": "bps"}

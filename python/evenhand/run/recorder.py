@@ -21,7 +21,7 @@ from evenhand.search import DUT_GONE, Goal, Role, SearchHead, SearchResult, Sear
 from evenhand.trial import Load, TimeLeftOut, TrialResult, was_offered
 
 STOPPED = "stopped"
-_CONDITIONS = ("waits", "host_macs", "directions", "mix")
+_CONDITIONS = ("waits", "host_macs", "directions", "mix", "rates")
 """Keys of a set-up that must be the same for a search to go on; also the testbed and the DUT."""
 
 

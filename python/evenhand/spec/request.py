@@ -11,9 +11,10 @@ from typing import Any, Literal
 from evenhand import rig
 from evenhand.base.errors import RequestError
 from evenhand.base.option import OptionField, fill, options_of
-from evenhand.plan import ONE_EACH, AddressPlan, Direction, SideCounts
+from evenhand.base.rates import Line
+from evenhand.plan import ONE_EACH, SIDES, AddressPlan, Direction, SideCounts, line_of
 from evenhand.procedure import Conditions, limits_of
-from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
+from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure, check_rates
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.search_options import parse_goal
 from evenhand.search import ThroughputGoal
@@ -26,6 +27,7 @@ from evenhand.spec.common_options import (
 )
 from evenhand.spec.frames import read_size
 from evenhand.spec.plan import ModeOptions, ShapeOptions, SourceOptions, build_plan
+from evenhand.spec.rates import RatesOptions, line_texts, read_rates
 
 HashType = Literal["type1", "type2"]
 """What the DUT's RSS hashes: addresses only, or addresses and ports."""
@@ -76,9 +78,10 @@ class Point:
         return self.hosts.times(self.networks)
 
 
+_USUAL_BPS = 10e9
 AFTER = "after"
 """The key of a point's goal that names the point whose throughput it takes."""
-OF_ALL = (LearningOptions, EstablishedOptions, WaitOptions, LimitOptions, RetryOptions)
+OF_ALL = (RatesOptions, LearningOptions, EstablishedOptions, WaitOptions, LimitOptions, RetryOptions)
 """Groups of options that every procedure has."""
 
 
@@ -128,7 +131,11 @@ def as_meant(procedure: str, name: str, written: Any) -> Any:
 
 
 def read_point(
-    point: Point, testbed: rig.TestbedLimits | None = None, *, throughput: KnownThroughput | None = None
+    point: Point,
+    testbed: rig.TestbedLimits | None = None,
+    *,
+    throughput: KnownThroughput | None = None,
+    line: Line | None = None,
 ) -> PointRequest:
     """All that the point's procedure is called with.
 
@@ -136,6 +143,7 @@ def read_point(
         testbed: Limits of the testbed file, which apply where the point has none of its own.
         throughput: That of the point that `goal["after"]` names; None: it is not known yet, and another one
             is used in its place.
+        line: For rates in percent or bit/s; None: it is not known yet, and one of 10 Gbps is used.
 
     Raises:
         RequestError: It cannot be; names the option as the shell writes it.
@@ -146,7 +154,12 @@ def read_point(
     if AFTER in point.goal:
         known = throughput or replace(ANY_THROUGHPUT, source=point.goal[AFTER])
     learning = fill(LearningOptions, written)
+    size = read_size(point.frame_size)
+    if line is None:
+        line = line_of(plan.streams(size, point.directions), dict.fromkeys(SIDES, _USUAL_BPS))
     options: Any = fill(procedure.options, written)
+    options, rates = read_rates(options, procedure.load_option, fill(RatesOptions, written), line)
+    check_rates(procedure, rates)
     goal = procedure.make_goal(options, fill(RetryOptions, written).read(limits), known)
     loss_ratio = getattr(goal, "loss_ratio", 0.0)
     return PointRequest(
@@ -155,8 +168,9 @@ def read_point(
         goal=goal,
         conditions=Conditions(
             plan=plan,
-            frame_size=read_size(point.frame_size),
+            frame_size=size,
             directions=point.directions,
+            rates=rates,
             waits=fill(WaitOptions, written).read(),
             limits=limits_of(limits, loss_ratio=loss_ratio, given=fill(LimitOptions, written).read()),
             host_macs=learning.host_macs.value,
@@ -164,6 +178,12 @@ def read_point(
             established=fill(EstablishedOptions, written).read(plan),
         ),
     )
+
+
+def line_texts_of(point: Point) -> list[str]:
+    """Those of the point's rates that depend on its line."""
+    written = {name: value for name, value in point.goal.items() if name != AFTER}
+    return line_texts(fill(PROCEDURES[point.procedure].options, written), fill(RatesOptions, written))
 
 
 def plan_of(point: Point, *, is_whole: bool = False) -> AddressPlan:

@@ -154,13 +154,18 @@ class Testbed(TomlTable):
 
     def max_theoretical_fps(self, streams: Sequence[Stream]) -> int | None:
         """Largest theoretical rate of the slower port, per direction; None if the file gives no line rate."""
+        return theoretical_fps(streams, self.line_rates)
+
+    @property
+    def line_rates(self) -> Mapping[SideName, float | None]:
+        """Line rates in bit/s, of all engines together; None for a side for which the file gives none."""
         rates: dict[SideName, float | None] = {}
         for side in self.ports:
             of_side = [engine.ports[side].line_rate for engine in self.engine] or [self.ports[side].line_rate]
             known = [rate for rate in of_side if rate is not None]
             # Each engine has the same share.
             rates[side] = min(known) * len(of_side) if len(known) == len(of_side) else None
-        return theoretical_fps(streams, rates)
+        return rates
 
     @property
     def local_ports(self) -> list[TestbedPort]:

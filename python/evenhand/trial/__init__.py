@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     )
     from evenhand.trial.clean_time import LAPSES, CleanCounts, CleanTime, LeftOut, read_left_out
     from evenhand.trial.direction import ClassCount, Delays, DirectionResult, LostFrame, SeenFlow, Variation
+    from evenhand.trial.direction_rates import DirectionRates, read_direction_rates
     from evenhand.trial.engine_group import DEFAULT_START_DIFFERENCE_US, EngineGroup
     from evenhand.trial.engine_process import find_engine
     from evenhand.trial.engine_session import EngineSession, TesterSession
@@ -85,6 +86,7 @@ else:
             ),
             "clean_time": ("LAPSES", "CleanCounts", "CleanTime", "LeftOut", "read_left_out"),
             "direction": ("ClassCount", "Delays", "DirectionResult", "LostFrame", "SeenFlow", "Variation"),
+            "direction_rates": ("DirectionRates", "read_direction_rates"),
             "engine_group": ("DEFAULT_START_DIFFERENCE_US", "EngineGroup"),
             "engine_process": ("find_engine",),
             "engine_session": ("EngineSession", "TesterSession"),
@@ -163,6 +165,7 @@ __all__ = [
     "DelayWish",
     "Delays",
     "Deviation",
+    "DirectionRates",
     "DirectionResult",
     "EarlyStopper",
     "EngineGroup",
@@ -206,6 +209,7 @@ __all__ = [
     "name_first",
     "read_clock_offsets",
     "read_left_out",
+    "read_direction_rates",
     "read_time_left_out",
     "show_share",
     "was_offered",

@@ -211,6 +211,8 @@ class DirectionResult:
 
     clean: CleanCounts | None = None
     """Frames in the trial's clean time, where that was asked for."""
+    intended_fps: float | None = None
+    """The direction's own intended load; None: that of the trial."""
 
     @property
     def lost_frames(self) -> int:
@@ -277,6 +279,7 @@ def read_direction(name: str, document: Mapping[str, Any]) -> DirectionResult:
         mistranslated_frames=_mistranslated(document.get("mistranslated_frames")),
         first_mistranslated=read_seen_flow(document.get("first_mistranslated")),
         clean=read_clean_counts(document.get("clean"), lost_frames=whole(document, "lost_frames")),
+        intended_fps=optional(document.get("intended_fps")),
     )
     for key in ("offered_frames", "received_frames"):
         if result.classes and sum(getattr(entry, key) for entry in result.classes) != document[key]:

@@ -10,8 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction
-from evenhand.trial.capture import FRAMES_OF_A_KIND, KEPT_FRAMES, CaptureFile
+from evenhand.trial.capture import KEPT_FRAMES, CaptureFile
 from evenhand.trial.contract_values import check_document_size
+from evenhand.trial.direction_rates import DirectionRates
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EventCallback, TesterSession
 from evenhand.trial.load import Connections, Load, LoadMeasurer
 from evenhand.trial.replay import Replay
@@ -225,6 +226,8 @@ class EngineMeasurer:
     directions: Sequence[Direction] = ("forward", "reverse")
     waits: Waits = RFC_WAITS
     limits: Limits = field(default_factory=Limits)
+    rates: DirectionRates | None = None
+    """How the directions differ in their loads; None: they do not."""
     delays: DelayWish | None = None
     stops_when_failed: bool = False
     """A trial ends as soon as it can no longer pass."""
@@ -235,6 +238,8 @@ class EngineMeasurer:
     on_event: EventCallback | None = None
     capture: CaptureFile | None = None
     """Where frames are kept that were not what was sent."""
+    frame_octets: int = 9216
+    """Octets of the largest frames, which decide how many can be captured."""
     check_dut: Callable[[], None] | None = None
     """Called after each trial; raises HostError if the DUT no longer exists. What such a trial lost says
     nothing of any load."""
@@ -342,6 +347,23 @@ class EngineMeasurer:
             return None
         return most * load.duration_s
 
+    def _relative_rates(self, load: Load) -> dict[str, Any]:
+        if self.rates is None or load.connections is not None:
+            return {}
+        return {"relative_rates": self.rates.to_contract(load.rate_fps, self._directions_of(load))}
+
+    def _captured(self, load: Load) -> dict[str, int]:
+        if self.capture is None:
+            return {}
+        fastest_fps = (
+            load.rate_fps if self.rates is None else max(self.rates.by_direction(load.rate_fps).values())
+        )
+        return self.capture.request(
+            replace(load, rate_fps=fastest_fps),
+            frame_octets=self.frame_octets,
+            directions=len(self._directions_of(load)),
+        )
+
     def _request(self, load: Load, waits: Waits) -> dict[str, Any]:
         """The engine's document of the trial."""
         most_s = self._most_sending_s(load)
@@ -359,16 +381,18 @@ class EngineMeasurer:
             trial=self._last_trial,
             **load.to_contract(),
             directions=list(self._directions_of(load)),
+            **self._relative_rates(load),
             waits=waits.to_contract(),
             limits=self.limits.to_contract(),
             **({"stop_when_failed": True} if self.stops_when_failed else {}),
             **({} if most_s is None else {"clean": {"at_most_s": most_s}}),
             **({} if self.delays is None else {"delays": self.delays.to_contract()}),
-            **({} if self.capture is None else {KEPT_FRAMES: FRAMES_OF_A_KIND}),
+            **self._captured(load),
         )
         kept = document.pop(KEPT_FRAMES, ())
         if self.capture is not None:
             self.capture.add(kept, trial=self._last_trial, load=load)
+            self.capture.note_lost(kept, document, trial=self._last_trial)
         if self.check_dut is not None:
             self.check_dut()
         self._look_for_dut(load, document)

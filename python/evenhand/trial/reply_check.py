@@ -192,6 +192,7 @@ def _check_trial(asked: Mapping[str, Any], reply: Mapping[str, Any], frame_size:
             " the load that was asked for"
         )
     for name, direction in directions.items():
+        _check_own_load(name, direction, asked)
         _check_rates(name, direction, reply)
     for key, limit in (asked.get("limits") or {}).items():
         found = reply["limits"].get(key, limit)
@@ -199,6 +200,17 @@ def _check_trial(asked: Mapping[str, Any], reply: Mapping[str, Any], frame_size:
             raise ValueError(f"limits.{key} is {found!r}, but {limit!r} was asked for")
     _check_loss(reply)
     _check_verdict(reply)
+
+
+def _check_own_load(name: str, direction: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+    part = (asked.get("relative_rates") or {}).get(name)
+    found = direction.get("intended_fps")
+    if (part is None) != (found is None):
+        raise ValueError(f"{name}.intended_fps is {found!r}, but relative_rates has {part!r}")
+    if part is not None and asked.get("then") is None:
+        wanted = asked["rate_fps"] * part
+        if not math.isclose(number(found), wanted, rel_tol=_TOLERANCE):
+            raise ValueError(f"{name}.intended_fps is {found!r}, but {wanted!r} was asked for")
 
 
 def _check_opened(reply: Mapping[str, Any]) -> None:

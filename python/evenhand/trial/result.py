@@ -231,13 +231,27 @@ class TrialResult:
 
     @property
     def offered_fps(self) -> float:
-        """Offered load per direction: the lowest of all directions, which each of them really got."""
-        return min(direction.offered_fps for direction in self.directions.values())
+        """Offered load per direction: the lowest of all directions, which each of them really got. Where each
+        has a load of its own, in relation to it."""
+        return min(self._as_load(each, each.offered_fps) for each in self.directions.values())
+
+    def _as_load(self, direction: DirectionResult, rate_fps: float) -> float:
+        """The load of the trial that such a rate of this direction belongs to."""
+        return (
+            rate_fps
+            if direction.intended_fps is None
+            else rate_fps * self.intended_fps / direction.intended_fps
+        )
 
     @property
     def forwarding_rate_fps(self) -> float:
         """Forwarding rate, summed over all directions."""
         return sum(direction.forwarding_rate_fps for direction in self.directions.values())
+
+    @property
+    def least_forwarding_fps(self) -> float:
+        """Forwarding rate per direction, in the direction in which it was least; as `offered_fps`."""
+        return min(self._as_load(each, each.forwarding_rate_fps) for each in self.directions.values())
 
     @property
     def was_spoiled_by_a_moment(self) -> bool:
@@ -253,7 +267,7 @@ class TrialResult:
         queue was filling; None if none was."""
         return min(
             (
-                d.queue_filling.sustainable_fps
+                self._as_load(d, d.queue_filling.sustainable_fps)
                 for d in self.directions.values()
                 if d.queue_filling is not None
             ),

@@ -5,7 +5,7 @@ names."""
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from evenhand.base.errors import EvenhandError
 from evenhand.base.folders import without_folders
 from evenhand.base.locks import InUseError
+from evenhand.base.rates import Line, is_of_line
 from evenhand.procedure import Conditions, Note, OpenTestbed, Recorder, SinglePair, Throughput
 from evenhand.procedure.descriptor import KnownThroughput
 from evenhand.procedure.search_options import start_at
@@ -39,7 +40,7 @@ from evenhand.run.store import RepetitionEnd
 from evenhand.spec.file import Hooks, Reference
 from evenhand.spec.place import option_places
 from evenhand.spec.reference import reference_dut
-from evenhand.spec.request import Point, PointRequest, plan_of, read_point
+from evenhand.spec.request import Point, PointRequest, line_texts_of, plan_of, read_point
 from evenhand.trial import Replay, TrialResult, describe_reasons, describe_taken
 
 ENGINE_ENDS_WITHIN_S = 15.0
@@ -165,7 +166,11 @@ def _measure_on(
     """Why it could not be measured; None if it was."""
     testbed = keeper.add_testbed(setup.name, _facts_of(setup, order))
     try:
-        request = read_point(order.point, setup.testbed.limits, throughput=order.throughput)
+        limits = setup.testbed.limits
+        request = read_point(order.point, limits, throughput=order.throughput)
+        if texts := line_texts_of(order.point):
+            line = _line_of(request, setup, engine, texts)
+            request = read_point(order.point, limits, throughput=order.throughput, line=line)
         request = replace(request, goal=start_at(request.goal, order.start_fps))
         for job in order.jobs:
             _measure_repetition(job, request, setup, testbed, order, keeper, engine, on_event)
@@ -174,6 +179,12 @@ def _measure_on(
     except EvenhandError as error:
         return f"{error.what} ({option_places(error.where)})" if error.where else error.what
     return None
+
+
+def _line_of(request: PointRequest, setup: Setup, engine: Path | None, texts: Sequence[str]) -> Line:
+    bed = OpenTestbed(setup=setup, engine=engine)
+    plan, size, directions = bed.check_frames(request.conditions)
+    return bed.line(plan, size, directions, is_rate_needed=any(map(is_of_line, texts)))
 
 
 def _measure_repetition(
