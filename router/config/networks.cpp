@@ -16,8 +16,7 @@ std::optional<std::pair<plan::IpAddress, unsigned>> parse_prefix(std::string_vie
     unsigned length = 0;
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data() + slash + 1, end, length);
-    if (error != std::errc{} || stop != end || length > 8 * plan::address_octets(address->version))
-        return std::nullopt;
+    if (error != std::errc{} || stop != end || length > 8 * plan::address_octets(address->version)) return std::nullopt;
     return std::pair{*address, length};
 }
 

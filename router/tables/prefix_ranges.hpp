@@ -2,10 +2,10 @@
 // Tables: the longest prefix of an address, as a search among ranges.
 //
 // Prefixes that nest cut the addresses into ranges, each with one longest prefix. An index by the next bits of the
-// address leads to a few ranges, among which a binary search finds the right one: the structure of DXR (M. Zec, L. Rizzo,
-// M. Mikuc, "DXR: towards a billion routing lookups per second in software", CCR 2012). Its index has one level of fixed
-// width. Ours begins at the first range and divides again where ranges are dense, since a test may have a million IPv6
-// prefixes in one /48.
+// address leads to a few ranges, among which a binary search finds the right one: the structure of DXR (M. Zec, L.
+// Rizzo, M. Mikuc, "DXR: towards a billion routing lookups per second in software", CCR 2012). Its index has one level
+// of fixed width. Ours begins at the first range and divides again where ranges are dense, since a test may have a
+// million IPv6 prefixes in one /48.
 #pragma once
 
 #include <bit>
@@ -144,7 +144,8 @@ class PrefixRanges {
             const Key low = firsts_[task.first + 1];
             const Key high = firsts_[task.last];
             const Key span = high - low - 1;
-            const unsigned index_bits = static_cast<unsigned>(std::bit_width(count)) - 2;  // 2 to 8 ranges for each part
+            const unsigned index_bits =
+                static_cast<unsigned>(std::bit_width(count)) - 2;  // 2 to 8 ranges for each part
             const unsigned bits = width(span);
             const unsigned shift = bits > index_bits ? bits - index_bits : 0;
             const Node node{.low = low,
@@ -159,7 +160,8 @@ class PrefixRanges {
             parts_.resize(node.parts + parts);
             std::uint32_t at = task.first + 1;
             for (std::size_t part = 0; part < parts; ++part) {
-                const Key end = part + 1 == parts ? high : static_cast<Key>(low + (static_cast<Key>(part + 1) << shift));
+                const Key end =
+                    part + 1 == parts ? high : static_cast<Key>(low + (static_cast<Key>(part + 1) << shift));
                 const std::uint32_t from = at;
                 while (firsts_[at + 1] < end) ++at;
                 set(node.parts + part, from, at);

@@ -112,9 +112,8 @@ PrefixRanges<Key> ranges_of(IpVersion version, std::span<const RouteEntry> entri
     std::ranges::sort(prefixes, {}, place);
     const auto twice = std::ranges::adjacent_find(prefixes, {}, place);
     if (twice != prefixes.end())
-        throw bad_route(
-            fmt::format("there are two routes for {}", to_string(address_of(twice->first), twice->length)),
-            "Keep one of them: frames are not spread over several routes.");
+        throw bad_route(fmt::format("there are two routes for {}", to_string(address_of(twice->first), twice->length)),
+                        "Keep one of them: frames are not spread over several routes.");
     return PrefixRanges<Key>{prefixes};
 }
 

@@ -130,8 +130,7 @@ TEST_CASE("files of prefixes are read with the configuration, and what is wrong 
     };
     CHECK(fault("198.18.0.0/24\n198.18.1.0\n") ==
           fmt::format(R"(line 2 of {}: "198.18.1.0" is not an IPv4 prefix)", path.string()));
-    CHECK(fault("2001:2::/48") ==
-          fmt::format(R"(line 1 of {}: "2001:2::/48" is not an IPv4 prefix)", path.string()));
+    CHECK(fault("2001:2::/48") == fmt::format(R"(line 1 of {}: "2001:2::/48" is not an IPv4 prefix)", path.string()));
     CHECK_FALSE(fault("198.18.0.0/33").empty());
     std::string many;
     for (std::size_t i = 0; i <= most_v6_prefixes; ++i) many += "::/0\n";

@@ -211,7 +211,8 @@ TEST_CASE("two million IPv4 and one million IPv6 prefixes are found among each o
     others.push_back({ip("fd00::"), 8});
     const std::vector<RouteEntry> nested{{.network = v6(0), .prefix_length = 96, .route = {.interface = 7}},
                                          {.network = ip("2001:2::"), .prefix_length = 48, .route = {.interface = 8}}};
-    const std::vector<router::RouteGroup> groups{{even, {.interface = 1}}, {odd, {.interface = 2}}, {others, {.interface = 3}}};
+    const std::vector<router::RouteGroup> groups{
+        {even, {.interface = 1}}, {odd, {.interface = 2}}, {others, {.interface = 3}}};
     const RouteTable table{nested, groups};
     CHECK(table.octets() < 100'000'000);
     const auto interface_at = [&](const IpAddress& address) {
@@ -244,7 +245,8 @@ TEST_CASE("two million IPv4 and one million IPv6 prefixes are found among each o
 
 TEST_CASE("prefixes of neighbours with one route are one range, and the whole family is one prefix") {
     using Ranges = router::PrefixRanges<std::uint32_t>;
-    const std::vector<Ranges::Prefix> neighbors{{0, 5, 0}, {0xC6120000, 1, 24}, {0xC6120100, 1, 24}, {0xFFFFFF00, 2, 24}};
+    const std::vector<Ranges::Prefix> neighbors{
+        {0, 5, 0}, {0xC6120000, 1, 24}, {0xC6120100, 1, 24}, {0xFFFFFF00, 2, 24}};
     const Ranges ranges{neighbors};
     CHECK(ranges.range_count() == 4);
     CHECK(ranges.find(0) == 5);
