@@ -73,7 +73,7 @@ addEventListener('resize', () => {
 function axes(x, unit) {
   const base = { stroke: colour('soft'), font: '12px system-ui, sans-serif', grid: { stroke: colour('grid'), width: 1 }, ticks: { show: false } }
   return [
-    { ...base, label: x.label, labelSize: 22, labelFont: base.font, values: x.values, space: 60 },
+    { ...base, size: 30, label: x.label || null, labelSize: 22, labelFont: base.font, values: x.values, space: 60 },
     { ...base, size: 84, values: (u, ticks) => ticks.map((tick) => (tick === null ? '' : show(tick, unit, 3))) }
   ]
 }
