@@ -317,11 +317,11 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(change.then->rate_fps == 11'000);  // R2544-29
         CHECK(run::frames_of(change) == 60 * 33'000);
         CHECK_FALSE(change.has_rate_parts);
-        const auto unlike = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":716,)"));
+        const auto unlike = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":726,)"));
         CHECK(unlike.has_rate_parts);
         CHECK(run::frames_of(run::of_direction(unlike, Direction::forward)) == 6'000'000);
         CHECK(run::frames_of(run::of_direction(unlike, Direction::reverse)) == 1'500'000);
-        const auto twice = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":717,)"));
+        const auto twice = read_as<run::TrialRequest>(line_with("requests.jsonl", R"("id":727,)"));
         CHECK(run::frames_of(run::of_direction(twice, Direction::reverse)) == 2 * 60 * 150'000);
         CHECK(run::peak_fps(twice) == 200'000);
         CHECK(read_as<contract::ResolveRequest>(lines[7]).timeout_s == 5);
