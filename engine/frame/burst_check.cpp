@@ -246,7 +246,7 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, co
                         _mm256_load_si256(reinterpret_cast<const __m256i*>(&fragments[begin + i])), order);
                     header = _mm256_add_epi32(header,
                                               _mm256_add_epi32(_mm256_and_si256(two, low), _mm256_srli_epi32(two, 16)));
-                    // Of flags and offset only the flag "don't fragment" may be set.
+                    // No flag but "don't fragment" may be set, and no offset.
                     const __m256i others = _mm256_and_si256(two, _mm256_set1_epi32(static_cast<int>(0xBFFF0000)));
                     const __m256i whole = _mm256_cmpeq_epi32(others, _mm256_setzero_si256());
                     right &= ~(0xFFU << i) | static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(whole))) << i;

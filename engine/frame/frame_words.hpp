@@ -95,7 +95,7 @@ __attribute__((target("avx2"), always_inline)) inline FlowLanes flow_lanes(const
                                                                            std::size_t begin,
                                                                            const CountedOctets& counted) noexcept {
     const __m256i low = _mm256_set1_epi32(0xFFFF);
-    // Of whole IPv6 addresses, a block has the sums, which count as hosts do.
+    // Where whole IPv6 addresses vary, a block has their sums, which count as hosts do.
     FlowLanes flow{.from = load_lanes(block.lanes.field[0], begin),
                    .to = load_lanes(block.lanes.field[1], begin),
                    .from_port = load_lanes(block.lanes.field[2], begin),

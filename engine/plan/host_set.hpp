@@ -42,8 +42,8 @@ class HostSet {
 
     [[nodiscard]] IpVersion version() const noexcept { return address(0).version; }
 
-    /// The host that has this address; nothing if none has. A hot path: neighbour answers depend on it. Of a list whose
-    /// hosts are not all numbered, only whether there is one means something.
+    /// The host that has this address; nothing if none has. A hot path: neighbour answers depend on it. In a list
+    /// whose hosts are not all numbered, the number says only that there is one.
     [[nodiscard]] std::optional<std::uint32_t> find(const IpAddress& address) const noexcept;
 
     /// The same for an address of this set's IP version in a frame, in network order.

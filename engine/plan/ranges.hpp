@@ -54,8 +54,8 @@ struct HostIndex {
 /// What varies in an address is one number, its *value*: the 16-bit number at `offset`, and above it the 16-bit number
 /// of the network, if the networks have octets of their own.
 ///
-/// Or the hosts are those of a list of ranges, in which whole addresses vary. Of the other members only `base`, the
-/// list's first address, and the mode of `host` mean something then, and of the functions contains().
+/// Or the hosts are those of a list of ranges, in which whole addresses vary. Then only `base`, the list's first
+/// address, the mode of `host`, and contains() mean something.
 struct HostRange {
     IpAddress base;
     std::uint32_t offset = 0;  // of the upper octet

@@ -27,8 +27,8 @@ struct Field {
     }
 };
 
-/// The fields of a direction's flows; network and host are two fields where a side has networks (SEED-33). Of plans
-/// with lists of hosts, the fields of ListedFlows.
+/// The fields of a direction's flows; network and host are two fields where a side has networks (SEED-33). Plans
+/// with lists of hosts have the fields of ListedFlows.
 [[nodiscard]] std::vector<Field> fields_of(const plan::AddressPlan& plan, plan::Direction direction);
 
 /// Counters have 32 bits: larger ones would not fit into the cache, which makes counting fast.

@@ -462,7 +462,7 @@ class Receiver {
     };
     LookedAt looked_at_;  // the frame that take() looks at, and when it was received
     bool is_armed_ = false;
-    bool keeps_received_ = false;  // while armed
+    bool keeps_received_ = false;             // while armed
     std::optional<Expectation> expectation_;  // while armed
     frame::BurstChecks burst_checks_;         // made from the expectation; empty where there are none
     tally::SliceDelays::Place slice_{};       // the slice of the last known frame's delay

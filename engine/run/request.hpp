@@ -104,11 +104,11 @@ struct ShareRequest {
 
 struct TrialRequest {
     std::uint16_t trial = 1;
-    double rate_fps = 0;    // within a burst, and before the load changes; see load.hpp
+    double rate_fps = 0;  // within a burst, and before the load changes; see load.hpp
     /// Each direction's rates in relation to those of the request; greater than 0. See of_direction().
     plan::PerDirection<double> rate_parts{1, 1};
     bool has_rate_parts = false;  // false: both directions have the same load
-    double duration_s = 0;  // the same
+    double duration_s = 0;        // the same
     std::optional<tally::Burst> burst;
     std::optional<tally::LoadChange> then;
     std::vector<plan::Direction> directions{plan::Direction::forward, plan::Direction::reverse};
@@ -125,7 +125,7 @@ struct TrialRequest {
         double wanted_s = 0;
     };
     std::optional<Clean> clean;
-    std::size_t kept_frames = 0;  // the first ones of each kind that are not what was sent are kept with their octets
+    std::size_t kept_frames = 0;    // the first ones of each kind that are not what was sent are kept with their octets
     std::size_t kept_received = 0;  // and so many of those that are
     bool stops_when_failed = false;  // sending ends as soon as the trial can no longer pass
     bool has_overdue_after = false;  // false: the limit follows from the rate, see tally::usual_overdue_after_us()

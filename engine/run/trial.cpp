@@ -205,8 +205,7 @@ void RunningTrial::end_clean() {
     double sent_s = 0;
     for (const auto& worker : workers_) {
         for (const auto& sent : worker->loop->sent()) {
-            if (sent.frames != 0)
-                sent_s = std::max(sent_s, end_of(sent));
+            if (sent.frames != 0) sent_s = std::max(sent_s, end_of(sent));
         }
     }
     clean_->end(sent_s);

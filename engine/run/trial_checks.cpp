@@ -49,8 +49,8 @@ void check_share(const Tester& tester, const TrialRequest& request) {
         const auto frames = frames_of(of_direction(request, direction));
         if (tester.share(request, direction).count(frames) == 0) {
             throw Fault{FaultCode::bad_rate,
-                        fmt::format("{} frames for each direction, none of which is this tester's", frames),
-                        "share", fmt::format("Send at least {} frames.", asked.stride)};
+                        fmt::format("{} frames for each direction, none of which is this tester's", frames), "share",
+                        fmt::format("Send at least {} frames.", asked.stride)};
         }
     }
 }

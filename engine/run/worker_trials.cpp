@@ -202,8 +202,7 @@ class TrialMaker {
                                                  .stream = static_cast<std::uint8_t>(share.first),
                                                  .trial = tester_.wire_trial(request_.trial)};
             const auto load = of_direction(request_, direction);
-            const auto schedule =
-                schedule_of(load, time_.start, ticks_per_second_).stream(share.first, share.stride);
+            const auto schedule = schedule_of(load, time_.start, ticks_per_second_).stream(share.first, share.stride);
             senders.emplace_back(
                 tester_.port(s.side), s.number, make_source(s.side, identity, share), schedule,
                 share.count(frames_of(load)),

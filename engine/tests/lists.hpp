@@ -62,7 +62,7 @@ inline std::shared_ptr<const plan::AddressList> many_prefixes(plan::IpVersion ve
     return plan::AddressList::of_records(records_of(found), version, choice, "list");
 }
 
-/// Of the gateway plans, whose left side stays a range of hosts.
+/// A gateway plan with a list on the right; the left side stays a range of hosts.
 inline plan::AddressPlan listed_v4(std::shared_ptr<const plan::AddressList> list,
                                    plan::Mode mode = plan::Mode::pseudorandom) {
     auto p = gateway_v4(1000);

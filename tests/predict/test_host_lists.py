@@ -86,7 +86,7 @@ PREFIXES: dict[IpVersion, list[str]] = {
 @pytest.mark.parametrize("choose", ["entry", "host"])
 @pytest.mark.parametrize("version", [4, 6])
 def test_hosts_of_prefixes_are_counted_exactly(version: IpVersion, choose: Literal["entry", "host"]) -> None:
-    """Of IPv4 without the addresses of network and broadcast; as source, destination, and both at once."""
+    """IPv4 has no addresses of network and broadcast; as source, destination, and both at once."""
     ranges = [of_prefix(text) for text in PREFIXES[version]]
     for bit_offsets in ((0,), (WIDTH[version],), (0, WIDTH[version])):
         field = field_of(ranges, version, choose=choose, bit_offsets=bit_offsets)

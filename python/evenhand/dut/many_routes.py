@@ -49,7 +49,7 @@ class ManyRoutes:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Of its item, and of what the DUT reports."""
+        """What its item and the DUT's report have in common."""
         return self.interface, str(self.prefixes.version), self.table
 
     @property

@@ -66,7 +66,7 @@ class _Group(NamedTuple):
 
     @property
     def host_count(self) -> int:
-        """Of one range."""
+        """The number of addresses of one range."""
         return self.last.number(0) - self.first.number(0) + 1
 
 
