@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.lazy_import import lazy_import
+from evenhand.testbed.default_routes import default_route_interfaces
 from evenhand.testbed.device import Device, read_device
 from evenhand.testbed.drivers import PCI, Kind
 
@@ -223,13 +224,7 @@ def _read_namespace() -> tuple[dict[int, Any], dict[int, str], list[tuple[int, s
         links = {link["index"]: link for link in ip.get_links()}
         carriers: set[int] = set()
         for family in (AF_INET, AF_INET6):
-            for route in ip.get_routes(family=family):
-                if route["dst_len"] != 0 or route.get_attr("RTA_DST") is not None:
-                    continue
-                hops = route.get_attr("RTA_MULTIPATH") or []
-                carriers.update(hop["oif"] for hop in hops)
-                if route.get_attr("RTA_OIF"):
-                    carriers.add(route.get_attr("RTA_OIF"))
+            carriers.update(default_route_interfaces(family))
         found = [
             (address["index"], str(address.get_attr("IFA_LOCAL") or address.get_attr("IFA_ADDRESS")))
             for family in (AF_INET, AF_INET6)
