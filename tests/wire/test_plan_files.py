@@ -45,8 +45,7 @@ def frames_of(plan: AddressPlan, direction: Any = "forward", count: int = FRAMES
         size=plan.smallest_frame_size,
         seed=7,
         direction=direction,
-        first=0,
-        count=count,
+        ranges=[(0, count)],
     )
 
 
