@@ -14,6 +14,7 @@ import pytest
 from evenhand.analysis.noise import LEAST_FOR_TEST
 from evenhand.cli.main import INTERRUPTED, TERMINATED
 from evenhand.dut import OPERATING_SYSTEMS
+from evenhand.dut.device_setup import DIALOGS
 from evenhand.procedure import DelayTest
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
@@ -31,7 +32,16 @@ ROOTS_TESTBEDS = re.compile(
 )
 """Testbeds with ports that only root opens: NICs, interfaces of the kernel, labs."""
 ANYBODYS = re.compile(r"reference|loopback|two-engines")
-WORDS = {2: "twice", 8: "eight times", 4: "four", 7: "seven", 9: "nine", 16: "sixteen"}
+WORDS = {
+    2: "twice",
+    8: "eight times",
+    4: "four",
+    6: "six",
+    7: "seven",
+    9: "nine",
+    16: "sixteen",
+    17: "seventeen",
+}
 TIMES_TWO_MB = 2
 FIRST_TRIAL = "docs/tutorial/first-throughput.md"
 INVALID_PAGE = "docs/how-to/read-an-invalid-trial.md"
@@ -127,14 +137,15 @@ def test_exit_codes_of_signals_are_those_of_the_command() -> None:
 
 def test_systems_are_as_many_as_there_are() -> None:
     """What is printed for, and what is set up over SSH."""
-    with_shell = len(get_args(DutSystem))
+    over_ssh = get_args(DutSystem)
+    with_shell = len([system for system in over_ssh if system not in DIALOGS])
     assert f"scripts for {WORDS[len(OPERATING_SYSTEMS) - 1]} other systems" in prose(
         "docs/tutorial/first-number.md"
     )
     assert f"for {len(OPERATING_SYSTEMS)} operating systems" in prose("docs/how-to/reproduce-appendix-a.md")
     assert (
-        f"{WORDS[with_shell - 1]} other systems with a shell, over SSH and restores them; prints the commands"
-        f" for {WORDS[len(OPERATING_SYSTEMS) - with_shell]} more" in prose("docs/README.md")
+        f"{WORDS[with_shell - 1]} other systems with a shell, {WORDS[len(over_ssh) - with_shell]} without;"
+        f" prints the commands for {WORDS[len(OPERATING_SYSTEMS)]} systems" in prose("docs/README.md")
     )
 
 

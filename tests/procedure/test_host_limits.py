@@ -201,7 +201,9 @@ def test_of_several_engines_the_worst_counts_against_its_own_share() -> None:
         return {"share": share, "directions": {"forward": counts, "reverse": {**counts, "overdue_frames": 0}}}
 
     raw = {"engines": [engine(1, 100.0, 5, 900.0), engine(3, 297.0, 20, 30.0)]}
-    probe = Probe.of(cast(TrialResult, SimpleNamespace(raw=raw, intended_fps=400.0)))
+    alike = {name: SimpleNamespace(intended_fps=None) for name in ("forward", "reverse")}
+    trial = SimpleNamespace(raw=raw, intended_fps=400.0, directions=alike)
+    probe = Probe.of(cast(TrialResult, trial))
     assert probe.overdue_share == 0.02
     assert probe.longest_overdue_us == 900.0
     assert probe.offered_error == pytest.approx(0.01)

@@ -64,7 +64,15 @@ def test_what_the_schema_cannot_say_is_known() -> None:
         for bad in BAD
         if bad["code"] == "bad_request" and validator.is_valid(json.loads(bad["line"]))
     }
-    of_loads = {"burst.interval_s", "then", "stop_when_failed", "clean", "clean.at_most_s"}
+    of_loads = {
+        "relative_rates",
+        "relative_rates.reverse",
+        "burst.interval_s",
+        "then",
+        "stop_when_failed",
+        "clean",
+        "clean.at_most_s",
+    }
     of_ports = {"ports.left.device", "ports.right.device", "host.extra_eal_arguments"}
     assert beyond == {
         "id",

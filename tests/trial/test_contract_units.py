@@ -100,7 +100,7 @@ WITHOUT_UNIT = {
     "mean_frame_size",
 }
 
-DELAYS = {"latency", "delays", "variation", "delay", "own_loop"}
+DELAYS = {"latency", "recent_latency", "delays", "variation", "delay", "own_loop"}
 """Only these hold times in nanoseconds."""
 
 

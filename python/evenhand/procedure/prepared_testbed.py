@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs, plan_named
+from evenhand.base.lazy_import import lazy_import
+from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs
 from evenhand.procedure.conditions import Conditions, check_conditions
 from evenhand.procedure.connection_trials import ConnectionWish, check_timeout, established_idle_s
 from evenhand.procedure.events import Note, OnEvent, ignore
@@ -25,7 +26,10 @@ from evenhand.procedure.tester import EnginesOf, OpenTester, open_tester
 from evenhand.trial import RFC_WAITS, CaptureFile, DirectionRates, Limits, Replay, Waits
 
 if TYPE_CHECKING:
+    from evenhand.plan import plan_file
     from evenhand.rig import Setup
+else:
+    plan_file = lazy_import("evenhand.plan.plan_file")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +135,7 @@ class PreparedTestbed:
     def _plan(self, given: str | AddressPlan | None) -> AddressPlan:
         if given is None:
             return self.setup.make_own_plan()
-        return plan_named(given) if isinstance(given, str) else given
+        return plan_file.plan_named(given) if isinstance(given, str) else given
 
     def limits_of(self, given: Limits | None) -> Limits:
         """Those of the host measured, where it is to choose; before the tester is open, which has the same

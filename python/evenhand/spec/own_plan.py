@@ -7,10 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import PlanError, RequestError
-from evenhand.plan import AddressPlan, Counts, SideCounts, is_plan_file, read_plan_file
+from evenhand.base.lazy_import import lazy_import
+from evenhand.plan import AddressPlan, Counts, SideCounts, is_plan_file
+
+if TYPE_CHECKING:
+    from evenhand.plan import plan_file
+else:
+    plan_file = lazy_import("evenhand.plan.plan_file")
 
 _by_title: dict[str, AddressPlan] = {}
 """The last that was read of each title: that of the campaign that is expanded or measured."""
@@ -40,7 +46,7 @@ def find_own_plan(name: str) -> AddressPlan | None:
         )
     if not is_plan_file(name):
         return _by_title.get(name)
-    plan = read_plan_file(name)
+    plan = plan_file.read_plan_file(name)
     register_own_plan(plan)
     return plan
 
