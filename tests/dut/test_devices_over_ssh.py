@@ -272,7 +272,8 @@ def test_what_others_set_meanwhile_stays(device: Device, first: str) -> None:
         of_both = [line for line in of_ipv6 if line not in device.config]
         device.update(config=[*device.config, *theirs, *of_both])
     else:
-        device.update(config=[*before, *theirs, *of_ipv6])
+        by_hand = [*before, *theirs, *of_ipv6]
+        device.update(config=by_hand, saved=by_hand)
         assert run(device, "apply", testbed, "--plan", "gateway-v4").returncode == 0
     undone = run(device, "undo", testbed)
     assert undone.returncode == 0, undone.stderr
@@ -281,7 +282,7 @@ def test_what_others_set_meanwhile_stays(device: Device, first: str) -> None:
     assert "198.18.0.0" not in device.text
     assert "10.0.0.1" not in device.text
     assert "2001:2:0:8000::/64" in device.text
-    device.update(config=before)
+    device.update(config=before, saved=before)
 
 
 def test_a_line_that_is_refused_is_named_and_all_before_it_undone(device: Device) -> None:
