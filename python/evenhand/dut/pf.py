@@ -59,7 +59,7 @@ def openbsd_first(setup: DutSetup) -> list[Step]:
 
 
 def openbsd_nat(setup: DutSetup) -> list[Step]:
-    """Of a NAT64 all hosts have the pool's first address: af-to takes no bitmask from one IP version to the
+    """For a NAT64 all hosts have the pool's first address: af-to takes no bitmask from one IP version to the
     other."""
     nat, (left, right) = setup.plan.nat, setup.links
     if nat is None:
