@@ -156,7 +156,7 @@ class Vyos(Tree):
         rf"interfaces ethernet \S+ (vif \d+ )?(address {_NETWORK}|hw-id \S+|description .*)|"
         rf"protocols static route6? {_NETWORK} next-hop {_ADDRESS} interface \S+|"
         rf"protocols static arp interface \S+ address {_ADDRESS} mac \S+|"
-        r"nat(66)? source rule \d+ .*|system .*"
+        r"nat(64|66)? source rule \d+ .*|system .*"
     )
     bad = "\n  Configuration path: [that] is not valid\n  Set failed\n\n"
     nothing = "Nothing to delete (the specified node does not exist)\n"

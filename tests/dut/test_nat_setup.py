@@ -197,22 +197,72 @@ def test_any_choice_will_do_for_a_point() -> None:
         ("routeros", "nat44", "out-interface=ether3 action=netmap to-addresses=198.18.0.0/16"),
         ("routeros", "nat66", "out-interface=ether3 action=netmap to-address="),
         ("routeros", "nat44-masquerade", "out-interface=ether3 action=masquerade"),
+        ("junos", "nat44", "set security nat source pool evenhand host-address-base 10.16.0.1/32"),
+        ("junos", "nat44-masquerade", "rule-set evenhand rule evenhand then source-nat interface"),
+        ("openwrt", "nat44", "nat.snat_ip=198.18.0.1"),
+        ("openwrt", "nat66", "nat.snat_ip=2001:2:0:4000::1"),
+        ("openwrt", "nat44-masquerade", "nat.target=MASQUERADE"),
+        ("openbsd", "nat44", "inet from 10.16.0.0/16 to any nat-to 198.18.0.0/16 bitmask static-port keep"),
+        ("openbsd", "nat66-masquerade", "to any nat-to 2001:2:0:9000::1 keep state"),
+        ("freebsd", "nat66", "nat on ix1 inet6 from 2001:2::/112 to any -> 2001:2:0:4000::/112 bitmask"),
+        ("freebsd", "nat44-masquerade", "nat on ix1 inet from 10.16.0.0/16 to any -> 10.0.1.1'"),
+        ("pfsense", "nat44", "pfctl -a natrules/evenhand_nat44 -N -f"),
     ],
 )
-def test_vyos_and_routeros_have_a_nat_of_their_own_kind(
-    dut_setup: Run, system: str, plan: str, rule: str
-) -> None:
-    """Host k of the inside has address k of the pool; connections outlast an experiment."""
+def test_systems_have_a_nat_of_their_own_kind(dut_setup: Run, system: str, plan: str, rule: str) -> None:
+    """Host k of the inside has address k of the pool where the system can; connections outlast an
+    experiment; the undo takes back what was set, by its own name."""
     left, right = OPERATING_SYSTEMS[system].interfaces
     options = ("--os", system, "--left", left, "--right", right)
     printed = dut_setup(plan, *options)
     assert printed.code == 0, printed.err
     assert rule in printed.out
     assert "3600" in printed.out
-    undone = dut_setup(plan, *options, "--undo").out
-    assert "rule 7300" in undone or "firewall nat remove [find comment=" in undone
+    undone = dut_setup(plan, *options, "--undo", "--only", "nat").out
+    assert re.search(
+        r"delete nat(66)? source rule 7300$|nat remove \[find comment="
+        r"|delete security nat source rule-set evenhand$"
+        r"|uci -q delete firewall\.eh\w+nat |pfctl -a (evenhand/|natrules/evenhand_)nat\w+ -F (nat|rules)$",
+        undone,
+        re.MULTILINE,
+    )
     refused = dut_setup(plan, *options, "--nat-ports", "random")
     assert (refused.code, refused.out) == (2, "")
     assert "has no commands here" in refused.err
-    other = dut_setup("nat64", *options)
-    assert (other.code, other.out) == (2, "")
+    if "NAT64" not in OPERATING_SYSTEMS[system].nats:
+        other = dut_setup("nat64", *options)
+        assert (other.code, other.out) == (2, "")
+
+
+def test_the_nat64_of_vyos_is_jool_with_the_pool_of_jool(dut_setup: Run) -> None:
+    options = ("--os", "vyos", "--left", "eth1", "--right", "eth2")
+    printed = dut_setup("nat64", *options).out
+    assert "set nat64 source rule 7300 source prefix 2001:2:0:64::/96\n" in printed
+    assert re.findall(r"pool \d+ address (\S+)\n", printed)[:2] == ["198.18.0.1/32", "198.18.0.2/31"]
+    assert "connection_timeout" in printed
+    undone = dut_setup("nat64", *options, "--undo", "--only", "nat").out
+    assert re.findall(r"^delete .*$", undone, re.MULTILINE) == ["delete nat64 source rule 7300"]
+    own = dut_setup("nat64-masquerade", *options).out
+    assert re.findall(r"pool (\d+) address (\S+)\n", own) == [("1", "10.0.1.1/32")]
+
+
+def test_sonic_takes_only_the_address_of_its_interface(dut_setup: Run) -> None:
+    """Its pools are in the networks of its interfaces, and its longest timeout is 600 s."""
+    options = ("--os", "sonic", "--left", "Ethernet0", "--right", "Ethernet4")
+    refused = dut_setup("nat44", *options)
+    assert (refused.code, refused.out) == (2, "")
+    assert "nat44-masquerade" in refused.err
+    printed = dut_setup("nat44-masquerade", *options).out
+    assert "config nat add pool EVENHAND 10.0.1.1 1024-65534\n" in printed
+    assert "config nat set udp-timeout 600\n" in printed
+    undone = dut_setup("nat44-masquerade", *options, "--undo", "--only", "nat").out
+    assert undone.index("nat remove binding EVENHAND") < undone.index("nat remove pool EVENHAND")
+
+
+@pytest.mark.parametrize("undo", [(), ("--undo",)], ids=["set-up", "undo"])
+@pytest.mark.parametrize("system", ["openwrt", "sonic", "openbsd", "freebsd", "pfsense", "vpp"])
+def test_a_shell_reads_the_script_of_a_nat(dut_setup: Run, system: str, undo: tuple[str, ...]) -> None:
+    left, right = OPERATING_SYSTEMS[system].interfaces
+    script = dut_setup("nat44-masquerade", "--os", system, "--left", left, "--right", right, *undo).out
+    subprocess.run(["sh", "-n"], input=script, text=True, check=True)
+    assert "}}" not in script

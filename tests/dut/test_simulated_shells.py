@@ -87,7 +87,42 @@ sysctl() {
 id() { echo 3; }
 ps() { echo "    7"; }
 kldstat() { :; }
-pfctl() { :; }
+kldload() { :; }
+# Of FreeBSD's and OpenBSD's, what the set-ups use; it writes what is loaded to files.
+pfctl() (
+  anchor=main load=rules merge=
+  while [ $# -gt 0 ]; do
+    case "$1" in
+      -e) [ ! -e $S/pf.on ] || return 1; : > $S/pf.on ;;
+      -d) rm $S/pf.on ;;
+      -a) anchor=$(echo $2 | tr / _); shift ;;
+      -N) load=nat ;;
+      -O) load=options ;;
+      -m) merge=yes ;;
+      -F) rm -f $S/pf.$anchor.$2; shift ;;
+      -f)
+        cat $2 > $S/new
+        case $load in
+          options)
+            [ "$merge" ] || return 1
+            while read -r set timeout name value; do
+              [ "$set $timeout" = "set timeout" ] || return 1
+              sed -i "s/^$name .*/$name ${value}s/" $S/timeouts
+            done < $S/new; rm $S/new ;;
+          *) if [ -e $S/refuses ]; then rm $S/new; else mv $S/new $S/pf.$anchor.$load; fi ;;
+        esac; shift ;;
+      -s)
+        case "$2" in
+          info) [ ! -e $S/pf.on ] || echo "Status: Enabled for 0 days" ;;
+          timeouts) cat $S/timeouts ;;
+          memory) ;;
+          *) sed 's/^\(.*anchor .*"\)$/\1 all/' $S/pf.$anchor.$2 2> /dev/null || true ;;
+        esac; shift ;;
+      *) return 1 ;;
+    esac
+    shift
+  done
+)
 """
 VPP = r"""
 vppctl() {

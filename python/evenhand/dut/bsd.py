@@ -21,7 +21,8 @@ from evenhand.dut.kept import (
     read_back,
     restore_settings,
 )
-from evenhand.dut.parts import Parts, Steps, notes_on_hash, shows_policing
+from evenhand.dut.parts import Parts, Steps, none_of, notes_on_hash, shows_policing
+from evenhand.dut.pf import freebsd_first, freebsd_nat, openbsd_first, openbsd_nat, pfsense_first, pfsense_nat
 from evenhand.dut.script import SHELL_NOTE, OperatingSystem, Step, neighbor_purpose
 from evenhand.dut.shell_parts import (
     ShellWords,
@@ -98,16 +99,19 @@ class _Dialect:
     hash: Steps
     policing: Steps
     limits: Steps
+    before_nat: Steps = none_of
+    nat: Steps = none_of
 
 
 def _parts(dialect: _Dialect) -> Parts:
     return Parts(
-        first=lambda setup: [previous_step(dialect.words, setup)],
+        first=lambda setup: [*dialect.before_nat(setup), previous_step(dialect.words, setup)],
         limits=dialect.limits,
         mtu="ifconfig {name} mtu 9000",
         interface=lambda setup, link: _interface(dialect, setup, link),
         routes=lambda setup, link: routes_step(dialect.words, setup, link),
         neighbors=lambda setup, link: _static_neighbors(dialect, link),
+        more=dialect.nat,
         hash=dialect.hash,
         policing=dialect.policing,
         forwarding=lambda setup: [_forwarding(dialect, setup)],
@@ -156,7 +160,7 @@ _MOST_NEIGHBORS = 10_240
 def _openbsd_limits(setup: DutSetup) -> list[Step]:
     """ND entries above a threshold are collected while they are in use; there is no such limit for ARP."""
     needed = setup.neighbor_entries
-    if setup.plan.ip_version == 4 or needed <= _THRESHOLD:
+    if needed <= _THRESHOLD or setup.plan.ip_version == 4:
         return []
     own = f"{kept_of(setup)}.limits"
     return [
@@ -175,7 +179,7 @@ def _openbsd_limits(setup: DutSetup) -> list[Step]:
 
 
 def _openbsd_refuses(setup: DutSetup) -> None:
-    if setup.plan.ip_version == 6 and setup.neighbor_entries > _MOST_NEIGHBORS:
+    if setup.neighbor_entries > _MOST_NEIGHBORS and setup.plan.ip_version == 6:
         raise RequestError(
             f"OpenBSD keeps at most {_MOST_NEIGHBORS:,} IPv6 neighbours that are in use, and this plan needs"
             f" {setup.neighbor_entries:,}",
@@ -209,6 +213,8 @@ _OPENBSD = _Dialect(
     ipv6_interface=False,
     static_arp=" permanent",
     limits=_openbsd_limits,
+    before_nat=openbsd_first,
+    nat=openbsd_nat,
     hash=notes_on_hash(
         "It cannot be set on this system. Its drivers hash addresses only, which is type 1; ixl (X710)"
         " hashes ports,"
@@ -240,6 +246,8 @@ _FREEBSD = _Dialect(
     ipv6_interface=True,
     static_arp="",
     limits=lambda setup: [],  # its tables grow with the memory that there is
+    before_nat=freebsd_first,
+    nat=freebsd_nat,
     hash=notes_on_hash(
         "FreeBSD leaves it to the driver of the NIC, or to net.inet.rss if the kernel was built"
         " with options RSS. Find out which fields it uses, and state them in the report."
@@ -254,6 +262,8 @@ _FREEBSD = _Dialect(
 )
 _FIREWALL = replace(
     _FREEBSD,
+    before_nat=none_of,
+    nat=none_of,
     policing=shows_policing(
         "pf is on here, drops what no rule allows, and keeps a state for each pair of addresses and ports;"
         " the limit"
@@ -286,13 +296,21 @@ def _system(title: str, dialect: _Dialect, folder: str, *, run: str = SHELL_NOTE
 
 _JAIL = "$(ps -o jid= -p $$ | tr -dc 0-9)"
 OPENBSD = replace(  # of the routing table, as of a network namespace
-    _system("OpenBSD", _OPENBSD, "$(id -R)"), refuse=_openbsd_refuses
+    _system("OpenBSD", _OPENBSD, "$(id -R)"), refuse=_openbsd_refuses, nats=("NAT44", "NAT64", "NAT66")
 )
-FREEBSD = _system("FreeBSD", _FREEBSD, _JAIL)
+FREEBSD = replace(_system("FreeBSD", _FREEBSD, _JAIL), nats=("NAT44", "NAT66"))
 _FIREWALL_RUN = (
     "For a root shell (option 8 of the console's menu) that ends at the first error: ssh root@DUT sh -e. The"
     " configuration of {} knows nothing of it: what the web interface applies to these interfaces replaces"
     " it."
 )
 OPNSENSE = _system("OPNsense", _FIREWALL, _JAIL, run=_FIREWALL_RUN.format("OPNsense"))
-PFSENSE = _system("pfSense", _FIREWALL, _JAIL, run=_FIREWALL_RUN.format("pfSense"))
+PFSENSE = replace(
+    _system(
+        "pfSense",
+        replace(_FIREWALL, before_nat=pfsense_first, nat=pfsense_nat),
+        _JAIL,
+        run=_FIREWALL_RUN.format("pfSense"),
+    ),
+    nats=("NAT44", "NAT66"),
+)

@@ -4,8 +4,9 @@ an SRX forwards what its policies permit."""
 
 from __future__ import annotations
 
-from evenhand.dut.description import DutLink
+from evenhand.dut.description import DutLink, DutSetup
 from evenhand.dut.many_routes_scripts import junos_many
+from evenhand.dut.nat import TIMEOUT_S
 from evenhand.dut.parts import Parts, each, notes_on_hash, notes_on_limits, shows_policing
 from evenhand.dut.script import (
     Check,
@@ -82,6 +83,69 @@ def _family(link: DutLink) -> str:
     return f"interfaces {device} unit {unit} family {'inet' if link.side.ip_version == 4 else 'inet6'}"
 
 
+def _nat(setup: DutSetup) -> list[Step]:
+    """That of an SRX: host k of the inside has address k of the pool (address shifting), without other
+    ports."""
+    nat = setup.plan.nat
+    if nat is None:
+        return []
+    name, zones = "evenhand", ("evenhand-left", "evenhand-right")
+    policies = f"security policies from-zone {zones[0]} to-zone {zones[1]}"
+    policy, application = f"{policies} policy {name}", f"applications application {name}"
+    pool, rules = f"security nat source pool {name}", f"security nat source rule-set {name}"
+    then = f"{rules} rule {name} then source-nat {'interface' if nat.is_own_address else f'pool {name}'}"
+    statements = (
+        *(
+            f"security zones security-zone {zone} interfaces {'.'.join(_unit(link))}"
+            for zone, link in zip(zones, setup.links, strict=True)
+        ),
+        f"{application} protocol udp destination-port 1-65535 inactivity-timeout {TIMEOUT_S}",
+        f"{policy} match source-address any",
+        f"{policy} match destination-address any",
+        f"{policy} match application {name}",
+        f"{policy} then permit",
+        *(
+            ()
+            if nat.is_own_address
+            else (
+                f"{pool} address {nat.pool[1]}/32 to {nat.pool[-2]}/32",
+                f"{pool} host-address-base {nat.inside[1]}/32",
+            )
+        ),
+        f"{rules} from zone {zones[0]}",
+        f"{rules} to zone {zones[1]}",
+        f"{rules} rule {name} match source-address {nat.inside}",
+        then,
+    )
+    own = (rules, *(() if nat.is_own_address else (pool,)), policies, application)
+    return [
+        Step(
+            part="nat",
+            purpose=f"{nat.title}: that of an SRX, with zones and a policy of its own, and how long a"
+            " connection is remembered.",
+            notes=(
+                "Other routers refuse these lines: their NAT is a service of hardware of its own. The"
+                " commit is"
+                " refused if one of the interfaces is in a zone already: take it out first. To empty the"
+                " table of"
+                " connections before each experiment: clear security flow session source-prefix"
+                f" {nat.inside}",
+            ),
+            do=tuple(f"set {statement}" for statement in statements),
+            undo=tuple(
+                f"delete {statement}"
+                for statement in (*own, *(f"security zones security-zone {zone}" for zone in zones[::-1]))
+            ),
+            checks=(
+                Check(
+                    command="show configuration security nat source | display set | no-more",
+                    expected=(f"set {then}",),
+                ),
+            ),
+        )
+    ]
+
+
 JUNOS = OperatingSystem(
     title="Junos",
     comment="#",
@@ -106,6 +170,7 @@ JUNOS = OperatingSystem(
         routes=each(_routes),
         many=junos_many,
         neighbors=each(_static_neighbors),
+        more=_nat,
         hash=notes_on_hash(
             "The platform determines how frames are spread over the forwarding engine;"
             " forwarding-options hash-key only chooses among several routes or links. State in"
@@ -121,7 +186,10 @@ JUNOS = OperatingSystem(
             Step(
                 part="forwarding",
                 purpose="Forwarding: a router has it on.",
-                notes=(
+                # A NAT is an SRX's, with zones and a policy of its own.
+                notes=()
+                if setup.plan.nat is not None
+                else (
                     "An SRX forwards nothing before its interfaces are in security zones and a policy"
                     " permits what"
                     " goes between them (its default is deny-all), and by its default drops IPv6 (show"
@@ -136,6 +204,7 @@ JUNOS = OperatingSystem(
         ],
     ).steps,
     many_routes=True,
+    nats=("NAT44",),
     begin=("configure",),
     end=("commit and-quit",),
 )

@@ -7,8 +7,18 @@ from __future__ import annotations
 import zlib
 
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.kept import END, forget_uses, intended, kept_in, note_uses
+from evenhand.dut.kept import (
+    END,
+    forget_uses,
+    intended,
+    keep_settings,
+    kept_in,
+    note_uses,
+    read_back,
+    restore_settings,
+)
 from evenhand.dut.linux import FUNCTIONS, LINUX_WORDS, linux_parts
+from evenhand.dut.nat import TIMEOUT_S, TIMEOUTS
 from evenhand.dut.parts import Parts, notes_on_hash, shows_policing
 from evenhand.dut.script import OperatingSystem, Step, interface_purpose, route_purpose
 from evenhand.dut.shell_parts import kept_of
@@ -114,6 +124,48 @@ def _forwarding(setup: DutSetup) -> list[Step]:
     ]
 
 
+def _nat(setup: DutSetup) -> list[Step]:
+    """A rule of firewall4 has one address, so all hosts have the pool's first; it has no words for a network
+    that becomes another."""
+    nat, right = setup.plan.nat, setup.links[1]
+    if nat is None:
+        return []
+    name, own = f"{_section(setup, right)}nat", f"{kept_of(setup)}.nat"
+    values = {
+        "name": name,
+        "family": f"ipv{nat.pool.version}",
+        "device": right.interface,
+        "src_ip": nat.inside,
+        "target": "MASQUERADE" if nat.is_own_address else "SNAT",
+        **({} if nat.is_own_address else {"snat_ip": nat.pool[1]}),
+    }
+    settings = [f"net.netfilter.{timeout}" for timeout in TIMEOUTS]
+    return [
+        Step(
+            part="nat",
+            purpose=f"{nat.title}: a rule of the firewall, and how long a connection is remembered.",
+            notes=(
+                "All hosts have one address: the first of the pool, or that of the interface. This needs"
+                " OpenWrt"
+                " 22.03 or later (firewall4). The timeouts before are kept. To empty the table of connections"
+                " before each experiment: conntrack -F, of the package conntrack.",
+            ),
+            do=(
+                *keep_settings(settings, own, read="sysctl"),
+                *(f"sysctl -w {setting}={TIMEOUT_S}" for setting in settings),
+                *(read_back(setting, str(TIMEOUT_S)) for setting in settings),
+                f"uci -q delete firewall.{name} || true; uci set firewall.{name}=nat",
+                *(f"uci set firewall.{name}.{key}={value}" for key, value in values.items()),
+                "reload",
+                f"nft list chain inet fw4 srcnat | grep -qF '!fw4: {name}'"
+                f" || {{ echo 'NOT as intended, {name}: the firewall should have this rule' >&2; wrong=yes;"
+                " }",
+            ),
+            undo=(f"uci -q delete firewall.{name} || true", "reload", *restore_settings(settings, own)),
+        )
+    ]
+
+
 _LINUX = linux_parts()
 
 OPENWRT = OperatingSystem(
@@ -130,6 +182,7 @@ OPENWRT = OperatingSystem(
         interface=_interface,
         routes=_routes,
         neighbors=_LINUX.neighbors,
+        more=_nat,
         hash=notes_on_hash(
             "Few of its NICs have one that can be set (ethtool, a package of its own, shows it); packet"
             " steering"
@@ -152,4 +205,5 @@ OPENWRT = OperatingSystem(
     end=END,
     show_interface="ip link show dev {name}",
     longest_interface=15,
+    nats=("NAT44", "NAT66"),
 )

@@ -6,11 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from evenhand.base.errors import RequestError
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.kept import END, begin_here
+from evenhand.dut.kept import END, KEPT, begin_here, forget_uses, note_uses, others_use
 from evenhand.dut.linux import FUNCTIONS, LINUX_WORDS, linux_parts
 from evenhand.dut.parts import notes_on_hash, shows_policing
 from evenhand.dut.script import OperatingSystem, Step
+from evenhand.dut.shell_parts import kept_of
+from evenhand.dut.translator import set_up_by_hand
 
 
 def _add_routes(link: DutLink) -> Sequence[str]:
@@ -62,6 +65,73 @@ def _limits(setup: DutSetup) -> list[Step]:
     ]
 
 
+_NAT_TIMEOUT_S = 600
+"""The most that it takes; 300 unless configured otherwise."""
+
+
+def _refuse(setup: DutSetup) -> None:
+    """The addresses of a pool have to be those of an interface, or in its network."""
+    nat = setup.plan.nat
+    if nat is not None and not nat.is_own_address:
+        raise RequestError(
+            "SONiC takes a pool in the network of one of its interfaces, and"
+            f" that of {setup.plan.title} is in none",
+            code="rig.translator-needed",
+            where="--os",
+            next_step=f"Use nat44-masquerade. {set_up_by_hand(setup.plan)}",
+        )
+
+
+def _nat(setup: DutSetup) -> list[Step]:
+    """The first frame of a connection goes through the kernel of the switch, which then tells the ASIC."""
+    nat, right = setup.plan.nat, setup.links[1].interface
+    if nat is None:
+        return []
+    name, own, before = "EVENHAND", f"{kept_of(setup)}.nat", f"{KEPT}/nat"
+    table = "INTERFACE" if right.startswith("Ethernet") else "PORTCHANNEL_INTERFACE"
+    table = "VLAN_INTERFACE" if right.startswith("Vlan") else table
+    get = "sonic-db-cli CONFIG_DB HGET"
+    last = others_use("nat", "feature", own)
+    return [
+        Step(
+            part="nat",
+            purpose=f"{nat.title}: its own, and how long a connection is remembered.",
+            notes=(
+                f"{_NAT_TIMEOUT_S} s is the most that it takes: say so in the testbed file"
+                " (connection_timeout). Its"
+                " table is the ASIC's, of some 40,000 entries at most. A host keeps its outside port for all"
+                " destinations, so all hosts together have no more than 65,535. If config knows no nat, the"
+                " container is off: config feature state nat enabled. To empty the table of connections"
+                " before each"
+                " experiment: sonic-clear nat translations",
+            ),
+            do=(
+                note_uses("nat", ["feature"], own),
+                f"test -e {before} || {{ echo \"mode=$({get} 'NAT_GLOBAL|Values' admin_mode)"
+                f" timeout=$({get} 'NAT_GLOBAL|Values' nat_udp_timeout)"
+                f" zone=$({get} '{table}|{right}' nat_zone)\" > {before}; }}",
+                f"config nat add pool {name} {nat.pool[0]} 1024-65534",
+                f"config nat add binding {name} {name}",
+                f"config nat add interface {right} -nat_zone 1",
+                f"config nat set udp-timeout {_NAT_TIMEOUT_S}",
+                "config nat feature enable",
+                f"test \"$({get} 'NAT_BINDINGS|{name}' nat_pool)\" = {name}"
+                " || { echo 'NOT as intended: the NAT should have a binding' >&2; wrong=yes; }",
+                "show nat config",
+            ),
+            undo=(
+                f"config nat remove binding {name}",
+                f"config nat remove pool {name}",
+                f"{last} || {{ . {before}; config nat add interface {right} -nat_zone ${{zone:-0}};"
+                " config nat set udp-timeout ${timeout:-300};"
+                ' test "$mode" = enabled || config nat feature disable; }',
+                f"{last} || rm -f {before}",
+                forget_uses("nat", own),
+            ),
+        )
+    ]
+
+
 SONIC = OperatingSystem(
     title="SONiC",
     comment="#",
@@ -75,6 +145,7 @@ SONIC = OperatingSystem(
         linux_parts(_WORDS),
         mtu="config interface mtu {name} 9100",
         limits=_limits,
+        more=_nat,
         hash=notes_on_hash(
             "An ASIC has no cores to spread frames over. Its hash only chooses among several next hops or"
             " ports of a"
@@ -92,4 +163,6 @@ SONIC = OperatingSystem(
     end=END,
     show_interface="ip link show dev {name}",
     longest_interface=15,
+    refuse=_refuse,
+    nats=("NAT44",),
 )

@@ -130,10 +130,15 @@ def _nat(setup: DutSetup) -> list[Step]:
             notes=(
                 "The plugin stays enabled: somebody else may use it. The undo restores the timeouts that VPP"
                 " has by default. To empty the table of connections before each experiment, disable the"
-                " plugin, and run this again: vppctl nat44 plugin disable",
+                " plugin, and run this again: vppctl nat44 plugin disable, or nat44 disable in earlier"
+                " versions.",
             ),
             do=(
-                f"vppctl nat44 plugin enable sessions {_SESSIONS} < /dev/null > /dev/null",
+                # The word plugin came later; each version refuses the other's line.
+                *(
+                    f"vppctl nat44 {enable} sessions {_SESSIONS} < /dev/null > /dev/null"
+                    for enable in ("enable", "plugin enable")
+                ),
                 *(
                     line
                     for command in (pool, interfaces)

@@ -4,6 +4,8 @@ forwards, IPv4 and IPv6."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evenhand.base.errors import RequestError
 from evenhand.dut.description import DutLink, DutSetup
 from evenhand.dut.nat import TIMEOUT_S
@@ -17,6 +19,8 @@ from evenhand.dut.script import (
     route_purpose,
 )
 from evenhand.dut.set_lines import set_step
+from evenhand.dut.translator import pool_of
+from evenhand.plan.translation import Nat
 
 _TABLE_SIZES = (1024, 2048, 4096, 8192, 16384, 32768)
 """Neighbours that its tables may be told to keep."""
@@ -80,11 +84,11 @@ def _static_neighbors(link: DutLink) -> Step:
 
 
 def _limits(setup: DutSetup) -> list[Step]:
-    needed, version = setup.neighbor_entries, setup.plan.ip_version
+    needed = setup.neighbor_entries
     size = next((size for size in _TABLE_SIZES if size > needed), _TABLE_SIZES[-1])
-    word = "ip arp" if version == 4 else "ipv6 neighbor"
     if needed <= _TABLE_SIZES[0] // 8:
         return []
+    word = "ip arp" if setup.plan.ip_version == 4 else "ipv6 neighbor"
     return [
         Step(
             part="limits",
@@ -124,6 +128,8 @@ def _nat(setup: DutSetup) -> list[Step]:
     nat = setup.plan.nat
     if nat is None:
         return []
+    if nat.prefix is not None:
+        return [_nat64(setup, nat)]
     family = "nat" if nat.pool.version == 4 else "nat66"
     outside = setup.links[1].interface
     rule = f"{family} source rule {_NAT_RULE}"
@@ -149,6 +155,40 @@ def _nat(setup: DutSetup) -> list[Step]:
             undo=tuple(f"delete system conntrack timeout udp {kind}" for kind in ("stream", "other")),
         ),
     ]
+
+
+def _nat64(setup: DutSetup, nat: Nat) -> Step:
+    """Jool's, which draws from all addresses of its pool: they are those of the first hosts."""
+    peers = setup.links[1].side.peers
+    assert peers is not None
+    rule = f"nat64 source rule {_NAT_RULE}"
+    pools = [f"{rule} translation pool {number}" for number in range(1, len(pool_of(peers)) + 1)]
+    step = set_step(
+        "nat",
+        f"{nat.title}: its own, which is Jool.",
+        [
+            f"{rule} source prefix {nat.prefix}",
+            *(
+                line
+                for pool, network in zip(pools, pool_of(peers), strict=True)
+                for line in (f"{pool} address {network}", f"{pool} port 1-65535")
+            ),
+        ],
+        notes=(
+            "Jool forgets a connection after 300 s without a frame, and VyOS has no words for this time:"
+            " say so in"
+            " the testbed file (connection_timeout). To empty the table of connections before each"
+            " experiment,"
+            " delete the rule, commit, set it again and commit.",
+        ),
+        checks=(
+            Check(
+                command=f"show configuration commands | match '{rule} source'",
+                expected=(f"source prefix '{nat.prefix}'",),
+            ),
+        ),
+    )
+    return replace(step, undo=(f"delete {rule}",))
 
 
 VYOS = OperatingSystem(
@@ -183,5 +223,5 @@ VYOS = OperatingSystem(
     end=("commit", "exit"),
     longest_interface=15,
     refuse=_refuse,
-    nats=("NAT44", "NAT66"),
+    nats=("NAT44", "NAT64", "NAT66"),
 )
