@@ -63,7 +63,8 @@ def with_routes(plan: AddressPlan, counts: SideCounts | int) -> AddressPlan:
 
 
 def _is_listed(side: PlanSide) -> bool:
-    return side.prefixes is not None and isinstance(side.host_range, HostList)
+    hosts = side.host_range
+    return side.prefixes is not None and isinstance(hosts, HostList) and hosts.entry_count > 1
 
 
 def _count(side: PlanSide) -> int:
