@@ -111,7 +111,7 @@ def test_the_order_stays_from_version_to_version() -> None:
 
 @pytest.mark.parametrize("version", [4, 6])
 def test_a_point_for_each_number_the_single_route_first(version: int) -> None:
-    plan = campaign_with(version, routes=[16, "4k", "max"], repetitions=1)
+    plan = campaign_with(version, routes=[16, 1, "4k", "max"], repetitions=1)
     assert [point.routes for point in plan.points] == [(1, 1), (1, 16), (1, 4000), (1, 4096)]
     assert [point.key.rpartition("/")[2] for point in plan.points][:2] == ["routes=1", "routes=1,16"]
     assert [point.is_single for point in plan.points] == [True, False, False, False]
@@ -128,6 +128,7 @@ def test_a_point_for_each_number_the_single_route_first(version: int) -> None:
     [
         ({"routes": [16, "5k"]}, "plan.count-out-of-range"),
         ({"routes": ["2,16"]}, "plan.count-out-of-range"),
+        ({"routes": [0]}, "base.out-of-range"),
         ({"routes": ["many"]}, "base.not-a-quantity"),
         ({"routes": [16, "1,16"]}, "spec.listed-twice"),
         ({"routes": [16], "hosts": [4]}, "spec.hosts-and-routes"),
@@ -158,7 +159,7 @@ def test_a_series_is_measured_shown_exported_and_resumed(
     assert "Throughput over the number of routes" in run.with_suffix(".html").read_text()
     shown = evenhand("show", run).out
     assert "routes" in shown
-    assert "4000" in shown
+    assert "1 x 4,000" in shown
     rows = list(csv.DictReader(StringIO(evenhand("export", run, "--format", "csv").out)))
     assert {row["routes_right"] for row in rows} == {"1", "16", "4000"}
     points = json.loads(evenhand("export", run, "--format", "json").out)["points"]

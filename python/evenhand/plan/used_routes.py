@@ -63,8 +63,8 @@ def with_routes(plan: AddressPlan, counts: SideCounts | int) -> AddressPlan:
 
 
 def _is_listed(side: PlanSide) -> bool:
-    hosts = side.host_range
-    return side.prefixes is not None and isinstance(hosts, HostList) and hosts.entry_count > 1
+    prefixes = side.prefixes
+    return prefixes is not None and prefixes.count > 1 and isinstance(side.host_range, HostList)
 
 
 def _count(side: PlanSide) -> int:
@@ -80,11 +80,11 @@ def _fewer(side: PlanSide, count: int) -> PlanSide:
     return replace(side, host_range=replace(hosts, entries=rows[chosen].tobytes()))
 
 
-def _order(hosts: HostList) -> NDArray[np.intp]:
+def _order(listed: HostList) -> NDArray[np.intp]:
     """The numbers of all entries, those that are used first at the beginning. No generator of numpy's: their
     sequences may change with its version."""
-    mixed = np.arange(1, hosts.entry_count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed += np.uint64(int(hosts.digest[:16], 16))
+    mixed = np.arange(1, listed.entry_count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed += np.uint64(int(listed.digest[:16], 16))
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return np.argsort(mixed ^ (mixed >> np.uint64(31)), kind="stable")

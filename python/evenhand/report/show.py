@@ -245,7 +245,7 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
             [
                 str(number),
                 _pair(point.hosts) + (f" x {_pair(point.networks)}" if has_networks else ""),
-                *([_pair(point.routes or ONE_EACH)] if has_routes else []),
+                *([str(point.routes or ONE_EACH)] if has_routes else []),
                 visible(str(point.frame_size)),
                 median,
                 *([below] if has_uppers else []),
