@@ -179,3 +179,23 @@ def test_one_trial_uses_fewer_routes(evenhand: Run, tmp_path: Path) -> None:
     assert (error.code, error.where) == ("plan.count-out-of-range", "--routes")
     error = evenhand("plan", "show", "gateway-v4", "--routes", "16").error
     assert (error.code, error.where) == ("spec.routes-without-plan-file", "--routes")
+
+
+def test_searches_with_unlike_routes_are_not_one_question(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
+) -> None:
+    """Of a testbed that is set up for the whole plan file, whose hosts are more than those of 16 routes."""
+    engine_playing("simulated-640000--512")
+    table = tmp_path / "table.toml"
+    table.write_text(
+        CAMPAIGN[CAMPAIGN.index("[plan.left]") : CAMPAIGN.index("[[suite]]")].replace("plan.", "")
+    )
+    search = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "2s", "--waits", "short")
+    for count in ("16", "256"):
+        run = tmp_path / f"of-{count}.evenhand"
+        ended = evenhand("throughput", testbed, "--plan", table, "--routes", count, *search, "--run", run)
+        assert ended.code == 0, ended.err
+        (point,) = read_record(run).points
+        assert point.point.routes == (1, int(count))
+    compared = evenhand("compare", tmp_path / "of-16.evenhand", tmp_path / "of-256.evenhand")
+    assert "routes" in compared.out + compared.err

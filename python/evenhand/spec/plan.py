@@ -280,7 +280,9 @@ class PlanOptions:
         """
         defaults = rig.PlanDefaults() if testbed is None else rig.plan_defaults_of(testbed)
         name = self.plan or defaults.plan
-        counts = self.shape.counts.or_of(defaults, name)
+        counts = self.shape.counts
+        if self.shape.sources.routes is None:  # else the DUT's hosts are more than those of so many routes
+            counts = counts.or_of(defaults, name)
         written = vars_of(self.shape.modes) | vars_of(self.shape.sources) | {"mix": self.mix}
         return read_plan(name, counts, written, "--plan", takes_mix=True)
 
