@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from evenhand.base.errors import PlanError
@@ -76,15 +77,16 @@ def _fewer(side: PlanSide, count: int) -> PlanSide:
     if not isinstance(hosts, HostList) or count == _count(side):
         return side
     rows = np.frombuffer(hosts.entries, dtype=np.uint8).reshape(hosts.entry_count, -1)
-    chosen = np.sort(_order(hosts)[:count])
+    chosen = np.sort(_order(hosts.digest, hosts.entry_count)[:count])
     return replace(side, host_range=replace(hosts, entries=rows[chosen].tobytes()))
 
 
-def _order(listed: HostList) -> NDArray[np.intp]:
+@lru_cache(maxsize=2)
+def _order(digest: str, entry_count: int) -> NDArray[np.intp]:
     """The numbers of all entries, those that are used first at the beginning. No generator of numpy's: their
     sequences may change with its version."""
-    mixed = np.arange(1, listed.entry_count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed += np.uint64(int(listed.digest[:16], 16))
+    mixed = np.arange(1, entry_count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed += np.uint64(int(digest[:16], 16))
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return np.argsort(mixed ^ (mixed >> np.uint64(31)), kind="stable")
