@@ -96,10 +96,8 @@ def lab_wish_of(
     largest = max(largest_octets(read_size(point.frame_size)) for point in (*known, *of_all))
     return LabWish(
         plan=plan.title,
-        # A lab has all prefixes of a plan file, however few of them a point uses.
-        hosts=plan.hosts
-        if any(point.routes for point in known)
-        else SideCounts.largest(point.hosts for point in known),
+        own=plan if plan.is_own else None,
+        hosts=SideCounts.largest(point.hosts for point in known),
         networks=SideCounts.largest(point.networks for point in known)
         if plan.left.host_range.network_range is not None
         else None,
