@@ -69,6 +69,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "--networks",
         "--host-mode",
         "--network-mode",
+        "--routes",
         "--fixed-source",
         "--fixed-source-network",
         "--common-network",

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "frame/layout.hpp"
 #include "plan/host_macs.hpp"
@@ -22,8 +23,8 @@ class HostMacSource {
     using Expectation = typename Source::Expectation;
 
     /// `hosts` and `macs` are those of the sending side.
-    HostMacSource(const Source& source, const plan::HostSet& hosts, const plan::HostMacs& macs) noexcept
-        : source_{source}, hosts_{hosts}, macs_{macs} {}
+    HostMacSource(Source source, plan::HostSet hosts, const plan::HostMacs& macs) noexcept
+        : source_{std::move(source)}, hosts_{std::move(hosts)}, macs_{macs} {}
 
     [[nodiscard]] std::size_t frame_octets(std::size_t ahead) const noexcept { return source_.frame_octets(ahead); }
 

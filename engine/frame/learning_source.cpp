@@ -2,6 +2,7 @@
 #include "frame/learning_source.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "frame/checksum.hpp"
 
@@ -20,13 +21,13 @@ void write_constant_fields(FrameTemplate& t, const plan::AddressPlan& plan, cons
 }  // namespace
 
 LearningSource::LearningSource(const plan::AddressPlan& plan, StreamIdentity identity, const plan::HostSet& from,
-                               const plan::HostSet& to, std::span<const std::uint32_t> pending, StreamShare share,
+                               plan::HostSet to, std::span<const std::uint32_t> pending, StreamShare share,
                                const plan::MacAddress& source_mac, const plan::MacAddress& destination_mac)
     : version_{plan.side(plan::sending_side(identity.direction)).version()},
       template_{make_template(plan, octets_of(version_) + fcs_octets,
                               {.direction = identity.direction, .stream = identity.stream, .trial = 0}, source_mac,
                               destination_mac)},
-      to_{to},
+      to_{std::move(to)},
       pending_{pending},
       share_{share} {
     if (version_ == IpVersion::v4) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "frame/layout.hpp"
 #include "frame/share.hpp"
@@ -25,8 +26,8 @@ class DrawnFrameSource {
    public:
     using Expectation = Expected;
 
-    DrawnFrameSource(const FrameTemplate& frame_template, const Draw& draw, StreamShare share) noexcept
-        : shape_{frame_template}, write_{fastest_frame_writer(frame_template)}, draw_{draw}, share_{share} {}
+    DrawnFrameSource(const FrameTemplate& frame_template, Draw draw, StreamShare share) noexcept
+        : shape_{frame_template}, write_{fastest_frame_writer(frame_template)}, draw_{std::move(draw)}, share_{share} {}
 
     /// All frames have the same length; see the concept FrameSource.
     [[nodiscard]] std::size_t frame_octets(std::size_t /*ahead*/) const noexcept {

@@ -180,8 +180,8 @@ TEST_CASE("bursts of connections are checked at once as their frames are one aft
             const std::uint64_t stride = is_whole ? 1 : 2;
             const auto number = [&](std::uint64_t place) { return is_whole ? place : place * stride + 1; };
             const auto known = [](frame::BurstChecks& check, const std::vector<Octets>& frames) {
-                std::vector<const std::byte*> at;
-                for (const auto& one : frames) at.push_back(one.data());
+                std::vector<const std::byte*> at(frames.size());
+                std::ranges::transform(frames, at.begin(), [](const Octets& one) { return one.data(); });
                 frame::FoundBurst found;
                 check.find(at.data(), static_cast<unsigned>(at.size()), found);
                 return found.known;
@@ -223,6 +223,7 @@ TEST_CASE("bursts of connections are checked at once as their frames are one aft
             for (std::uint64_t begin = 0; begin < connections; begin += 64) {
                 const auto n = std::min<std::uint64_t>(64, connections - begin);
                 std::vector<Octets> frames;
+                frames.reserve(n);
                 for (std::uint64_t i = 0; i < n; ++i)
                     frames.push_back(
                         nat.out(world.sent(Direction::forward, ConnectionUse::each_once, number(begin + i), streams)));

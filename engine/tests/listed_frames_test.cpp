@@ -177,6 +177,7 @@ TEST_CASE("both writers write the same octets for lists, and none around the fra
             const auto written = [&](const char* name) {
                 std::vector<Octets> buffers(FlowBlock::size - begin, Octets(shape.octets + 2 * margin, untouched));
                 std::vector<std::byte*> at;
+                at.reserve(buffers.size());
                 for (auto& buffer : buffers) at.push_back(buffer.data() + margin);
                 frame::frame_writer(name, shape)(frame::FrameShape{shape}, block, begin, at,
                                                  {.sequence = first + begin, .stride = 1, .time = first * 77777});
@@ -201,6 +202,7 @@ TEST_CASE("a burst of frames of lists is checked as its frames are one by one: e
             const std::size_t which = random() % frames.size();
             frames[which][octet] ^= static_cast<std::byte>(1U << random() % 8);
             std::vector<const std::byte*> at;
+            at.reserve(frames.size());
             for (const auto& one : frames) at.push_back(one.data());
             frame::FoundBurst burst;
             check.find(at.data(), static_cast<unsigned>(at.size()), burst);
@@ -357,6 +359,7 @@ TEST_CASE("draws from lists pass the proof, and generators with faults do not") 
     }
     // A list of many small entries: one address each, whose parts are chosen at random.
     std::vector<tests::Ends> single;
+    single.reserve(200);
     for (unsigned i = 0; i < 200; ++i)
         single.emplace_back(fmt::format("20.0.{}.7", i), fmt::format("20.0.{}.{}", i, 7 + i % 3));
     Patient patient;

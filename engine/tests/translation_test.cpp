@@ -181,10 +181,11 @@ TEST_CASE("bursts of a translator are checked at once as their frames are one af
                 CAPTURE(length);
                 const std::uint64_t first = random() % 1'000'000;
                 std::vector<Octets> frames;
+                frames.reserve(64);
                 for (std::uint64_t k = 0; k < 64; ++k) frames.push_back(way.arrived(first + k));
                 const auto known = [&] {
-                    std::vector<const std::byte*> at;
-                    for (const auto& one : frames) at.push_back(one.data());
+                    std::vector<const std::byte*> at(frames.size());
+                    std::ranges::transform(frames, at.begin(), [](const Octets& one) { return one.data(); });
                     frame::FoundBurst found;
                     check.find(at.data(), 64, found);
                     return found.known;

@@ -318,7 +318,8 @@ TEST_CASE("numbers of entries that would be biased are drawn again (SEED-43)") {
 TEST_CASE("seeds and directions draw other addresses, and copies of a plan the same (SEED-44)") {
     for (const auto version : {IpVersion::v4, IpVersion::v6}) {
         const auto p = version == IpVersion::v4 ? tests::both_listed_v4() : tests::both_listed_v6();
-        const auto copy = p;
+        auto copy = p;
+        copy.name = "copy";
         std::set<std::string> destinations;
         for (std::uint64_t k = 0; k < 8; ++k) {
             const auto found = FlowDraw{p, Direction::forward, seed}.whole_addresses(k);

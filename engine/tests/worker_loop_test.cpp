@@ -119,7 +119,7 @@ TEST_CASE("a trial that is shortened sends no more than it still should, and end
     const auto shape =
         frame::make_template(bench.plan, 64, {.direction = Direction::forward, .trial = trial}, left_mac, dut_mac);
     const Ticks now = pace::TickClock::now();
-    bench.worker_trial.shorten({.frames = 0, .send_deadline = now, .residual_end = now, .finish = now});
+    bench.worker_trial.shorten({.frames = {}, .send_deadline = now, .residual_end = now, .finish = now});
     constexpr double beyond_its_end_s = 4;
     bench.run(Source{shape, plan::FlowDraw{bench.plan, Direction::forward, 1}, {}}, expected(bench.plan, 64),
               beyond_its_end_s);

@@ -201,6 +201,7 @@ std::unique_ptr<Router::Pair> Router::make_pair(const RouterConfig& config, std:
                           .route = {.interface = interface_towards(interfaces, route.via), .via = route.via}});
     }
     std::vector<RouteGroup> groups;
+    groups.reserve(config.route_files.size());
     for (const auto& file : config.route_files) {
         groups.push_back({.prefixes = file.prefixes,
                           .route = {.interface = interface_towards(interfaces, file.via), .via = file.via}});

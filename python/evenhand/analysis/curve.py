@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis: the points of a campaign as curves over the number of addresses (SEED-65, SEED-72)."""
+"""Analysis: the points of a campaign as curves over the number of addresses (SEED-65, SEED-72) or
+routes."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from evenhand.analysis.plateau import find_shape
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.run.point_document import remarks_of_point
-from evenhand.spec.request import Point
+from evenhand.spec.request import ROUTES, Point
 
 _Alike: TypeAlias = tuple[str, ...]
 
@@ -33,15 +34,14 @@ def curves_of(record: CampaignRecord) -> tuple[Curve, ...]:
 
 
 def degradations_of(points: Sequence[CurvePoint], *, is_higher_better: bool) -> tuple[Degradation, ...]:
-    """Xpd of R8219-17 by the medians: from one address pair to n addresses a side, in percent; positive is
-    worse.
+    """Xpd of R8219-17 by the medians: from one address pair to n addresses a side, or from one route to n,
+    in percent; positive is worse.
 
     None of a lower bound, nor against one.
     """
     known = [point for point in points if not point.is_at_least]
     one = next(
-        (point.statistics.median for point in known if point.is_single_pair and point.statistics is not None),
-        None,
+        (point.statistics.median for point in known if point.is_single and point.statistics is not None), None
     )
     if one is None or one == 0:
         return ()
@@ -52,7 +52,7 @@ def degradations_of(points: Sequence[CurvePoint], *, is_higher_better: bool) -> 
             percent=sign * (point.statistics.median - one) / one * 100 + 0.0,
         )
         for point in known
-        if point.statistics is not None and not point.is_single_pair
+        if point.statistics is not None and not point.is_single
     )
 
 
@@ -83,6 +83,7 @@ def _curve_point(record: PointRecord, device: KnownDevice | None) -> CurvePoint:
         key=point.key,
         hosts=point.hosts,
         networks=point.networks,
+        routes=point.routes,
         state=record.state,
         reason=record.reason,
         remarks=tuple(remarks_of_point(record)),
@@ -115,6 +116,9 @@ def _key(point: Point, *, taken: set[CurveKey]) -> CurveKey:
 
 
 def _what_stays(point: Point) -> _Alike:
+    what_stays_of_plan = {
+        key: value for key, value in point.plan_options.items() if key != ROUTES or point.routes is None
+    }
     return (
         point.suite,
         point.procedure,
@@ -122,5 +126,6 @@ def _what_stays(point: Point) -> _Alike:
         str(point.frame_size),
         str(point.hash_type),
         *point.directions,
-        json.dumps([point.plan_options, point.goal], sort_keys=True, default=str),
+        str(point.routes is None),
+        json.dumps([what_stays_of_plan, point.goal], sort_keys=True, default=str),
     )

@@ -83,6 +83,8 @@ class CurvePoint:
     limit lies; infinite of a lower bound. Empty: the values are exact."""
     lowers: tuple[float, ...] = ()
     """Lower ends in the order of the values, where the limit may lie below the value. Empty: it does not."""
+    routes: SideCounts | None = None
+    """Prefixes of each side that are used, in a series over them."""
     remarks: tuple[str, ...] = ()
     """Why it has fewer values than it should, if it has any, and whether its repetitions disagree."""
 
@@ -103,16 +105,23 @@ class CurvePoint:
 
     @property
     def address_count(self) -> int:
-        """N: addresses a side; the larger, if the sides differ."""
-        return max(self.hosts.times(self.networks))
+        """N: addresses a side, or routes in a series over them; the larger, if the sides differ."""
+        return max(self.routes) if self.routes is not None else max(self.hosts.times(self.networks))
 
     @property
     def is_single_pair(self) -> bool:
         return self.hosts == self.networks == ONE_EACH
 
     @property
+    def is_single(self) -> bool:
+        """See `Point.is_single`."""
+        return self.is_single_pair or self.routes == ONE_EACH
+
+    @property
     def label(self) -> str:
-        """`16 x 16`."""
+        """`16 x 16`, or `1 x 16 routes`."""
+        if self.routes is not None:
+            return f"{self.routes} routes"
         left, right = (format_count(h * n) for h, n in zip(self.hosts, self.networks, strict=True))
         return f"{left} x {right}"
 
@@ -121,6 +130,7 @@ class CurvePoint:
             "key": self.key,
             "hosts": list(self.hosts),
             "networks": list(self.networks),
+            **({} if self.routes is None else {"routes": list(self.routes)}),
             "addresses": self.address_count,
             "state": str(self.state),
             "reason": self.reason,
@@ -252,6 +262,11 @@ class Curve:
     @property
     def title(self) -> str:
         return self.key.title
+
+    @property
+    def is_over_routes(self) -> bool:
+        """Whether N counts routes instead of addresses."""
+        return any(point.routes is not None for point in self.points)
 
     @property
     def measured(self) -> tuple[CurvePoint, ...]:

@@ -79,7 +79,7 @@ def _differing(procedure: str, *runs: Sequence[PointRecord]) -> list[str]:
     values = [[_distinguishing(p.point) for p in run if p.point.procedure == procedure] for run in runs]
     return [
         name
-        for name in ("addresses", "frame size", "directions", "hash type", "IP version")
+        for name in ("addresses", "routes", "frame size", "directions", "hash type", "IP version")
         if any(len({point[name] for point in points}) > 1 for points in values)
     ]
 
@@ -89,6 +89,7 @@ def _distinguishing(point: Point) -> dict[str, Hashable]:
     connections may well be compared."""
     return {
         "addresses": (tuple(point.hosts), tuple(point.networks)),
+        "routes": point.routes,
         "frame size": point.frame_size,
         "directions": tuple(point.directions),
         "hash type": point.hash_type,

@@ -315,7 +315,9 @@ def _few_sentence(measured: Sequence[CurvePoint], outside: dict[int, _Outside], 
 
 def _rise_sentence(measured: Sequence[CurvePoint], outside: dict[int, _Outside], first: int) -> str:
     if first == 0:
-        start = "one address pair" if measured[0].is_single_pair else measured[0].label
+        start = measured[0].label
+        if measured[0].is_single:
+            start = "one address pair" if measured[0].routes is None else "one route"
         return f"No rise: {start} is not lower than the plateau."
     sentence = f"Rises up to {measured[first].label}: {_lower(outside[first - 1])}."
     return (

@@ -253,6 +253,7 @@ def _place(record: PointRecord) -> tuple[object, ...]:
         point.plan,
         tuple(point.hosts),
         tuple(point.networks),
+        point.routes,
         point.frame_size,
         point.directions,
         point.hash_type,

@@ -53,10 +53,12 @@ class LabWish:
     """Octets with FCS that both links must take, at least."""
     rules: int | None = None
     """Number of rules of a Linux lab's firewall; None: as many as the user's lab has."""
+    own: AddressPlan | None = None
+    """The whole plan of a plan file, which has no name that it could be made of; None of others."""
 
     def make_plan(self) -> AddressPlan:
         """The addresses. PlanError if there are none such."""
-        return make_mix(self.plan, self.hosts, networks=self.networks)
+        return self.own or make_mix(self.plan, self.hosts, networks=self.networks)
 
 
 def kind_of(name: str) -> str | None:
@@ -235,7 +237,7 @@ def _is_right(lab: Lab, wish: LabWish) -> bool:
     if wish.rules not in (None, lab.rules):
         return False
     plan = wish.make_plan()
-    if not is_for(lab.plan, plan):
+    if not is_for(lab.plan, plan) or (plan.is_own and plan.hosts != lab.hosts):
         return False
     return all(
         side.host_range.count <= host_count and side.host_range.network_count <= network_count

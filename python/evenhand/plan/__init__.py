@@ -69,6 +69,7 @@ from evenhand.plan.topology import (
 )
 from evenhand.plan.traffic import PortMacs, Traffic, arrival_lines, describe_plan, show_ports
 from evenhand.plan.translation import MAX_CONNECTIONS, TUPLE_ORDERS, Nat, TupleOrder
+from evenhand.plan.used_routes import routes_of, with_routes
 from evenhand.plan.validate import check_plan, plan_warnings
 
 if TYPE_CHECKING:
@@ -160,8 +161,10 @@ __all__ = [
     "read_plan_file",
     "read_prefixes",
     "receiving_side",
+    "routes_of",
     "sending_side",
     "show_ports",
     "theoretical_fps",
     "whole_octets",
+    "with_routes",
 ]

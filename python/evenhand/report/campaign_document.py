@@ -107,6 +107,7 @@ def _point(record: CampaignRecord, measured: PointRecord) -> dict[str, Any]:
         "plan": point.plan,
         "hosts": point.hosts.to_document(),
         "networks": point.networks.to_document(),
+        **({} if point.routes is None else {"routes": point.routes.to_document()}),
         "frame_size": point.frame_size,
         "directions": list(point.directions),
         "hash_type": point.hash_type,
@@ -233,7 +234,7 @@ def campaign_plan_lines(outline: Outline) -> list[str]:
 
 
 def _suite_lines(suite: str, rows: list[OutlineRow]) -> list[str]:
-    largest = max(rows, key=lambda row: sum(row.point.hosts))
+    largest = max(rows, key=lambda row: (sum(row.point.hosts), sum(row.point.routes or ())))
     goals = dict.fromkeys((row.point.procedure, row.goal) for row in rows)
     rounds = max(row.point.rounds for row in rows)
     in_rounds = (
@@ -261,7 +262,7 @@ def _table(rows: list[OutlineRow]) -> Table:
             "#order",
             Column("procedure", is_name=True),
             "#octets",
-            "#hosts",
+            "#routes" if all(row.point.routes for row in rows) else "#hosts",
             *([Column("hash", is_name=True)] if has_hash else []),
             "#times",
             "#expected",

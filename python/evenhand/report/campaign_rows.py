@@ -178,6 +178,8 @@ _CONDITIONS = (
     ExportColumn("hosts_right", "integer", _under(lambda c: c.hosts.right)),
     ExportColumn("networks_left", "integer", _under(lambda c: c.networks.left)),
     ExportColumn("networks_right", "integer", _under(lambda c: c.networks.right)),
+    ExportColumn("routes_left", "integer", _under(lambda c: None if c.routes is None else c.routes.left)),
+    ExportColumn("routes_right", "integer", _under(lambda c: None if c.routes is None else c.routes.right)),
     ExportColumn("frame_size", "text", _under(lambda c: str(c.frame_size))),
     ExportColumn("directions", "text", _under(lambda c: " ".join(c.directions))),
     ExportColumn("hash_type", "text", _under(lambda c: c.hash_type)),

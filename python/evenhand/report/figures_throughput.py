@@ -35,10 +35,17 @@ ROOM_ABOVE = 1.06
 
 
 def addresses_picture(
-    name: str, title: str, curves: Sequence[DrawnCurve], *, theoretical_fps: float | None = None
+    name: str,
+    title: str,
+    curves: Sequence[DrawnCurve],
+    *,
+    theoretical_fps: float | None = None,
+    counted: str = "addresses",
 ) -> Picture:
-    """Throughput over the number of addresses on a side (SEED-72): medians, range, each repetition, plateau,
-    prediction."""
+    """Throughput over the number of addresses on a side (SEED-72), or of routes: medians, range, each
+    repetition, plateau, prediction."""
+
+    axis = "addresses on each side" if counted == "addresses" else f"{counted} on a side"
 
     def draw(axes: Axes, shape: PictureShape) -> None:
         unit, factor = _unit(curves)
@@ -53,12 +60,10 @@ def addresses_picture(
             [point.x for curve in curves for point in curve.points],
             leftmost=min((point.x for curve in moved for point in curve.points), default=1.0),
         )
-        axes.set_xlabel("addresses on each side")
+        axes.set_xlabel(axis)
         put_legend(axes, shape)
 
-    alt = f"{title}: throughput per direction over the number of addresses on each side. " + " ".join(
-        map(_describe, curves)
-    )
+    alt = f"{title}: throughput per direction over the number of {axis}. " + " ".join(map(_describe, curves))
     are_all_bounds = all(point.is_at_least for curve in curves for point in curve.measured)
     caption = "Faint dots: each repetition."
     if not are_all_bounds:

@@ -104,6 +104,7 @@ def _add_point(families: dict[str, Family], record: CampaignRecord, found: Point
         "plan": point.plan,
         "frame_size": str(point.frame_size),
         "addresses": f"{point.addresses.left} x {point.addresses.right}",
+        **({} if point.routes is None else {"routes": f"{point.routes.left} x {point.routes.right}"}),
         "hash_type": point.hash_type or "",
     }
     unit, factor = _UNITS.get(figure.unit, (figure.unit, 1.0))

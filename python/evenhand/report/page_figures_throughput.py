@@ -41,7 +41,7 @@ def point_label(found: PointRecord, among: Sequence[PointRecord]) -> str:
     """What distinguishes the point from the others of its suite."""
     points = [one.point for one in among]
     parts = [show_size(found.point)]
-    if len({(p.hosts, p.networks) for p in points}) > 1:
+    if len({(p.routes, p.hosts, p.networks) for p in points}) > 1:
         parts.append(show_addresses(found.point))
     if len({p.plan for p in points}) > 1:
         parts.append(found.point.plan)
@@ -100,7 +100,9 @@ def throughput_pictures(record: CampaignRecord, analysis: Analysis) -> Iterator[
         # A size alone of a suite over frame sizes is in the picture over frame sizes.
         and (len(curve.points) > 1 or curve.points[0].key not in over_sizes)
     ]
-    for curves in _by_sizes(kept):
+    kinds = [[curve for curve in kept if curve.is_over_routes is over] for over in (False, True)]
+    for curves in (some for kind in kinds for some in _by_sizes(kind)):
+        counted = "routes" if curves[0].is_over_routes else "addresses"
         for number, some in enumerate(in_parts(_versions_in_turn(curves)), start=1):
             versions = _joined({version_of_plan(curve.key.plan) for curve in some})
             ordered = sorted(
@@ -113,7 +115,7 @@ def throughput_pictures(record: CampaignRecord, analysis: Analysis) -> Iterator[
                 if c.key.frame_size == size
             }
             sizes = " and ".join(by_size.values())
-            title = f"Throughput over the number of addresses: UDP over {versions}, {sizes}"
+            title = f"Throughput over the number of {counted}: UDP over {versions}, {sizes}"
             drawn = [
                 _drawn(
                     curve,
@@ -124,8 +126,8 @@ def throughput_pictures(record: CampaignRecord, analysis: Analysis) -> Iterator[
                 for curve in some
             ]
             limit = theoretical_fps_of(points[some[0].points[0].key]) if len(by_size) == 1 else None
-            name = name_of("throughput-over-addresses", f"UDP over {versions}", sizes, number)
-            yield addresses_picture(name, title, drawn, theoretical_fps=limit)
+            name = name_of(f"throughput-over-{counted}", f"UDP over {versions}", sizes, number)
+            yield addresses_picture(name, title, drawn, theoretical_fps=limit, counted=counted)
 
 
 def _joined(versions: Iterable[str]) -> str:

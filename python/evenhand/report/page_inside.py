@@ -136,6 +136,8 @@ def _percent(shares: Sequence[float]) -> str:
 def _labels(seen: Sequence[Seen]) -> tuple[list[str], str]:
     """What the points of the suite differ by."""
     points = [one.found.point for one in seen]
+    if len({point.routes for point in points}) == len(points) and all(point.routes for point in points):
+        return [short_count(addresses_of(point)) for point in points], "routes on a side"
     if len({(point.hosts, point.networks) for point in points}) == len(points) and all(
         point.addresses.left == point.addresses.right for point in points
     ):

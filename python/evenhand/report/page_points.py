@@ -221,7 +221,7 @@ def _shown_point(
 
 
 def _name(point: Point, among: Sequence[Point]) -> str:
-    parts = [show_addresses(point)] if len({(p.hosts, p.networks) for p in among}) > 1 else []
+    parts = [show_addresses(point)] if len({(p.routes, p.hosts, p.networks) for p in among}) > 1 else []
     parts += [show_size(point)] if len({p.frame_size for p in among}) > 1 else []
     parts += [point.procedure] if len({p.procedure for p in among}) > 1 else []
     parts += [str(point.hash_type)] if len({p.hash_type for p in among}) > 1 else []

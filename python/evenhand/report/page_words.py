@@ -116,12 +116,16 @@ def median_of(record: PointRecord) -> float | None:
 
 
 def addresses_of(point: Point) -> int:
-    """Addresses on a side; the larger number, if the sides differ."""
+    """Addresses on a side, or routes in a series over them; the larger number, if the sides differ."""
+    if point.routes is not None:
+        return max(point.routes)
     return max(point.addresses)
 
 
 def show_addresses(point: Point) -> str:
-    """`16 x 16 addresses`."""
+    """`16 x 16 addresses`, or `1 x 16 routes`."""
+    if point.routes is not None:
+        return f"{point.routes} routes"
     if point.is_single_pair:
         return "1 address pair"
     return f"{point.addresses} addresses"

@@ -219,10 +219,12 @@ def _title(measured: PointRecord) -> str:
 
 def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
     has_networks = any(measured.point.networks != ONE_EACH for _, measured in entries)
+    has_routes = any(measured.point.routes is not None for _, measured in entries)
     has_uppers = any(measured.median_upper is not None for _, measured in entries)
     titles = [
         "##",
         "#hosts x networks" if has_networks else "#hosts",
+        *(["#routes"] if has_routes else []),
         "#octets",
         "#result",
         *(["#below"] if has_uppers else []),
@@ -243,6 +245,7 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
             [
                 str(number),
                 _pair(point.hosts) + (f" x {_pair(point.networks)}" if has_networks else ""),
+                *([str(point.routes or ONE_EACH)] if has_routes else []),
                 visible(str(point.frame_size)),
                 median,
                 *([below] if has_uppers else []),

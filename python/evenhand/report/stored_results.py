@@ -88,7 +88,7 @@ def joined_entry(
 
 def _throughput_before(record: CampaignRecord, measured: PointRecord) -> Mapping[str, Any]:
     """The throughput that the run of a verb has measured first, for this point; empty if there is none."""
-    same = ("plan", "hosts", "networks", "frame_size", "directions")
+    same = ("plan", "routes", "hosts", "networks", "frame_size", "directions")
     results = [
         repetition.result or {}
         for one in record.points

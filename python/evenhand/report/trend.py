@@ -302,7 +302,9 @@ def span_of(trend: Trend) -> str:
 def _parts(point: Point) -> tuple[str, ...]:
     left, right = point.addresses
     addresses = (
-        "1 address pair"
+        f"{point.routes} routes"
+        if point.routes is not None
+        else "1 address pair"
         if point.is_single_pair
         else f"{format_count(left)} addresses a side"
         if left == right

@@ -16,7 +16,7 @@ from evenhand.run.campaign_record import TESTER_LIMIT, PointRecord, failed_at, i
 from evenhand.run.folder import again_command
 from evenhand.run.reading import StoredRow, StoredSearch, as_mapping
 from evenhand.run.run_file import to_json
-from evenhand.spec.request import HashType, Point
+from evenhand.spec.request import ROUTES, HashType, Point, routes_used
 
 _SIDES = ("left", "right")
 
@@ -32,6 +32,10 @@ class SearchConditions:
     frame_size: int | str
     directions: tuple[Direction, ...]
     hash_type: HashType | None
+
+    @property
+    def routes(self) -> SideCounts | None:
+        return routes_used(self.plan_options)
 
 
 def conditions_of(search: StoredSearch) -> SearchConditions:
@@ -75,13 +79,23 @@ def _read(search: StoredSearch) -> SearchConditions:
         raise ValueError("its two statements of the sequence of frame sizes differ")
     return SearchConditions(
         plan="+".join(map(plan_title, names)),
-        plan_options={} if not versions else {"mix": "/".join(map(str, versions["share"]))},
+        plan_options=_routes(plan) if not versions else {"mix": "/".join(map(str, versions["share"]))},
         hosts=SideCounts(*(_count(each, "host") for each in ranges)),
         networks=SideCounts(*(_count(each, "network") for each in ranges)),
         frame_size=search.frame_size if search.imix is None else search.imix,
         directions=tuple(setup.get("directions") or get_args(Direction)),
         hash_type=next((name for name in get_args(HashType) if name == elements.get("hash")), None),
     )
+
+
+def _routes(plan: Mapping[str, Any]) -> dict[str, str]:
+    """How many prefixes of each side are used, if not all are."""
+    sides = [plan.get(side, {}) for side in _SIDES]
+    used = [int(side.get("hosts", {}).get("list", {}).get("entries", 1)) for side in sides]
+    listed = ["list" in side.get("hosts", {}) and side.get("prefixes", {}).get("count", 1) for side in sides]
+    if not any(count and count > entries for count, entries in zip(listed, used, strict=True)):
+        return {}
+    return {ROUTES: SideCounts(*used).written}
 
 
 def _count(stored: Mapping[str, Any], name: str) -> int:

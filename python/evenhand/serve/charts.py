@@ -80,15 +80,16 @@ def inside_document(trial: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _curves(curves: Sequence[Curve]) -> Iterator[dict[str, Any]]:
-    groups: dict[tuple[str, str], list[Curve]] = {}
+    groups: dict[tuple[str, str, bool], list[Curve]] = {}
     for curve in curves:
         if len({point.address_count for point in curve.measured}) > 1:
-            groups.setdefault((curve.figure.name, curve.figure.unit), []).append(curve)
-    for (name, unit), of_figure in groups.items():
+            kind = (curve.figure.name, curve.figure.unit, curve.is_over_routes)
+            groups.setdefault(kind, []).append(curve)
+    for (name, unit, is_over_routes), of_figure in groups.items():
         for first in range(0, len(of_figure), MOST_SERIES):
             yield _chart(
-                f"{name} over addresses",
-                x={"label": "addresses on each side", "log": 2},
+                f"{name} over {'routes' if is_over_routes else 'addresses'}",
+                x={"label": "routes on a side" if is_over_routes else "addresses on each side", "log": 2},
                 y={"label": name, "unit": unit},
                 series=[
                     {"label": visible(curve.title), "points": [_of_curve(point) for point in curve.measured]}
@@ -98,9 +99,8 @@ def _curves(curves: Sequence[Curve]) -> Iterator[dict[str, Any]]:
 
 
 def _of_curve(point: CurvePoint) -> dict[str, Any]:
-    return _point(
-        point.address_count, f"{point.label} addresses", point.values, is_at_least=point.is_at_least
-    )
+    label = point.label if point.routes is not None else f"{point.label} addresses"
+    return _point(point.address_count, label, point.values, is_at_least=point.is_at_least)
 
 
 def _sizes(record: CampaignRecord) -> Iterator[dict[str, Any]]:
@@ -109,7 +109,11 @@ def _sizes(record: CampaignRecord) -> Iterator[dict[str, Any]]:
         point = found.point
         if found.values and isinstance(point.frame_size, int):
             figure = PROCEDURES[point.procedure].figure
-            label = f"{point.suite}: {point.plan}, {max(point.addresses)} addresses"
+            label = (
+                f"{point.suite}: {point.plan}, {max(point.routes)} routes"
+                if point.routes is not None
+                else f"{point.suite}: {point.plan}, {max(point.addresses)} addresses"
+            )
             label += f", {point.hash_type}" if point.hash_type else ""
             groups.setdefault((point.procedure, figure.name, figure.unit), {}).setdefault(label, []).append(
                 found

@@ -77,6 +77,7 @@ Texts = Annotated[tuple[Text, ...], Field(strict=False), BeforeValidator(_one_or
 Count = Annotated[int, Field(ge=1)]
 Duration = Annotated[float, with_unit(DURATION, parse_duration), Field(gt=0)]
 HashTypes = Annotated[tuple[HashType, ...], Field(strict=False), BeforeValidator(_one_or_more)]
+RouteCounts = Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)]
 HostCounts = Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)]
 
 
@@ -233,6 +234,9 @@ class Suite(_Table):
     host_counts: HostCounts = _of(HOSTS, ("max",))
     """Per side: numbers, "N,M" for left and right, "doubling" (SEED-65), "max"."""
     network_counts: Count | str | None = _of(NETWORKS)
+    routes: RouteCounts | None = None
+    """How many prefixes of a plan file are used: numbers, also `"4k"` and `"1M"`, "N,M" for left and right,
+    "max". The DUT has all of them throughout. None: all are used, with the numbers of `hosts`."""
     frame_sizes: (
         Annotated[tuple[Count | str, ...], Field(strict=False), BeforeValidator(_one_or_more)] | None
     ) = _of(FRAME_SIZES)
@@ -247,7 +251,8 @@ class Suite(_Table):
     inner_repetitions: Repeats | None = None
     """`--repetitions` of latency, pdv, back-to-back and recovery. None: as the verb has it."""
     single_pair_first: bool = True
-    """Whether a point with a single address pair is put first if there is none (SEED-02)."""
+    """Whether a point with a single address pair is put first if there is none (SEED-02); of `routes`, one
+    with a single route."""
     hooks: Hooks = Hooks()
 
     def written(self, option: str) -> Any:
@@ -347,7 +352,10 @@ def _model_of(procedures: tuple[str, ...]) -> type[CampaignFile]:
     keys: dict[str, Any] = {}
     for each in options:
         name = each.name.replace("-", "_")
-        if name != "repetitions":  # those within one execution are `inner-repetitions`
+        if name not in (
+            "repetitions",
+            "routes",
+        ):  # those within one execution are `inner-repetitions`; `Suite` has a series of routes
             # What a procedure's options are by default is left to them.
             is_of_plan = each is DIRECTION or PLAN_OPTIONS.get(each.field) is each
             key = _key(each, has_default=is_of_plan)

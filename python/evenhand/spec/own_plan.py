@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import PlanError, RequestError
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import AddressPlan, Counts, SideCounts, is_plan_file
+from evenhand.plan import AddressPlan, Counts, SideCounts, is_plan_file, with_routes
 
 if TYPE_CHECKING:
     from evenhand.plan import plan_file
@@ -20,7 +20,7 @@ else:
 
 _by_title: dict[str, AddressPlan] = {}
 """The last that was read of each title: that of the campaign that is expanded or measured."""
-_SHAPING = ("fixed_source", "source_ports", "destination_ports")
+_SHAPING = ("fixed_source", "routes", "source_ports", "destination_ports")
 """Options that a plan file's plan takes beside the counts."""
 
 
@@ -58,7 +58,7 @@ def shape_own_plan(
 
     Raises:
         RequestError: An option that is written in the plan file instead.
-        PlanError: More hosts than there are.
+        PlanError: More hosts, or routes, than there are.
     """
     for key, value in values.items():
         if key not in _SHAPING and value not in (None, False, "pseudorandom"):
@@ -82,11 +82,13 @@ def shape_own_plan(
         source_ports=values.get("source_ports") or plan.source_ports,
         destination_ports=values.get("destination_ports") or plan.destination_ports,
     )
-    if hosts is None or hosts == plan.hosts:
+    if (routes := values.get("routes")) is not None:
+        shaped = with_routes(shaped, SideCounts(*routes) if isinstance(routes, tuple) else routes)
+    if hosts is None or hosts == shaped.hosts:
         return shaped
-    if any(asked > there for asked, there in zip(hosts, plan.hosts, strict=True)) or min(hosts) < 1:
+    if any(asked > there for asked, there in zip(hosts, shaped.hosts, strict=True)) or min(hosts) < 1:
         raise PlanError(
-            f"{hosts.written} hosts: {plan.title} has {plan.hosts.written}",
+            f"{hosts.written} hosts: {plan.title} has {shaped.hosts.written}",
             code="spec.more-hosts-than-there-are",
             where="hosts",
             next_step="Use fewer.",

@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_args
 from evenhand import rig
 from evenhand.base.errors import RequestError, suggestion
 from evenhand.base.option import Grammar, Option, OptionField, options_of
-from evenhand.base.units import is_whole, short_repr
+from evenhand.base.units import is_whole, parse_count, short_repr
 from evenhand.plan import (
     BOTH_DIRECTIONS,
     CLASSIC_DESTINATION_PORT,
@@ -67,6 +67,20 @@ def parse_counts(text: str | None, *, where: str) -> Counts:
     return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 
 
+def parse_routes(text: str, *, where: str) -> Counts:
+    """`16`, `4k` or `1M`; or two, `16,4k`, for left and right."""
+    parts = text.split(",")
+    if len(parts) > 2:
+        raise RequestError(
+            f"{short_repr(text)} is not a number of routes",
+            code="spec.not-a-count",
+            where=where,
+            next_step="Write one number, or two like 16,4k for left and right.",
+        )
+    numbers = [parse_count(part, where=where) for part in parts]
+    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
 def parse_mode(text: str, *, where: str) -> Mode:
     """How hosts or networks are chosen."""
     for mode in MODES:
@@ -108,6 +122,7 @@ def read_destination_ports(text: str, *, where: str) -> UdpRange:
 
 
 COUNTS = Grammar("N|N,M", parse_counts)
+ROUTE_COUNTS = Grammar("N|N,M", parse_routes)
 MODE = Grammar("MODE", parse_mode)
 PlanOption = Annotated[
     str | None,
@@ -168,7 +183,7 @@ class CountOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """Which hosts frames come from, and their UDP ports."""
+    """Which hosts frames come from and go to, and their UDP ports."""
 
     fixed_source: Annotated[
         bool,
@@ -181,6 +196,14 @@ class SourceOptions:
         bool,
         Option(help="Use one network number for source and destination: both networks have the same number."),
     ] = False
+    routes: Annotated[
+        str | None,
+        Option(
+            grammar=ROUTE_COUNTS,
+            help="Use only so many of a plan file's prefixes on each side that has several, or left,right:"
+            " 16, 4k (4,000), 1M. The DUT keeps all. Default: all.",
+        ),
+    ] = None
     source_ports: Annotated[
         str | None,
         Option(
@@ -257,7 +280,9 @@ class PlanOptions:
         """
         defaults = rig.PlanDefaults() if testbed is None else rig.plan_defaults_of(testbed)
         name = self.plan or defaults.plan
-        counts = self.shape.counts.or_of(defaults, name)
+        counts = self.shape.counts
+        if self.shape.sources.routes is None:  # else the DUT's hosts are more than those of so many routes
+            counts = counts.or_of(defaults, name)
         written = vars_of(self.shape.modes) | vars_of(self.shape.sources) | {"mix": self.mix}
         return read_plan(name, counts, written, "--plan", takes_mix=True)
 
@@ -352,6 +377,13 @@ def _build(
 ) -> AddressPlan:
     values = {key: PLAN_OPTIONS[key].read(value) for key, value in written}
     mix = values.pop("mix", None)
+    if values.pop("routes", None) is not None:
+        raise RequestError(
+            f"{name} has no list of prefixes",
+            code="spec.routes-without-plan-file",
+            where="--routes",
+            next_step="Use a plan file, or --networks with nets-gateway-v4 or nets-gateway-v6.",
+        )
     first, plus, second = name.partition("+")
     if not plus:
         if mix is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, product, takewhile
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from evenhand.base.errors import RequestError
 from evenhand.base.folders import without_folders
@@ -21,6 +21,8 @@ from evenhand.plan import (
     is_plan_file,
     largest_frame,
     largest_octets,
+    routes_of,
+    with_routes,
 )
 from evenhand.procedure import check_whole_sizes, choose_frames
 from evenhand.procedure.descriptor import Procedure
@@ -32,7 +34,7 @@ from evenhand.spec.own_plan import register_own_plan
 from evenhand.spec.place import placed
 from evenhand.spec.plan import HOSTS, NETWORKS, PLAN_OPTIONS, DirectionName, build_plan, read_directions
 from evenhand.spec.reference import reference_dut
-from evenhand.spec.request import AFTER, HashType, Point, plan_of, point_defaults, read_point
+from evenhand.spec.request import AFTER, ROUTES, HashType, Point, plan_of, point_defaults, read_point
 
 MOST_POINTS = 10_000
 """The most points of a campaign: at a minute each they take a week."""
@@ -48,12 +50,17 @@ def check_sizes(file: CampaignFile) -> None:
     if len(file.suite) > MOST_SUITES:
         raise _too_many(f"{format_count(len(file.suite))} suites", MOST_SUITES, "suites", file.where)
     for suite in file.suite:
-        for key, entries in (("hosts", suite.host_counts), ("frame-sizes", suite.frame_sizes or ())):
+        for key, entries in (
+            ("hosts", suite.host_counts),
+            ("routes", suite.routes or ()),
+            ("frame-sizes", suite.frame_sizes or ()),
+        ):
             if len(entries) > MOST_ENTRIES:
                 what = f"{format_count(len(entries))} entries"
                 raise _too_many(what, MOST_ENTRIES, "entries", file.where_of(suite.name, key))
     points = sum(
         sum(MOST_DOUBLED if each == "doubling" else 1 for each in suite.host_counts)
+        * max(1, len(suite.routes or ()))
         * max(1, len(suite.frame_sizes or ()))
         * len(suite.procedure)
         * max(1, len(suite.hash_types or ()))
@@ -83,6 +90,8 @@ COSTLY_ROUNDS = 2
 from the addresses."""
 ONE_PAIR = (ONE_EACH, ONE_EACH)
 """Hosts and networks of both sides (SEED-02)."""
+_Counted: TypeAlias = tuple[SideCounts, SideCounts, SideCounts | None]
+"""Hosts, networks and, in a series over them, routes of both sides."""
 _STRUCTURE = (
     "name",
     "procedure",
@@ -222,21 +231,25 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
     with placed(where):
         written_networks = None if suite.network_counts is None else str(suite.network_counts)
         network_counts = NETWORKS.read(written_networks, where=NETWORKS.key)
-        written = {key: suite.written(each.name) for key, each in PLAN_OPTIONS.items()}
+        written = {key: suite.written(each.name) for key, each in PLAN_OPTIONS.items() if key != ROUTES}
         options = {key: value for key, value in written.items() if value != PLAN_OPTIONS[key].default}
         whole = build_plan(file.plan_place(suite), None, network_counts, options)
         sizes, _ = read_frame_sizes(whole, [str(size) for size in suite.frame_sizes or ()])
-        counts = _counts(suite, whole)
+        counts = _counts(suite, whole) if suite.routes is None else _route_counts(suite, whole)
     check_points(len(counts) * len(sizes) * len(suite.procedure) * len(suite.hash_types or (None,)), where)
     # What gives a throughput comes before what takes it.
     procedures = sorted((PROCEDURES[name] for name in suite.procedure), key=lambda p: not p.gives_throughput)
     hash_types: tuple[HashType | None, ...] = suite.hash_types or (None,)
     points: list[Point] = []
-    for (hosts, networks), procedure, size, hash_type in product(counts, procedures, sizes, hash_types):
+    for (hosts, networks, routes), procedure, size, hash_type in product(
+        counts, procedures, sizes, hash_types
+    ):
         goal = point_defaults(procedure) | _given(suite, procedure)
         n = f"n={hosts.written}" + (
             f",r={networks.written}" if whole.left.host_range.network_range is not None else ""
         )
+        if routes is not None:
+            n = f"{ROUTES}={routes.written}"
         parts = [
             suite.name,
             procedure.name,
@@ -253,7 +266,7 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
             number=len(points),
             procedure=procedure.name,
             plan=whole.title,
-            plan_options=options,
+            plan_options=options if routes is None else {**options, ROUTES: routes.written},
             hosts=hosts,
             networks=networks,
             frame_size=_short(size),
@@ -355,7 +368,38 @@ def _given(suite: Suite, procedure: Procedure) -> dict[str, Any]:
     return {option: list(value) if isinstance(value, tuple) else value for option, value in found.items()}
 
 
-def _counts(suite: Suite, whole: AddressPlan) -> list[tuple[SideCounts, SideCounts]]:
+def _route_counts(suite: Suite, whole: AddressPlan) -> list[_Counted]:
+    """All hosts of so many prefixes for each point; a single route first."""
+    if suite.host_counts != (MAXIMUM,):
+        raise RequestError(
+            "hosts and routes are two series",
+            code="spec.hosts-and-routes",
+            where=HOSTS.key,
+            next_step="Omit one: a point of routes has all hosts of its prefixes.",
+        )
+    option, most = PLAN_OPTIONS[ROUTES], routes_of(whole)
+    counts: list[SideCounts] = []
+    for value in suite.routes or ():
+        written = option.read(str(value), where=ROUTES) if value != MAXIMUM else most
+        # Refuses a plan without a list, and more than there are.
+        found = routes_of(
+            with_routes(whole, SideCounts(*written) if isinstance(written, tuple) else written or 1)
+        )
+        assert found is not None
+        if found in counts:
+            raise RequestError(
+                f"{found.written} routes are listed twice",
+                code="spec.listed-twice",
+                where=ROUTES,
+                next_step="Write each number once.",
+            )
+        counts.append(found)
+    if ONE_EACH in counts or suite.single_pair_first:
+        counts = [ONE_EACH, *(each for each in counts if each != ONE_EACH)]
+    return [(with_routes(whole, each).hosts, whole.networks, each) for each in counts]
+
+
+def _counts(suite: Suite, whole: AddressPlan) -> list[_Counted]:
     """Hosts and networks of each point; that with a single pair first."""
     most, networks = whole.hosts, whole.networks
     counts: list[SideCounts] = []
@@ -380,7 +424,7 @@ def _counts(suite: Suite, whole: AddressPlan) -> list[tuple[SideCounts, SideCoun
     pairs = [(hosts, networks) for hosts in counts]
     if ONE_PAIR in pairs or suite.single_pair_first:
         pairs = [ONE_PAIR, *(pair for pair in pairs if pair != ONE_PAIR)]
-    return pairs
+    return [(*pair, None) for pair in pairs]
 
 
 def _takes_throughput(procedure: Procedure, goal: Mapping[str, Any], suite: Suite, where: str) -> bool:
@@ -408,10 +452,11 @@ def _spec_of(suite: Suite, points: Sequence[Point]) -> dict[str, Any]:
         **{
             key: written[key]
             for key in _STRUCTURE
-            if key in written and key not in ("inner-repetitions", "rounds")
+            if key in written and key not in ("inner-repetitions", "rounds", ROUTES)
         },
         "rounds": {point.procedure: point.rounds for point in points},
         "hooks": _spec_of_hooks(suite.hooks),
+        **({} if suite.routes is None else {ROUTES: [each.written for each in _series(points)]}),
         "hosts": [hosts.written for hosts in dict.fromkeys(point.hosts for point in points)],
         "frame-sizes": list(dict.fromkeys(point.frame_size for point in points)),
         "repetitions": {point.procedure: point.repetitions for point in points},
@@ -420,6 +465,10 @@ def _spec_of(suite: Suite, points: Sequence[Point]) -> dict[str, Any]:
             for point in points
         },
     }
+
+
+def _series(points: Sequence[Point]) -> list[SideCounts]:
+    return list(dict.fromkeys(point.routes for point in points if point.routes is not None))
 
 
 def _spec_of_hooks(hooks: Hooks) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from evenhand import rig
 from evenhand.base.errors import RequestError
 from evenhand.base.option import OptionField, fill, options_of
 from evenhand.base.rates import Line
+from evenhand.base.units import is_whole
 from evenhand.plan import ONE_EACH, SIDES, AddressPlan, Direction, SideCounts, line_of
 from evenhand.procedure import Conditions, limits_of
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure, check_rates
@@ -73,9 +74,34 @@ class Point:
         return self.addresses == ONE_EACH
 
     @property
+    def is_single(self) -> bool:
+        """Whether it is the simplest of its series: a single address pair, or a single route a side."""
+        return self.is_single_pair or self.routes == ONE_EACH
+
+    @property
+    def routes(self) -> SideCounts | None:
+        """Prefixes of each side that are used, if the suite is a series over them; else None."""
+        return routes_used(self.plan_options)
+
+    @property
     def addresses(self) -> SideCounts:
         """Addresses of each side, over all its networks."""
         return self.hosts.times(self.networks)
+
+
+ROUTES = "routes"
+"""The option of a point's plan that says how many prefixes of a plan file are used."""
+
+
+def routes_used(plan_options: Mapping[str, Any]) -> SideCounts | None:
+    """Routes of each side, as a series has written them; None if there is none, or they are not so written:
+    a run file may come from anyone."""
+    text = plan_options.get(ROUTES)
+    parts = text.split(",") if isinstance(text, str) and len(text) < 40 else []
+    if not 1 <= len(parts) <= len(SIDES) or not all(map(is_whole, parts)):
+        return None
+    counts = SideCounts(int(parts[0]), int(parts[-1]))
+    return counts if min(counts) >= 1 else None
 
 
 _USUAL_BPS = 10e9
@@ -196,8 +222,10 @@ def plan_of(point: Point, *, is_whole: bool = False) -> AddressPlan:
     Raises:
         PlanError, RequestError: There is no such plan.
     """
-    hosts, networks = (None, None) if is_whole else (point.hosts, point.networks)
-    return build_plan(point.plan, hosts, networks, point.plan_options)
+    if not is_whole:
+        return build_plan(point.plan, point.hosts, point.networks, point.plan_options)
+    options = {key: value for key, value in point.plan_options.items() if key != ROUTES}
+    return build_plan(point.plan, None, None, options)
 
 
 def goal_in_words(point: Point) -> str:

@@ -34,7 +34,7 @@ from evenhand.spec.frames import read_size
 from evenhand.spec.plan import build_plan
 from evenhand.spec.points import CampaignPlan
 from evenhand.spec.reference import reference_dut
-from evenhand.spec.request import Point, plan_of, read_point
+from evenhand.spec.request import ROUTES, Point, plan_of, read_point
 from evenhand.trial import find_engine
 
 WITHOUT_HASH = 'Write hash-types = "not-stated" in that suite, or in [every-suite] for all suites'
@@ -45,7 +45,15 @@ def demands_of(points: Iterable[Point]) -> Iterator[Demand]:
     """What these points ask, each that asks for something else once."""
     suites: dict[str, dict[tuple[object, ...], Point]] = {}
     for point in points:
-        asked = (point.plan, point.hosts, point.networks, point.frame_size, point.directions, point.hash_type)
+        asked = (
+            point.plan,
+            point.routes,
+            point.hosts,
+            point.networks,
+            point.frame_size,
+            point.directions,
+            point.hash_type,
+        )
         suites.setdefault(point.suite, {})[asked] = point
     for suite, of_suite in suites.items():
         lab_wish = lab_wish_of(of_suite.values())
@@ -80,11 +88,15 @@ def lab_wish_of(
     first = known[0]
     # Any share: the addresses are the same.
     plan = build_plan(
-        first.plan, None, None, {key: value for key, value in first.plan_options.items() if key != "mix"}
+        first.plan,
+        None,
+        None,
+        {key: value for key, value in first.plan_options.items() if key not in ("mix", ROUTES)},
     )
     largest = max(largest_octets(read_size(point.frame_size)) for point in (*known, *of_all))
     return LabWish(
         plan=plan.title,
+        own=plan if plan.is_own else None,
         hosts=SideCounts.largest(point.hosts for point in known),
         networks=SideCounts.largest(point.networks for point in known)
         if plan.left.host_range.network_range is not None

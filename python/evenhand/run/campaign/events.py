@@ -88,8 +88,8 @@ def jobs(plan: CampaignPlan) -> tuple[Job, ...]:
 
 
 def _order_of_round(plan: CampaignPlan, suite: str, points: Sequence[Point], number: int) -> list[Point]:
-    first = [point for point in points if number == 1 and point.is_single_pair]
-    others = [point for point in points if number > 1 or not point.is_single_pair]
+    first = [point for point in points if number == 1 and point.is_single]
+    others = [point for point in points if number > 1 or not point.is_single]
     if plan.order == "shuffled":
         random.Random(seed_of(plan.seed, f"order of {suite}", number - 1)).shuffle(others)
     return first + others
@@ -274,6 +274,8 @@ def environment_of(point: Point) -> dict[str, str]:
         "EVENHAND_HOSTS_RIGHT": str(point.hosts[1]),
         "EVENHAND_NETWORKS_LEFT": str(point.networks[0]),
         "EVENHAND_NETWORKS_RIGHT": str(point.networks[1]),
+        "EVENHAND_ROUTES_LEFT": "" if point.routes is None else str(point.routes.left),
+        "EVENHAND_ROUTES_RIGHT": "" if point.routes is None else str(point.routes.right),
         "EVENHAND_FRAME_SIZE": str(point.frame_size),
     }
 

@@ -35,7 +35,9 @@ class OutlineRow:
 
     @property
     def host_words(self) -> str:
-        """`16 x 16`, of networks `253 x 253 in 256 x 256 networks`."""
+        """`16 x 16`, of networks `253 x 253 in 256 x 256 networks`, of routes `1 x 16 routes`."""
+        if self.point.routes is not None:
+            return f"{self.point.routes} routes"
         left, right = (format_count(count) for count in self.point.hosts)
         if self.point.networks == ONE_EACH:
             return f"{left} x {right}"
@@ -55,6 +57,7 @@ class OutlineRow:
             "plan": point.plan,
             "plan_options": dict(point.plan_options),
             "hosts": list(point.hosts),
+            **({} if point.routes is None else {"routes": list(point.routes)}),
             "networks": list(point.networks),
             "frame_size": point.frame_size,
             "mix": describe_mix(plan_of(point), read_size(point.frame_size)),
@@ -152,11 +155,13 @@ def describe(
 def deviations_of(plan: CampaignPlan) -> list[Deviation]:
     """Deviations of the suites that have no point with a single address pair (SEED-02, SEED-85)."""
     suites = dict.fromkeys(point.suite for point in plan.points)
+    over_routes = {point.suite for point in plan.points if point.routes is not None}
     with_one = {point.suite for point in plan.points if point.is_single_pair}
     return [
         Deviation(
             requirement="SEED-02",
-            text=f"suite {suite!r} has no point with a single address pair (single-pair-first = false)",
+            text=f"suite {suite!r} has no point with a single address pair"
+            f" ({'a series over routes' if suite in over_routes else 'single-pair-first = false'})",
         )
         for suite in suites
         if suite not in with_one

@@ -356,7 +356,7 @@ def _stage_of(of_point: tuple[Job, ...]) -> tuple[bool, bool]:
     """What is of one stage takes nothing from each other. Single address pairs come before all others in the
     first round only."""
     first = of_point[0]
-    return first.point.is_single_pair and first.place.round == 1, AFTER in first.point.goal
+    return first.point.is_single and first.place.round == 1, AFTER in first.point.goal
 
 
 def _compared(point: Point) -> tuple[object, ...]:
