@@ -20,9 +20,9 @@ class LearningSource {
 
     /// Frame i is sent to host `pending[share.sequence(i)]`; `pending` outlives this. The UDP ports are the first of
     /// the plan's ranges. `source_mac` is that of the sending side's host 0.
-    LearningSource(const plan::AddressPlan& plan, StreamIdentity identity, const plan::HostSet& from,
-                   plan::HostSet to, std::span<const std::uint32_t> pending, StreamShare share,
-                   const plan::MacAddress& source_mac, const plan::MacAddress& destination_mac);
+    LearningSource(const plan::AddressPlan& plan, StreamIdentity identity, const plan::HostSet& from, plan::HostSet to,
+                   std::span<const std::uint32_t> pending, StreamShare share, const plan::MacAddress& source_mac,
+                   const plan::MacAddress& destination_mac);
 
     /// The length of a learning frame of this IP version, without FCS.
     [[nodiscard]] static std::size_t octets_of(IpVersion version) noexcept;

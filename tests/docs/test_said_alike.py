@@ -14,7 +14,7 @@ import pytest
 from evenhand.analysis.noise import LEAST_FOR_TEST
 from evenhand.cli.main import INTERRUPTED, TERMINATED
 from evenhand.dut import OPERATING_SYSTEMS
-from evenhand.dut.device_setup import DIALOGS
+from evenhand.dut.dialogs import DIALOGS
 from evenhand.procedure import DelayTest
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE

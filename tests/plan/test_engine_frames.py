@@ -28,6 +28,7 @@ from evenhand.plan import (
 )
 from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises
+from tests.plan.host_ranges import as_range
 from tests.plan.routed import WITH_PREFIX
 
 pytestmark = pytest.mark.wire
@@ -75,7 +76,7 @@ def test_every_frame_is_of_the_set_and_its_octets_say_so(
     reads them."""
     plan = make_plan(name)
     frames_sent = plan.stream_of(direction).sent
-    source, destination = frames_sent.sources, frames_sent.destinations
+    source, destination = as_range(frames_sent.sources), as_range(frames_sent.destinations)
     layer = IP if frames_sent.ip_version == 4 else IPv6
     for frame in frames_of(engine, plan, direction, 300):
         packet = Ether(bytes.fromhex(frame["octets"]))
@@ -149,7 +150,7 @@ def test_modes_for_comparison_runs_make_the_stated_sequences(
     """SEED-40: hosts first, then networks; what is pseudorandom stays so."""
     plan = make_plan("nets_v4_multi_host", 3, networks=4, host_mode=host_mode, network_mode=network_mode)
     found = [
-        plan.left.host_range.find(ipaddress.ip_address(f["source"]))
+        as_range(plan.left.host_range).find(ipaddress.ip_address(f["source"]))
         for f in frames_of(engine, plan, "forward", 60)
     ]
     hosts, networks = [place[0] for place in found if place], [place[1] for place in found if place]
@@ -174,7 +175,7 @@ def test_one_network_number_for_both_addresses_can_be_chosen(
     for is_common in (False, True):
         plan = make_plan(name, networks=16, common_network=is_common)
         frames_sent = plan.stream_of(direction).sent
-        source, destination = frames_sent.sources, frames_sent.destinations
+        source, destination = as_range(frames_sent.sources), as_range(frames_sent.destinations)
         places = [
             (
                 source.find(ipaddress.ip_address(f["source"])),
@@ -204,7 +205,7 @@ def test_the_source_network_alone_can_be_fixed(
     direction."""
     plan = make_plan(name, 50, networks=8, fixed_source_network=True)
     frames_sent = plan.stream_of(direction).sent
-    source, destination = frames_sent.sources, frames_sent.destinations
+    source, destination = as_range(frames_sent.sources), as_range(frames_sent.destinations)
     frames = frames_of(engine, plan, direction, 2000)
     sources = [source.find(ipaddress.ip_address(f["source"])) for f in frames]
     destinations = [destination.find(ipaddress.ip_address(f["destination"])) for f in frames]

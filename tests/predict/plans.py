@@ -9,6 +9,7 @@ from itertools import product
 
 from evenhand.plan import AddressPlan, Direction, HostRange, UdpRange
 from evenhand.predict import DeviceModel, element_of
+from tests.plan.host_ranges import as_range
 
 FEW_SOURCE_PORTS = UdpRange(first=1024, last=1030)
 FEW_DESTINATION_PORTS = UdpRange(first=1, last=5)
@@ -24,7 +25,9 @@ def brute_force(plan: AddressPlan, model: DeviceModel, direction: Direction) -> 
         )
         ports = list(product(of_source, of_destination))
     combinations = product(
-        _addresses(source.host_range), _addresses(source.peers or destination.host_range), ports
+        _addresses(as_range(source.host_range)),
+        _addresses(as_range(source.peers or destination.host_range)),
+        ports,
     )
     counts = Counter(element_of(model, *combination) for combination in combinations)
     return tuple(counts[element] for element in range(model.elements))

@@ -25,8 +25,9 @@ from evenhand.plan import (
 )
 from evenhand.plan.topologies import direct_v4_net16, direct_v6, nets_v6_gateway
 from evenhand.predict import DeviceModel, element_of, loads, predict
-from evenhand.predict.loads import walsh_hadamard
+from evenhand.predict.transform import walsh_hadamard
 from tests.errors import raises
+from tests.plan.host_ranges import as_range
 from tests.plan.routed import PREFIXES, ROUTED
 from tests.predict.plans import FEW_DESTINATION_PORTS, FEW_SOURCE_PORTS, brute_force
 
@@ -136,13 +137,17 @@ def plans(draw: st.DrawFn) -> AddressPlan:
     )
     first = draw(st.integers(0, 60000 if networks == 1 or plan.left.ip_version == 6 else 200))
     if plan.translation is None:
-        return replace(plan, left=replace(plan.left, host_range=replace(plan.left.host_range, first=first)))
+        return replace(
+            plan, left=replace(plan.left, host_range=replace(as_range(plan.left.host_range), first=first))
+        )
     sides = []
     for side in plan.sides:
         assert side.peers is not None
         sides.append(
             replace(
-                side, host_range=replace(side.host_range, first=first), peers=replace(side.peers, first=first)
+                side,
+                host_range=replace(as_range(side.host_range), first=first),
+                peers=replace(side.peers, first=first),
             )
         )
     return replace(plan, left=sides[0], right=sides[1])

@@ -131,4 +131,4 @@ def test_rates_of_two_directions_need_both_and_a_procedure_that_has_two(bed: Ope
     with raises("procedure.rates-not-possible"):
         bed.burst(rates=four_to_one)
     with raises("base.wrong-type", match="rates"):
-        bed.throughput(rates=(4, 1))  # type: ignore[typeddict-item]
+        bed.throughput(rates=(4, 1))  # type: ignore[arg-type]
