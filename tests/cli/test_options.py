@@ -119,7 +119,16 @@ def test_a_suite_has_the_options_of_the_shell_and_few_keys_of_its_own() -> None:
     """What verbs have too is made from the verbs' options."""
     options = {each.key for each in (*options_of(CountOptions), FRAME_SIZES, REPETITIONS)} | {"plan"}
     assert options == {"hosts", "networks", "frame-sizes", "repetitions", "plan"}
-    own = {"name", "procedure", "hash-types", "rounds", "inner-repetitions", "single-pair-first", "hooks"}
+    own = {
+        "name",
+        "procedure",
+        "hash-types",
+        "rounds",
+        "inner-repetitions",
+        "single-pair-first",
+        "hooks",
+        "routes",
+    }
     assert {field.alias or name for name, field in Suite.model_fields.items()} == options | own
 
 

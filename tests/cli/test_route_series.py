@@ -94,7 +94,7 @@ def test_fewer_routes_are_among_more_and_spread_over_the_table(version: int) -> 
     parts = [prefixes_of(with_routes(whole, count)) for count in (1, 16, 256, 4000)]
     assert [len(part) for part in parts] == [1, 16, 256, 4000]
     assert all(few < many for few, many in zip(parts, [*parts[1:], prefixes_of(whole)], strict=True))
-    # Of 256 uniform numbers below 4096, 64 are in each quarter, with a deviation of 7.
+    # Among 256 uniform numbers below 4096, 64 are in each quarter, with a deviation of 7.
     places = {entry: place for place, entry in enumerate(sorted(prefixes_of(whole)))}
     quarters = [places[entry] // 1024 for entry in parts[2]]
     assert all(abs(quarters.count(quarter) - 64) < 35 for quarter in range(4))
@@ -184,7 +184,7 @@ def test_one_trial_uses_fewer_routes(evenhand: Run, tmp_path: Path) -> None:
 def test_searches_with_unlike_routes_are_not_one_question(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
 ) -> None:
-    """Of a testbed that is set up for the whole plan file, whose hosts are more than those of 16 routes."""
+    """On a testbed that is set up for the whole plan file, whose hosts are more than those of 16 routes."""
     engine_playing("simulated-640000--512")
     table = tmp_path / "table.toml"
     table.write_text(

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import product
 
 from evenhand.plan import AddressPlan, Direction, HostRange, UdpRange
+from evenhand.plan.host_list import HostList
 from evenhand.predict import DeviceModel, element_of
-from tests.plan.host_ranges import as_range
 
 FEW_SOURCE_PORTS = UdpRange(first=1024, last=1030)
 FEW_DESTINATION_PORTS = UdpRange(first=1, last=5)
@@ -25,15 +25,13 @@ def brute_force(plan: AddressPlan, model: DeviceModel, direction: Direction) -> 
         )
         ports = list(product(of_source, of_destination))
     combinations = product(
-        _addresses(as_range(source.host_range)),
-        _addresses(as_range(source.peers or destination.host_range)),
-        ports,
+        _addresses(source.host_range), _addresses(source.peers or destination.host_range), ports
     )
     counts = Counter(element_of(model, *combination) for combination in combinations)
     return tuple(counts[element] for element in range(model.elements))
 
 
-def _addresses(hosts: HostRange) -> Iterator[str]:
+def _addresses(hosts: HostRange | HostList) -> Iterator[str]:
     return (
         str(hosts.address(host, network))
         for network in range(hosts.network_count)
