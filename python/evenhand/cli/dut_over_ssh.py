@@ -14,7 +14,8 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.cli import dut_by_script, dut_by_terminal
-from evenhand.cli.common import JsonOption, err, out, warn_about, write_json
+from evenhand.cli.common import JsonOption, err, warn_about, write_json
+from evenhand.cli.dut_by_script import dut_document, say
 from evenhand.cli.nat_options import NatOptions, NicHashOption, StaticNeighborsOption, read_hash_type
 from evenhand.cli.options import with_options
 from evenhand.dut import DutSetup, describe_setups
@@ -58,7 +59,7 @@ def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
         state, held = check_dut(on)
     document = {
         "command": "dut check",
-        **_dut(on),
+        **dut_document(on.dut, on.destination),
         "kernel": on.shell.host.kernel,
         "connection_over": sorted(state.kept_from),
         "interfaces": [_interface(state, name) for name in on.interfaces],
@@ -67,7 +68,7 @@ def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
     if json_output:
         write_json(document)
         return
-    _say(
+    say(
         f"{on.destination}: {on.shell.host.kernel}, root, connected over"
         f" {', '.join(sorted(state.kept_from))}, which is never changed."
     )
@@ -80,8 +81,8 @@ def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
         )
         link = "up" if found["is_up"] else "down"
         carrier = "" if found["has_carrier"] or not found["is_up"] else ", without a link"
-        _say(f"  {place:<{width}} {found['name']}: {found['mac']}, {link}{carrier}; hash: {fields_hashed}")
-    _say("It is not set up." if held is None else f"It is set up for {held.plan} by {held.holder.name}.")
+        say(f"  {place:<{width}} {found['name']}: {found['mac']}, {link}{carrier}; hash: {fields_hashed}")
+    say("It is not set up." if held is None else f"It is set up for {held.plan} by {held.holder.name}.")
 
 
 @with_options
@@ -180,10 +181,10 @@ def apply_setup(
             err().print(cost, markup=False, soft_wrap=True)
         record = apply(on, setups, holder=Holder.here("hand"), nics=nics, options=asked)
     if json_output:
-        write_json({"command": "dut apply", **_dut(on), "held": _held(record)})
+        write_json({"command": "dut apply", **dut_document(on.dut, on.destination), "held": _held(record)})
         return
-    _say(f"{on.destination} is set up for {record.plan}: {_changes(record)}, each read back.")
-    _say(f"Restore it with: evenhand dut undo {testbed}")
+    say(f"{on.destination} is set up for {record.plan}: {_changes(record)}, each read back.")
+    say(f"Restore it with: evenhand dut undo {testbed}")
 
 
 def status(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
@@ -199,23 +200,29 @@ def status(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
         held, is_new = read_held(on.shell), is_begun(on.shell)
         here = read_here(on.destination) if held is None else None
     if json_output:
-        write_json({"command": "dut status", **_dut(on), "held": None if held is None else _held(held)})
+        write_json(
+            {
+                "command": "dut status",
+                **dut_document(on.dut, on.destination),
+                "held": None if held is None else _held(held),
+            }
+        )
     elif held is not None:
-        _say(f"{on.destination} is set up for {held.plan}: {_changes(held)}.")
+        say(f"{on.destination} is set up for {held.plan}: {_changes(held)}.")
         ended = {True: "That process is still running.", False: "That process has ended.", None: ""}[
             held.holder.lives()
         ]
-        _say(f"It was set up by {held.holder.name}. {ended if held.holder.kind == 'run' else ''}".rstrip())
-        _say(f"Restore it with: evenhand dut undo {testbed}")
+        say(f"It was set up by {held.holder.name}. {ended if held.holder.kind == 'run' else ''}".rstrip())
+        say(f"Restore it with: evenhand dut undo {testbed}")
     elif is_new:
-        _say(f"A set-up of {on.destination} has begun, but nothing has been changed yet.")
+        say(f"A set-up of {on.destination} has begun, but nothing has been changed yet.")
     elif here is not None:
-        _say(
+        say(
             f"{on.destination} has no record of a set-up, but this host has one for"
             f" {here.plan}: evenhand dut undo {testbed}"
         )
     else:
-        _say(f"{on.destination} is not set up.")
+        say(f"{on.destination} is not set up.")
 
 
 def undo_setup(
@@ -240,11 +247,17 @@ def undo_setup(
             return
         record = undo(on, is_forced=force)
     if json_output:
-        write_json({"command": "dut undo", **_dut(on), "undone": None if record is None else _held(record)})
+        write_json(
+            {
+                "command": "dut undo",
+                **dut_document(on.dut, on.destination),
+                "undone": None if record is None else _held(record),
+            }
+        )
     elif record is None:
-        _say(f"{on.destination} is not set up: there is nothing to restore.")
+        say(f"{on.destination} is not set up: there is nothing to restore.")
     else:
-        _say(f"{on.destination} is restored to its state before {record.plan}: {_changes(record)} undone.")
+        say(f"{on.destination} is restored to its state before {record.plan}: {_changes(record)} undone.")
 
 
 @contextmanager
@@ -268,11 +281,6 @@ def _split_macs(text: str | None, pairs: int) -> list[tuple[str, str]] | None:
             + ("." if pairs == 1 else "; then those of the next engine."),
         )
     return list(zip(macs[::2], macs[1::2], strict=True))
-
-
-def _dut(on: DutOnShell) -> dict[str, Any]:
-    sides = on.dut.model_dump(mode="json", include={"left", "right"})
-    return {"dut": on.destination, "os": on.dut.os, **sides}
 
 
 def _interface(state: LinuxState, name: str) -> dict[str, Any]:
@@ -308,7 +316,3 @@ def _held(record: SetupRecord) -> dict[str, Any]:
 def _changes(record: SetupRecord) -> str:
     count = len(record.changes)
     return "1 change" if count == 1 else f"{format_count(count)} changes"
-
-
-def _say(text: str) -> None:
-    out().print(text, markup=False, soft_wrap=True)
