@@ -190,7 +190,7 @@ BAD_FILES: list[tuple[dict[str, Any], str, str, str, str]] = [
     (campaign({}, seed=2**64), "seed", "base.out-of-range", str(2**64), ""),
     (
         campaign({}, round_order="random"),
-        "round_order",
+        "round-order",
         "base.not-one-of",
         "'random'",
         'Write "in-turn" or "shuffled".',
