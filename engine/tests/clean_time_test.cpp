@@ -284,7 +284,7 @@ TEST_CASE("an overloaded device loses all the time, one with a backlog does not,
             CAPTURE(queue);
             Bench bench{.load = load, .seconds = 8, .queue_frames = queue};
             for (double at_s = 0.1; at_s < bench.seconds - 0.2; at_s += 0.2)
-                bench.stalls.push_back({LapseKind::sender_late, at_s, at_s + 0.004});
+                bench.stalls.push_back({LapseKind::sender_overdue, at_s, at_s + 0.004});
             bench.stalls.push_back({LapseKind::dut_away, 1.15, 1.25});
             const auto outcome = bench.run();
             CHECK(outcome.loses_steadily == (load > 1));
