@@ -9,6 +9,7 @@ crashed, reported nothing or ran nothing has failed.
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +74,19 @@ def quick_folder(folder: Path = IN_MEMORY) -> Path | None:
     return folder if is_good and os.access(folder, os.W_OK) else None
 
 
+@cache
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Runs every test suite.", allow_abbrev=False)
+    parser.add_argument(
+        "--all", action="store_true", help="thorough tests too, and the C++ tests under sanitizers"
+    )
+    parser.add_argument("--apart", action="store_true", help="tests that send frames wait for all others")
+    return parser.parse_args()
+
+
 def left_out() -> tuple[str, ...]:
     """Marks of tests that are not run."""
-    return OF_OTHER_VERBS if "--all" in sys.argv[1:] else (*OF_OTHER_VERBS, THOROUGH)
+    return OF_OTHER_VERBS if options().all else (*OF_OTHER_VERBS, THOROUGH)
 
 
 def not_marked(marks: Sequence[str]) -> str:
@@ -273,7 +284,7 @@ def run_suites() -> list[Outcome]:
     tests of what arrives, whenever that is: they wait a lot. On a busy machine nothing is left, and it comes
     first, as with --apart. Tests of delays and rates begin when it has ended, in any case.
     """
-    is_quiet = "--apart" not in sys.argv[1:] and busy_share() < QUIET_SHARE
+    is_quiet = not options().apart and busy_share() < QUIET_SHARE
     cpus = min(len(os.sched_getaffinity(0)), 8)
     begin = partial(run_python_tests, is_beside=True)
     with ThreadPoolExecutor(max_workers=4) as pool:
@@ -325,6 +336,7 @@ def write_times(outcomes: Sequence[Outcome]) -> None:
 
 
 def main() -> int:
+    options()
     start = time.monotonic()
     # Tests start hundreds of commands. Some systems forbid Python to keep what it compiled, and each command
     # then compiles all of Evenhand.
