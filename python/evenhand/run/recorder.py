@@ -111,6 +111,9 @@ class RunRecorder:
         if changed and self.stored_trials:
             raise CannotContinueError
 
+    def keep(self, result: Mapping[str, Any]) -> None:
+        """See `Recorder`: a repetition ends with its result, see `RunStore.end`."""
+
     def take(self, load: Load) -> TrialResult | None:
         """See `Replay`. CannotContinueError if the search wants another trial than it wanted then."""
         document = next(self._replayed, None)

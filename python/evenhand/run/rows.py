@@ -75,6 +75,13 @@ _OF_LABEL = (
 """A search of each point of this label."""
 
 
+def without_trials(value: Any) -> Any:
+    """A result as a repetition has it: its trials are stored for themselves."""
+    if isinstance(value, dict):
+        return {key: without_trials(item) for key, item in value.items() if key != "trials"}
+    return [without_trials(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def place_search(
     connection: sqlite3.Connection,
     head: SearchHead,

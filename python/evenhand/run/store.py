@@ -30,6 +30,7 @@ from evenhand.run.rows import (
     reopen_points,
     search_columns,
     withdraw_search,
+    without_trials,
 )
 from evenhand.run.run_file import LOCK_TIMEOUT_S, campaign_locked, create_file, not_stored, now, to_json
 from evenhand.run.stored_so_far import StoredSoFar
@@ -237,6 +238,19 @@ class RunStore(StoredSoFar):
         finally:
             if writer is not None and writer.outcome is not None and repetition_id is not None:
                 self.end(recorder, _end_of(writer, head.procedure or head.kind))
+
+    def keep(self, result: Mapping[str, Any]) -> None:
+        """See `Recorder`: the whole of the result of which the last repetition has a part. What several
+        repetitions come to has no place."""
+        document = without_trials(dict(result))
+        last = self.rows("SELECT id, result FROM repetitions ORDER BY id DESC LIMIT 1")
+        for row in last:
+            if row["result"] is not None and json.loads(row["result"]).keys() <= document.keys():
+                with self.writing() as connection:
+                    connection.execute(
+                        "UPDATE repetitions SET result = ? WHERE id = ?",
+                        (to_json(without_folders(document)), row["id"]),
+                    )
 
     def abandon_search(self, why: str) -> None:
         """The last search of a verb's run is not a result, since another one takes its place: its trials
