@@ -96,7 +96,7 @@ def test_nothing_is_cut_at_80_columns(table_run: Path) -> None:
 def test_who_measures_a_run_is_told_and_that_nobody_does(table_run: Path) -> None:
     record = replace(read_record(table_run), finished_at=None)
     shown = " ".join(at_80(campaign_report(record)).split())
-    assert "not finished: interrupted, or measured on another host" in shown
+    assert "not finished: interrupted, or measured on another machine" in shown
     with campaign_locked(table_run):
         shown = " ".join(at_80(campaign_report(record)).split())
     assert f"not finished: being measured by process {os.getpid()}" in shown
@@ -217,7 +217,7 @@ def test_a_point_of_a_verbs_run_has_what_the_verb_ended_with(
     run = tmp_path / "both.evenhand"
     ended = evenhand(
         *("throughput", testbed, "--plan", plan, "--maximum-rate", "1Mfps", "--duration", "1s"),
-        *("--final-duration", "1s", "--waits", "short", "--single-pair-first", "--run", run),
+        *("--final-duration", "1s", "--waits", "short", "--one-pair-first", "--run", run),
     )
     many = ended.out.rpartition("\n\n")[2].splitlines()
     told = [line for line in many if line.startswith(("Before it,", "Outcome:", "Deviation from"))]

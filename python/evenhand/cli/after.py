@@ -14,7 +14,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.folders import without_folders
 from evenhand.cli.conditions import Given
 from evenhand.plan import AddressPlan, FrameSize, describe_mix, describe_size, plan_title, whole_octets
-from evenhand.procedure import SinglePair, says_something
+from evenhand.procedure import OnePair, says_something
 from evenhand.procedure.descriptor import WITH_LOSS, KnownThroughput, throughput_to_serve
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig import Setup
@@ -53,7 +53,7 @@ class _Earlier:
     plan: dict[str, Any]
     result: dict[str, Any]
     has_number: bool
-    single_pair: SinglePair | None
+    one_pair: OnePair | None
     """None: it is none, or no result of the DUT."""
 
 
@@ -72,10 +72,10 @@ def _read(path: Path) -> list[_Earlier]:
 def _earlier(search: StoredSearch, result: dict[str, Any], *, source: str) -> _Earlier:
     setup, loss_ratio = search.setup, float(search.goal["loss_ratio"])
     throughput_fps, upper_fps = (result[f"{name}_fps_per_direction"] for name in ("throughput", "upper"))
-    traffic, single_pair = setup.get("traffic") or {}, None
+    traffic, one_pair = setup.get("traffic") or {}, None
     macs = traffic.get("macs")
-    if traffic.get("is_single_pair") and macs is not None and says_something(search.outcome, throughput_fps):
-        single_pair = SinglePair(
+    if traffic.get("is_one_pair") and macs is not None and says_something(search.outcome, throughput_fps):
+        one_pair = OnePair(
             outcome=Outcome(result["outcome"]),
             throughput_fps=throughput_fps,
             upper_fps=upper_fps,
@@ -96,8 +96,8 @@ def _earlier(search: StoredSearch, result: dict[str, Any], *, source: str) -> _E
         plan=search.plan,
         result={**result, "goal": search.goal},
         has_number=throughput_fps is not None
-        and search.outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_LIMIT),
-        single_pair=single_pair,
+        and search.outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_CEILING),
+        one_pair=one_pair,
     )
 
 
@@ -148,10 +148,10 @@ def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: Frame
 
 
 _PANEL = "First a single address pair (draft, section 2.1)"
-SinglePairFirstOption = Annotated[
+OnePairFirstOption = Annotated[
     bool,
     typer.Option(
-        "--single-pair-first",
+        "--one-pair-first",
         help="First search with one address pair and the same goal, and store both; the ratio is shown"
         " with the result.",
         rich_help_panel=_PANEL,
@@ -169,33 +169,33 @@ AfterOption = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SinglePairOptions:
+class OnePairOptions:
     """What is known, or found first, with one address pair."""
 
-    single_pair_first: SinglePairFirstOption = False
+    one_pair_first: OnePairFirstOption = False
     after: AfterOption = None
 
     def check(self, plan: AddressPlan) -> None:
-        """RequestError for both at once, and for a plan that is a single pair itself."""
-        if self.single_pair_first and self.after is not None:
+        """RequestError for both at once, and for a plan that is one address pair itself."""
+        if self.one_pair_first and self.after is not None:
             raise RequestError(
                 "both a search to make and an existing search are given",
                 code="cli.options-exclude-each-other",
-                where="--single-pair-first, --after",
+                where="--one-pair-first, --after",
                 next_step="Give one.",
             )
-        if (self.single_pair_first or self.after is not None) and all(
+        if (self.one_pair_first or self.after is not None) and all(
             plan.pairs_of(direction) == 1 for direction in ("forward", "reverse")
         ):
             raise RequestError(
                 "this search itself uses a single address pair",
-                code="cli.already-a-single-pair",
-                where="--single-pair-first" if self.single_pair_first else "--after",
+                code="cli.already-one-pair",
+                where="--one-pair-first" if self.one_pair_first else "--after",
                 next_step="Leave it out.",
             )
 
-    def read(self, setup: Setup, given: Given, frame_size: FrameSize, goal: Any) -> SinglePair | None:
-        """In the run that `--after` names, the last search with a single pair that fits this one; None
+    def read(self, setup: Setup, given: Given, frame_size: FrameSize, goal: Any) -> OnePair | None:
+        """In the run that `--after` names, the last search with one address pair that fits this one; None
         without it. The DUT is compared later, when it has answered.
 
         Raises:
@@ -203,25 +203,25 @@ class SinglePairOptions:
         """
         if self.after is None:
             return None
-        found = [each for each in _read(self.after) if each.single_pair is not None]
+        found = [each for each in _read(self.after) if each.one_pair is not None]
         if not found:
             raise RequestError(
                 "this run has no finished search with a single address pair",
-                code="cli.no-single-pair-search",
+                code="cli.no-one-pair-search",
                 where=f"--after {self.after}",
-                next_step="Use --single-pair-first, or make one with --hosts 1 (and --networks 1 if the plan"
+                next_step="Use --one-pair-first, or make one with --hosts 1 (and --networks 1 if the plan"
                 " has networks).",
             )
         here = _here(setup, given, frame_size, goal.loss_ratio)
         for each in reversed(found):
             if each.conditions == here:
-                return each.single_pair
+                return each.one_pair
         raise RequestError(
             "the search with a single address pair was made under different conditions:"
             f" {'; '.join(found[-1].conditions.unlike(here))}",
             code="cli.different-conditions",
             where=f"--after {self.after}",
-            next_step="Name a run of the same testbed, or use --single-pair-first.",
+            next_step="Name a run of the same testbed, or use --one-pair-first.",
         )
 
 

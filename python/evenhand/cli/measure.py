@@ -14,14 +14,14 @@ from evenhand.base.errors import RequestError
 from evenhand.base.option import options_of
 from evenhand.base.rates import ANY_LINE, Line
 from evenhand.base.time_span import TimeSpan
-from evenhand.cli.after import SinglePairOptions, read_throughput
+from evenhand.cli.after import OnePairOptions, read_throughput
 from evenhand.cli.common import TestbedArgument
 from evenhand.cli.conditions import ConditionOptions, Given
 from evenhand.cli.options import with_options
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.tables import ResultsAtLoads, exit_code_of, show_found
 from evenhand.plan import AddressPlan, FrameSize, Traffic
-from evenhand.procedure import Conditions, OpenTestbed, Repetitions, SinglePair
+from evenhand.procedure import Conditions, OnePair, OpenTestbed, Repetitions
 from evenhand.procedure.conditions import check_conditions
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
 from evenhand.procedure.repetition import STOPPED
@@ -48,7 +48,7 @@ def verb_of(procedure: Procedure) -> Callable[..., int | None]:
         "frame_size": (FRAME_SIZE_OPTIONS[procedure.frame_sizes], None),
         "options": (procedure.options, required),
         **({"repetition": (RepetitionOptions, required)} if procedure.is_repeated else {}),
-        **({"single_pair": (SinglePairOptions, required)} if procedure.is_compared_with_one_pair else {}),
+        **({"one_pair": (OnePairOptions, required)} if procedure.is_compared_with_one_pair else {}),
         "retries": (RetryOptions, required),
         "conditions": (ConditionOptions, required),
     }
@@ -71,7 +71,7 @@ class _Verb:
     frame_size: Any
     options: Any
     repetition: RepetitionOptions | None = None
-    single_pair: SinglePairOptions = field(default_factory=SinglePairOptions)
+    one_pair: OnePairOptions = field(default_factory=OnePairOptions)
     retries: RetryOptions
     conditions: ConditionOptions
 
@@ -105,7 +105,7 @@ class _Verb:
 
 
 def _measure(verb: _Verb) -> int:
-    procedure, options, pair = verb.procedure, verb.options, verb.single_pair
+    procedure, options, pair = verb.procedure, verb.options, verb.one_pair
     given = verb.conditions.read(verb.testbed)
     pair.check(given.plan)
     sizes, notes = read_sizes_of(procedure, given.plan, verb.frame_size)
@@ -142,10 +142,10 @@ def _measure(verb: _Verb) -> int:
         goal,
         asked["waits"].total_s,
         options=options,
-        times=len(sizes) * len(goals_at) * (repetitions.count + pair.single_pair_first),
+        times=len(sizes) * len(goals_at) * (repetitions.count + pair.one_pair_first),
         learning_s=given.learning_s,
     )
-    conditions: Conditions = {**asked, "seed": verb.conditions.seed, "single_pair": before}
+    conditions: Conditions = {**asked, "seed": verb.conditions.seed, "one_pair": before}
     first = None
     with given.open(str(procedure.verb), setup, notes, expected=expected) as (bed, store, progress):
         if procedure.needs_table(len(sizes), repetitions.count):
@@ -154,15 +154,15 @@ def _measure(verb: _Verb) -> int:
                 sizes,
                 goal,
                 repetitions=repetitions,
-                single_pair_first=pair.single_pair_first,
+                one_pair_first=pair.one_pair_first,
                 throughputs=known,
                 goals=goals if lines else None,
                 **conditions,
             )
         else:
-            if pair.single_pair_first:
+            if pair.one_pair_first:
                 first, before = _measure_one_pair(procedure, goal, given.plan, bed, progress, conditions)
-                conditions["single_pair"] = before
+                conditions["one_pair"] = before
             has_own_loop = procedure.has_own_loop(options)
             if len(goals_at) > 1:
                 found = _measure_at_each(procedure, goals_at, bed, progress, conditions, has_own_loop)
@@ -179,18 +179,18 @@ def _measure_one_pair(
     bed: OpenTestbed,
     progress: ProgressDisplay,
     conditions: Conditions,
-) -> tuple[Any, SinglePair | None]:
+) -> tuple[Any, OnePair | None]:
     """What the procedure finds with one address pair (SEED-02), and what of it stands beside the result with
     many."""
     many = Traffic(plan=plan, directions=conditions["directions"]).address_words
     progress.say(f"1 of 2: {plan.label}, {ONE_PAIR}.", style="bold")
     progress.later = procedure.expected_span(goal, conditions["waits"].total_s)
-    one_pair: Conditions = {**conditions, "plan": plan.single_pair()}
+    one_pair: Conditions = {**conditions, "plan": plan.one_pair()}
     name = f"{procedure.name}, {ONE_PAIR}"
-    first = bed.measure(procedure, goal, name=name, details={"role": Role.SINGLE_PAIR}, **one_pair)
+    first = bed.measure(procedure, goal, name=name, details={"role": Role.ONE_PAIR}, **one_pair)
     progress.later = TimeSpan.of(0.0)
     progress.say(f"2 of 2: {many}.", style="bold")
-    return first, SinglePair.of(first.search, first.profile)
+    return first, OnePair.of(first.search, first.profile)
 
 
 def _measure_at_each(
@@ -230,12 +230,12 @@ def _check_one_ratio(rates: Sequence[DirectionRates | None]) -> None:
 def _check_one_throughput(verb: _Verb, sizes: int) -> None:
     """RequestError for one throughput that the user gives for several frame sizes."""
     use = verb.procedure.throughput
-    if sizes > 1 and verb.single_pair.after is not None:
+    if sizes > 1 and verb.one_pair.after is not None:
         raise RequestError(
             f"a run to compare with has one frame size, but {sizes} are given",
             code="cli.one-frame-size-only",
             where="--after, --frame-size",
-            next_step="Use --single-pair-first, or one frame size.",
+            next_step="Use --one-pair-first, or one frame size.",
         )
     if use is None or sizes == 1 or not verb.procedure.frame_sizes.takes_several:
         return

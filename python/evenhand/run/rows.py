@@ -12,7 +12,7 @@ from typing import Any
 
 from evenhand.base.folders import sentence_without_folders, without_folders
 from evenhand.plan import Imix, whole_octets
-from evenhand.run.campaign_record import CUT_SHORT, ENDED_EARLY, TESTER_LIMIT, HookRun, Repetition
+from evenhand.run.campaign_record import CUT_SHORT, ENDED_EARLY, TESTER_CEILING, HookRun, Repetition
 from evenhand.run.point_document import check_point, conditions_of, configured, point_columns
 from evenhand.run.reading import StoredSearch
 from evenhand.run.run_file import now, to_json
@@ -161,7 +161,7 @@ def _asked(kind: str, plan: str, frame_size: int, imix: str | None, goal: str, s
     """What repetitions of one point have in common, of the row of a search. One that was guided by an earlier
     one has its number in the goal; so has one whose maximum is what the tester keeps at that time."""
     wanted, under = json.loads(goal), json.loads(setup)
-    guided = {"known_fps", *(("max_fps", "min_fps") if wanted.get("is_max_testers") else ())}
+    guided = {"known_fps", *(("max_fps", "min_fps") if wanted.get("is_max_ceiling") else ())}
     wanted = {name: value for name, value in wanted.items() if name not in guided}
     return kind, plan, frame_size, imix, wanted, under.get("mix"), under.get("directions"), configured(under)
 
@@ -320,7 +320,7 @@ def reopen_points(connection: sqlite3.Connection) -> int:
     repetitions = connection.execute(
         "UPDATE repetitions SET finished_at = NULL, outcome = ?, value = NULL WHERE finished_at IS NOT NULL"
         " AND (outcome = ? OR outcome = ? AND (value IS NULL OR json_extract(result, '$.is_at_least')))",
-        (CUT_SHORT, ENDED_EARLY, TESTER_LIMIT),
+        (CUT_SHORT, ENDED_EARLY, TESTER_CEILING),
     ).rowcount
     if points + repetitions:
         connection.execute("UPDATE run SET finished_at = NULL")
