@@ -258,7 +258,6 @@ class SearchWriter:
         """Store an outcome of another kind, such as `stopped`."""
         if self._store.is_campaign and outcome in (STOPPED, DUT_GONE):
             return
-        self.outcome, self.result = outcome, result
         document = None if result is None else to_json(result)
         with self._store.writing() as connection:
             connection.execute(
@@ -266,6 +265,7 @@ class SearchWriter:
                 " NULL",
                 (now(), outcome, document, self._search_id),
             )
+        self.outcome, self.result = outcome, result
 
 
 def _conditions_of(row: Mapping[str, Any]) -> dict[str, Any]:
