@@ -206,3 +206,28 @@ def test_a_file_that_is_no_run_is_three_lines(evenhand: Run, tmp_path: Path) -> 
         ended = evenhand("show", tmp_path / name)
         assert (ended.code, ended.error.code) == (2, code)
         assert [line.split(":")[0] for line in ended.err.splitlines()] == ["Error", "Where", "Next"]
+
+
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_a_point_of_a_verbs_run_has_what_the_verb_ended_with(
+    evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str
+) -> None:
+    """SEED-02, SEED-72, R2544-20: the ratio to one address pair, and every deviation."""
+    engine_playing("simulated-640000")
+    run = tmp_path / "both.evenhand"
+    ended = evenhand(
+        *("throughput", testbed, "--plan", plan, "--maximum-rate", "1Mfps", "--duration", "1s"),
+        *("--final-duration", "1s", "--waits", "short", "--one-pair-first", "--run", run),
+    )
+    many = ended.out.rpartition("\n\n")[2].splitlines()
+    told = [line for line in many if line.startswith(("Before it,", "Outcome:", "Deviation from"))]
+    assert len(told) >= 4
+    shown = evenhand("show", run, "--point", "2").out.splitlines()
+    assert [line for line in told if line not in shown] == []
+    assert not any(
+        line.startswith("Before it,") for line in evenhand("show", run, "--point", "1").out.splitlines()
+    )
+    record = read_record(run)
+    assert [
+        point.repetitions[0].result["seed"] for point in record.points if point.repetitions[0].result
+    ] == [1, 1]

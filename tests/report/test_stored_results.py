@@ -53,7 +53,7 @@ from evenhand.report.show import point_report
 from evenhand.report.stored_results import stored_entry
 from evenhand.report.table import rows_of
 from evenhand.run import CampaignHead, CampaignRecord, RepetitionEnd, RunStore, read_record
-from evenhand.run.campaign.measure import _without_trials
+from evenhand.run.rows import without_trials
 from evenhand.search import MlrGoal, MlrGoals, Role, SearchHead, ThroughputGoal, find_goals, find_throughput
 from evenhand.spec.request import Point
 from evenhand.trial import SimulatedMeasurer, TrialResult
@@ -196,7 +196,7 @@ def stored_campaign(
                 RepetitionEnd(
                     outcome=str(one.outcome),
                     value=procedure.value_of(document),
-                    result=_without_trials(document),
+                    result=without_trials(document),
                     reason=None,
                 ),
             )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,14 +20,12 @@ from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.progress.running import written_beside
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.cli.run_options import RunOptions
-from evenhand.plan import AddressPlan, FrameSize
-from evenhand.procedure import Conditions, OpenTestbed, limits_of
-from evenhand.procedure.conditions import check_conditions
-from evenhand.procedure.descriptor import Procedure
+from evenhand.plan import AddressPlan, Direction, FrameSize
+from evenhand.procedure import Conditions, OpenTestbed
 from evenhand.procedure.expected_time import ExpectedTime, learning_s
-from evenhand.procedure.limits import LIMIT_SET, OF_HOST
+from evenhand.procedure.limits import OF_HOST
 from evenhand.procedure.tester import EnginesOf
-from evenhand.rig import Setup, check_rate, read_setup
+from evenhand.rig import Setup, TestbedLimits, check_rate, read_setup
 from evenhand.run import RunStore
 from evenhand.spec.common_options import (
     DEFAULT_SEED,
@@ -39,7 +37,8 @@ from evenhand.spec.common_options import (
 )
 from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
 from evenhand.spec.rates import RatesOptions
-from evenhand.trial import CaptureFile, DirectionRates, capture_file
+from evenhand.spec.request import read_conditions, written_in
+from evenhand.trial import CaptureFile, capture_file
 
 CaptureOption = Annotated[
     Path | None,
@@ -108,27 +107,9 @@ class ConditionOptions:
             )
         plan = self.plan.read(testbed)
         warn_about(plan)
-        conditions = Conditions(
-            plan=plan,
-            directions=read_directions(self.direction),
-            seed=self.seed,
-            waits=self.waits.read(),
-            host_macs=self.learning.host_macs.value,
-            learning=self.learning.read(plan),
-            established=self.established.read(plan),
-        )
-        return Given(
-            testbed=testbed,
-            plan=plan,
-            conditions=conditions,
-            rates=self.rates,
-            limits=self.limits.read(),
-            run=self.run,
-            capture=self.capture,
-            keeps_all=self.capture_all,
-            engine=self.engine,
-            progress=self.progress,
-        )
+        given = Given(testbed=testbed, plan=plan, options=self)
+        given.conditions()
+        return given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,14 +118,33 @@ class Given:
 
     testbed: str
     plan: AddressPlan
-    conditions: Conditions
-    rates: RatesOptions
-    limits: dict[str, Any]
-    run: RunOptions
-    capture: Path | None
-    keeps_all: bool
-    engine: Path | None
-    progress: ProgressForm
+    options: ConditionOptions
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """Which send."""
+        return read_directions(self.options.direction)
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The options that every procedure has, by name."""
+        own = self.options
+        return written_in(own.rates, own.learning, own.established, own.waits, own.limits)
+
+    def conditions(self, testbed: TestbedLimits | None = None, **known: Any) -> Conditions:
+        """The keywords of a procedure.
+
+        Args:
+            testbed: Limits of the testbed, once it has been read.
+            known: Further keywords of `read_conditions`.
+        """
+        return read_conditions(
+            self.written,
+            plan=self.plan,
+            directions=self.directions,
+            testbed=testbed or TestbedLimits(),
+            **known,
+        )
 
     def read_setup(self) -> Setup:
         """RequestError, HostError: see `read_setup`; called when all options are known to be right."""
@@ -152,27 +152,9 @@ class Given:
 
     def line(self, setup: Setup, frame_size: FrameSize, texts: Iterable[str]) -> Line:
         """The line for these rates. Its rate is looked for only where one of them is a share of it."""
-        return OpenTestbed(setup=setup, engine=self.engine).line(
-            self.plan, frame_size, self.conditions["directions"], is_rate_needed=any(map(is_of_line, texts))
+        return OpenTestbed(setup=setup, engine=self.options.engine).line(
+            self.plan, frame_size, self.directions, is_rate_needed=any(map(is_of_line, texts))
         )
-
-    def with_rates(self, rates: DirectionRates | None) -> Given:
-        """The same where the loads of the directions differ so. RequestError if only one sends."""
-        conditions = Conditions(**self.conditions, rates=rates)
-        check_conditions(conditions)
-        return replace(self, conditions=conditions)
-
-    def of(self, setup: Setup, *, frame_size: FrameSize | None = None, **limits: Any) -> Conditions:
-        """The keywords of a procedure.
-
-        Args:
-            frame_size: None for procedures that take several.
-            limits: Limits from `limits_of`, such as `loss_ratio`.
-        """
-        conditions = Conditions(
-            **self.conditions, limits=limits_of(setup.testbed.limits, given=self.limits, **limits)
-        )
-        return conditions if frame_size is None else Conditions(**conditions, frame_size=frame_size)
 
     def check_rate(self, setup: Setup, rate_fps: float, sizes: Iterable[FrameSize], *, where: str) -> None:
         """RequestError if the rate is above what the testbed's line rate lets through of any of these
@@ -180,29 +162,17 @@ class Given:
         for size in sizes:
             check_rate(
                 rate_fps,
-                setup.testbed.max_theoretical_fps(
-                    setup.testbed.streams(self.plan, size, self.conditions["directions"])
-                ),
+                setup.testbed.max_theoretical_fps(setup.testbed.streams(self.plan, size, self.directions)),
                 line_rate_bps=None,
                 frame_size=size,
                 where=where,
             )
 
-    def expect(self, procedure: Procedure, goal: Any, options: Any = None, *, times: int = 1) -> ExpectedTime:
-        """How long a procedure with this goal should take.
-
-        Args:
-            options: Options of the procedure.
-            times: Number of frame sizes or repetitions that are measured with the goal.
-        """
-        waits_s = self.conditions["waits"].total_s
-        return procedure.expected(goal, waits_s, options=options, times=times, learning_s=self.learning_s)
-
     @property
     def learning_s(self) -> float:
         """Time to have the hosts of a direct plan learnt."""
-        learning = self.conditions["learning"]
-        return learning_s(self.plan) if self.plan.is_direct and not learning.is_skipped else 0.0
+        is_skipped = self.options.learning.no_learning
+        return learning_s(self.plan) if self.plan.is_direct and not is_skipped else 0.0
 
     @contextmanager
     def open(
@@ -210,18 +180,19 @@ class Given:
     ) -> Iterator[tuple[OpenTestbed, RunStore | None, ProgressDisplay]]:
         """The testbed, ready to measure; the run file, if there is one; and the display that shows what goes
         on. It says first how long that should take."""
-        engines = EnginesOf(setup, self.engine)  # if there is none, that is reported before the expected time
+        own = self.options
+        engines = EnginesOf(setup, own.engine)  # if there is none, that is reported before the expected time
         with ExitStack() as stack:
-            store = stack.enter_context(self.run.open(verb))
-            progress = stack.enter_context(progress_display(self.progress))
+            store = stack.enter_context(own.run.open(verb))
+            progress = stack.enter_context(progress_display(own.progress))
             capture = None
-            if self.capture is not None:
-                where = f"--capture {self.capture}"
+            if own.capture is not None:
+                where = f"--capture {own.capture}"
                 capture = stack.enter_context(
-                    capture_file(self.capture, where=where, keeps_all=self.keeps_all)
+                    capture_file(own.capture, where=where, keeps_all=own.capture_all)
                 )
                 stack.callback(_say_captured, capture, progress)
-            if self.limits.get(LIMIT_SET) == OF_HOST:
+            if own.limits.limits == OF_HOST:
                 progress.remedy = None
             progress.expect(expected)
             for note in notes:
@@ -231,7 +202,7 @@ class Given:
             yield (
                 OpenTestbed(
                     setup=setup,
-                    engine=self.engine,
+                    engine=own.engine,
                     engines=engines,
                     recorder=store,
                     capture=capture,

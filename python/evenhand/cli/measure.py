@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +14,23 @@ from evenhand.base.errors import RequestError
 from evenhand.base.option import options_of
 from evenhand.base.rates import ANY_LINE, Line
 from evenhand.base.time_span import TimeSpan
+from evenhand.cli.after import OnePairOptions, read_throughput
 from evenhand.cli.common import TestbedArgument
 from evenhand.cli.conditions import ConditionOptions, Given
-from evenhand.cli.one_pair import OnePairOptions, read_throughput
 from evenhand.cli.options import with_options
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.tables import ResultsAtLoads, exit_code_of, show_found
 from evenhand.plan import AddressPlan, FrameSize, Traffic
 from evenhand.procedure import Conditions, OnePair, OpenTestbed, Repetitions
-from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure, check_rates
+from evenhand.procedure.conditions import check_conditions
+from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
 from evenhand.procedure.repetition import STOPPED
-from evenhand.rig import Setup, TestbedLimits
+from evenhand.rig import TestbedLimits
 from evenhand.search import Role
 from evenhand.spec.common_options import RepetitionOptions, RetryOptions
 from evenhand.spec.frames import FRAME_SIZE_OPTIONS, read_sizes_of
-from evenhand.spec.rates import line_texts, read_rates
+from evenhand.spec.rates import line_texts
+from evenhand.spec.request import PointRequest, read_request, written_in
 from evenhand.trial import DirectionRates
 
 ONE_PAIR = "one address pair"
@@ -38,7 +40,7 @@ def verb_of(procedure: Procedure) -> Callable[..., int | None]:
     """A function that Typer can make a command of."""
 
     def verb(**given: Any) -> int:
-        return _measure(_Request(procedure=procedure, **given))
+        return _measure(_Verb(procedure=procedure, **given))
 
     required = inspect.Parameter.empty
     parameters: dict[str, tuple[Any, Any]] = {
@@ -63,7 +65,7 @@ def verb_of(procedure: Procedure) -> Callable[..., int | None]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
+class _Verb:
     procedure: Procedure
     testbed: str
     frame_size: Any
@@ -73,61 +75,80 @@ class _Request:
     retries: RetryOptions
     conditions: ConditionOptions
 
-    def goal(self, limits: TestbedLimits, known: KnownThroughput | None, line: Line = ANY_LINE) -> Any:
-        options, _ = self.in_frames(line)
-        return self.procedure.make_goal(options, self.retries.read(limits), known)
+    def loads(self) -> dict[str, Any]:
+        """The options of each load by the share that `--at` has; one of most procedures."""
+        parts = self.procedure.options_of_each_load(self.options)
+        return {getattr(part, "at", None) or "": part for part in parts}
 
-    def in_frames(self, line: Line) -> tuple[Any, DirectionRates | None]:
-        """The options with all rates in frames, and how the loads of the directions differ."""
-        options, rates = read_rates(self.options, self.procedure.load_option, self.conditions.rates, line)
-        check_rates(self.procedure, rates)
-        return options, rates
+    def read(
+        self,
+        given: Given,
+        options: Any,
+        frame_size: FrameSize,
+        *,
+        testbed: TestbedLimits,
+        known: KnownThroughput | None,
+        line: Line,
+    ) -> PointRequest:
+        """See `read_request`."""
+        return read_request(
+            self.procedure,
+            options,
+            {**given.written, **written_in(self.retries)},
+            plan=given.plan,
+            frame_size=frame_size,
+            directions=given.directions,
+            testbed=testbed,
+            throughput=known,
+            line=line,
+        )
 
-    def lines(self, given: Given, setup: Setup, sizes: Sequence[FrameSize]) -> dict[FrameSize, Line]:
-        """The line of each frame size, for the rates that depend on it; empty if none does."""
-        texts = line_texts(self.options, self.conditions.rates)
-        return {size: given.line(setup, size, texts) for size in sizes} if texts else {}
 
-    def of(self, given: Given, setup: Setup, goal: Any, *, frame_size: FrameSize | None = None) -> Conditions:
-        return given.of(setup, frame_size=frame_size, loss_ratio=getattr(goal, "loss_ratio", 0.0))
-
-
-def _measure(request: _Request) -> int:
-    procedure, options, pair = request.procedure, request.options, request.one_pair
-    given = request.conditions.read(request.testbed)
+def _measure(verb: _Verb) -> int:
+    procedure, options, pair = verb.procedure, verb.options, verb.one_pair
+    given = verb.conditions.read(verb.testbed)
     pair.check(given.plan)
-    sizes, notes = read_sizes_of(procedure, given.plan, request.frame_size)
-    repetitions = Repetitions() if request.repetition is None else request.repetition.read()
+    sizes, notes = read_sizes_of(procedure, given.plan, verb.frame_size)
+    repetitions = Repetitions() if verb.repetition is None else verb.repetition.read()
     after: Path | None = getattr(options, "after", None)
     # What is wrong with the options is reported before any file is read.
-    for part in procedure.options_of_each_load(options):
-        replace(request, options=part).goal(TestbedLimits(), None if after is None else ANY_THROUGHPUT)
-    _check_one_throughput(request, len(sizes))
+    any_known = None if after is None else ANY_THROUGHPUT
+    for part in verb.loads().values():
+        verb.read(given, part, sizes[0], testbed=TestbedLimits(), known=any_known, line=ANY_LINE)
+    _check_one_throughput(verb, len(sizes))
     setup = given.read_setup()
     known = {}
     if after is not None:
         known = {size: read_throughput(after, setup, given, frame_size=size) for size in sizes}
-    lines = request.lines(given, setup, sizes)
-    first_load = replace(request, options=procedure.options_of_each_load(options)[0])
-    goals = {
-        size: first_load.goal(
-            setup.testbed.limits, known.get(size) if len(sizes) == 1 else None, lines.get(size, ANY_LINE)
-        )
-        for size in sizes
-    }
-    goals_at = _goals_of_each_load(request, setup, known.get(sizes[0]), lines.get(sizes[0], ANY_LINE))
-    goal = next(iter(goals_at.values())) if len(goals_at) > 1 else goals[sizes[0]]
+    texts = line_texts(options, verb.conditions.rates)
+    lines = {size: given.line(setup, size, texts) for size in sizes} if texts else {}
+
+    def read(part: Any, size: FrameSize) -> PointRequest:
+        line, throughput = lines.get(size, ANY_LINE), known.get(size) if len(sizes) == 1 else None
+        return verb.read(given, part, size, testbed=setup.testbed.limits, known=throughput, line=line)
+
+    first_load, *_ = verb.loads().values()
+    requests = {size: read(first_load, size) for size in sizes}
+    goals = {size: each.goal for size, each in requests.items()}
+    goals_at = {share: read(part, sizes[0]).goal for share, part in verb.loads().items()}
     for size, each in goals.items():
         if not math.isinf(load_fps := getattr(each, procedure.load)):
             given.check_rate(setup, load_fps, [size], where=procedure.load_option.where)
-    given = given.with_rates(_one_ratio([request.in_frames(lines.get(size, ANY_LINE))[1] for size in sizes]))
+    _check_one_ratio([each.conditions["rates"] for each in requests.values()])
+    goal, asked = goals[sizes[0]], requests[sizes[0]].conditions
+    check_conditions(asked)
     before = pair.read(setup, given, sizes[0], goal)
-    times = len(sizes) * len(goals_at) * (repetitions.count + pair.one_pair_first)
-    expected = given.expect(procedure, goal, options, times=times)
+    expected = procedure.expected(
+        goal,
+        asked["waits"].total_s,
+        options=options,
+        times=len(sizes) * len(goals_at) * (repetitions.count + pair.one_pair_first),
+        learning_s=given.learning_s,
+    )
+    conditions: Conditions = {**asked, "seed": verb.conditions.seed, "one_pair": before}
     first = None
     with given.open(str(procedure.verb), setup, notes, expected=expected) as (bed, store, progress):
         if procedure.needs_table(len(sizes), repetitions.count):
-            conditions = Conditions(**request.of(given, setup, goal), one_pair=before)
             found = bed.measure_table(
                 procedure,
                 sizes,
@@ -139,16 +160,15 @@ def _measure(request: _Request) -> int:
                 **conditions,
             )
         else:
-            conditions = request.of(given, setup, goal, frame_size=sizes[0])
             if pair.one_pair_first:
                 first, before = _measure_one_pair(procedure, goal, given.plan, bed, progress, conditions)
+                conditions["one_pair"] = before
             has_own_loop = procedure.has_own_loop(options)
-            conditions = Conditions(**conditions, one_pair=before)
             if len(goals_at) > 1:
                 found = _measure_at_each(procedure, goals_at, bed, progress, conditions, has_own_loop)
             else:
                 found = bed.measure(procedure, goal, has_own_loop=has_own_loop, **conditions)
-    show_found(procedure, found, store, first=first, is_json=request.conditions.json_output)
+    show_found(procedure, found, store, first=first, is_json=verb.conditions.json_output)
     return exit_code_of(procedure, found.to_document())
 
 
@@ -173,15 +193,6 @@ def _measure_one_pair(
     return first, OnePair.of(first.search, first.profile)
 
 
-def _goals_of_each_load(
-    request: _Request, setup: Setup, known: KnownThroughput | None, line: Line
-) -> dict[str, Any]:
-    """By the share that `--at` has, the goals of a verb that measures at several loads; one in all others."""
-    parts = request.procedure.options_of_each_load(request.options)
-    each = ((getattr(part, "at", None) or "", replace(request, options=part)) for part in parts)
-    return {share: part.goal(setup.testbed.limits, known, line) for share, part in each}
-
-
 def _measure_at_each(
     procedure: Procedure,
     goals: Mapping[str, Any],
@@ -204,35 +215,32 @@ def _measure_at_each(
     return ResultsAtLoads(found)
 
 
-def _one_ratio(rates: Sequence[DirectionRates | None]) -> DirectionRates | None:
-    """How the directions differ with every frame size. RequestError if that depends on the size."""
+def _check_one_ratio(rates: Sequence[DirectionRates | None]) -> None:
+    """RequestError if how the directions differ depends on the frame size."""
     first, *others = rates
-    if first is None:
-        return None
-    if any(each is None or not first.is_like(each) for each in others):
+    if first is not None and any(each is None or not first.is_like(each) for each in others):
         raise RequestError(
             "the loads of the directions differ in another way with each frame size",
             code="cli.one-frame-size-only",
             where="--frame-size",
             next_step="Give both rates in the same unit, a held one in frames, or one frame size.",
         )
-    return first
 
 
-def _check_one_throughput(request: _Request, sizes: int) -> None:
+def _check_one_throughput(verb: _Verb, sizes: int) -> None:
     """RequestError for one throughput that the user gives for several frame sizes."""
-    use = request.procedure.throughput
-    if sizes > 1 and request.one_pair.after is not None:
+    use = verb.procedure.throughput
+    if sizes > 1 and verb.one_pair.after is not None:
         raise RequestError(
             f"a run to compare with has one frame size, but {sizes} are given",
             code="cli.one-frame-size-only",
             where="--after, --frame-size",
             next_step="Use --one-pair-first, or one frame size.",
         )
-    if use is None or sizes == 1 or not request.procedure.frame_sizes.takes_several:
+    if use is None or sizes == 1 or not verb.procedure.frame_sizes.takes_several:
         return
-    given = next(each for each in options_of(request.procedure.options) if each.name == use.option)
-    if getattr(request.options, given.field) is not None:
+    given = next(each for each in options_of(verb.procedure.options) if each.name == use.option)
+    if getattr(verb.options, given.field) is not None:
         raise RequestError(
             f"one throughput given for {sizes} frame sizes",
             code="cli.one-frame-size-only",

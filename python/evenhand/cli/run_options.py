@@ -109,6 +109,6 @@ def open_run(run: Path, *, host_name: bool) -> Iterator[RunStore]:
                 else f"{format_count(store.stored_trials)} trials are"
             )
             console.print(f"{trials} stored in {run}.", markup=False, soft_wrap=True)
-        elif not isinstance(error, EvenhandError) or store.measured:
+        elif isinstance(error, StorageError) or not isinstance(error, EvenhandError) or store.measured:
             console.print("No trial is stored.", markup=False)
         raise

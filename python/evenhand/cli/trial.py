@@ -13,6 +13,8 @@ from evenhand.base.units import parse_duration, parse_ratio
 from evenhand.cli.common import TestbedArgument, out, write_json
 from evenhand.cli.conditions import ConditionOptions
 from evenhand.cli.options import with_options
+from evenhand.procedure import Conditions
+from evenhand.procedure.conditions import check_conditions
 from evenhand.procedure.expected_time import expected_of_trial
 from evenhand.procedure.throughput import LossRatioOption
 from evenhand.report.trial import trial_report
@@ -57,16 +59,17 @@ def trial(
     texts = [rate, *conditions.rates.texts]
     line = given.line(setup, size, texts) if any(map(depends_on_line, texts)) else ANY_LINE
     rate_fps, rates = read_rate(rate, conditions.rates, line, where="--rate")
-    given = given.with_rates(rates)
+    asked = Conditions(
+        **given.conditions(setup.testbed.limits, rates=rates, loss_ratio=largest_loss_ratio),
+        frame_size=size,
+        seed=conditions.seed,
+    )
+    check_conditions(asked)
     given.check_rate(setup, rate_fps, [size], where="--rate")
     load = Load(rate_fps=rate_fps, duration_s=duration_s)
-    expected = expected_of_trial(load, given.conditions["waits"].total_s, learning_s=given.learning_s)
+    expected = expected_of_trial(load, asked["waits"].total_s, learning_s=given.learning_s)
     with given.open("trial", setup, [note], expected=expected) as (bed, store, _):
-        measured = bed.trial(
-            rate_fps=rate_fps,
-            duration_s=duration_s,
-            **given.of(setup, frame_size=size, loss_ratio=largest_loss_ratio),
-        )
+        measured = bed.trial(rate_fps=rate_fps, duration_s=duration_s, **asked)
     if conditions.json_output:
         write_json(
             {"command": "trial", "run": None if store is None else str(store.path), **measured.to_document()}

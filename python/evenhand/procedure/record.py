@@ -46,6 +46,9 @@ class Recorder(Protocol):
     def search(self, head: SearchHead) -> AbstractContextManager[SearchRecord]:
         """Begin a search; when the block ends early, what was kept stays."""
 
+    def keep(self, result: Mapping[str, Any]) -> None:
+        """What a procedure found as a whole, when its searches have ended: its document."""
+
 
 class _Nowhere:
     """Keeps nothing."""

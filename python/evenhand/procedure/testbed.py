@@ -86,7 +86,9 @@ class OpenTestbed(PreparedTestbed):
         if name is not None:
             given["name"] = name
         with self._tester_for(procedure, chosen, conditions) as tester:
-            return procedure.measure(tester, chosen, on_event=self.on_event, recorder=self.recorder, **given)
+            return self._kept(
+                procedure.measure(tester, chosen, on_event=self.on_event, recorder=self.recorder, **given)
+            )
 
     def measure_table(
         self,
@@ -163,7 +165,7 @@ class OpenTestbed(PreparedTestbed):
         def measure(number: int) -> Any:
             done = number - 1
             one = TimeSpan.of((time.monotonic() - began) / done) if done else each
-            return procedure.measure(
+            found = procedure.measure(
                 tester,
                 goal,
                 name=f"{procedure.name}, {describe_size(size)}",
@@ -171,12 +173,18 @@ class OpenTestbed(PreparedTestbed):
                 on_event=followed_by(self.on_event, one.times(later + repetitions.count - number)),
                 recorder=self.recorder,
             )
+            return self._kept(found)
 
         if procedure.repeats_itself:
             return measure(repetitions.count)
         return repeat(
             measure, repetitions, frame_size=size, spread_of=procedure.spread_of, on_event=self.on_event
         )
+
+    def _kept(self, found: Any) -> Any:
+        if self.recorder is not None:
+            self.recorder.keep(found.to_document())
+        return found
 
     def _one_pair(self, plan: AddressPlan, goal: Goal, of_size: Conditions) -> OnePair | None:
         one_pair: Conditions = {**of_size, "plan": plan.one_pair(), "one_pair": None}

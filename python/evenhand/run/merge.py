@@ -16,12 +16,11 @@ from evenhand.base.folders import without_folders
 from evenhand.base.locks import holder_of
 from evenhand.rig import read_host_facts, read_versions
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, Repetition, Session
-from evenhand.run.point_document import point_columns
+from evenhand.run.point_document import out_of_suite, point_columns, suite_of
 from evenhand.run.reading import StoredSearch
 from evenhand.run.record import read_record
 from evenhand.run.rows import insert, insert_hook, insert_repetition, insert_stored_search
 from evenhand.run.run_file import RunFile, campaign_resource, create_file, not_stored, now, to_json
-from evenhand.run.run_points import out_of_suite, suite_of
 from evenhand.spec.request import Point
 
 _COMPARED = ("procedure", "plan", "hosts", "networks", "frame_size", "directions", "hash_type")

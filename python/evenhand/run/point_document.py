@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -145,6 +145,22 @@ def read_point(row: StoredRow) -> Point:
     point = Point(**{**values, **{name: make(values[name]) for name, make in _PAIRS.items()}})
     check_point(point)
     return point
+
+
+def suite_of(command: Sequence[str]) -> str:
+    """What the points of a verb's run are a suite of: the verb; empty if the command does not state it. Then
+    they are one of their file, see `in_suite`."""
+    return next((word for word in command[1:] if not word.startswith("-")), "")
+
+
+def in_suite(point: Point, suite: str) -> Point:
+    """The same in a suite of this name, if it has none."""
+    return point if point.suite else replace(point, suite=suite, key=f"{suite}{point.key}")
+
+
+def out_of_suite(point: Point, suite: str) -> Point:
+    """`in_suite` undone."""
+    return replace(point, suite="", key=point.key.removeprefix(suite)) if point.suite == suite else point
 
 
 def _sequence(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evenhand.run.campaign_record import CampaignRecord, HookRun, PointRecord, Repetition, Session, state_of
-from evenhand.run.point_document import read_point
+from evenhand.run.point_document import in_suite, read_point
 from evenhand.run.reading import (
     RunTables,
     StoredRow,
@@ -20,7 +20,6 @@ from evenhand.run.reading import (
     read_searches,
     run_row,
 )
-from evenhand.run.run_points import in_suite
 from evenhand.spec.request import Point
 
 

@@ -13,12 +13,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from evenhand.procedure.registry import PROCEDURES
-from evenhand.run.point_document import why_no_number
 from evenhand.run.rows import insert, insert_trial, search_columns
 from evenhand.run.run_file import now, to_json
 from evenhand.search import DUT_GONE, Goal, Role, SearchHead, SearchResult, SearchTrial
-from evenhand.trial import Load, TimeLeftOut, TrialResult, was_offered
+from evenhand.trial import Load, TrialResult, was_offered
 
 STOPPED = "stopped"
 _CONDITIONS = ("waits", "host_macs", "directions", "mix", "rates")
@@ -60,12 +58,12 @@ class OpenRunFile(Protocol):
     """What a recorder needs of the file that it writes; `RunStore` is one."""
 
     measured: list[MeasuredSearch]
+    is_campaign: bool
+    """It can be gone on with: what was stopped by hand counts neither as a trial nor as an end then, and is
+    made anew."""
 
     def add_versions(self, versions: Mapping[str, str]) -> None:
         """What measures."""
-
-    def place(self, head: SearchHead, columns: Mapping[str, Any]) -> tuple[int | None, str | None]:
-        """The repetition that a search of a verb's run is, and its procedure."""
 
     def writing(self) -> AbstractContextManager[sqlite3.Connection]:
         """A transaction."""
@@ -75,7 +73,7 @@ class OpenRunFile(Protocol):
 
 
 class RunRecorder:
-    """`procedure.Recorder` and `trial.Replay` in one, of one repetition; made by `RunStore.begin`.
+    """`procedure.Recorder` and `trial.Replay` in one, of one repetition; made by `RunStore`.
 
     What a repetition that goes on has stored before is kept, and is not stored twice.
     """
@@ -83,12 +81,10 @@ class RunRecorder:
     def __init__(self, store: OpenRunFile, repetition_id: int | None, *, is_resumed: bool = False) -> None:
         """
         Args:
-            repetition_id: None: what is measured is not known before its first search begins, which then is a
-                repetition by itself, as in the run of a verb; or belongs to none.
+            repetition_id: None: what is measured belongs to no point.
         """
         self.repetition_id = repetition_id
         self.is_resumed = is_resumed
-        self._is_ordered = repetition_id is not None
         self._store = store
         self._lap = time.monotonic()
         self._begun = self._read_begun() if is_resumed else {}
@@ -115,6 +111,9 @@ class RunRecorder:
         if changed and self.stored_trials:
             raise CannotContinueError
 
+    def keep(self, result: Mapping[str, Any]) -> None:
+        """See `Recorder`: a repetition ends with its result, see `RunStore.end`."""
+
     def take(self, load: Load) -> TrialResult | None:
         """See `Replay`. CannotContinueError if the search wants another trial than it wanted then."""
         document = next(self._replayed, None)
@@ -127,30 +126,16 @@ class RunRecorder:
 
     @contextmanager
     def search(self, head: SearchHead) -> Iterator[SearchWriter]:
-        """See `Recorder`. CannotContinueError if the search that goes on was made under other conditions.
-
-        If it is not a repetition of a campaign, Ctrl-C or SIGTERM inside is stored as outcome `stopped`.
-        """
+        """See `Recorder`. CannotContinueError if the search that goes on was made under other conditions."""
         measured = MeasuredSearch(name=head.name, kind=head.kind, goal=head.throughput_goal)
         self._store.measured.append(measured)
-        columns = search_columns(head)
-        writer: SearchWriter | None = None
-        try:
-            writer = self._begin(head, columns, measured)
-            yield writer
-        except (KeyboardInterrupt, SystemExit):
-            if writer is not None and not self._is_ordered:
-                writer.finish_with(STOPPED)
-            raise
+        yield self._begin(head, search_columns(head), measured)
         if next(self._replayed, None) is not None:
             raise CannotContinueError  # it has ended with fewer trials than it had
 
     def _begin(self, head: SearchHead, columns: Mapping[str, Any], measured: MeasuredSearch) -> SearchWriter:
-        procedure = None
-        if not self._is_ordered:
-            self.repetition_id, procedure = self._store.place(head, columns)
         self._searches[head.role] += 1
-        number = self._searches[head.role] if self._is_ordered else 1
+        number = self._searches[head.role]
         begun = self._begun.get((head.role, number))
         if begun is None:
             with self._store.writing() as connection:
@@ -160,15 +145,7 @@ class RunRecorder:
         elif begun.conditions != _conditions_of(columns):
             raise CannotContinueError
         self._replayed = iter(begun.trials)
-        return SearchWriter(
-            self._store,
-            self,
-            begun.search_id,
-            measured,
-            stored=len(begun.trials),
-            is_ordered=self._is_ordered,
-            procedure=procedure,
-        )
+        return SearchWriter(self._store, self, begun.search_id, measured, stored=len(begun.trials))
 
     def _read_versions(self) -> dict[str, str]:
         """Versions with which it was begun."""
@@ -209,23 +186,24 @@ class SearchWriter:
         measured: MeasuredSearch,
         *,
         stored: int,
-        is_ordered: bool,
-        procedure: str | None,
     ) -> None:
         """
         Args:
             stored: Trials that it has.
-            is_ordered: It belongs to a repetition that may go on later: what was stopped by hand counts
-                neither as a trial nor as an end then, and is made anew.
-            procedure: Its repetition ends with it, and has the figure of this procedure.
         """
+        self.outcome: str | None = None
+        """How it has ended; None: it goes on."""
+        self.result: Mapping[str, Any] | None = None
         self._store = store
         self._recorder = recorder
         self._search_id = search_id
         self._measured = measured
         self._stored = stored
-        self._is_ordered = is_ordered
-        self._procedure = procedure
+
+    @property
+    def trials(self) -> list[TrialResult]:
+        """Those that it has made."""
+        return [*self._measured.results, *(trial.result for trial in self._measured.trials)]
 
     def add_trial(self, trial: SearchTrial) -> None:
         """Store one trial. It is on disk when this returns."""
@@ -254,7 +232,7 @@ class SearchWriter:
     def _insert(
         self, result: TrialResult, *, number: int, purpose: str, attempt: int, is_full_length: bool
     ) -> None:
-        if number <= self._stored or (self._is_ordered and result.was_stopped):
+        if number <= self._stored or (self._store.is_campaign and result.was_stopped):
             return
         with self._store.writing() as connection:
             insert_trial(
@@ -278,38 +256,16 @@ class SearchWriter:
 
     def finish_with(self, outcome: str, result: Mapping[str, Any] | None = None) -> None:
         """Store an outcome of another kind, such as `stopped`."""
-        if self._is_ordered and outcome in (STOPPED, DUT_GONE):
+        if self._store.is_campaign and outcome in (STOPPED, DUT_GONE):
             return
-        is_open = " AND finished_at IS NULL" if self._is_ordered else ""
-        ended_at, document = now(), None if result is None else to_json(result)
-        found = [*self._measured.results, *(trial.result for trial in self._measured.trials)]
-        whole = None if result is None else to_json({**result, **TimeLeftOut.document_of(found)})
+        document = None if result is None else to_json(result)
         with self._store.writing() as connection:
             connection.execute(
-                f"UPDATE searches SET finished_at = ?, outcome = ?, result = ? WHERE id = ?{is_open}",
-                (ended_at, outcome, document, self._search_id),
+                "UPDATE searches SET finished_at = ?, outcome = ?, result = ? WHERE id = ? AND finished_at IS"
+                " NULL",
+                (now(), outcome, document, self._search_id),
             )
-            if self._procedure is None:
-                return
-            is_finished = outcome != STOPPED
-            value = (
-                None if result is None or not is_finished else PROCEDURES[self._procedure].value_of(result)
-            )
-            connection.execute(
-                "UPDATE repetitions SET finished_at = ?, outcome = ?, value = ?, result = ?, reason = ?,"
-                " measured_s = measured_s + ? WHERE id = ?",
-                (
-                    ended_at if is_finished else None,
-                    outcome,
-                    value,
-                    whole,
-                    (result or {}).get("skipped") or why_no_number(outcome)
-                    if is_finished and value is None
-                    else None,
-                    self._recorder.lap_s(),
-                    self._recorder.repetition_id,
-                ),
-            )
+        self.outcome, self.result = outcome, result
 
 
 def _conditions_of(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,14 +7,17 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Mapping
+from dataclasses import fields
 from typing import Any
 
 from evenhand.base.folders import sentence_without_folders, without_folders
 from evenhand.plan import Imix, whole_octets
 from evenhand.run.campaign_record import CUT_SHORT, ENDED_EARLY, TESTER_CEILING, HookRun, Repetition
+from evenhand.run.point_document import check_point, conditions_of, configured, point_columns
 from evenhand.run.reading import StoredSearch
 from evenhand.run.run_file import now, to_json
 from evenhand.search import SearchHead
+from evenhand.spec.request import Point
 from evenhand.trial import TrialResult
 
 
@@ -62,6 +65,120 @@ def begun_search(head: SearchHead, columns: Mapping[str, Any]) -> StoredSearch:
         trials=(),
         role=head.role,
     )
+
+
+_OF_LABEL = (
+    "SELECT points.id, points.repetitions, kind, plan, searches.frame_size, searches.imix, goal, setup FROM"
+    " points JOIN repetitions ON points.id = point_id JOIN searches ON repetitions.id = repetition_id"
+    " WHERE key = ?1 OR substr(key, 1, length(?1) + 2) = ?1 || ' (' GROUP BY points.id"
+)
+"""A search of each point of this label."""
+
+
+def without_trials(value: Any) -> Any:
+    """A result as a repetition has it: its trials are stored for themselves."""
+    if isinstance(value, dict):
+        return {key: without_trials(item) for key, item in value.items() if key != "trials"}
+    return [without_trials(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def place_search(
+    connection: sqlite3.Connection,
+    head: SearchHead,
+    columns: Mapping[str, Any],
+    *,
+    suite: str,
+    session_id: int,
+    host: Mapping[str, Any],
+) -> int | None:
+    """The repetition that a search is which no campaign has ordered, in a new row; None if it belongs to no
+    point. What is measured under the same conditions is repetitions of one point.
+
+    Args:
+        columns: The row of the search.
+        suite: What its point is of.
+        host: What is known of it.
+    """
+    begun = begun_search(head, columns)
+    testbed = begun.setup.get("name")
+    if testbed is not None:
+        connection.execute(
+            "INSERT INTO testbeds (name, document) VALUES (?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET document = excluded.document",
+            (testbed, to_json(_testbed_document(begun.setup, host))),
+        )
+    if not head.role.is_of_the_dut:
+        return None
+    base = f"{suite}/{head.label}"
+    asked = _asked(*(columns[name] for name in ("kind", "plan", "frame_size", "imix", "goal", "setup")))
+    of_label = connection.execute(_OF_LABEL, (base,)).fetchall()
+    known = ((point_id, count) for point_id, count, *other in of_label if _asked(*other) == asked)
+    point_id, before = next(known, (None, 0))
+    if point_id is None:
+        (points,) = connection.execute("SELECT count(*) FROM points").fetchone()
+        key = base if not of_label else f"{base} ({len(of_label) + 1})"
+        point = _point_of(begun, head.procedure or head.kind, key=key, suite=suite, number=points)
+        point_id = insert(connection, "points", point_columns(point))
+    else:
+        connection.execute("UPDATE points SET repetitions = ? WHERE id = ?", (before + 1, point_id))
+    row = {
+        "point_id": point_id,
+        "session_id": session_id,
+        "number": before + 1,
+        "attempt": 1,
+        "seed": columns["seed"],
+        "testbed": testbed or "",
+        "started_at": columns["started_at"],
+        "measured_s": 0,
+    }
+    return insert(connection, "repetitions", row)
+
+
+def _point_of(search: StoredSearch, procedure: str, *, key: str, suite: str, number: int) -> Point:
+    """ValueError if the search is made of what cannot be a point."""
+    under = conditions_of(search)
+    point = Point(
+        key=key,
+        suite=suite,
+        number=number,
+        procedure=procedure,
+        goal=search.goal,
+        repetitions=1,
+        **{field.name: getattr(under, field.name) for field in fields(under)},
+    )
+    check_point(point)
+    return point
+
+
+def _testbed_document(setup: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of tester and DUT (the draft's Figure 6), of a set-up as a run file has it."""
+    testbed = setup.get("testbed") or {}
+    facts = (testbed.get("dut") or {}).get("facts")
+    return {"tester": dict(host), "dut": setup.get("dut") or facts, "testbed": testbed}
+
+
+def _asked(kind: str, plan: str, frame_size: int, imix: str | None, goal: str, setup: str) -> tuple[Any, ...]:
+    """What repetitions of one point have in common, of the row of a search. One that was guided by an earlier
+    one has its number in the goal; so has one whose maximum is what the tester keeps at that time."""
+    wanted, under = json.loads(goal), json.loads(setup)
+    guided = {"known_fps", *(("max_fps", "min_fps") if wanted.get("is_max_ceiling") else ())}
+    wanted = {name: value for name, value in wanted.items() if name not in guided}
+    return kind, plan, frame_size, imix, wanted, under.get("mix"), under.get("directions"), configured(under)
+
+
+def withdraw_search(connection: sqlite3.Connection) -> None:
+    """Take the last search out of its repetition, and what then is empty away."""
+    select = (
+        "SELECT repetitions.id, point_id FROM searches JOIN repetitions ON repetitions.id = repetition_id"
+        " ORDER BY searches.id DESC LIMIT 1"
+    )
+    for repetition_id, point_id in connection.execute(select).fetchall():
+        connection.execute(
+            "UPDATE searches SET repetition_id = NULL WHERE repetition_id = ?", (repetition_id,)
+        )
+        connection.execute("DELETE FROM repetitions WHERE id = ?", (repetition_id,))
+        connection.execute("UPDATE points SET repetitions = repetitions - 1 WHERE id = ?", (point_id,))
+        connection.execute("DELETE FROM points WHERE id = ? AND repetitions = 0", (point_id,))
 
 
 def insert_trial(

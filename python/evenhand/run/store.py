@@ -15,18 +15,28 @@ from typing import Any, Self
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.folders import sentence_without_folders, without_folders
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.rig import read_host_facts, read_versions
 from evenhand.run.campaign_record import CUT_SHORT, HookRun
 from evenhand.run.folder import resume_command
-from evenhand.run.point_document import point_columns
+from evenhand.run.point_document import point_columns, suite_of, why_no_number
 from evenhand.run.record import read_record
-from evenhand.run.recorder import RunRecorder, SearchWriter
-from evenhand.run.rows import end_numbers, insert, insert_hook, reopen_points
+from evenhand.run.recorder import STOPPED, RunRecorder, SearchWriter
+from evenhand.run.rows import (
+    end_numbers,
+    insert,
+    insert_hook,
+    place_search,
+    reopen_points,
+    search_columns,
+    withdraw_search,
+    without_trials,
+)
 from evenhand.run.run_file import LOCK_TIMEOUT_S, campaign_locked, create_file, not_stored, now, to_json
-from evenhand.run.run_points import RunPoints, suite_of
 from evenhand.run.stored_so_far import StoredSoFar
 from evenhand.search import SearchHead
 from evenhand.spec.request import Point
+from evenhand.trial import TimeLeftOut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +58,8 @@ class RepetitionEnd:
     outcome: str
     value: float | None
     """Value in the unit of its procedure's figure; None: it ended without a number."""
-    result: Mapping[str, Any]
-    """The procedure's document without its trials."""
+    result: Mapping[str, Any] | None
+    """The procedure's document without its trials; None: there is none."""
     reason: str | None
     """Why there is no number."""
 
@@ -75,13 +85,13 @@ class RunStore(StoredSoFar):
     ) -> None:
         super().__init__(path, connection)
         self._stack = ExitStack()
-        self._is_campaign = is_campaign
+        self.is_campaign = is_campaign
         self._is_new = is_new
         self.notes: list[str] = []
         """Notes of this session."""
         self._engine: dict[str, str] | None = None
         self._host = read_host_facts(host_name=host_name)
-        self._points = RunPoints(suite_of(without_folders(command)))
+        self._suite = suite_of(without_folders(command))
         if is_campaign:
             self.after_failure = f"and resume with: {resume_command(path)}"
         with self.writing() as opened:
@@ -184,7 +194,7 @@ class RunStore(StoredSoFar):
         with self._stack:
             try:
                 if kind is None:
-                    if not self._is_campaign:
+                    if not self.is_campaign:
                         self.finish()
                     self._end_session()
                     return
@@ -206,22 +216,41 @@ class RunStore(StoredSoFar):
 
     @contextmanager
     def search(self, head: SearchHead) -> Iterator[SearchWriter]:
-        """See `Recorder`: a search that no campaign has ordered.
+        """See `Recorder`: a search that no campaign has ordered is a repetition by itself, or of no point.
+        Ctrl-C or SIGTERM inside is stored as outcome `stopped`.
 
         Raises:
             StorageError: It cannot be stored.
         """
-        with RunRecorder(self, None).search(head) as writer:
-            yield writer
-
-    def place(self, head: SearchHead, columns: Mapping[str, Any]) -> tuple[int | None, str | None]:
-        """The repetition that a search of a verb's run is, and its procedure; None if it belongs to none.
-
-        Args:
-            columns: Its row.
-        """
+        columns = search_columns(head)
         with self.writing() as connection:
-            return self._points.place(connection, head, columns, session_id=self._session_id, host=self._host)
+            repetition_id = place_search(
+                connection, head, columns, suite=self._suite, session_id=self._session_id, host=self._host
+            )
+        recorder, writer = RunRecorder(self, repetition_id), None
+        try:
+            with recorder.search(head) as writer:
+                yield writer
+        except (KeyboardInterrupt, SystemExit):
+            if writer is not None and writer.outcome is None:
+                writer.finish_with(STOPPED)
+            raise
+        finally:
+            if writer is not None and writer.outcome is not None and repetition_id is not None:
+                self.end(recorder, _end_of(writer, head.procedure or head.kind))
+
+    def keep(self, result: Mapping[str, Any]) -> None:
+        """See `Recorder`: the whole of the result of which the last repetition has a part. What several
+        repetitions come to has no place."""
+        document = without_trials(dict(result))
+        last = self.rows("SELECT id, result FROM repetitions ORDER BY id DESC LIMIT 1")
+        for row in last:
+            if row["result"] is not None and json.loads(row["result"]).keys() <= document.keys():
+                with self.writing() as connection:
+                    connection.execute(
+                        "UPDATE repetitions SET result = ? WHERE id = ?",
+                        (to_json(without_folders(document)), row["id"]),
+                    )
 
     def abandon_search(self, why: str) -> None:
         """The last search of a verb's run is not a result, since another one takes its place: its trials
@@ -231,7 +260,7 @@ class RunStore(StoredSoFar):
             why: For those who read the file, as a note.
         """
         with self.writing() as connection:
-            self._points.withdraw(connection)
+            withdraw_search(connection)
         self.add_note(why)
 
     def finish(self) -> None:
@@ -363,23 +392,37 @@ class RunStore(StoredSoFar):
         return RunRecorder(self, repetition_id)
 
     def end(self, recorder: RunRecorder, end: RepetitionEnd) -> None:
-        """The repetition has ended, with a number or without."""
+        """The repetition has ended, with a number or without; or was stopped, in the run of a verb."""
         with self.writing() as connection:
             connection.execute(
                 "UPDATE repetitions SET finished_at = ?, outcome = ?, value = ?, result = ?, reason = ?,"
                 " measured_s = measured_s + ?"
                 " WHERE id = ?",
                 (
-                    now(),
+                    None if end.outcome == STOPPED else now(),
                     end.outcome,
                     end.value,
-                    to_json(without_folders(dict(end.result))),
+                    None if end.result is None else to_json(without_folders(dict(end.result))),
                     None if end.reason is None else sentence_without_folders(end.reason),
                     recorder.lap_s(),
                     recorder.repetition_id,
                 ),
             )
-        self.measured = []
+        if self.is_campaign:
+            self.measured = []
+
+
+def _end_of(search: SearchWriter, procedure: str) -> RepetitionEnd:
+    """How a repetition ends that is this search alone."""
+    outcome, result = str(search.outcome), search.result
+    value = None if result is None or outcome == STOPPED else PROCEDURES[procedure].value_of(result)
+    has_ended_without = outcome != STOPPED and value is None
+    return RepetitionEnd(
+        outcome=outcome,
+        value=value,
+        result=None if result is None else {**result, **TimeLeftOut.document_of(search.trials)},
+        reason=(result or {}).get("skipped") or why_no_number(outcome) if has_ended_without else None,
+    )
 
 
 def _check_resumable(path: Path) -> None:

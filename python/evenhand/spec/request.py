@@ -13,7 +13,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.option import OptionField, fill, options_of
 from evenhand.base.rates import Line
 from evenhand.base.units import is_whole
-from evenhand.plan import ONE_EACH, SIDES, AddressPlan, Direction, SideCounts, line_of
+from evenhand.plan import ONE_EACH, SIDES, AddressPlan, Direction, FrameSize, SideCounts, line_of
 from evenhand.procedure import Conditions, limits_of
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure, check_rates
 from evenhand.procedure.registry import PROCEDURES
@@ -29,6 +29,7 @@ from evenhand.spec.common_options import (
 from evenhand.spec.frames import read_size
 from evenhand.spec.plan import ModeOptions, ShapeOptions, SourceOptions, build_plan
 from evenhand.spec.rates import RatesOptions, line_texts, read_rates
+from evenhand.trial import DirectionRates
 
 HashType = Literal["type1", "type2"]
 """What the DUT's RSS hashes: addresses only, or addresses and ports."""
@@ -174,35 +175,91 @@ def read_point(
     Raises:
         RequestError: It cannot be; names the option as the shell writes it.
     """
-    limits, procedure = testbed or rig.TestbedLimits(), PROCEDURES[point.procedure]
+    procedure, plan, known = PROCEDURES[point.procedure], plan_of(point), None
     written = {name: value for name, value in point.goal.items() if name != AFTER}
-    plan, known = plan_of(point), None
     if AFTER in point.goal:
         known = throughput or replace(ANY_THROUGHPUT, source=point.goal[AFTER])
-    learning = fill(LearningOptions, written)
     size = read_size(point.frame_size)
     if line is None:
         line = line_of(plan.streams(size, point.directions), dict.fromkeys(SIDES, _USUAL_BPS))
-    options: Any = fill(procedure.options, written)
+    return read_request(
+        procedure,
+        fill(procedure.options, written),
+        written,
+        plan=plan,
+        frame_size=size,
+        directions=point.directions,
+        testbed=testbed or rig.TestbedLimits(),
+        throughput=known,
+        line=line,
+    )
+
+
+def written_in(*groups: Any) -> dict[str, Any]:
+    """The options of these groups by name, as they are written."""
+    return {each.name: getattr(group, each.field) for group in groups for each in options_of(type(group))}
+
+
+def read_request(
+    procedure: Procedure,
+    options: Any,
+    written: Mapping[str, Any],
+    *,
+    plan: AddressPlan,
+    frame_size: FrameSize,
+    directions: tuple[Direction, ...],
+    testbed: rig.TestbedLimits,
+    throughput: KnownThroughput | None,
+    line: Line,
+) -> PointRequest:
+    """What a verb or a point asks of a procedure with one frame size. RequestError names the option.
+
+    Args:
+        options: Those that only this procedure has.
+        written: Those that every procedure has, by name; others are ignored.
+        testbed: Limits of the testbed file, which apply where none are written.
+        throughput: One that was measured before, for a procedure that takes one.
+        line: For rates in percent or bit/s.
+    """
     options, rates = read_rates(options, procedure.load_option, fill(RatesOptions, written), line)
     check_rates(procedure, rates)
-    goal = procedure.make_goal(options, fill(RetryOptions, written).read(limits), known)
-    loss_ratio = getattr(goal, "loss_ratio", 0.0)
+    goal = procedure.make_goal(options, fill(RetryOptions, written).read(testbed), throughput)
+    conditions = read_conditions(
+        written,
+        plan=plan,
+        directions=directions,
+        testbed=testbed,
+        rates=rates,
+        loss_ratio=getattr(goal, "loss_ratio", 0.0),
+    )
     return PointRequest(
         procedure=procedure,
         options=options,
         goal=goal,
-        conditions=Conditions(
-            plan=plan,
-            frame_size=size,
-            directions=point.directions,
-            rates=rates,
-            waits=fill(WaitOptions, written).read(),
-            limits=limits_of(limits, loss_ratio=loss_ratio, given=fill(LimitOptions, written).read()),
-            host_macs=learning.host_macs.value,
-            learning=learning.read(plan),
-            established=fill(EstablishedOptions, written).read(plan),
-        ),
+        conditions=Conditions(**conditions, frame_size=frame_size),
+    )
+
+
+def read_conditions(
+    written: Mapping[str, Any],
+    *,
+    plan: AddressPlan,
+    directions: tuple[Direction, ...],
+    testbed: rig.TestbedLimits,
+    rates: DirectionRates | None = None,
+    loss_ratio: float = 0.0,
+) -> Conditions:
+    """All but frame size and seed; see `read_request`."""
+    learning = fill(LearningOptions, written)
+    return Conditions(
+        plan=plan,
+        directions=directions,
+        rates=rates,
+        waits=fill(WaitOptions, written).read(),
+        limits=limits_of(testbed, loss_ratio=loss_ratio, given=fill(LimitOptions, written).read()),
+        host_macs=learning.host_macs.value,
+        learning=learning.read(plan),
+        established=fill(EstablishedOptions, written).read(plan),
     )
 
 

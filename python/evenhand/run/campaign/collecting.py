@@ -100,6 +100,9 @@ class CollectedRepetition:
         """See `Recorder`."""
         self.versions.update(versions)
 
+    def keep(self, result: Mapping[str, Any]) -> None:
+        """See `Recorder`: the repetition ends with its result."""
+
     def take(self, load: Load) -> TrialResult | None:
         """See `Replay`: every trial has to be made."""
         del load

@@ -35,6 +35,7 @@ from evenhand.run.campaign.events import (
 from evenhand.run.campaign_record import HookRun, is_lower_bound
 from evenhand.run.point_document import why_no_number
 from evenhand.run.recorder import STOPPED, CannotContinueError
+from evenhand.run.rows import without_trials
 from evenhand.run.run_file import StorageError
 from evenhand.run.store import RepetitionEnd
 from evenhand.spec.file import Hooks, Reference
@@ -246,7 +247,7 @@ def _measure(bed: OpenTestbed, job: Job, request: PointRequest, one_pair: OnePai
     if isinstance(found, Throughput):
         found = replace(found, is_repetition=True)
         found = _beside(found, one_pair, is_ours=bed.setup.has_new_macs)
-    document = _without_trials(found.to_document())
+    document = without_trials(found.to_document())
     value = procedure.value_of(document)
     reason = (
         None
@@ -271,13 +272,6 @@ def _why(outcome: str, results: list[TrialResult]) -> str:
         return why_no_number(outcome)
     taken = describe_taken(results)
     return f"{why_no_number(outcome)}: {describe_reasons(invalid.reasons)}{f'; {taken}' if taken else ''}"
-
-
-def _without_trials(value: Any) -> Any:
-    """They are stored for themselves."""
-    if isinstance(value, dict):
-        return {key: _without_trials(item) for key, item in value.items() if key != "trials"}
-    return [_without_trials(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _setup_of(order: PointOrder) -> AbstractContextManager[Setup]:
