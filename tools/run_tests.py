@@ -20,7 +20,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,6 @@ def quick_folder(folder: Path = IN_MEMORY) -> Path | None:
     return folder if is_good and os.access(folder, os.W_OK) else None
 
 
-@cache
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Runs every test suite.", allow_abbrev=False)
     parser.add_argument(

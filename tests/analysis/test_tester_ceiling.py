@@ -158,7 +158,7 @@ def test_what_the_tester_could_not_decide_is_repeated_on_idle_cpus_and_by_root_i
     assert advice.startswith(
         "To repeat what the tester could not decide, give it idle CPUs (evenhand check shows"
     )
-    assert advice.endswith(f"or another host, and run: {again}")
+    assert advice.endswith(f"or another machine, and run: {again}")
     found.path.touch()
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr("os.geteuid", lambda: found.path.stat().st_uid)

@@ -29,6 +29,8 @@ OF_EACH_VERB = {
     "--frame-size",
     # A file that is read or written, which is another one in each verb.
     *("--after", "--format", "--html", "--output", "--run", "--table", "--testbed"),
+    # What `check` measures alone, other verbs measure in front of what they measure.
+    "--own-loop",
     # JSON documents of a verb that goes on, line by line.
     "--json",
     # What is shown, deleted or done in spite of something.

@@ -266,6 +266,7 @@ def test_tests_of_delays_and_rates_begin_when_all_else_has_ended(
     monkeypatch.setattr(run_tests, "busy_share", lambda: 0.0 if is_quiet else 1.0)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(sys, "argv", ["run_tests.py"])
     outcomes = run_tests.run_suites()
     every = {WITHOUT_PORTS, IN_NAMESPACES, ONE_CPU, TWO_CPUS, LABS, ONE_BY_ONE, ALONE}
     assert {line.removeprefix("begin ") for line in told if line.startswith("begin ")} == every
