@@ -42,6 +42,8 @@ IMIX = "64:7,570:4,1518:1"
 USUAL_GAP = 12
 """Octets between frames: OTG's default, and Ethernet's."""
 LARGEST_VLAN = 4094
+LONGEST_BURSTS_S = 30.0
+"""A stop waits for their end: a trial of bursts does not end earlier."""
 _NS = {"nanoseconds": 1e-9, "microseconds": 1e-6}
 
 
@@ -284,14 +286,14 @@ class FlowPart:
                 self._refuse("duration.burst.inter_burst_gap", "bytes: the line rate is not known: use ns")
             gap_s = 0.0 if octets <= USUAL_GAP else 8 * octets / (line_bps or 1e9)
         interval_s = frames / self.rate_fps + gap_s
-        if frames < 1 or count * interval_s > self._longest_s:
+        if frames < 1 or not 0 < count * interval_s <= LONGEST_BURSTS_S:
             self._refuse(
-                "duration.burst", f"{count:,} bursts of {frames:,} frames: at most {self._longest_s:g} s"
+                "duration.burst",
+                f"{count:,} bursts of {frames:,} frames: they cannot be stopped, so they must have an end,"
+                f" within {LONGEST_BURSTS_S:g} s",
             )
             return 1, 1.0
         self.burst = Burst(frames=frames, interval_s=interval_s)
-        if count == 0:
-            return None, int(self._longest_s / interval_s) * interval_s
         return count * frames, count * interval_s
 
     def _plain(self, header: Mapping[str, Any], place: int) -> dict[str, Any]:

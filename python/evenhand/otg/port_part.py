@@ -86,9 +86,8 @@ def read_captures(
     found = []
     for number, capture in enumerate(captures):
         at, names = f"captures[{number}]", tuple(capture.get("port_names", []))
-        errors += other_keys(
-            {key: value for key, value in capture.items() if value is not False}, "captures[]", at
-        )
+        # What would overwrite other frames is refused at the start, or keeps the first.
+        errors += other_keys(capture, "captures[]", at)
         errors += [f"{at}.port_names: there is no port {name!r}" for name in names if name not in sides]
         if capture.get("format") == "pcapng":
             errors.append(f"{at}.format: pcapng: captures are pcap files here")

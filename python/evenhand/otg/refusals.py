@@ -63,7 +63,7 @@ HONOURED: Mapping[str, tuple[str, ...]] = {
     "devices[].ethernets[].vlans[]": ("name", "id"),
     "devices[].ethernets[].ip_addresses[]": ("name", "address", "gateway", "prefix", "gateway_mac"),
     "devices[].ethernets[].ip_addresses[].gateway_mac": ("choice", "auto", "value"),
-    "captures[]": ("name", "port_names", "format", "packet_size"),
+    "captures[]": ("name", "port_names", "format", "packet_size", "overwrite"),
     "flows[].tx_rx": ("choice", "port", "device"),
     "flows[].tx_rx.port": ("tx_name", "rx_name", "rx_names"),
     "flows[].tx_rx.device": ("mode", "tx_names", "rx_names", "bidirectional"),
