@@ -17,7 +17,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
@@ -40,6 +39,16 @@ from evenhand.reference import ReferenceDut, reference_router
 from evenhand.reference.config import Defects
 from evenhand.run import read_record
 from tests.errors import raises
+from tests.otg.clients import (
+    api_of,
+    captured,
+    flows_of,
+    ports_of,
+    refused,
+    set_capture,
+    set_state,
+    wait_until_stopped,
+)
 from tests.otg.configs import LINKS, SIZE, config, devices
 from tests.wire.wire_session import MOST_ATTEMPTS
 
@@ -63,53 +72,6 @@ def server(run: Path) -> Iterator[RunningServer]:
         pytest.skip(f"no router: {error}")
     with otg_server("reference", ANY, run=run, command=["evenhand", "otg", "reference"]) as running:
         yield running
-
-
-def api_of(server: RunningServer, transport: str) -> Any:
-    """A client as scripts have it."""
-    if transport == "grpc":
-        made = snappi.api(location=server.grpc, transport=snappi.Transport.GRPC)
-        made.request_timeout = 60
-        return made
-    return snappi.api(location=getattr(server, transport), verify=False)
-
-
-def set_state(api: Any, state: str, *names: str) -> list[str]:
-    """The warnings of the answer."""
-    wanted = api.control_state()
-    wanted.traffic.flow_transmit.state = state
-    wanted.traffic.flow_transmit.flow_names = list(names)
-    return list(api.set_control_state(wanted).warnings or [])
-
-
-def flows_of(api: Any, *names: str) -> list[Any]:
-    wanted = api.metrics_request()
-    wanted.flow.flow_names = list(names)
-    return list(api.get_metrics(wanted).flow_metrics)
-
-
-def ports_of(api: Any, *names: str) -> list[Any]:
-    wanted = api.metrics_request()
-    wanted.port.port_names = list(names)
-    return list(api.get_metrics(wanted).port_metrics)
-
-
-def wait_until_stopped(api: Any) -> list[Any]:
-    for _ in range(1000):
-        found = flows_of(api)
-        if all(metric.transmit == "stopped" for metric in found):
-            return found
-        time.sleep(0.1)
-    raise AssertionError("the flows did not end")
-
-
-def refused(call: Any) -> Any:
-    """The model's `Error`, as snappi gives it to a script."""
-    with pytest.raises(Exception) as caught:  # noqa: PT011 (snappi raises nothing else)
-        call()
-    error = snappi.api().from_exception(caught.value)
-    assert error is not None, caught.value
-    return error
 
 
 @pytest.mark.parametrize(("transport", "version"), [("https", 4), ("grpc", 6), ("http", 6)])
@@ -205,20 +167,6 @@ def test_a_mix_of_sizes_is_sent_in_its_shares(server: RunningServer) -> None:
     (metric,) = wait_until_stopped(api)
     assert (metric.frames_tx, metric.frames_rx) == (240, 240)
     assert metric.bytes_tx == metric.bytes_rx == 20 * (7 * 64 + 4 * 570 + 1518)
-
-
-def set_capture(api: Any, state: str, *names: str) -> None:
-    wanted = api.control_state()
-    wanted.port.capture.state, wanted.port.capture.port_names = state, list(names)
-    api.set_control_state(wanted)
-
-
-def captured(api: Any, name: str) -> list[Any]:
-    """The frames of the flows in the capture of a port."""
-    wanted = api.capture_request()
-    wanted.port_name = name
-    content = api.get_capture(wanted)
-    return [frame for frame in rdpcap(content) if UDP in frame and frame[UDP].dport == 6000]
 
 
 @pytest.mark.parametrize(("transport", "version"), [("http", 4), ("grpc", 6)])
