@@ -207,21 +207,21 @@ def test_devices_have_neighbours_flows_and_captures(
 def test_a_pause_ends_the_sending_and_a_resume_sends_what_is_left(server: RunningServer, run: Path) -> None:
     """To the frame: metrics are those of both trials."""
     api = api_of(server, "http")
-    api.set_config(config(4, packets=4000, pps=2000))
+    api.set_config(config(4, packets=6000, pps=1000))
     set_state(api, "start")
     set_state(api, "pause")
     paused = flows_of(api)
     assert {metric.transmit for metric in paused} == {"paused"}
     assert {metric.frames_rx for metric in paused} == {metric.frames_tx for metric in paused}
-    assert 0 < paused[0].frames_tx < 4000
+    assert 0 < paused[0].frames_tx < 6000
     set_state(api, "resume")
     for metric in wait_until_stopped(api):
-        assert (metric.frames_tx, metric.frames_rx, metric.bytes_rx) == (4000, 4000, 4000 * SIZE)
+        assert (metric.frames_tx, metric.frames_rx, metric.bytes_rx) == (6000, 6000, 6000 * SIZE)
         assert metric.latency.minimum_ns <= metric.latency.average_ns <= metric.latency.maximum_ns
     trials = [search.trials[-1].result for search in read_record(run).other_searches[-2:]]
-    assert sum(each.directions["forward"].offered_frames for each in trials) == 4000
+    assert sum(each.directions["forward"].offered_frames for each in trials) == 6000
     set_state(api, "resume")
-    assert flows_of(api)[0].frames_tx == 4000
+    assert flows_of(api)[0].frames_tx == 6000
 
 
 def test_bursts_and_unlike_rates_are_sent_to_the_frame(server: RunningServer) -> None:

@@ -55,7 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 @pytest.mark.parametrize(("transport", "version"), [("grpc", 4), ("http", 6)])
 @pytest.mark.parametrize("ports", ["value", "values", "increment"])
 def test_a_case_of_plain_udp(server: RunningServer, transport: str, version: int, ports: str) -> None:
-    """One flow of so many frames, counted and captured; the ports of frame k are the k-th of their pattern."""
+    """One flow of so many frames, counted and captured: frame k has the k-th ports of their pattern."""
     api = api_of(server, transport)
     made = config(version, packets=40, pps=400, hosts=1, names=("f1",))
     made.captures.add(name="ca", port_names=["p1", "p2"])

@@ -301,11 +301,19 @@ class Transmission:
         was_running = self.is_running
         self.stop()
         with self._lock:
-            if was_running:
+            if was_running and self._left_s(traffic) > 0:
                 self._counting.counts = {
                     direction: replace(counts, is_paused=True)
                     for direction, counts in self._counting.counts.items()
                 }
+
+    def _left_s(self, traffic: OtgTraffic) -> float:
+        """What is left to be sent; 0 if that is no frame."""
+        direction = self._counting.directions[0]
+        flow = next(flow for flow in traffic.flows if flow.direction == direction)
+        sent = self._counting.counts[direction].after(self._counting.before.get(direction)).frames_tx
+        left_s = traffic.duration_s - sent / flow.rate_fps
+        return left_s if left_s * flow.rate_fps >= 0.5 else 0.0
 
     def resume(self, traffic: OtgTraffic) -> None:
         """Send what is left. Nothing if nothing is paused."""
@@ -313,21 +321,11 @@ class Transmission:
             counting = self._counting
             if self.is_running or not any(counts.is_paused for counts in counting.counts.values()):
                 return
-            directions = counting.directions
+            directions, left_s = counting.directions, self._left_s(traffic)
             counting.before = {
                 direction: counts.after(counting.before.get(direction))
                 for direction, counts in counting.counts.items()
             }
-            flow = next(flow for flow in traffic.flows if flow.direction == directions[0])
-            sent = counting.before[directions[0]].frames_tx
-            left_s = traffic.duration_s - sent / flow.rate_fps
-            if left_s * flow.rate_fps < 0.5:
-                counting.counts = {
-                    direction: replace(counts, is_paused=False)
-                    for direction, counts in counting.counts.items()
-                }
-                counting.before = {}
-                return
             self._ended.clear()
             counting.is_running, counting.taken_at_s = True, 0.0
             counting.counts = {direction: FlowCounts(is_started=True) for direction in directions}
