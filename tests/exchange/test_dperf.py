@@ -69,6 +69,8 @@ def test_without_flood_answers_come_back(tmp_path: Path) -> None:
     )
     said = " ".join(imported.commands[0].words)
     assert "--rate 2000000" in said
+    old = read(tmp_path, flood().replace("keepalive ", "keepalive_request_interval "))
+    assert "--rate 30000000" in " ".join(old.commands[0].words)
     assert "--direction" not in said
     assert any(row.key == "protocol" and row.became is Became.DIFFERS for row in imported.rows)
 

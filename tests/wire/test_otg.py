@@ -325,7 +325,7 @@ def test_what_cannot_be_done_is_an_error_of_the_model_and_the_server_lives_on(
                                 {
                                     "choice": "ipv4",
                                     "ipv4": {
-                                        "src": {"choice": "values", "values": ["198.18.0.1"] * 10**5},
+                                        "src": {"choice": "values", "values": ["198.18.0.1"] * 10**6},
                                         "dst": {"choice": "value", "value": "198.19.0.1"},
                                     },
                                 },

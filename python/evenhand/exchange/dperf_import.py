@@ -24,6 +24,8 @@ _FCS, _SMALLEST = 4, 64
 _DEFAULT_S = 100.0
 _TIMES = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 _COUNTS = {"": 1, "k": 10**3, "m": 10**6}
+_OLD = {"keepalive_request_interval": "keepalive"}
+"""Keys by their names of today."""
 _OWN = "of dperf's own way to send"
 _LINE = "the load is --rate"
 _OTHERS: Mapping[str, tuple[Became, str]] = {
@@ -32,7 +34,10 @@ _OTHERS: Mapping[str, tuple[Became, str]] = {
         (Became.MEANINGLESS, _OWN),
     ),
     **dict.fromkeys(
-        ("tx_burst", "launch_num", "slow_start", "wait", "fast_close", "send_window"),
+        (
+            *("tx_burst", "launch_num", "slow_start", "wait", "fast_close", "send_window"),
+            "keepalive_request_num",
+        ),
         (Became.MEANINGLESS, "frames are evenly spaced from the start on"),
     ),
     **dict.fromkeys(("mss", "tcp_rst", "retransmit_timeout"), (Became.MEANINGLESS, "a part of TCP")),
@@ -109,7 +114,8 @@ def _read(path: Path) -> _File:
     for number, line in enumerate(text.split("\n"), 1):
         words = line.partition("#")[0].split()
         if words:
-            file.lines.setdefault(words[0].lower(), []).append((number, words[1:]))
+            key = words[0].lower()
+            file.lines.setdefault(_OLD.get(key, key), []).append((number, words[1:]))
     line, words = file.first("mode") or (1, ["client"])
     if words[:1] not in (["client"], ["server"]):
         raise file.wrong(line, f"mode cannot have {shown(' '.join(words))}")

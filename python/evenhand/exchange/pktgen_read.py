@@ -95,7 +95,10 @@ class PktgenScript:
         self._values: dict[str, str] = {}
         is_lua = bool(re.search(r"\bpktgen\.\w+", text))
         for number, line in _lines(text, is_lua=is_lua):
-            self._read_lua(number, line) if is_lua else self._read_command(number, line.split())
+            if is_lua:
+                self._read_lua(number, line)
+            else:
+                self._read_command(number, line.split())
 
     def _row(self, key: str, value: str, line: int, became: Became, text: str) -> None:
         if not any(row.key == key and row.became is became for row in self.rows):
