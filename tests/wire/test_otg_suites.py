@@ -24,7 +24,7 @@ from evenhand.base.errors import HostError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.cli.router import testbed_text as text_for
 from evenhand.otg.server import Places, RunningServer, otg_server
-from evenhand.plan import make_plan
+from evenhand.plan import make_mix
 from evenhand.reference import ReferenceDut, reference_router
 from tests.otg.clients import api_of, captured, refused, set_capture, set_state, wait_until_stopped
 from tests.otg.configs import SIZE, config
@@ -42,10 +42,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     except HostError as error:
         pytest.skip(f"no router: {error}")
     folder = tmp_path_factory.mktemp("suites")
-    with reference_router(make_plan("gateway-v4+gateway-v6"), ReferenceDut()) as router:
+    with reference_router(make_mix("gateway-v4+gateway-v6"), ReferenceDut()) as router:
         text = text_for(router, None)
         for side in ("left", "right"):
-            text = text.replace(f"[{side}]\n", f"[{side}]\nline_rate = {LINE_BPS}\n")
+            text = text.replace(f"[{side}]\n", f'[{side}]\nline_rate = "{LINE_BPS}bit/s"\n')
         (folder / "bed.toml").write_text(text)
         places = Places(https_port=0, http_port=0, grpc_port=0)
         with otg_server(str(folder / "bed.toml"), places, run=folder / "a.evenhand", command=[]) as running:

@@ -100,22 +100,22 @@ def import_dperf(path: Path, given: GivenHardware, *, plan: str | None, testbed:
     rows += named(imported.rows, places)
     said = {row.line for row in rows}
     for key, lines in file.lines.items():
-        for line, words in lines:
-            if line not in said:
+        for number, words in lines:
+            if number not in said:
                 became = Became.MAPPED if imported.commands else Became.REFUSED
                 text = "as a part of the flows" if imported.commands else "the flows cannot be sent"
-                rows.append(row_of(key, " ".join(words), line, became, text))
+                rows.append(row_of(key, " ".join(words), number, became, text))
     return replace(imported, rows=tuple(rows))
 
 
 def _read(path: Path) -> _File:
     text = read_foreign(path, most_octets=MOST_OCTETS, what=ORIGIN)
     file = _File(path)
-    for number, line in enumerate(text.split("\n"), 1):
-        words = line.partition("#")[0].split()
-        if words:
-            key = words[0].lower()
-            file.lines.setdefault(_OLD.get(key, key), []).append((number, words[1:]))
+    for number, content in enumerate(text.split("\n"), 1):
+        written = content.partition("#")[0].split()
+        if written:
+            key = written[0].lower()
+            file.lines.setdefault(_OLD.get(key, key), []).append((number, written[1:]))
     line, words = file.first("mode") or (1, ["client"])
     if words[:1] not in (["client"], ["server"]):
         raise file.wrong(line, f"mode cannot have {shown(' '.join(words))}")
@@ -159,9 +159,8 @@ def _flows(file: _File, places: Places, rows: list[ImportedKey]) -> list[dict[st
     client, server = (_addresses(file, key) for key in ("client", "server"))
     if file.has("change_dip"):
         line = _line(file, "change_dip")
-        start, step, count = (
-            file.read("change_dip", place, read, None) for place, read in enumerate((_ip, int, int))
-        )
+        start = file.read("change_dip", 0, _ip, None)
+        step, count = (file.read("change_dip", place, int, None) for place in (1, 2))
         server = start, step, count
         rows.append(row_of("server", "...", line, Became.DIFFERS, "change_dip takes its place"))
     version = client[0].version
@@ -259,16 +258,17 @@ def _rate(file: _File) -> int:
     every_s = file.read("keepalive", 0, _seconds, None)
     count = file.read("cc", 0, _count, None)
     if every_s and count:
-        return max(1, round(count / every_s))
+        rate_fps: int = round(count / every_s)
+        return max(1, rate_fps)
     return int(file.read("cps", 0, _count, count or 1))
 
 
 def _size(file: _File, version: int, rows: list[ImportedKey]) -> int:
     """Octets with FCS."""
     if file.has("packet_size"):
-        return max(_SMALLEST, file.read("packet_size", 0, int, 0) + _FCS)
+        return max(_SMALLEST, int(file.read("packet_size", 0, int, 0)) + _FCS)
     if file.has("payload_size"):
-        return max(_SMALLEST, _HEADERS[version] + file.read("payload_size", 0, int, 1) + _FCS)
+        return max(_SMALLEST, _HEADERS[version] + int(file.read("payload_size", 0, int, 1)) + _FCS)
     text = "the file states no size: that of dperf's own request; here the smallest"
     rows.append(row_of("payload_size", "", _line(file, "payload_size"), Became.DIFFERS, text))
     return _SMALLEST

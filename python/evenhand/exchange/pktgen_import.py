@@ -78,8 +78,8 @@ def import_pktgen(path: Path, given: GivenHardware, *, plan: str | None, testbed
 def _sending(script: PktgenScript, rows: list[ImportedKey]) -> list[tuple[int, PktgenPort]]:
     """The ports whose frames are known: of several those that are started, or whose range is on."""
     found = [(number, port) for number, port in enumerate(script.ports) if _sends(port)]
-    for is_used in (lambda port: port.is_started, lambda port: port.has_range):
-        used = [each for each in found if is_used(each[1])]
+    started = [each for each in found if each[1].is_started]
+    for used in (started, [each for each in found if each[1].has_range]):
         if 0 < len(used) < len(found):
             (number, _), *_ = (each for each in found if each not in used)
             text = "neither started nor switched to its range"

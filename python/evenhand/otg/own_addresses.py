@@ -138,34 +138,34 @@ def own_plan_of(flows: Sequence[FlowAddresses], known: str | None) -> AddressPla
     if base.ip_version != first.version:
         raise OtgError([f"{first.at}: IPv{first.version}, but the DUT is set up for {base.title}"])
     document: dict[str, Any] = {"name": NAME}
-    for side in base.sides:
-        stations = first.stations.get(side.name, ()) or next(
-            (flow.stations[side.name] for flow in flows if flow.stations.get(side.name)), ()
+    for made in base.sides:
+        stations = first.stations.get(made.name, ()) or next(
+            (flow.stations[made.name] for flow in flows if flow.stations.get(made.name)), ()
         )
-        values = first.values[side.name]
-        dut, gateway = side.dut[0], side.gateway
+        values = first.values[made.name]
+        dut, gateway = made.dut[0], made.gateway
         if stations:
             if known is not None and stations[0].gateway != dut:
                 raise OtgError(
                     [
-                        f"devices: the gateway on the {side.name} is {stations[0].gateway}, but the DUT has"
+                        f"devices: the gateway on the {made.name} is {stations[0].gateway}, but the DUT has"
                         f" {dut} there"
                     ]
                 )
             dut, gateway = stations[0].gateway, ipaddress.ip_interface(stations[0].address)
         ends = [_address(number, first.version) for number in (values.numbers[0], values.numbers[-1])]
         is_direct = all(end in dut.network for end in ends)
-        if known is not None and not stations and is_direct != side.is_direct:
+        if known is not None and not stations and is_direct != made.is_direct:
             raise OtgError(
                 [f"{first.at}: {ends[0]} is {'' if is_direct else 'not '}on the DUT's link {dut.network}"]
             )
         if known is not None and not any(
-            all(end in network for end in ends) for network in (*side.host_networks, dut.network)
+            all(end in network for end in ends) for network in (*made.host_networks, dut.network)
         ):
             raise OtgError(
-                [f"{first.at}: no network that the DUT has on the {side.name} has {ends[0]} .. {ends[1]}"]
+                [f"{first.at}: no network that the DUT has on the {made.name} has {ends[0]} .. {ends[1]}"]
             )
-        document[side.name] = {
+        document[made.name] = {
             "dut": str(dut),
             **({} if is_direct or gateway is None else {"gateway": str(gateway.ip)}),
             **_hosts(first.at, values, first.version),

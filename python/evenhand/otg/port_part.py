@@ -83,7 +83,7 @@ def _speed_bps(speed: str) -> float | None:
 def read_captures(
     captures: Sequence[Mapping[str, Any]], sides: Mapping[str, SideName], errors: list[str]
 ) -> tuple[OtgCapture, ...]:
-    found = []
+    found: list[OtgCapture] = []
     for number, capture in enumerate(captures):
         at, names = f"captures[{number}]", tuple(capture.get("port_names", []))
         # What would overwrite other frames is refused at the start, or keeps the first.

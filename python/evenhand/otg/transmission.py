@@ -91,7 +91,7 @@ class StoppableEngine(EngineGroup):
         for self.start_lead_s in LEADS_S:
             try:
                 # Only such a trial asks its client whether it is to end.
-                stoppable = {} if "burst" in arguments else {"stop_when_failed": True}
+                stoppable: dict[str, Any] = {} if "burst" in arguments else {"stop_when_failed": True}
                 return as_it_was_sent(super().request(name, **arguments, **stoppable))
             except HostError as error:
                 if error.code != TOO_LATE or self.start_lead_s == LEADS_S[-1]:
