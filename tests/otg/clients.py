@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from scapy.layers.inet import UDP
 from scapy.utils import rdpcap
 
 from evenhand.otg.server import RunningServer
+from tests.wire.wire_session import MOST_ATTEMPTS
 
 
 def api_of(server: RunningServer, transport: str) -> Any:
@@ -50,6 +52,22 @@ def wait_until_stopped(api: Any) -> list[Any]:
             return found
         time.sleep(0.1)
     raise AssertionError("the flows did not end")
+
+
+def send(api: Any, *packets: int, before: Callable[[], None] = lambda: None) -> list[Any]:
+    """The metrics of all flows once they have sent so many frames each. A busy host may keep the tester from
+    sending them all: then they are started again.
+
+    Args:
+        before: Called before each start.
+    """
+    for _ in range(MOST_ATTEMPTS):
+        before()
+        set_state(api, "start")
+        found = wait_until_stopped(api)
+        if [metric.frames_tx for metric in found] == list(packets):
+            break
+    return found
 
 
 def refused(call: Any) -> Any:

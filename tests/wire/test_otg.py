@@ -45,6 +45,7 @@ from tests.otg.clients import (
     flows_of,
     ports_of,
     refused,
+    send,
     set_capture,
     set_state,
     wait_until_stopped,
@@ -191,8 +192,7 @@ def test_devices_have_neighbours_flows_and_captures(
     assert all(each.link_layer_address for each in found)
     set_capture(api, "start", "p2")
     assert [port.capture for port in ports_of(api)] == ["stopped", "started"]
-    set_state(api, "start")
-    for metric in wait_until_stopped(api):
+    for metric in send(api, 50, 50, before=lambda: set_capture(api, "start", "p2")):
         assert (metric.frames_tx, metric.frames_rx) == (50, 50)
     set_capture(api, "stop", "p2")
     frames = captured(api, "p2")
@@ -230,14 +230,12 @@ def test_bursts_and_unlike_rates_are_sent_to_the_frame(server: RunningServer) ->
     burst = made.flows[0].duration.burst
     burst.bursts, burst.packets, burst.inter_burst_gap.microseconds = 5, 20, 30_000
     api.set_config(made)
-    set_state(api, "start")
-    (metric,) = wait_until_stopped(api)
+    (metric,) = send(api, 100)
     assert (metric.frames_tx, metric.frames_rx) == (100, 100)
     made = config(4, packets=400, pps=2000)
     made.flows[1].rate.pps, made.flows[1].duration.fixed_packets.packets = 500, 100
     api.set_config(made)
-    set_state(api, "start")
-    assert [metric.frames_rx for metric in wait_until_stopped(api)] == [400, 100]
+    assert [metric.frames_rx for metric in send(api, 400, 100)] == [400, 100]
     set_state(api, "start", "back")
     assert [metric.frames_rx for metric in wait_until_stopped(api)] == [0, 100]
 
@@ -254,9 +252,7 @@ def test_tags_and_values_are_those_of_the_frames(server: RunningServer) -> None:
     vlan.id.value, ip.src.values, ip.dst.value = 100, values, "198.19.0.1"
     udp.src_port.value, udp.dst_port.value = 5000, 6000
     api.set_config(made)
-    set_capture(api, "start")
-    set_state(api, "start")
-    (metric,) = wait_until_stopped(api)
+    (metric,) = send(api, 30, before=lambda: set_capture(api, "start"))
     assert (metric.frames_tx, metric.frames_rx) == (30, 30)
     assert [frame[1].src for frame in captured(api, "p2")] == values * 10
 
