@@ -4,6 +4,7 @@ RFC 2544; and as the generator of other projects, by the examples for them."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -172,14 +173,12 @@ def test_the_class_for_dts_sends_its_packet_both_ways(server: RunningServer, dts
         else IPv6(src="2001:2::2", dst="2001:2:0:8000::2")
     )
     packet = Ether() / ip / UDP(sport=7, dport=9) / (b"x" * 100)
-    for attempt in range(MOST_ATTEMPTS):
-        try:
+    stats = None
+    for _ in range(MOST_ATTEMPTS):
+        with contextlib.suppress(RuntimeError):  # the host was busy
             stats = generator.calculate_traffic_and_stats(packet, duration=0.2, send_mpps=0.001)
             break
-        except RuntimeError as error:  # the host was busy
-            assert str(error).startswith("INVALID")
-            if attempt == MOST_ATTEMPTS - 1:
-                raise
+    assert stats is not None
     assert (stats.tx_pps, stats.rx_pps) == (2000, 2000)
     assert (stats.frame_size, stats.tx_bps) == (len(packet), 2000 * (len(packet) + 4))
     assert stats.verdict.startswith("PASS")
