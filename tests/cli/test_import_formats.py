@@ -19,10 +19,7 @@ FILES = {
         "TRex",
     ),
     "trex_cfg.yaml": ("- port_limit : 2\n  version : 2\n  interfaces : ['03:00.0']\n", "TRex"),
-    "pktgen.lua": ('package.path = "?.lua"\nrequire "Pktgen";\npktgen.set("0", "rate", 10);\n', "Pktgen"),
-    "pktgen.pkt": ("stop 0\nset 0 rate 10\nset 0 size 64\nstart 0\n", "Pktgen"),
     "pktgen.sh": ("#!/bin/bash\nPGDEV=/proc/net/pktgen/eth1\npgset 'count 100'\n", "kernel's pktgen"),
-    "dperf.conf": ("# a client\nmode client\ncpu 0\nduration 10m\nclient 198.18.0.2 1\n", "dperf"),
     "moongen.lua": ('local mg = require "moongen"\nlocal memory = require "memory"\n', "MoonGen"),
     "snappi.py": ("import snappi\napi = snappi.api()\n", "snappi"),
     "other.yaml": ("---\ntest: 1\n", "YAML"),
@@ -53,3 +50,21 @@ def test_a_mistyped_key_of_siitperf_is_still_found(evenhand: Run, tmp_path: Path
     ended = evenhand("import", "siitperf.conf")
     assert ended.error.code == "exchange.unknown-key"
     assert "IP-R-Vers" in ended.error.next_step
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what"),
+    [
+        ("a.conf", "mode client\nprotocol udp\nclient 198.18.0.2 1\nserver 198.19.0.2 1\n", "dperf"),
+        ("a.pkt", "set 0 src ip 198.18.0.2/24\nset 0 dst ip 198.19.0.2\nset 0 size 64\n", "Pktgen-DPDK"),
+        ("a.txt", "64:7,570:4,1518:1\n", "a mix of frame sizes"),
+    ],
+)
+def test_a_file_is_told_by_its_content_and_named(
+    evenhand: Run, tmp_path: Path, name: str, content: str, what: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    ended = evenhand("import", name)
+    assert ended.code == 0, ended.err
+    assert what in ended.out.split("\n")[0]
+    assert (tmp_path / "a.toml").exists()

@@ -144,12 +144,10 @@ def test_a_size_that_no_test_frame_has_is_in_no_command(
             "refused",
             "random: only fixed with a whole",
         ),
-        (
-            "flows.0.rate",
-            {"choice": "percentage", "percentage": 10},
-            "refused",
-            "only pps with a whole number",
-        ),
+        ("flows.0.rate", {"choice": "percentage", "percentage": 10}, "mapped", "--rate 10%"),
+        ("flows.0.rate", {"choice": "kbps", "kbps": 900}, "mapped", "--rate 900kbit/s"),
+        ("flows.0.rate", {"choice": "percentage", "percentage": 101}, "refused", "only pps"),
+        ("flows.0.size", {"choice": "weight_pairs", "weight_pairs": {}}, "refused", "only fixed"),
         ("flows.0.duration", {"choice": "continuous"}, "refused", "continuous has no end"),
         (
             "flows.0.duration",
@@ -167,7 +165,7 @@ def test_a_size_that_no_test_frame_has_is_in_no_command(
         ("flows.0.tx_rx.port.rx_names", ["other"], "refused", "not one of the two ports (left, right)"),
         ("flows.0.tx_rx.port.tx_name", "other", "refused", "not one of the two ports (left, right)"),
         ("flows.0.tx_rx.port", {"tx_name": "left", "rx_name": "right"}, "mapped", "at the right port"),
-        ("flows.1.rate.pps", 5, "differs", "--rate 1000, as flows[0]"),
+        ("flows.1.rate.pps", 5, "mapped", "--rate 5"),
         ("ports.0.location", "0000:01:00.0;exec", "meaningless", "--left and --right"),
     ],
 )
@@ -288,7 +286,6 @@ def test_whatever_stands_in_a_place_ends_in_rows_or_a_refusal(tmp_path: Path, pa
     ("key", "value", "option", "have"),
     [
         ("size.fixed", 1500, "--frame-size", "64"),
-        ("rate.pps", 5, "--rate", "1000"),
         ("duration.fixed_seconds.seconds", 9, "--duration", "1s"),
         ("packet.2.udp.src_port", {"choice": "value", "value": 7}, "--source-ports", None),
     ],
@@ -318,11 +315,14 @@ def test_packets_without_a_rate_are_refused_with_what_is_missing(evenhand: Run, 
     Path("flows.json").write_text(json.dumps(document))
     words = evenhand("import", "flows.json", "--output", "a.toml", "--json").json["commands"][0]["words"]
     assert words[words.index("--duration") + 1] == "5s"
-    document["flows"][0]["rate"] = {"choice": "mbps", "mbps": 100}
+    document["flows"][0]["rate"] = {"choice": "bps", "bps": (64 + 20) * 8 * 500}
+    Path("flows.json").write_text(json.dumps(document))
+    words = evenhand("import", "flows.json", "--output", "b.toml", "--json").json["commands"][0]["words"]
+    assert words[words.index("--duration") + 1] == "10s"
+    document["flows"][0]["rate"] = {"choice": "percentage", "percentage": 100}
     Path("flows.json").write_text(json.dumps(document))
     ended = evenhand("import", "flows.json", "--json")
     refused = {row["key"]: row["text"] for row in ended.json["keys"] if row["became"] == "refused"}
-    assert "mbps" in refused["flows[0].rate"]
     assert "not known without a rate in pps" in refused["flows[0].duration"]
 
 

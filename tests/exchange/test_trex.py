@@ -149,7 +149,8 @@ class P:
 @pytest.mark.parametrize(
     ("layer", "text"),
     [
-        ("Dot1Q(vlan=5)/IP(src='198.18.0.1',dst='198.19.0.1')/UDP()", "tags are set by vlan"),
+        ("Dot1Q(vlan=0)/IP(src='198.18.0.1',dst='198.19.0.1')/UDP()", "only one VLAN from 1"),
+        ("Dot1Q()/Dot1Q()/Dot1Q()/IP(src='198.18.0.1',dst='198.19.0.1')/UDP()", "up to two VLAN tags"),
         ("IP(src='198.18.0.1',dst='198.19.0.1')/TCP()", "test frames are"),
         ("IP(src='198.18.0.1')/UDP()", "it has no value"),
     ],

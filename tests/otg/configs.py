@@ -54,3 +54,31 @@ def document(made: Any, change: Callable[[dict[str, Any]], None] = lambda found:
     found: dict[str, Any] = json_format.MessageToDict(message, preserving_proto_field_name=True)
     change(found)
     return found
+
+
+LINKS = {
+    4: (("203.0.113.2", "203.0.113.1", 24), ("192.0.2.2", "192.0.2.1", 24)),
+    6: (("2001:db8:1::2", "2001:db8:1::1", 64), ("2001:db8:2::2", "2001:db8:2::1", 64)),
+}
+
+
+def devices(version: int = 4, *, packets: int = 200, pps: int = 2000) -> Any:
+    """Flows between two devices, in both directions, with addresses that no named plan has."""
+    made = snappi.Config()
+    for number, (address, gateway, prefix) in enumerate(LINKS[version], 1):
+        made.ports.add(name=f"p{number}")
+        device = made.devices.add(name=f"d{number}")
+        ethernet = device.ethernets.add(name=f"d{number}.eth", mac=f"02:00:00:00:01:0{number}")
+        ethernet.connection.port_name = f"p{number}"
+        addresses = ethernet.ipv4_addresses if version == 4 else ethernet.ipv6_addresses
+        addresses.add(name=f"d{number}.ip", address=address, gateway=gateway, prefix=prefix)
+    for name, sender, receiver in (("there", "d1.ip", "d2.ip"), ("back", "d2.ip", "d1.ip")):
+        flow = made.flows.add(name=name)
+        flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = [sender], [receiver]
+        flow.size.fixed, flow.rate.pps, flow.duration.fixed_packets.packets = SIZE, pps, packets
+        flow.metrics.enable = flow.metrics.loss = flow.metrics.latency.enable = True
+        flow.packet.ethernet()
+        _ = flow.packet.ipv4() if version == 4 else flow.packet.ipv6()
+        udp = flow.packet.udp()[-1]
+        udp.src_port.value, udp.dst_port.value = 5000, 6000
+    return made

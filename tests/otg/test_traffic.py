@@ -37,7 +37,8 @@ def test_flows_of_both_directions_are_the_plan_with_these_addresses(version: int
     assert {side.host_range.mode for side in found.plan.sides} == {"increment"}
     assert (found.plan.source_ports.first, found.plan.source_ports.last) == (5000, 5000)
     assert (found.plan.destination_ports.first, found.plan.destination_ports.last) == (6000, 6000)
-    assert (found.frame_size, found.rate_fps, found.packets, found.duration_s) == (SIZE, 2000.0, 200, 0.1)
+    assert (found.frame_size, found.duration_s) == (SIZE, 0.1)
+    assert {(flow.rate_fps, flow.packets) for flow in found.flows} == {(2000.0, 200)}
     assert found.directions == ("forward", "reverse")
     assert [(flow.port_tx, flow.port_rx) for flow in found.flows] == [("p1", "p2"), ("p2", "p1")]
 
@@ -86,8 +87,8 @@ def test_bits_are_those_on_the_wire(rate: dict[str, Any], line_bps: float | None
             flow |= {"rate": rate, "duration": {"choice": "fixed_packets", "fixed_packets": {"packets": 9}}}
 
     traffic = traffic_of(document(config(), change), line_rates_bps={"left": line_bps, "right": line_bps})
-    assert traffic.rate_fps == pytest.approx(fps)
-    assert traffic.packets == 9
+    assert traffic.flows[0].rate_fps == pytest.approx(fps)
+    assert traffic.flows[0].packets == 9
     assert traffic.duration_s == pytest.approx(9 / fps)
 
 
@@ -102,7 +103,7 @@ def test_a_share_of_an_unknown_line_rate_is_refused() -> None:
 @pytest.mark.parametrize(("flows", "names"), [(1, ("a",)), (2, ("a", "b"))])
 def test_a_continuous_flow_ends_when_no_more_can_be_recorded(flows: int, names: tuple[str, ...]) -> None:
     found = traffic_of(document(config(packets=None, names=names)))
-    assert (found.packets, found.duration_s) == (None, LONGEST_S[flows])
+    assert (found.flows[0].packets, found.duration_s) == (None, LONGEST_S[flows])
 
 
 def test_values_in_even_steps_are_an_increment() -> None:
@@ -165,8 +166,8 @@ def set_in(*path: Any, to: Any) -> Change:
 @pytest.mark.parametrize(
     ("change", "key"),
     [
-        (set_in("devices", to=[{"name": "d"}]), "devices"),
-        (set_in("captures", to=[{"name": "c"}]), "captures"),
+        (set_in("devices", to=[{"name": "d", "bgp": {"x": 1}}]), "devices[0].bgp"),
+        (set_in("captures", to=[{"name": "c", "filters": [1]}]), "captures[0].filters"),
         (set_in("lags", to=[{"name": "l"}]), "lags"),
         (set_in("flows", to=[]), "flows"),
         (set_in("ports", 0, "location", to="eth0"), "ports[0].location"),
@@ -197,7 +198,10 @@ def set_in(*path: Any, to: Any) -> Change:
             ),
             "flows[0].size",
         ),
-        (set_in("flows", 0, "duration", to={"choice": "burst", "burst": {}}), "flows[0].duration"),
+        (
+            set_in("flows", 0, "duration", to={"choice": "burst", "burst": {"bursts": 10**9}}),
+            "flows[0].duration.burst",
+        ),
         (
             set_in("flows", 0, "duration", "fixed_packets", "gap", to=20),
             "flows[0].duration.fixed_packets.gap",
@@ -223,7 +227,7 @@ def set_in(*path: Any, to: Any) -> Change:
             set_in("flows", 0, "packet", 1, "ipv4", "src", to={"choice": "value", "value": "10.0.0.1"}),
             "flows",
         ),
-        (set_in("flows", 1, "rate", "pps", to="1"), "flows[1]"),
+        (set_in("flows", 1, "rate", "pps", to="1"), "flows[0].duration"),
         (set_in("flows", 1, "tx_rx", "port", to={"tx_name": "p1", "rx_names": ["p2"]}), "flows[1]"),
         (set_in("options", to={"protocol_options": {"x": 1}}), "options.protocol_options"),
         (
@@ -299,7 +303,7 @@ def test_sizes_with_weights_are_a_sequence(pairs: dict[str, Any], octets: dict[i
     size = found.frame_size
     assert Counter([size] if isinstance(size, int) else size.octets) == octets
     mean = sum(of * count for of, count in octets.items()) / sum(octets.values())
-    assert found.rate_fps == pytest.approx(1e6 / 8 / (mean + 20))
+    assert found.flows[0].rate_fps == pytest.approx(1e6 / 8 / (mean + 20))
 
 
 def test_directions_keep_the_names_of_their_flows() -> None:

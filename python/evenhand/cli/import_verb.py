@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +17,12 @@ from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new, write_new
 from evenhand.base.table import Column, make_table
 from evenhand.cli.common import JsonOption, out, write_json
-from evenhand.exchange.formats import kind_of
+from evenhand.exchange.dperf_import import import_dperf
+from evenhand.exchange.formats import NAMES, Kind, kind_of
+from evenhand.exchange.imix_import import import_imix
 from evenhand.exchange.otg_read import import_otg
 from evenhand.exchange.outcome import Became, Imported
+from evenhand.exchange.pktgen_import import import_pktgen
 from evenhand.exchange.siitperf_import import import_siitperf
 from evenhand.exchange.testbed_text import GivenHardware
 from evenhand.exchange.trex_import import import_trex
@@ -29,6 +33,13 @@ EXAMPLE = (
     " 0000:01:00.0 --right 0000:01:00.1"
 )
 _SHOWN_FIRST = (Became.REFUSED, Became.DIFFERS, Became.MAPPED, Became.MEANINGLESS)
+_READERS: Mapping[Kind, Callable[..., Imported]] = {
+    "otg": import_otg,
+    "trex": import_trex,
+    "pktgen": import_pktgen,
+    "dperf": import_dperf,
+    "imix": import_imix,
+}
 NOT_ALL = 1
 """Exit code: something of the file is refused."""
 
@@ -39,8 +50,9 @@ def import_file(
         typer.Argument(
             metavar="FILE",
             help=(
-                "A siitperf.conf, a configuration of the Open Traffic Generator API in JSON or YAML, or a"
-                " stateless profile of TRex. Files of Pktgen and dperf cannot be read."
+                "A siitperf.conf, a configuration of the Open Traffic Generator API in JSON or YAML, a"
+                " stateless profile of TRex, a configuration of dperf, a script or command file of"
+                " Pktgen-DPDK, or a mix of sizes such as 64:7,570:4,1518:1."
             ),
         ),
     ],
@@ -115,14 +127,14 @@ def import_file(
                 where="--command",
                 next_step="Leave it out.",
             )
-        read = import_otg if kind == "otg" else import_trex
-        imported = read(file, given, plan=plan, testbed=testbed)
+        imported = _READERS[kind](file, given, plan=plan, testbed=testbed)
     else:
         imported = import_siitperf(file, given, command=command, plan=plan, testbed=testbed)
     write_new(testbed, imported.testbed.encode(), where=where)
     if json_output:
         write_json(_document(imported, file, testbed))
     else:
+        out().print(f"{file} is {NAMES[kind]}.", markup=False, soft_wrap=True)
         _show(imported, testbed)
     return NOT_ALL if imported.is_any(Became.REFUSED) else 0
 

@@ -13,14 +13,26 @@ from evenhand.base.errors import RequestError
 from evenhand.exchange.foreign import read_foreign
 from evenhand.exchange.siitperf_read import KEYS
 
-Kind = Literal["siitperf", "otg", "trex"]
+Kind = Literal["siitperf", "otg", "trex", "pktgen", "dperf", "imix"]
+NAMES: Mapping[str, str] = {
+    "siitperf": "a configuration of siitperf",
+    "otg": "a configuration of the Open Traffic Generator API (OTG)",
+    "trex": "a stateless profile of TRex",
+    "pktgen": "a script of Pktgen-DPDK",
+    "dperf": "a configuration of dperf",
+    "imix": "a mix of frame sizes",
+}
+"""What a file was found to be, by its kind."""
 MOST_OCTETS = 4 * 1024 * 1024
 READ = (
-    "a siitperf.conf, a configuration of the Open Traffic Generator API (OTG) in JSON or YAML, or a stateless"
-    " profile of TRex"
+    "a siitperf.conf, a configuration of the Open Traffic Generator API (OTG) in JSON or YAML, a stateless"
+    " profile of TRex, a configuration of dperf, a script of Pktgen-DPDK, or a mix of sizes such as"
+    " 64:7,570:4,1518:1"
 )
 """All that can be imported."""
 _PROFILE = re.compile(r"^\s*def\s+get_streams\s*\(", re.MULTILINE)
+_IMIX = re.compile(r"\s*(?:imix\s*[:=]?\s*)?[\"']?(?:\d+\s*:\s*\d+\s*[,;]?\s*)+[\"']?\s*", re.IGNORECASE)
+_PKTGEN = "a program of Pktgen-DPDK", "a list of commands of Pktgen-DPDK"
 _OTG_IN_YAML = re.compile(r"^flows\s*:\s*$[^#]*^\s+(?:-\s+)?tx_rx\s*:", re.MULTILINE)
 # By words that only files of that kind have. The first that fits is it.
 _FOUND: Mapping[str, re.Pattern[str]] = {
@@ -79,7 +91,13 @@ def kind_of(path: Path) -> Kind:
         return "otg"
     if any(line.split()[0] in KEYS for line in text.split("\n") if line.split()):
         return "siitperf"
+    if _IMIX.fullmatch(text):
+        return "imix"
     found = next((kind for kind, pattern in _FOUND.items() if pattern.search(text)), None)
+    if found in _PKTGEN:
+        return "pktgen"
+    if found == "a configuration of dperf":
+        return "dperf"
     if found is None and any(line.strip() and not line.lstrip().startswith("#") for line in text.split("\n")):
         found = "not a file that is known: none of its lines begins with a key of siitperf.conf"
     if found is None:

@@ -7,15 +7,26 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import RequestError
+from evenhand.base.rates import Line, in_frames, is_of_line
 from evenhand.exchange.foreign import refuse_if, shown
 from evenhand.exchange.nearest_plan import Version
 from evenhand.exchange.otg_write import HOP_LIMIT
 from evenhand.exchange.outcome import Became, ImportedKey
-from evenhand.plan import RFC4814_DESTINATION_PORTS, RFC4814_SOURCE_PORTS, Direction, Mode, SideName
+from evenhand.plan import (
+    RFC4814_DESTINATION_PORTS,
+    RFC4814_SOURCE_PORTS,
+    Direction,
+    Mode,
+    SideName,
+    is_weighted,
+    mean_octets,
+    parse_imix,
+)
 
 _ORDER: Mapping[str, Mode] = {
     "value": "fixed",
@@ -23,6 +34,10 @@ _ORDER: Mapping[str, Mode] = {
     "decrement": "decrement",
     "random": "pseudorandom",
 }
+IMIX = "64:7,570:4,1518:1"
+"""That of OTG's name."""
+_RATES = {"percentage": "%", "bps": "bit/s", "kbps": "kbit/s", "mbps": "Mbit/s", "gbps": "Gbit/s"}
+MOST_TAGS, LARGEST_VLAN = 2, 4094
 _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 _OF_DURATION = "frames are evenly spaced from the start on"
 _PORT_FIELDS = (
@@ -95,12 +110,16 @@ class OtgFlow:
         self.addresses: dict[str, Pattern] = {}
         self.version: Version | None = None
         self.macs: dict[str, tuple[str, str]] = {}
+        self.tags: list[int] = []
+        """VLANs of its frames, outermost first."""
         self.at_option: dict[str, str] = {}
         """The part of the flow that each option is from."""
         self.direction: Direction = self._read_direction(flow)
         self._read_packet(flow.get("packet"))
-        self._take("--frame-size", "size", flow, "fixed", default=64)
-        self._take("--rate", "rate", flow, "pps", default=1000)
+        if not self._take_mix(flow.get("size")):
+            self._take("--frame-size", "size", flow, "fixed", default=64)
+        if not self._take_line_rate(flow.get("rate")):
+            self._take("--rate", "rate", flow, "pps", default=1000)
         self._read_duration(flow.get("duration"))
         if "metrics" in flow:
             reader.row(f"{at}.metrics", "...", Became.MEANINGLESS, "every frame is always counted")
@@ -151,22 +170,39 @@ class OtgFlow:
     def _read_packet(self, packet: object) -> None:
         headers = packet if isinstance(packet, list) else []
         kinds = [choice_of(header, "ethernet") for header in headers]
-        if kinds not in (["ethernet", "ipv4", "udp"], ["ethernet", "ipv6", "udp"]):
-            text = f"{', '.join(kinds) or 'no headers'}: test frames are Ethernet, IPv4 or IPv6, UDP"
-            text += "; tags are set by vlan in the testbed file" if "vlan" in kinds else ""
-            self._reader.refuse(f"{self._at}.packet", "...", text)
+        inner = [kind for kind in kinds if kind != "vlan"]
+        tags = kinds[1 : 1 + len(kinds) - len(inner)]
+        is_tagged = all(kind == "vlan" for kind in tags) and len(tags) <= MOST_TAGS
+        if inner not in (["ethernet", "ipv4", "udp"], ["ethernet", "ipv6", "udp"]) or not is_tagged:
+            text = f"{', '.join(kinds) or 'no headers'}: test frames are Ethernet, up to two VLAN tags, IPv4"
+            self._reader.refuse(f"{self._at}.packet", "...", f"{text} or IPv6, UDP")
             return
-        self.version = 4 if kinds[1] == "ipv4" else 6
+        self.version = 4 if inner[1] == "ipv4" else 6
         for header, kind in zip(headers, kinds, strict=True):
             fields = header.get(kind, {}) if isinstance(header, dict) else header
             refuse_if(
                 (not isinstance(fields, dict), self._reader.wrong(f"{self._at}.{kind}", fields, "a header"))
             )
+            if kind == "vlan":
+                self._read_tag(f"{self._at}.vlan", fields)
+                continue
             for name, field in fields.items():
                 self._read_field(f"{self._at}.{kind}.{name}", str(kind), name, field)
             wanted = {"ethernet": (), "udp": ("src_port", "dst_port")}.get(str(kind), ("src", "dst"))
             for name in (each for each in wanted if each not in fields):
                 self._reader.refuse(f"{self._at}.{kind}.{name}", "", "it has no value")
+
+    def _read_tag(self, at: str, fields: dict[str, Any]) -> None:
+        """One number for all frames; the rest of a tag is the tester's own."""
+        field = fields.get("id", {})
+        number = field.get("value") if choice_of(field, "value") == "value" else None
+        if type(number) is not int or not 1 <= number <= LARGEST_VLAN:
+            self._reader.refuse(f"{at}.id", "...", f"only one VLAN from 1 to {LARGEST_VLAN:,} can be sent")
+            return
+        self.tags.append(number)
+        self._reader.row(f"{at}.id", number, Became.MAPPED, f"{self.sender}.vlan")
+        for name in sorted(fields.keys() - {"id"}):
+            self._reader.row(f"{at}.{name}", "...", Became.DIFFERS, "the tag has the tester's own value")
 
     def _read_field(self, at: str, kind: str, name: str, field: object) -> None:
         try:
@@ -248,6 +284,55 @@ class OtgFlow:
         which = f"{option} {value}" if field is not None else f"{option} {value}, the default of OTG"
         self._reader.row(at, value, Became.MAPPED, which)
 
+    def _take_mix(self, size: object) -> bool:
+        """Sizes with weights, if these are some: False if not, or if no sequence has their shares."""
+        pairs = size.get("weight_pairs") if isinstance(size, dict) else None
+        if choice_of(size, "fixed") != "weight_pairs" or not isinstance(pairs, dict):
+            return False
+        if choice_of(pairs, "predefined") == "predefined":
+            written = IMIX if pairs.get("predefined") == "imix" else ""
+        else:
+            custom = pairs.get("custom")
+            found = [
+                (each.get("size", 64), each.get("weight", 1))
+                for each in (custom if isinstance(custom, list) else [])
+                if isinstance(each, dict)
+            ]
+            whole = all(_is_whole(size) and _is_whole(weight) for size, weight in found)
+            written = ",".join(f"{int(size)}:{int(weight)}" for size, weight in found) if whole else ""
+        try:
+            if not is_weighted(written):
+                return False
+            parse_imix(written)
+        except RequestError:
+            return False
+        self._set("--frame-size", written, f"{self._at}.size")
+        self._reader.row(f"{self._at}.size", written, Became.MAPPED, f"--frame-size {written}")
+        return True
+
+    def _take_line_rate(self, rate: object) -> bool:
+        """A share of the line rate, or bits per second, if it is one: both count preamble and gap."""
+        choice = choice_of(rate, "pps")
+        value = rate.get(choice) if isinstance(rate, dict) else None
+        if choice not in _RATES or isinstance(value, bool) or not isinstance(value, int | float | str):
+            return False
+        most = 100 if choice == "percentage" else 10**13
+        text = str(value)
+        if not re.fullmatch(r"\d{1,13}(?:\.\d{1,9})?", text) or not 0 < float(text) <= most:
+            return False
+        text = text.removesuffix(".0") + _RATES[choice]
+        self._set("--rate", text, f"{self._at}.rate")
+        self._reader.row(f"{self._at}.rate", value, Became.MAPPED, f"--rate {text}")
+        return True
+
+    def _rate_fps(self) -> float | None:
+        """Frames per second; None if they depend on the line rate, or are not known."""
+        rate, size = (self.options.get(option) for option in ("--rate", "--frame-size"))
+        if rate is None or size is None or is_of_line(rate):
+            return None
+        octets = Fraction(int(size)) if size.isdecimal() else mean_octets(parse_imix(size))
+        return in_frames(rate, Line(octets=octets, most_fps=None), where="rate")
+
     def _set(self, option: str, text: str, at: str) -> None:
         self.options[option], self.at_option[option] = text, at
 
@@ -261,12 +346,12 @@ class OtgFlow:
             refuse_if(
                 (is_none, self._reader.wrong(f"{at}.fixed_packets.packets", packets, "a number of packets"))
             )
-            if "--rate" not in self.options:
-                self._reader.refuse(
-                    at, f"{packets} packets", "how long they take is not known without a rate in pps"
-                )
+            rate_fps = self._rate_fps()
+            if rate_fps is None:
+                text = "how long they take is not known without a rate in pps or bits"
+                self._reader.refuse(at, f"{packets} packets", text)
                 return
-            value = packets / int(self.options["--rate"])
+            value = packets / rate_fps
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not 1e-9 <= value < 10**6:
             why = "has no end" if choice == "continuous" else "is not a duration that can be represented"
             self._reader.refuse(
@@ -277,6 +362,10 @@ class OtgFlow:
         self._reader.row(at, value, Became.MAPPED, f"--duration {self.options['--duration']}")
         for name in sorted(inner.keys() - {"seconds", "packets"}) if isinstance(inner, dict) else ():
             self._reader.row(f"{at}.{choice}.{name}", inner[name], Became.DIFFERS, _OF_DURATION)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value == int(value) < 2**31
 
 
 def choice_of(field: object, default: str) -> str:

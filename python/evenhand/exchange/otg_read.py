@@ -27,7 +27,7 @@ from evenhand.exchange.otg_write import NETWORK_STEP
 from evenhand.exchange.outcome import Became, Imported, ImportedCommand
 from evenhand.exchange.testbed_text import GivenHardware, ImportedPorts, write_testbed
 from evenhand.exchange.yaml_read import read_yaml
-from evenhand.plan import SIDES, make_plan
+from evenhand.plan import BOTH_DIRECTIONS, SIDES, make_plan
 from evenhand.procedure.learning import choose_frame_size
 
 MOST_OCTETS = 4 * 1024 * 1024
@@ -96,7 +96,10 @@ def import_document(
     found = find_plan(reader, read, plan) if reader.is_sendable else None
     if found is not None and not _takes_size(reader, read, found):
         found = None
-    facts: ImportedPorts = {each.sender: each.macs for each in reversed(read)}
+    facts: ImportedPorts = {
+        each.sender: {**each.macs, **({"vlan": (each.tags, "vlan")} if each.tags else {})}
+        for each in reversed(read)
+    }
     text, gaps = write_testbed(
         origin,
         given,
@@ -152,6 +155,8 @@ def check_alike(reader: OtgReader, first: OtgFlow, second: OtgFlow) -> None:
             Became.MAPPED if is_same else Became.DIFFERS,
             turned,
         )
+    if reader.is_sendable:
+        _combine_rates(first, second)
     for option in sorted(first.options.keys() | second.options.keys()):
         have, wanted = first.options.get(option), second.options.get(option)
         if have != wanted:
@@ -166,10 +171,22 @@ def check_alike(reader: OtgReader, first: OtgFlow, second: OtgFlow) -> None:
         )
 
 
+def _combine_rates(first: OtgFlow, second: OtgFlow) -> None:
+    """One rate for each direction, if they differ and take the same time."""
+    option = "--rate"
+    rates = {flow.direction: flow.options.get(option) for flow in (first, second)}
+    if None in rates.values() or len(set(rates.values())) == 1:
+        return
+    for flow in (first, second):
+        flow.options[option] = "/".join(str(rates[direction]) for direction in BOTH_DIRECTIONS)
+
+
 def _takes_size(reader: OtgReader, flows: list[OtgFlow], found: FoundPlan) -> bool:
     """False, and other rows, if no test frame has this size: there is no command then. In IPv6, 64 stands
     for the smallest (R5180-10)."""
     places = [flow.at_option["--frame-size"] for flow in flows]
+    if not flows[0].options["--frame-size"].isdecimal():
+        return True  # a mix, whose sizes were checked
     try:
         size, note = choose_frame_size(found.plan, int(flows[0].options["--frame-size"]))
     except RequestError as error:

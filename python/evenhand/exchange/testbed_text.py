@@ -7,6 +7,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from evenhand.plan import SIDES, SideName
 from evenhand.rig import FILL_IN, PCI, make_testbed, read_device
@@ -21,7 +22,7 @@ class GivenHardware:
     cpus: tuple[int, ...] = ()
 
 
-ImportedPorts = dict[SideName, dict[str, tuple[str, str]]]
+ImportedPorts = dict[SideName, dict[str, tuple[Any, str]]]
 """By the side: keys of the testbed file with their values, and where each value comes from."""
 
 
@@ -75,7 +76,7 @@ def write_testbed(
 
 
 def _port_lines(
-    side: SideName, given: GivenHardware, facts: Mapping[str, tuple[str, str]], gaps: list[str]
+    side: SideName, given: GivenHardware, facts: Mapping[str, tuple[Any, str]], gaps: list[str]
 ) -> list[str]:
     device = given.devices.get(side)
     if device is None:
@@ -85,5 +86,5 @@ def _port_lines(
     else:
         read_device(device, where=f"--{side}")
         lines = [f"device = {json.dumps(device)} # --{side}"]
-    keys = [key for key in ("mac", "dut_mac") if key in facts]
+    keys = [key for key in ("mac", "dut_mac", "vlan") if key in facts]
     return lines + [f"{key} = {json.dumps(facts[key][0])} # {facts[key][1]}" for key in keys]

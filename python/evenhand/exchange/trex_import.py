@@ -12,9 +12,10 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import ETHERNET_GAP_OCTETS
-from evenhand.exchange.foreign import read_foreign, shown
+from evenhand.exchange.foreign import read_foreign
 from evenhand.exchange.otg_read import MOST_OCTETS, import_document
 from evenhand.exchange.outcome import Became, Imported, ImportedKey
+from evenhand.exchange.places import Places, named, row_of
 from evenhand.exchange.testbed_text import GivenHardware
 from evenhand.exchange.trex_profile import TrexProfile
 from evenhand.exchange.trex_values import FlowVar, Layer, ProfileError, TrexStream, Write
@@ -26,13 +27,11 @@ SMALLEST = 60
 SECONDS = 60
 """A profile says no duration; TRex' command line does."""
 _KINDS = {"Ether": "ethernet", "Dot1Q": "vlan", "IP": "ipv4", "IPv6": "ipv6", "UDP": "udp", "Raw": ""}
-_NAMES = {"sport": "src_port", "dport": "dst_port", "ttl": "time_to_live", "hlim": "hop_limit"}
+_NAMES = {"sport": "src_port", "dport": "dst_port", "ttl": "time_to_live", "hlim": "hop_limit", "vlan": "id"}
 _SCAPY_PORT = 53
 """scapy's default of both ports of UDP."""
 _WIDTHS = {"ipv4": 4, "ipv6": 16, "udp": 2}
 _ORDERS = {"inc": "increment", "dec": "decrement", "random": "random"}
-Places = dict[str, tuple[str, int]]
-"""The part of the profile, and its line, that a part of the configuration was made of."""
 
 
 def import_trex(path: Path, given: GivenHardware, *, plan: str | None, testbed: Path) -> Imported:
@@ -50,7 +49,9 @@ def import_trex(path: Path, given: GivenHardware, *, plan: str | None, testbed: 
         sent = list(enumerate(profile.streams(0)))
         back = list(enumerate(profile.streams(1))) if profile.asks_direction else []
         if not profile.asks_direction:
-            rows.append(_row("get_streams", "every port", 1, Became.DIFFERS, "sent from left to right only"))
+            rows.append(
+                row_of("get_streams", "every port", 1, Became.DIFFERS, "sent from left to right only")
+            )
         # The first of each direction come first: of those that follow there is one row.
         in_order = sorted(
             [(place, side, each) for side, of in enumerate((sent, back)) for place, each in of],
@@ -68,25 +69,7 @@ def import_trex(path: Path, given: GivenHardware, *, plan: str | None, testbed: 
         ) from error
     document = {"ports": [{"name": "port 0"}, {"name": "port 1"}], "flows": flows}
     imported = import_document(path, document, given, plan=plan, testbed=testbed, kind="trex", origin=ORIGIN)
-    named = [_named(row, places) for row in imported.rows if not row.key.startswith("ports[")]
-    return replace(imported, rows=(*rows, *named))
-
-
-def _row(key: str, value: str, line: int, became: Became, text: str) -> ImportedKey:
-    return ImportedKey(key=key, value=shown(value)[1:-1], line=line, became=became, text=text)
-
-
-def _named(row: ImportedKey, places: Places) -> ImportedKey:
-    """The row with the part of the profile that it is about."""
-    key = (
-        row.key
-        if row.key in places
-        else max((place for place in places if row.key.startswith(place)), key=len, default="")
-    )
-    if not key:
-        return row
-    name, line = places[key]
-    return replace(row, key=name, line=line)
+    return replace(imported, rows=(*rows, *named(imported.rows, places)))
 
 
 def _flow(
@@ -97,7 +80,7 @@ def _flow(
     places[f"{at}.tx_rx"] = ("direction", stream.line)
     for extra in stream.extras:
         rows.append(
-            _row(extra, "...", stream.line, Became.DIFFERS, "streams of a start begin at once, and go on")
+            row_of(extra, "...", stream.line, Became.DIFFERS, "streams of a start begin at once, and go on")
         )
     written = {each.place: each for each in stream.engine.writes}
     packet = [
@@ -114,7 +97,7 @@ def _flow(
     places[f"{at}.duration"] = (mode.kind, mode.line)
     if mode.packets is None and mode.kind == "STLTXCont":
         text = f"has no end: --duration {SECONDS}s stands for TRex' -d, and its -m is --rate"
-        rows.append(_row(mode.kind, "...", mode.line, Became.DIFFERS, text))
+        rows.append(row_of(mode.kind, "...", mode.line, Became.DIFFERS, text))
     return {
         "name": f"stream {number + 1}",
         "tx_rx": {"choice": "port", "port": {"tx_name": f"port {side}", "rx_names": [f"port {1 - side}"]}},

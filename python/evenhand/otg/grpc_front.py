@@ -99,10 +99,22 @@ class _Servicer(otg_pb2_grpc.OpenapiServicer):  # type: ignore[misc]
         return self._answer(context, lambda: self._service.refuse("set_control_action"))
 
     def GetStates(self, request: Any, context: Any) -> Any:  # noqa: N802
-        return self._answer(context, lambda: self._service.refuse("get_states"))
+        def call() -> Any:
+            return pb.GetStatesResponse(states_response=self._service.get_states(request.states_request))
+
+        return self._answer(context, call)
 
     def GetCapture(self, request: Any, context: Any) -> Any:  # noqa: N802
-        return self._answer(context, lambda: self._service.refuse("get_capture"))
+        def call() -> Any:
+            return pb.GetCaptureResponse(response_bytes=self._service.get_capture(request.capture_request))
+
+        return self._answer(context, call)
+
+    def streamGetStates(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
+        yield from _chunks(self._answer(context, lambda: self._service.get_states(request.states_request)))
+
+    def streamGetCapture(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
+        yield from _pieces(self._answer(context, lambda: self._service.get_capture(request.capture_request)))
 
 
 def start_grpc(service: OtgService, *, host: str, port: int, token: str | None) -> tuple[Any, int]:
@@ -156,6 +168,9 @@ def _joined(requests: Iterable[Any], message: Any) -> Any:
 
 
 def _chunks(message: Any) -> Iterator[Any]:
-    octets = message.SerializeToString()
+    yield from _pieces(message.SerializeToString())
+
+
+def _pieces(octets: bytes) -> Iterator[Any]:
     for start in range(0, len(octets), _CHUNK_OCTETS):
         yield pb.Data(datum=octets[start : start + _CHUNK_OCTETS], chunk_size=_CHUNK_OCTETS)

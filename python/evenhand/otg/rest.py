@@ -42,8 +42,8 @@ def rest_app(service: OtgService, *, token: str | None) -> Starlette:
         ("POST", "/control/state"): (pb.ControlState, service.set_control_state),
         ("POST", "/control/action"): (None, lambda _: service.refuse("set_control_action")),
         ("POST", "/monitor/metrics"): (pb.MetricsRequest, service.get_metrics),
-        ("POST", "/monitor/states"): (None, lambda _: service.refuse("get_states")),
-        ("POST", "/monitor/capture"): (None, lambda _: service.refuse("get_capture")),
+        ("POST", "/monitor/states"): (pb.StatesRequest, service.get_states),
+        ("POST", "/monitor/capture"): (pb.CaptureRequest, service.get_capture),
         ("GET", "/capabilities/version"): (None, lambda _: service.get_version()),
     }
     paths = list(dict.fromkeys(path for _, path in calls))
@@ -73,6 +73,8 @@ def _endpoint(
         except Exception as error:  # a bug must not end the server, nor the flows that it sends
             return _failed(OtgError([f"{type(error).__name__}: {error}"], status=INTERNAL, kind="internal"))
         headers = {VERDICT_HEADER: header_text(service.verdict)} if service.verdict else {}
+        if isinstance(found, bytes):
+            return Response(found, headers=headers, media_type="application/octet-stream")
         return JSONResponse(to_json(found), headers=headers)
 
     return answer

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,9 @@ def otg_server(testbed: str, places: Places, *, run: Path, command: list[str]) -
     known = rig.read() if not rig.takes_reference else None
 
     def open_setup(stack: ExitStack, traffic: OtgTraffic) -> Setup:
-        setup = stack.enter_context(rig.open(lambda: traffic.plan, ReferenceDut))
-        return _with_macs(setup, traffic)
+        dut = partial(ReferenceDut, vlans=traffic.vlans)
+        setup = stack.enter_context(rig.open(lambda: traffic.plan, dut))
+        return _as_named(setup, traffic)
 
     transmission = Transmission(
         open_setup, run=lambda: RunStore.create(run, command=command), line_rates=_stated_rates(known)
@@ -121,12 +123,13 @@ def _stated_rates(setup: Setup | None) -> dict[SideName, float | None]:
     return {side: setup.testbed.ports[side].line_rate for side in SIDES}
 
 
-def _with_macs(setup: Setup, traffic: OtgTraffic) -> Setup:
-    """The ports with the MACs that the configuration names."""
+def _as_named(setup: Setup, traffic: OtgTraffic) -> Setup:
+    """The ports with the MACs and VLANs that the configuration names."""
+    named: dict[SideName, dict[str, Any]] = {side: dict(traffic.macs.get(side, {})) for side in SIDES}
+    for side, vlans in traffic.vlans.items():
+        named[side]["vlan"] = vlans
     changed: dict[str, Any] = {
-        side: setup.testbed.ports[side].model_copy(update=dict(macs))
-        for side, macs in traffic.macs.items()
-        if macs
+        side: setup.testbed.ports[side].model_copy(update=keys) for side, keys in named.items() if keys
     }
     return replace(setup, testbed=setup.testbed.model_copy(update=changed)) if changed else setup
 

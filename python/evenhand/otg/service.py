@@ -9,11 +9,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from evenhand.base.version import VERSION
+from evenhand.otg.flow_part import SentFlow
+from evenhand.otg.port_part import OtgPort
 from evenhand.otg.refusals import BUSY, OtgError, missing_extra
-from evenhand.otg.traffic import OtgPort, OtgTraffic, SentFlow, traffic_of
+from evenhand.otg.traffic import OtgTraffic, traffic_of
 from evenhand.otg.transmission import FlowCounts, Transmission
-from evenhand.plan import mean_octets, sending_side
-from evenhand.trial import describe_reasons
+from evenhand.plan import largest_octets, mean_octets, sending_side
+from evenhand.trial import Verdict, describe_reasons
 
 try:
     from google.protobuf import json_format
@@ -23,6 +25,7 @@ except ImportError as missing:
 
 MODEL_VERSION = "1.62.0"
 """The version of the model whose classes are used."""
+_WORST = (Verdict.FAIL, Verdict.INVALID, Verdict.PASS)
 NEIGHBOURS = "protocols: nothing to start; the tester answers ARP and ND for its hosts from set_config on"
 
 
@@ -45,9 +48,11 @@ class OtgService:
         """`PASS`, `FAIL: ...`, of the last trial that has ended; empty without one."""
         if self._transmission.failure is not None:
             return f"INVALID: {self._transmission.failure}"
-        result = self._transmission.result
-        if result is None:
+        results = self._transmission.results
+        if not results:
             return ""
+        # What was lost before a pause counts as what is lost after it.
+        result = min(results, key=lambda each: _WORST.index(each.verdict))
         reasons = describe_reasons(result.reasons)
         return f"{result.verdict}{': ' if reasons else ''}{reasons}"
 
@@ -92,8 +97,10 @@ class OtgService:
         choice = _chosen(state)
         if choice == "protocol":
             return self._start_protocols(state.protocol)
+        if choice == "port":
+            return self._control_ports(state.port)
         if choice != "traffic":
-            raise OtgError([f"{choice or 'choice'}: only traffic can be controlled here"])
+            raise OtgError([f"{choice or 'choice'}: traffic, ports and protocols can be controlled"])
         transmit = state.traffic.flow_transmit
         wanted = _enum_name(transmit, "state")
         with self._changing:
@@ -102,17 +109,98 @@ class OtgService:
             flows = self._named(transmit.flow_names)
             if wanted == "start":
                 self._transmission.start(self._traffic, flows)
-                return self._warnings([f"Every trial is stored in {self._run_name}."])
-            if wanted != "stop":
-                raise OtgError([f"traffic.flow_transmit.state: {wanted}: flows can start and stop"])
+                return self._warnings([f"Every trial is stored in {self._run_name}.", *self._cut()])
+            if wanted not in ("stop", "pause", "resume"):
+                raise OtgError(["traffic.flow_transmit.state: start, stop, pause or resume"])
             if self._transmission.is_running and len(flows) < len(self._running()):
-                raise OtgError(["traffic.flow_transmit.flow_names: flows of one start stop together"])
-            self._transmission.stop()
+                raise OtgError([f"traffic.flow_transmit.flow_names: flows of one start {wanted} together"])
+            if wanted == "resume":
+                self._transmission.resume(self._traffic)
+                return self._warnings([])
+            if wanted == "pause":
+                self._transmission.pause(self._traffic)
+            else:
+                self._transmission.stop()
         return self._warnings([self.verdict] if self.verdict else [])
 
     def _running(self) -> list[SentFlow]:
         flows = () if self._traffic is None else self._traffic.flows
         return [flow for flow in flows if self._transmission.counts(flow.direction).is_started]
+
+    def _cut(self) -> list[str]:
+        """What is said of captures at a start without an end."""
+        captures, traffic = self._transmission.captures, self._traffic
+        if traffic is None or not captures.sides or all(flow.packets is not None for flow in traffic.flows):
+            return []
+        most = captures.most_of(largest_octets(traffic.frame_size), len(traffic.flows))
+        return [f"captures: of each flow the first {most:,} frames are kept."]
+
+    def _control_ports(self, state: Any) -> Any:
+        """Captures begin and end; links stay as they are."""
+        choice = _chosen(state)
+        if choice != "capture":
+            raise OtgError(
+                [f"port.{choice or 'choice'}: links stay up: no driver here takes its own port down and up"]
+            )
+        with self._changing:
+            if self._traffic is None:
+                raise OtgError(["port.capture: no configuration is set"])
+            known = {name for capture in self._traffic.captures for name in capture.port_names}
+            ports = _by_names(self._traffic.ports, state.capture.port_names, "port.capture.port_names")
+            errors = [
+                f"port.capture.port_names: {port.name} has no capture in the configuration"
+                for port in ports
+                if port.name not in known and state.capture.port_names
+            ]
+            if errors or not known:
+                raise OtgError(errors or ["port.capture: the configuration has no captures"])
+            if self._transmission.is_running:
+                raise OtgError(
+                    ["port.capture: begins and ends before and after flows; stop them first"], status=BUSY
+                )
+            sides = frozenset(port.side for port in ports if port.name in known)
+            if _enum_name(state.capture, "state") == "start":
+                self._transmission.captures.start(sides)
+            else:
+                self._transmission.captures.stop(sides)
+        return self._warnings([])
+
+    def get_capture(self, request: Any) -> bytes:
+        """The pcap file of a port, of the frames that it received between start and stop."""
+        if self._traffic is None:
+            raise OtgError(["capture: no configuration is set"])
+        if _enum_name(request.packets, "choice") == "slice":
+            raise OtgError(["packets: slice: a capture is given as a whole"])
+        (port,) = _by_names(self._traffic.ports, [request.port_name], "port_name")
+        octets = [each.most_octets for each in self._traffic.captures if port.name in each.port_names]
+        return self._transmission.captures.pcap(port.side, next(iter(octets), None))
+
+    def get_states(self, request: Any) -> Any:
+        """The neighbours of devices: the DUT's MAC on their link."""
+        choice = _chosen(request)
+        if choice not in ("ipv4_neighbors", "ipv6_neighbors"):
+            raise OtgError([f"{choice or 'choice'}: there are states of ipv4_neighbors and ipv6_neighbors"])
+        if self._traffic is None:
+            raise OtgError(["states: no configuration is set"])
+        version = int(choice[3])
+        wanted = list(getattr(request, choice).ethernet_names)
+        stations = [each for each in self._traffic.stations if each.version == version]
+        known = {each.ethernet for each in stations}
+        if errors := [
+            f"{choice}.ethernet_names: there is no {name!r}" for name in wanted if name not in known
+        ]:
+            raise OtgError(errors)
+        macs = self._transmission.dut_macs()
+        found = [
+            {
+                "ethernet_name": each.ethernet,
+                f"ipv{version}_address": str(each.gateway.ip),
+                **({"link_layer_address": macs[each.side]} if each.side in macs else {}),
+            }
+            for each in stations
+            if not wanted or each.ethernet in wanted
+        ]
+        return pb.StatesResponse(choice=choice, **{choice: found})
 
     def _start_protocols(self, protocol: Any) -> Any:
         if _chosen(protocol) == "all" and _enum_name(protocol.all, "state") == "start":
@@ -142,7 +230,7 @@ class OtgService:
             name=flow.name,
             port_tx=flow.port_tx,
             port_rx=flow.port_rx,
-            transmit="started" if counts.is_started else "stopped",
+            transmit="started" if counts.is_started else "paused" if counts.is_paused else "stopped",
             frames_tx=counts.frames_tx,
             frames_rx=counts.frames_rx,
             bytes_tx=counts.octets_tx,
@@ -177,7 +265,7 @@ class OtgService:
             name=port.name,
             location=port.location,
             link="down" if self._has_lost_link(port) else "up",
-            capture="stopped",
+            capture="started" if port.side in self._transmission.captures.sides else "stopped",
             transmit="started" if sent.is_started else "stopped",
             frames_tx=sent.frames_tx,
             frames_rx=received.frames_rx,
@@ -191,9 +279,10 @@ class OtgService:
 
     def _has_lost_link(self, port: OtgPort) -> bool:
         """Whether the last trial says so; ports are opened with their links up only."""
-        result = self._transmission.result
-        return result is not None and any(
-            reason.code == "link" and port.side in reason.text for reason in result.reasons
+        return any(
+            reason.code == "link" and port.side in reason.text
+            for result in self._transmission.results
+            for reason in result.reasons
         )
 
     def get_version(self) -> Any:

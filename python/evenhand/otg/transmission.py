@@ -19,9 +19,11 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from evenhand.base.errors import EvenhandError, HostError
+from evenhand.otg.captures import PortCaptures
+from evenhand.otg.flow_part import SentFlow
 from evenhand.otg.refusals import BUSY, INTERNAL, VALIDATION, OtgError
-from evenhand.otg.traffic import OtgTraffic, SentFlow
-from evenhand.plan import SIDES, Direction, SideName, mean_octets
+from evenhand.otg.traffic import OtgTraffic
+from evenhand.plan import SIDES, Direction, SideName, largest_octets, mean_octets, receiving_side
 from evenhand.procedure import OpenTestbed, TrialPhase
 from evenhand.procedure.events import ProcedureEvent
 from evenhand.procedure.record import recording
@@ -29,7 +31,7 @@ from evenhand.procedure.tester import EnginesOf, OpenTester
 from evenhand.rig import Setup
 from evenhand.run import RunStore
 from evenhand.search import Role
-from evenhand.trial import EngineGroup, EngineMember, EngineSession, TesterSession, TrialResult, Waits
+from evenhand.trial import EngineGroup, EngineMember, EngineSession, Load, TesterSession, TrialResult, Waits
 from evenhand.trial.group_parts import EarlyStopOfAll
 
 WAITS = Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=0.5, restabilize_s=0.0)
@@ -89,7 +91,8 @@ class StoppableEngine(EngineGroup):
         for self.start_lead_s in LEADS_S:
             try:
                 # Only such a trial asks its client whether it is to end.
-                return as_it_was_sent(super().request(name, **arguments, stop_when_failed=True))
+                stoppable: dict[str, Any] = {} if "burst" in arguments else {"stop_when_failed": True}
+                return as_it_was_sent(super().request(name, **arguments, **stoppable))
             except HostError as error:
                 if error.code != TOO_LATE or self.start_lead_s == LEADS_S[-1]:
                     raise
@@ -148,6 +151,28 @@ class FlowCounts:
     mean_ns: float | None = None
     max_ns: float | None = None
     is_started: bool = False
+    is_paused: bool = False
+
+    def after(self, before: FlowCounts | None) -> FlowCounts:
+        """With what was counted before a pause."""
+        if before is None or not before.frames_tx:
+            return self
+        sent, received = self.frames_tx + before.frames_tx, self.frames_rx + before.frames_rx
+        lows = [each for each in (self.min_ns, before.min_ns) if each is not None]
+        highs = [each for each in (self.max_ns, before.max_ns) if each is not None]
+        parts = [(each.mean_ns, each.frames_rx) for each in (self, before) if each.mean_ns is not None]
+        weight = sum(count for _, count in parts)
+        return replace(
+            self,
+            frames_tx=sent,
+            frames_rx=received,
+            octets_tx=self.octets_tx + before.octets_tx,
+            octets_rx=self.octets_rx + before.octets_rx,
+            loss_percent=(self.loss_percent * self.frames_tx + before.loss_percent * before.frames_tx) / sent,
+            min_ns=min(lows, default=None),
+            max_ns=max(highs, default=None),
+            mean_ns=sum((mean or 0.0) * count for mean, count in parts) / weight if weight else None,
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -157,6 +182,9 @@ class _Counting:
     directions: tuple[Direction, ...] = ()
     is_running: bool = False
     counts: dict[Direction, FlowCounts] = field(default_factory=dict)
+    """Those of this trial alone."""
+    before: dict[Direction, FlowCounts] = field(default_factory=dict)
+    """Of trials that a pause has ended."""
     taken_at_s: float = 0.0
     """Time of the trial at which the counts were taken."""
 
@@ -188,8 +216,9 @@ class Transmission:
         self._mean_octets = Fraction(0)
         self._ended = threading.Event()
         self._ended.set()
-        self.result: TrialResult | None = None
-        """The result of the last trial that ended."""
+        self.results: tuple[TrialResult, ...] = ()
+        """Those of the trials that have ended since the last start; several if there was a pause."""
+        self.captures = PortCaptures()
         self.failure: str | None = None
         """Why the last trial could not be made."""
         self._thread = threading.Thread(target=self._work, name="otg-tester", daemon=True)
@@ -208,7 +237,12 @@ class Transmission:
         self._do(lambda: self._open(traffic))
         with self._lock:
             self._counting = _Counting()
-        self.result = self.failure = None
+        self.results, self.failure, self.captures = (), None, PortCaptures()
+
+    def dut_macs(self) -> Mapping[SideName, str]:
+        """Those that the DUT has on the links, as far as ports are open."""
+        resolved = {} if self._tester is None else self._tester.resolved
+        return {side: resolved[side]["dut_mac"] for side in SIDES if side in resolved}
 
     def line_rates_bps(self) -> Mapping[SideName, float | None]:
         """The line rates of the ports, as far as they are known."""
@@ -224,13 +258,78 @@ class Transmission:
             if self._tester is None:
                 why = f": {self.failure}" if self.failure else ""
                 raise OtgError([f"traffic: the tester has ended{why}; set the configuration again"])
-            self._ended.clear()
             directions = tuple(flow.direction for flow in flows)
+            self._check_captures(traffic, flows)
+            self._ended.clear()
             started = {direction: FlowCounts(is_started=True) for direction in directions}
             self._counting = _Counting(directions=directions, is_running=True, counts=started)
+            self.results = ()
+        self._begin(traffic, directions, traffic.duration_s)
+
+    def _begin(self, traffic: OtgTraffic, directions: tuple[Direction, ...], duration_s: float) -> None:
         if self._engine is not None:
             self._engine.wanted.clear()
-        self._jobs.put((lambda: self._send(traffic, directions), Future()))
+        self._jobs.put((lambda: self._send(traffic, directions, duration_s), Future()))
+
+    def _check_captures(self, traffic: OtgTraffic, flows: tuple[SentFlow, ...]) -> None:
+        """OtgError if frames of an end that is known are more than a trial can keep."""
+        for flow in flows:
+            side = receiving_side(flow.direction)
+            if side not in self.captures.sides or flow.packets is None:
+                continue
+            octets, count = largest_octets(traffic.frame_size), len(flows)
+            most = self.captures.most_of(octets, count)
+            if flow.packets > most:
+                raise OtgError(
+                    [
+                        f"captures: {flow.packets:,} frames of {flow.name} arrive at {flow.port_rx}, and"
+                        f" {most:,} of {octets} octets can be kept of a start"
+                    ]
+                )
+
+    def pause(self, traffic: OtgTraffic) -> None:
+        """End the sending so that it can be resumed; the counts are exact then.
+
+        Raises:
+            OtgError: What is left could not be sent exactly.
+        """
+        fps = {flow.rate_fps for flow in traffic.flows if flow.direction in self._counting.directions}
+        if traffic.burst is not None or len(fps) > 1:
+            raise OtgError(
+                ["traffic.flow_transmit.state: pause: flows in bursts, or of unlike rates, can only stop"]
+            )
+        was_running = self.is_running
+        self.stop()
+        with self._lock:
+            if was_running and self._left_s(traffic) > 0:
+                self._counting.counts = {
+                    direction: replace(counts, is_paused=True)
+                    for direction, counts in self._counting.counts.items()
+                }
+
+    def _left_s(self, traffic: OtgTraffic) -> float:
+        """What is left to be sent; 0 if that is no frame."""
+        direction = self._counting.directions[0]
+        flow = next(flow for flow in traffic.flows if flow.direction == direction)
+        sent = self._counting.counts[direction].after(self._counting.before.get(direction)).frames_tx
+        left_s = traffic.duration_s - sent / flow.rate_fps
+        return left_s if left_s * flow.rate_fps >= 0.5 else 0.0
+
+    def resume(self, traffic: OtgTraffic) -> None:
+        """Send what is left. Nothing if nothing is paused."""
+        with self._lock:
+            counting = self._counting
+            if self.is_running or not any(counts.is_paused for counts in counting.counts.values()):
+                return
+            directions, left_s = counting.directions, self._left_s(traffic)
+            counting.before = {
+                direction: counts.after(counting.before.get(direction))
+                for direction, counts in counting.counts.items()
+            }
+            self._ended.clear()
+            counting.is_running, counting.taken_at_s = True, 0.0
+            counting.counts = {direction: FlowCounts(is_started=True) for direction in directions}
+        self._begin(traffic, directions, left_s)
 
     def stop(self) -> None:
         """End the sending, and wait until the counts are exact. Nothing if nothing is sent."""
@@ -244,7 +343,8 @@ class Transmission:
     def counts(self, direction: Direction) -> FlowCounts:
         """What is known of the flow of this direction."""
         with self._lock:
-            return self._counting.counts.get(direction, FlowCounts())
+            found = self._counting.counts.get(direction, FlowCounts())
+            return found.after(self._counting.before.get(direction))
 
     def close(self) -> None:
         """End what is sent, close the ports and the run file."""
@@ -307,13 +407,13 @@ class Transmission:
             self._engine = engines.started
             self._opened = stack.pop_all()
 
-    def _send(self, traffic: OtgTraffic, directions: tuple[Direction, ...]) -> None:
+    def _send(self, traffic: OtgTraffic, directions: tuple[Direction, ...], duration_s: float) -> None:
         try:
             assert self._tester is not None
-            self.result, self.failure = None, None
-            result = self._measure(self._tester, traffic, directions)
+            self.failure = None
+            result = self._measure(self._tester, traffic, directions, duration_s)
             self._take_result(result)
-            self.result = result
+            self.results += (result,)
         except Exception as error:  # whatever it is, the client must see that the flows have ended, and why
             self.failure = str(error) or type(error).__name__
             self._close()  # the next configuration starts another engine
@@ -327,19 +427,21 @@ class Transmission:
             self._ended.set()
 
     def _measure(
-        self, tester: OpenTester, traffic: OtgTraffic, directions: tuple[Direction, ...]
+        self, tester: OpenTester, traffic: OtgTraffic, directions: tuple[Direction, ...], duration_s: float
     ) -> TrialResult:
         """One trial, which is stored. That a DUT forwards nothing is what its client asked for: nothing is
         looked for."""
         if self._store is None:
             self._store = self._make_run()
             self._store.__enter__()
-        goal = {"rate_fps": traffic.rate_fps, "duration_s": traffic.duration_s, "loss_ratio": 0.0}
-        mine = replace(tester, profile=replace(tester.profile, directions=directions))
+        rate_fps, rates = traffic.rates_of(directions)
+        goal = {"rate_fps": rate_fps, "duration_s": duration_s, "loss_ratio": 0.0}
+        mine = replace(tester, profile=replace(tester.profile, directions=directions, rates=rates))
         name = ", ".join(flow.name for flow in traffic.flows if flow.direction in directions)
         with recording(self._store, mine, name, kind="trial", goal=goal, role=Role.TRIAL) as record:
-            measurer = replace(mine.measurer(self._take_event), look_for_dut=None)
-            result = measurer.measure(traffic.duration_s, traffic.rate_fps)
+            capture = self.captures if self.captures.sides else None
+            measurer = replace(mine.measurer(self._take_event), look_for_dut=None, capture=capture)
+            result = measurer.offer(Load(rate_fps=rate_fps, duration_s=duration_s, burst=traffic.burst))
             record.add_result(result, number=1, purpose="single", is_full_length=True)
             record.finish_with(str(result.verdict))
         return result

@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OTG: a flow's own part: its ends, size, rate and duration, and the values of its fields."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from evenhand.base.errors import EvenhandError
+from evenhand.base.units import ETHERNET_GAP_OCTETS
+from evenhand.exchange.otg_flow import choice_of
+from evenhand.otg.own_addresses import FieldValues, FlowAddresses, read_values
+from evenhand.otg.plan_of_flows import Macs, ReadFlow
+from evenhand.otg.port_part import OtgPort
+from evenhand.otg.refusals import OtgError, other_keys
+from evenhand.otg.stations import Station, stations_named
+from evenhand.plan import (
+    SIDES,
+    Direction,
+    FrameSize,
+    SideName,
+    is_weighted,
+    mean_octets,
+    parse_imix,
+    receiving_side,
+    sending_side,
+)
+from evenhand.trial import Burst
+
+_BITS = {"bps": 1, "kbps": 10**3, "mbps": 10**6, "gbps": 10**9}
+_SIMPLE: Mapping[str, Any] = {
+    "size": {"choice": "fixed", "fixed": 64},
+    "rate": {"choice": "pps", "pps": 1},
+    "duration": {"choice": "fixed_seconds", "fixed_seconds": {"seconds": 1}},
+}
+"""In place of what is read here, for the reader of flows that the file import has too."""
+IMIX = "64:7,570:4,1518:1"
+"""That of OTG's name."""
+USUAL_GAP = 12
+"""Octets between frames: OTG's default, and Ethernet's."""
+LARGEST_VLAN = 4094
+LONGEST_BURSTS_S = 30.0
+"""A stop waits for their end: a trial of bursts does not end earlier."""
+_NS = {"nanoseconds": 1e-9, "microseconds": 1e-6}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentFlow:
+    """One flow of the configuration."""
+
+    name: str
+    direction: Direction
+    port_tx: str
+    port_rx: str
+    rate_fps: float
+    packets: int | None
+    """Its frames; None if it has no end of its own."""
+
+
+class FlowPart:
+    """A flow's own part: ends, size, rate, duration. Its packet is read by the file import's reader."""
+
+    def __init__(
+        self,
+        number: int,
+        flow: Mapping[str, Any],
+        ports: Sequence[OtgPort],
+        stations: Sequence[Station],
+        rates: Mapping[SideName, float | None],
+        longest_s: float,
+        errors: list[str],
+    ) -> None:
+        self.at, self._longest_s, self._errors = f"flows[{number}]", longest_s, errors
+        self._rates, self._stations = rates, stations
+        self.burst: Burst | None = None
+        self.name = str(flow.get("name", ""))
+        if not self.name:
+            errors.append(f"{self.at}.name: is missing")
+        errors += other_keys(flow, "flows[]", self.at)
+        self._check_inner(flow)
+        self._version: Any = next((int(kind[-1]) for kind in _kinds(flow) if kind in ("ipv4", "ipv6")), 0)
+        ends, of_side = self._between_ports(flow.get("tx_rx", {}), ports)
+        self._direction, port_tx, port_rx = self._read_ends(ends, ports)
+        self.frame_size = self._read_size(flow.get("size"))
+        self.rate_fps = self._read_rate(flow.get("rate"), rates)
+        self.packets, self.duration_s = self._read_duration(flow.get("duration"))
+        self.sent = SentFlow(
+            name=self.name,
+            direction=self._direction,
+            port_tx=port_tx,
+            port_rx=port_rx,
+            rate_fps=self.rate_fps,
+            packets=self.packets,
+        )
+        self._randoms: list[tuple[str, int]] = []
+        self._values: dict[str, FieldValues] = {}
+        self._is_listed = False
+        packet = [self._plain(header, place) for place, header in enumerate(flow.get("packet", []))]
+        self.vlans = tuple(
+            self._vlan(header, place) for place, header in enumerate(packet) if _is_tag(header)
+        )
+        packet = self._with_addresses_of(of_side, [header for header in packet if not _is_tag(header)])
+        document = {"name": self.name, "tx_rx": ends, "packet": packet, **_SIMPLE}
+        self.read = ReadFlow(document=document, addresses=self._addresses(of_side), is_listed=self._is_listed)
+
+    def _refuse(self, key: str, why: str) -> None:
+        self._errors.append(f"{self.at}.{key}: {why}")
+
+    def _check_inner(self, flow: Mapping[str, Any]) -> None:
+        for key in ("tx_rx", "size", "rate", "duration", "metrics"):
+            self._errors += other_keys(flow.get(key, {}), f"flows[].{key}", f"{self.at}.{key}")
+        metrics = flow.get("metrics", {})
+        latency = metrics.get("latency", {})
+        self._errors += other_keys(latency, "flows[].metrics.latency", f"{self.at}.metrics.latency")
+        if latency.get("mode") == "cut_through":
+            self._refuse("metrics.latency.mode", "cut_through: frames are stamped by software, store_forward")
+        if any(metrics.get("predefined_metric_tags", {}).values()):
+            self._refuse("metrics.predefined_metric_tags", "is not honoured here")
+
+    def _between_ports(
+        self, ends: Mapping[str, Any], ports: Sequence[OtgPort]
+    ) -> tuple[Mapping[str, Any], Mapping[SideName, tuple[Station, ...]]]:
+        """The ends of a flow between devices as those of one between their ports; and the devices."""
+        if choice_of(ends, "port") != "device" or not ends.get("device"):
+            return ends, {}
+        device, at = ends["device"], f"{self.at}.tx_rx.device"
+        self._errors += other_keys(device, "flows[].tx_rx.device", at)
+        if device.get("bidirectional"):
+            self._refuse("tx_rx.device.bidirectional", "write a flow for each direction")
+        try:
+            sender, receiver = (
+                stations_named(device.get(key, []), self._stations, self._version, f"{at}.{key}")
+                for key in ("tx_names", "rx_names")
+            )
+        except OtgError as error:
+            self._errors += error.errors
+            return ends, {}
+        if device.get("mode", "mesh") != "mesh" and max(len(sender), len(receiver)) > 1:
+            self._refuse("tx_rx.device.mode", "one_to_one: hosts of both sides are combined, as in mesh")
+        names = {port.side: port.name for port in ports}
+        plain = {"tx_name": names[sender[0].side], "rx_names": [names[receiver[0].side]]}
+        return {"choice": "port", "port": plain}, {sender[0].side: sender, receiver[0].side: receiver}
+
+    def _with_addresses_of(
+        self, of_side: Mapping[SideName, tuple[Station, ...]], packet: list[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """The packet with the addresses of the devices where it has none."""
+        ends = {"src": sending_side(self._direction), "dst": receiving_side(self._direction)}
+        kind = f"ipv{self._version}"
+        for header in (each for each in packet if each.get("choice") == kind):
+            fields = header.setdefault(kind, {})
+            for name, side in ends.items():
+                stations = of_side.get(side, ())
+                if name in fields or not stations:
+                    continue
+                found = sorted({int(each.address) for each in stations})
+                self._values[name] = FieldValues(
+                    mode="fixed" if len(found) == 1 else "increment", numbers=tuple(found)
+                )
+                fields[name] = {"choice": "value", "value": str(stations[0].address)}
+        return packet
+
+    def _addresses(self, of_side: Mapping[SideName, tuple[Station, ...]]) -> FlowAddresses | None:
+        """None if an address is missing, which the reader says."""
+        if self._values.keys() != {"src", "dst"}:
+            return None
+        values = {
+            sending_side(self._direction): self._values["src"],
+            receiving_side(self._direction): self._values["dst"],
+        }
+        return FlowAddresses(at=self.at, version=self._version, values=values, stations=of_side)
+
+    def _vlan(self, header: Mapping[str, Any], place: int) -> int:
+        """The number of a tag."""
+        field = header.get("vlan", {}).get("id", {})
+        number = field.get("value", 0) if choice_of(field, "value") == "value" else 0
+        if not 1 <= number <= LARGEST_VLAN:
+            self._refuse(f"packet[{place}].vlan.id", f"one value from 1 to {LARGEST_VLAN:,} can be sent")
+        return int(number)
+
+    def _read_ends(self, ends: Mapping[str, Any], ports: Sequence[OtgPort]) -> tuple[Direction, str, str]:
+        """Direction, sender and receiver. The reader of the file import says what is wrong with them."""
+        port = ends.get("port", {})
+        sides = {each.name: each.side for each in ports}
+        sender = port.get("tx_name", "")
+        receivers = [*port.get("rx_names", []), *([port["rx_name"]] if port.get("rx_name") else [])]
+        direction: Direction = "forward" if sides.get(sender) == "left" else "reverse"
+        return direction, sender, receivers[0] if receivers else ""
+
+    def _read_size(self, size: Mapping[str, Any] | None) -> FrameSize:
+        choice = choice_of(size, "fixed")
+        if choice == "fixed":
+            return int((size or {}).get("fixed", 64))
+        if choice != "weight_pairs":
+            self._refuse("size", f"{choice}: frames have one size, fixed, or a mix of sizes, weight_pairs")
+            return 64
+        pairs = (size or {}).get("weight_pairs", {})
+        if choice_of(pairs, "predefined") == "predefined":
+            name = pairs.get("predefined", "unspecified")
+            if name != "imix":
+                self._refuse("size", f"weight_pairs.predefined {name}: write its sizes and weights as custom")
+                return 64
+            written = IMIX
+        else:
+            weights = [
+                (each.get("size", 64), float(each.get("weight", 1))) for each in pairs.get("custom", [])
+            ]
+            if not all(weight.is_integer() for _, weight in weights):
+                self._refuse("size", "weight_pairs.custom: weights are whole numbers here")
+                return 64
+            written = ",".join(f"{size}:{weight:.0f}" for size, weight in weights)
+        try:
+            return parse_imix(written, where="size") if is_weighted(written) else int(written.split(":")[0])
+        except (EvenhandError, ValueError) as error:
+            self._refuse("size", f"weight_pairs: {error}")
+            return 64
+
+    def _read_rate(
+        self, rate: Mapping[str, Any] | None, line_rates_bps: Mapping[SideName, float | None]
+    ) -> float:
+        """Frames per second. Bits are those of the wire, with preamble and gap: OTG's least rate is that of a
+        frame of 64 octets with them."""
+        choice, given = choice_of(rate, "pps"), rate or {}
+        wire_bits = 8 * (float(mean_octets(self.frame_size)) + ETHERNET_GAP_OCTETS)
+        if choice == "pps":
+            found = float(given.get("pps", 1000))
+        elif choice in _BITS:
+            found = float(given.get(choice, 0)) * _BITS[choice] / wire_bits
+        else:
+            line_bps = line_rates_bps[sending_side(self._direction)]
+            if line_bps is None:
+                self._refuse("rate", "percentage: the port does not know its line rate: use pps")
+                return 1.0
+            found = float(given.get("percentage", 0)) / 100 * line_bps / wire_bits
+        if not 0 < found < 1e10:
+            self._refuse("rate", f"{found:g} frames a second is no rate that can be sent")
+            return 1.0
+        return found
+
+    def _read_duration(self, duration: Mapping[str, Any] | None) -> tuple[int | None, float]:
+        """Frames, None without an end; and seconds."""
+        choice = choice_of(duration, "continuous")
+        inner = (duration or {}).get(choice, {})
+        if choice == "burst":
+            return self._read_bursts(inner)
+        at = f"{self.at}.duration.{choice}"
+        self._errors += other_keys(inner, f"flows[].duration.{choice}", at)
+        if inner.get("gap", USUAL_GAP) != USUAL_GAP:
+            self._refuse(f"duration.{choice}.gap", f"{inner['gap']}: frames are evenly spaced by the rate")
+        delay = inner.get("delay", {})
+        if any(delay.get(unit) for unit in ("bytes", "nanoseconds", "microseconds")):
+            self._refuse(f"duration.{choice}.delay", "all flows start at once")
+        if choice == "continuous":
+            return None, self._longest_s
+        if choice == "fixed_packets":
+            packets = int(inner.get("packets", 1))
+        else:
+            packets = round(float(inner.get("seconds", 1)) * self.rate_fps)
+        if not 1 <= packets <= self._longest_s * self.rate_fps:
+            self._refuse(
+                "duration",
+                f"{packets:,} frames at this rate: a flow has at least one, and takes {self._longest_s:g} s"
+                " at most",
+            )
+            return 1, 1.0
+        return packets, packets / self.rate_fps
+
+    def _read_bursts(self, inner: Mapping[str, Any]) -> tuple[int | None, float]:
+        """Frames at the flow's rate, then the gap, again and again."""
+        at = f"{self.at}.duration.burst"
+        self._errors += other_keys(inner, "flows[].duration.burst", at)
+        frames, count = int(inner.get("packets", 1)), int(inner.get("bursts", 0))
+        if inner.get("gap", USUAL_GAP) != USUAL_GAP:
+            self._refuse("duration.burst.gap", f"{inner['gap']}: frames of a burst are spaced by the rate")
+        gap = inner.get("inter_burst_gap", {})
+        self._errors += other_keys(gap, "flows[].duration.burst.inter_burst_gap", f"{at}.inter_burst_gap")
+        choice = choice_of(gap, "bytes")
+        if choice in _NS:
+            gap_s = float(gap.get(choice, 0)) * _NS[choice]
+        else:
+            octets, line_bps = float(gap.get("bytes", USUAL_GAP)), self._rates[sending_side(self._direction)]
+            if octets > USUAL_GAP and line_bps is None:
+                self._refuse("duration.burst.inter_burst_gap", "bytes: the line rate is not known: use ns")
+            gap_s = 0.0 if octets <= USUAL_GAP else 8 * octets / (line_bps or 1e9)
+        interval_s = frames / self.rate_fps + gap_s
+        if frames < 1 or not 0 < count * interval_s <= LONGEST_BURSTS_S:
+            self._refuse(
+                "duration.burst",
+                f"{count:,} bursts of {frames:,} frames: they cannot be stopped, so they must have an end,"
+                f" within {LONGEST_BURSTS_S:g} s",
+            )
+            return 1, 1.0
+        self.burst = Burst(frames=frames, interval_s=interval_s)
+        return count * frames, count * interval_s
+
+    def _plain(self, header: Mapping[str, Any], place: int) -> dict[str, Any]:
+        """The header with values that step evenly as an increment, for the reader of the file import."""
+        at, kind = f"{self.at}.packet[{place}]", choice_of(header, "ethernet")
+        if kind not in ("ethernet", "vlan", "ipv4", "ipv6", "udp"):
+            return dict(header)  # named by the reader
+        fields = header.get(kind, {})
+        self._errors += other_keys(fields, f"flows[].packet[].{kind}", f"{at}.{kind}")
+        # A destination of `auto` is what ARP or ND finds, or a device's address.
+        written = {name: field for name, field in fields.items() if field.get("choice") != "auto"}
+        plain = {name: self._field(f"{at}.{kind}.{name}", field) for name, field in written.items()}
+        if kind in ("ipv4", "ipv6"):
+            for name in ("src", "dst"):
+                if name in written and (found := self._read_values(f"{at}.{kind}.{name}", written[name])):
+                    self._values[name] = found
+        return {"choice": kind, kind: {name: field for name, field in plain.items() if field}}
+
+    def _read_values(self, at: str, field: Mapping[str, Any]) -> FieldValues | None:
+        try:
+            return read_values(at, field, self._version)
+        except OtgError as error:
+            self._errors += error.errors
+            return None
+
+    def _field(self, at: str, field: Mapping[str, Any]) -> dict[str, Any]:
+        choice = field.get("choice")
+        if choice == "random":
+            self._randoms.append((at, int(field.get("random", {}).get("count", 1))))
+        if choice != "values":
+            return dict(field)
+        values = field.get("values", [])
+        try:
+            numbers = [
+                value if isinstance(value, int) else int(ipaddress.ip_address(value)) for value in values
+            ]
+        except ValueError:
+            self._errors.append(f"{at}: only values of addresses and ports can be sent")
+            return {}
+        step = numbers[1] - numbers[0] if len(numbers) > 1 else 1
+        if len(numbers) == 1:
+            return {"choice": "value", "value": values[0]}
+        is_port = isinstance(values[0], int)
+        if step <= 0 or any(b - a != step for a, b in pairwise(numbers)):
+            if not is_port:
+                self._is_listed = True
+                return {"choice": "value", "value": values[0]}
+            self._errors.append(f"{at}: these {len(numbers):,} values do not step evenly upwards")
+            return {}
+        width = ipaddress.IPv4Address if not is_port and "." in values[0] else ipaddress.IPv6Address
+        shown = step if is_port else str(width(step))
+        increment = {"start": values[0], "step": shown, "count": len(numbers)}
+        return {"choice": "increment", "increment": increment}
+
+    def too_short_sequences(self) -> list[str]:
+        """A random field draws anew for each frame here: a shorter sequence would repeat."""
+        least = self.packets if self.packets is not None else 2**32 - 1
+        return [
+            f"{at}: random with a count of {count:,} repeats after so many frames; here every frame is drawn"
+            f" anew, so the count must be at least {least:,}, the number of frames"
+            for at, count in self._randoms
+            if count < least
+        ]
+
+
+def unlike(flows: Sequence[FlowPart]) -> list[str]:
+    """Both directions have one size and one length; bursts also one rate."""
+    reasons = []
+    first = flows[0]
+    for flow in flows[1:]:
+        keys = ("frame_size", "burst", "rate_fps") if first.burst else ("frame_size", "burst")
+        for key in keys:
+            have, wanted = getattr(first, key), getattr(flow, key)
+            if have != wanted:
+                reasons.append(
+                    f"{flow.at}: {key} {wanted}, but flows[0] has {have}: both directions must be alike"
+                )
+        longest_s = max(first.duration_s, flow.duration_s)
+        for each in (first, flow):
+            packets = round(each.rate_fps * longest_s) if each.burst is None else each.packets
+            if each.packets != packets and not first.packets is flow.packets is None:
+                reasons.append(
+                    f"{each.at}.duration: {each.duration_s:g} s, but the other direction takes"
+                    f" {longest_s:g} s: both take the same time"
+                )
+    return reasons
+
+
+def _kinds(flow: Mapping[str, Any]) -> list[str]:
+    return [choice_of(header, "ethernet") for header in flow.get("packet", [])]
+
+
+def _is_tag(header: Mapping[str, Any]) -> bool:
+    return header.get("choice") == "vlan"
+
+
+def vlans_of(flows: Sequence[FlowPart], errors: list[str]) -> Mapping[SideName, tuple[int, ...]]:
+    """By side: of the flow that is sent there, or of the devices there."""
+    found: dict[SideName, tuple[int, ...]] = {}
+    for flow in flows:
+        stations = {} if flow.read.addresses is None else flow.read.addresses.stations
+        for side, each in stations.items():
+            if each and each[0].vlans:
+                found[side] = each[0].vlans
+    for flow in flows:
+        side = sending_side(flow.sent.direction)
+        if flow.vlans and found.get(side, flow.vlans) != flow.vlans:
+            errors.append(f"{flow.at}.packet: its VLANs are not those of the devices there")
+        if flow.vlans:
+            found[side] = flow.vlans
+    for side, vlans in found.items():
+        if len(vlans) > 2:
+            errors.append(f"flows: {len(vlans)} tags on the {side}: frames have two at most")
+    return found
+
+
+def with_stations(macs: Macs, flows: Sequence[FlowAddresses]) -> Macs:
+    """With the MACs of the devices, where no flow names one."""
+    found: dict[SideName, dict[str, str]] = {side: {} for side in SIDES}
+    for flow in flows:
+        for side, stations in flow.stations.items():
+            for station in stations:
+                named = {"mac": station.mac, "dut_mac": station.gateway_mac}
+                found[side] |= {key: mac for key, mac in named.items() if mac is not None}
+    return {side: {**of_devices, **macs.get(side, {})} for side, of_devices in found.items()}

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""snappi as scripts use it, for tests of the OTG server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import snappi
+from scapy.layers.inet import UDP
+from scapy.utils import rdpcap
+
+from evenhand.otg.server import RunningServer
+from tests.wire.wire_session import MOST_ATTEMPTS
+
+
+def api_of(server: RunningServer, transport: str) -> Any:
+    """A client as scripts have it."""
+    if transport == "grpc":
+        made = snappi.api(location=server.grpc, transport=snappi.Transport.GRPC)
+        made.request_timeout = 60
+        return made
+    return snappi.api(location=getattr(server, transport), verify=False)
+
+
+def set_state(api: Any, state: str, *names: str) -> list[str]:
+    """The warnings of the answer."""
+    wanted = api.control_state()
+    wanted.traffic.flow_transmit.state = state
+    wanted.traffic.flow_transmit.flow_names = list(names)
+    return list(api.set_control_state(wanted).warnings or [])
+
+
+def flows_of(api: Any, *names: str) -> list[Any]:
+    wanted = api.metrics_request()
+    wanted.flow.flow_names = list(names)
+    return list(api.get_metrics(wanted).flow_metrics)
+
+
+def ports_of(api: Any, *names: str) -> list[Any]:
+    wanted = api.metrics_request()
+    wanted.port.port_names = list(names)
+    return list(api.get_metrics(wanted).port_metrics)
+
+
+def wait_until_stopped(api: Any) -> list[Any]:
+    for _ in range(1000):
+        found = flows_of(api)
+        if all(metric.transmit == "stopped" for metric in found):
+            return found
+        time.sleep(0.1)
+    raise AssertionError("the flows did not end")
+
+
+def send(api: Any, *packets: int, before: Callable[[], None] = lambda: None) -> list[Any]:
+    """The metrics of all flows once they have sent so many frames each. A busy host may keep the tester from
+    sending them all: then they are started again.
+
+    Args:
+        before: Called before each start.
+    """
+    for _ in range(MOST_ATTEMPTS):
+        before()
+        set_state(api, "start")
+        found = wait_until_stopped(api)
+        if [metric.frames_tx for metric in found] == list(packets):
+            break
+    return found
+
+
+def refused(call: Any) -> Any:
+    """The model's `Error`, as snappi gives it to a script."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011 (snappi raises nothing else)
+        call()
+    error = snappi.api().from_exception(caught.value)
+    assert error is not None, caught.value
+    return error
+
+
+def set_capture(api: Any, state: str, *names: str) -> None:
+    wanted = api.control_state()
+    wanted.port.capture.state, wanted.port.capture.port_names = state, list(names)
+    api.set_control_state(wanted)
+
+
+def captured(api: Any, name: str, port: int | None = 6000) -> list[Any]:
+    """The frames of the flows in the capture of a port: UDP to this port; None: to any."""
+    wanted = api.capture_request()
+    wanted.port_name = name
+    content = api.get_capture(wanted)
+    return [frame for frame in rdpcap(content) if UDP in frame and port in (None, frame[UDP].dport)]

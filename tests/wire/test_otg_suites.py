@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The OTG server under what public suites ask of one: plain UDP with a capture around the flow, a search of
+RFC 2544; and as the generator of other projects, by the examples for them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import types
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+
+from evenhand.base.errors import HostError
+from evenhand.base.programs import ROUTER, find_program
+from evenhand.cli.router import testbed_text as text_for
+from evenhand.otg.server import Places, RunningServer, otg_server
+from evenhand.plan import make_mix
+from evenhand.reference import ReferenceDut, reference_router
+from tests.otg.clients import api_of, captured, refused, send, set_capture, set_state
+from tests.otg.configs import SIZE, config
+from tests.wire.wire_session import MOST_ATTEMPTS
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+LINE_BPS = 100_000_000
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A router that runs, whose ports are said to have a line rate."""
+    try:
+        find_program(ROUTER)
+    except HostError as error:
+        pytest.skip(f"no router: {error}")
+    folder = tmp_path_factory.mktemp("suites")
+    with reference_router(make_mix("gateway-v4+gateway-v6"), ReferenceDut()) as router:
+        text = text_for(router, None)
+        for side in ("left", "right"):
+            text = text.replace(f"[{side}]\n", f'[{side}]\nline_rate = "100Mbps"\n')
+        (folder / "bed.toml").write_text(text)
+        places = Places(https_port=0, http_port=0, grpc_port=0)
+        with otg_server(str(folder / "bed.toml"), places, run=folder / "a.evenhand", command=[]) as running:
+            yield running
+
+
+@pytest.mark.parametrize(("transport", "version"), [("grpc", 4), ("http", 6)])
+@pytest.mark.parametrize("ports", ["value", "values", "increment"])
+def test_a_case_of_plain_udp(server: RunningServer, transport: str, version: int, ports: str) -> None:
+    """One flow of so many frames, counted and captured: frame k has the k-th ports of their pattern."""
+    api = api_of(server, transport)
+    made = config(version, packets=40, pps=400, hosts=1, names=("f1",))
+    made.captures.add(name="ca", port_names=["p1", "p2"])
+    udp = made.flows[0].packet[2]
+    wanted = [(5000, 6000)] * 40
+    if ports == "values":
+        udp.src_port.values, udp.dst_port.values = [5000, 5001, 5002, 5003], [6000, 6001, 6002, 6003]
+        wanted = [(5000 + k % 4, 6000 + k % 4) for k in range(40)]
+    elif ports == "increment":
+        field = udp.src_port.increment
+        field.start, field.step, field.count = 5000, 1, 10
+        back = udp.dst_port.decrement
+        back.start, back.step, back.count = 6009, 1, 10
+        wanted = [(5000 + k % 10, 6009 - k % 10) for k in range(40)]
+    api.set_config(made)
+    (metric,) = send(api, 40, before=lambda: set_capture(api, "start"))
+    assert (metric.frames_tx, metric.frames_rx) == (40, 40)
+    set_capture(api, "stop")
+    frames = captured(api, "p2", wanted[0][1] if ports == "value" else None)
+    assert [(frame[UDP].sport, frame[UDP].dport) for frame in frames] == wanted
+    head = 20 if version == 4 else 40
+    assert {frame[UDP].len for frame in frames} == {SIZE - 14 - 4 - head}
+    assert not captured(api, "p1", None)
+
+
+def test_cases_that_need_other_frames_are_refused_by_their_key(server: RunningServer) -> None:
+    """TCP headers, and ports in other steps than one."""
+    api = api_of(server, "http")
+    made = config(4, names=("f1",), hosts=1)
+    made.flows[0].packet[2].src_port.values = [5000, 5010, 5020]
+    assert "flows[0].udp.src_port" in refused(lambda: api.set_config(made)).errors[0]
+    made.flows[0].packet.clear()
+    made.flows[0].packet.ethernet().ipv4().tcp()
+    assert any("flows[0].packet" in error for error in refused(lambda: api.set_config(made)).errors)
+
+
+def test_a_search_of_rfc_2544_by_percentages(server: RunningServer) -> None:
+    """As scripts have it: a configuration for each load, a start, and the sums over all flows."""
+    api = api_of(server, "grpc")
+    low, high, tried = 0.0, 100.0, 0
+    for _ in range(3):
+        load = (low + high) / 2
+        made = config(4)
+        for flow in made.flows:
+            flow.size.fixed = 512
+            flow.rate.percentage = load
+            flow.duration.fixed_seconds.seconds = 0.3
+        api.set_config(made)
+        packets = round(load / 100 * LINE_BPS / 8 / (512 + 20) * 0.3)
+        found = send(api, packets, packets)
+        set_state(api, "stop")
+        sent, received = (sum(getattr(each, key) for each in found) for key in ("frames_tx", "frames_rx"))
+        assert sent == 2 * packets
+        low, high = (load, high) if received == sent else (low, load)
+        tried += 1
+    assert tried == 3
+    assert high > low
+
+
+class _TrafficGenerator(ABC):
+    """What DTS has of one, as far as it is used."""
+
+    def __init__(self, tg_node: Any, config: Any, **kwargs: Any) -> None:
+        self._tg_node, self._config = tg_node, config
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Stats:
+    tx_pps: float
+    tx_bps: float
+    rx_pps: float
+    rx_bps: float
+    frame_size: int | None = None
+
+
+class _PerformanceGenerator(_TrafficGenerator):
+    @abstractmethod
+    def calculate_traffic_and_stats(
+        self, packet: Any, duration: float, send_mpps: int | None = None
+    ) -> _Stats: ...
+
+
+@pytest.fixture
+def dts(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The example, with a fake of the framework that it belongs to."""
+    names = (
+        "framework",
+        "framework.testbed_model",
+        "framework.testbed_model.traffic_generator",
+        "framework.testbed_model.traffic_generator.performance_traffic_generator",
+    )
+    for name in names:
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    module: Any = sys.modules[names[-1]]
+    module.PerformanceTrafficGenerator, module.PerformanceTrafficStats = _PerformanceGenerator, _Stats
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    monkeypatch.delitem(sys.modules, "dts_traffic_generator", raising=False)
+    import dts_traffic_generator  # type: ignore[import-not-found]
+
+    return dts_traffic_generator
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_the_class_for_dts_sends_its_packet_both_ways(server: RunningServer, dts: Any, version: int) -> None:
+    where = types.SimpleNamespace(location=server.https)
+    generator = dts.EvenhandTrafficGenerator(tg_node=None, config=where)
+    ip = (
+        IP(src="198.18.0.7", dst="198.19.0.9")
+        if version == 4
+        else IPv6(src="2001:2::2", dst="2001:2:0:8000::2")
+    )
+    packet = Ether() / ip / UDP(sport=7, dport=9) / (b"x" * 100)
+    stats = None
+    for _ in range(MOST_ATTEMPTS):
+        with contextlib.suppress(RuntimeError):  # the host was busy
+            stats = generator.calculate_traffic_and_stats(packet, duration=0.2, send_mpps=0.001)
+            break
+    assert stats is not None
+    assert (stats.tx_pps, stats.rx_pps) == (2000, 2000)
+    assert (stats.frame_size, stats.tx_bps) == (len(packet), 2000 * (len(packet) + 4))
+    assert stats.verdict.startswith("PASS")
+    with pytest.raises(RuntimeError, match="only UDP"):
+        generator.calculate_traffic_and_stats(Ether() / ip, duration=0.2, send_mpps=0.001)
+    generator.close()
+
+
+@pytest.mark.parametrize("direction", ["both", "reverse"])
+def test_the_program_for_bench_trafficgen_says_what_its_search_reads(
+    server: RunningServer, direction: str
+) -> None:
+    """The options are those that the search gives its generator; the lines, those that it looks for."""
+    options = [
+        *(f"--trex-host={str(server.https).removeprefix('https://')}", "--device-pairs=0:1"),
+        *("--active-device-pairs=0:1", "--mirrored-log", "--measure-latency=0", "--latency-rate=1000"),
+        *("--rate=0.001", "--rate-unit=mpps", "--size=128", "--runtime=0.2", "--runtime-tolerance=5"),
+        *(f"--run-bidirec={int(direction == 'both')}", f"--run-revunidirec={int(direction != 'both')}"),
+        *("--num-flows=4", "--src-ips=198.18.0.1,198.19.0.1", "--dst-ips=198.19.0.1,198.18.0.1"),
+        *("--use-src-ip-flows=1", "--use-dst-ip-flows=1", "--use-src-mac-flows=0", "--use-dst-mac-flows=0"),
+        *("--use-src-port-flows=0", "--use-dst-port-flows=0", "--use-protocol-flows=0"),
+        *("--packet-protocol=UDP", "--stream-mode=continuous", "--max-loss-pct=0.0", "--skip-hw-flow-stats"),
+    ]
+    ended = subprocess.run(
+        [sys.executable, ROOT / "examples" / "evenhand_txrx.py", *options],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    )
+    assert "Connection severed" in ended.stdout
+    if "INVALID" in ended.stdout:
+        assert ended.returncode == 1
+        return
+    assert ended.returncode == 0, ended.stderr
+    (line,) = (each for each in ended.stderr.split("\n") if each.startswith("PARSABLE RESULT: "))
+    result = json.loads(line.partition(": ")[2])
+    sent = {0: 200 if direction == "both" else 0, 1: 200}
+    assert [result[str(port)]["opackets"] for port in (0, 1)] == [sent[0], sent[1]]
+    assert [result[str(port)]["ipackets"] for port in (0, 1)] == [sent[1], sent[0]]
+    assert result["global"]["runtime"] == 0.2
+    streams = ended.stderr.count("PARSABLE STREAMS FOR DIRECTION")
+    assert streams == len(result["flow_stats"]) == (2 if direction == "both" else 1)
