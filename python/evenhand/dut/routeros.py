@@ -124,7 +124,15 @@ def _nat(setup: DutSetup) -> list[Step]:
     action = "action=masquerade" if nat.is_own_address else f"action=netmap {to}={nat.pool}"
     rule = f"chain=srcnat src-address={nat.inside} out-interface={right.interface} {action}"
     return [
-        _entries(setup, right, "nat", f"{nat.title}: its own.", menu, [rule]),
+        _entries(
+            setup,
+            right,
+            "nat",
+            f"{nat.title}: its own.",
+            menu,
+            [rule],
+            notes=("A rule of yours that stands before it translates first.",),
+        ),
         Step(
             part="nat",
             purpose="How long a connection is remembered without a frame.",
