@@ -358,7 +358,7 @@ class RouterOs(Device):
             if line not in self.defaults:
                 self.config.append([line])
             return ""
-        values = dict(part.split("=", 1) for part in rest.split())
+        values = dict(part.split("=", 1) for part in rest.split() if "=" in part)
         if verb == "print where":
             (key, value) = next(iter(values.items()))
             found = [each[0] for each in self.config if f"{key}={value}" in each[0].split()]

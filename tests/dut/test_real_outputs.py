@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from evenhand.dut import OPERATING_SYSTEMS, OperatingSystem, describe_setup
+from evenhand.dut.dialogs import DIALOGS
 from evenhand.dut.facts_interface import read_fields, read_limits
 from evenhand.dut.readings_queues import FILTER, read_kernel_queues, read_queues
 from evenhand.dut.script import Check
@@ -478,6 +479,36 @@ A V Destination        P Prf   Metric 1   Metric 2  Next hop        AS path
 * ? 10.5.0.0/16        S   5                       >10.0.41.0
                                                     10.0.12.1
 """
+EOS_ROUTES = """\
+VRF name: default
+WARNING: Some of the routes are not programmed in
+kernel, and they are marked with '%'.
+Gateway of last resort:
+ O E1   0.0.0.0/0 [110/21] via 172.83.43.48, Vlan55
+                           via 172.83.43.50, Vlan65
+
+ S      10.1.26.0/24 [1/0] via 142.54.229.92, Vlan2503
+ S        10.2.0.0/24 [1/0]
+           via 172.20.20.1, Management0
+ S        10.4.0.0/24 [1/0] via 172.20.20.1, Ethernet1
+                            via 172.20.20.5, Ethernet2
+ C        172.20.20.0/24 is directly connected, Management0
+"""
+VYOS_ROUTES = """\
+       > - selected route, * - FIB route, q - queued, r - rejected, b - backup
+       t - trapped, o - offload failure
+
+S>* 0.0.0.0/0 [1/0] via 10.0.42.42, eth2, weight 1, 00:00:13
+S>* 10.2.0.0/16 [1/0] via 172.20.20.6, eth1, weight 1, 1d00h17m
+S>* 10.3.0.0/16 [1/0] via 172.20.20.6, eth1, weight 1, 00:34:12
+  *                   via 172.20.20.7, eth2, weight 1, 00:34:12
+"""
+ROUTEROS_6_ROUTES = """\
+Flags: X - disabled, A - active, D - dynamic, C - connect, S - static, B - blackhole
+ #      DST-ADDRESS        PREF-SRC        GATEWAY            DISTANCE
+ 0 A S  0.0.0.0/0                          23.90.232.243            10
+ 2  DS  0.0.0.0/0                          pppoe-out1              100
+"""
 ROUTEROS_ROUTES = """\
 Flags: D - DYNAMIC; A - ACTIVE; c - CONNECT, s - STATIC, o - OSPF; + - ECMP
 Columns: DST-ADDRESS, GATEWAY, ROUTING-TABLE, DISTANCE
@@ -501,6 +532,14 @@ Columns: DST-ADDRESS, GATEWAY, ROUTING-TABLE, DISTANCE
         ("junos", JUNOS_ROUTES, "10.4.0.0/16", "10.0.41.0", True),
         ("junos", JUNOS_ROUTES, "10.3.0.0/16", "10.0.12.1", False),  # two paths, of another preference
         ("junos", JUNOS_ROUTES, "10.5.0.0/16", "10.0.41.0", False),  # two paths
+        ("arista-eos", EOS_ROUTES, "10.1.26.0/24", "142.54.229.92", True),
+        ("arista-eos", EOS_ROUTES, "10.2.0.0/24", "172.20.20.1", True),
+        ("arista-eos", EOS_ROUTES, "10.4.0.0/24", "172.20.20.1", False),  # two paths
+        ("arista-eos", EOS_ROUTES, "0.0.0.0/0", "172.83.43.48", False),  # of OSPF
+        ("vyos", VYOS_ROUTES, "10.2.0.0/16", "172.20.20.6", True),
+        ("vyos", VYOS_ROUTES, "0.0.0.0/0", "10.0.42.42", True),
+        ("vyos", VYOS_ROUTES, "10.3.0.0/16", "172.20.20.6", False),  # two paths
+        ("routeros", ROUTEROS_6_ROUTES, "0.0.0.0/0", "23.90.232.243", True),
         ("routeros", ROUTEROS_ROUTES, "172.20.20.0/24", "172.31.255.29", True),
         ("routeros", ROUTEROS_ROUTES, "172.20.20.0/24", "172.31.255.2", False),
     ],
@@ -508,3 +547,39 @@ Columns: DST-ADDRESS, GATEWAY, ROUTING-TABLE, DISTANCE
 def test_a_device_shows_its_routes(system: str, text: str, route: str, next_hop: str, is_so: bool) -> None:
     check = _route_check(system, route, next_hop)
     assert (check.missing(text) == []) == is_so, check
+
+
+REFUSALS: dict[str, tuple[str, ...]] = {
+    "cisco-ios": (
+        "% 10.40.254.0 overlaps with GigabitEthernet0/1\n"
+        "GigabitEthernet0/0: incorrect IP address assignment\n",
+        "                 ^\n% Invalid input detected at '^' marker.\n",
+        "% Incomplete command.\n",
+        '% Unrecognized command "no switchpor".\n',
+    ),
+    "junos": (
+        "[edit interfaces xe-0/0/2 unit 0 family]\n  'ethernet-switching'\n    Family ethernet-switching and"
+        " rest of the families are mutually exclusive\n"
+        "error: commit failed: (statements constraint check failed)\n",
+        "error: configuration database modified\n",
+        "error: configuration check-out failed\n",
+        "                      ^\nsyntax error.\n",
+    ),
+    "routeros": (
+        "failure: already have such address\n",
+        "input does not match any value of interface\n",
+        "bad command name that (line 1 column 1)\n",
+    ),
+}
+TAKEN: dict[str, tuple[str, ...]] = {
+    "cisco-ios": ("", "% Warning: use /31 mask on non point-to-point interface cautiously\n"),
+    "junos": ("", "[edit protocols]\n  'bgp'\n    warning: requires 'bgp' license\ncommit complete\n"),
+    "routeros": ("",),
+}
+
+
+@pytest.mark.parametrize("system", REFUSALS)
+def test_what_a_device_says_when_it_refuses(system: str) -> None:
+    refusal = DIALOGS[system].refusal
+    assert [text for text in REFUSALS[system] if not refusal.search(text)] == []
+    assert [text for text in TAKEN[system] if refusal.search(text)] == []

@@ -55,7 +55,11 @@ def _interface(setup: DutSetup, link: DutLink) -> Step:
         if link.side.name == "left"
         else (),
         checks=(
-            Check(command=f"{menu} print where interface={name}", expected=tuple(map(str, link.addresses))),
+            Check(
+                # One of a disabled interface is shown too, as invalid.
+                command=f"{menu} print where interface={name} and !invalid and !disabled",
+                expected=tuple(map(str, link.addresses)),
+            ),
         ),
     )
 
@@ -76,7 +80,7 @@ def _routes(setup: DutSetup, link: DutLink) -> Step:
         else (),
         checks=(
             Check(
-                command=f"{menu} print where gateway={link.next_hop}",
+                command=f"{menu} print where gateway={link.next_hop} and active",
                 expected=tuple(f"{route} {link.next_hop}" for route in link.routes),
             ),
         ),
