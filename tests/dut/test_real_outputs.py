@@ -187,6 +187,19 @@ NIC statistics:
             "linklocal_allowance_exceeded": 0,
         },
     ),
+    "mvpp2": (
+        """\
+     txq_7_queue_full_drops: 0
+     txq_7_packets_bm_drops: 0
+    rxq_0_desc_enqueue: 983
+    rxq_0_queue_full_drops: 3
+    rxq_0_packets_early_drops: 0
+    rxq_0_packets_bm_drops: 4
+    rxq_1_desc_enqueue: 14
+""",
+        {0: {"received_packets": 983, "drops": 7}, 1: {"received_packets": 14}},
+        {},
+    ),
     "mlx5_core, only some of it": (
         """\
      rx0_packets: 68259

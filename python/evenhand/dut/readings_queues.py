@@ -50,6 +50,8 @@ KEPT = (
     # stmmac, macb; enetc; be2net
     r"|q[0-9]+_[rt]x_(pkt_n|packets|dropped)|[RT]x ring +[0-9]+ (discarded )?frames"
     r"|[rt]xq[0-9]+: [rt]x_(pkts|drops_no_frags)"
+    # mvpp2: a received frame is one descriptor
+    r"|rxq_[0-9]+_(desc_enqueue|queue_full_drops|packets_(early|bm)_drops)"
     # vmxnet3 names the queue once, above its counters
     r"|[RT]x Queue#|[umb]cast pkts [rt]x"
 )
@@ -69,15 +71,25 @@ _QUEUE = (
     re.compile(r"q(?P<queue>\d+)_(?P<way>[rt]x)_(?P<what>\w+)"),
     re.compile(r"(?P<way>[RT]x) ring +(?P<queue>\d+) (?P<what>.+)"),
     re.compile(r"[rt]xq(?P<queue>\d+): (?P<way>[rt]x)_(?P<what>\w+)"),
+    re.compile(r"(?P<way>rx)q_(?P<queue>\d+)_(?P<what>\w+)"),
 )
 _WAYS = {"rx": "received", "tx": "sent", "in": "received", "out": "sent"}
 _PACKETS = frozenset(
-    {"packets", "pkts", "pkt_n", "frames", "cnt", "ucast_packets", "mcast_packets", "bcast_packets"}
+    (
+        *("packets", "pkts", "pkt_n", "frames", "cnt", "desc_enqueue"),
+        *("ucast_packets", "mcast_packets", "bcast_packets"),
+    )
 )
 _ONLY_COUNT = "xdp_packets"
 """Counter of veth: all that its queue took, with a program or without. Other drivers count with it what a
 program took, in addition to `packets`."""
-_DROPS = frozenset({"drops", "dropped", "discards", "hw_drops", "discarded frames", "drops_no_frags"})
+_DROPS = frozenset(
+    (
+        *("drops", "dropped", "discards", "hw_drops", "discarded frames", "drops_no_frags"),
+        *("queue_full_drops", "packets_early_drops", "packets_bm_drops"),
+    )
+)
+
 
 Queues = dict[int, dict[str, int]]
 """Counters by the number of the queue: `received_packets`, `sent_packets`, `drops`; only what the driver

@@ -57,7 +57,7 @@ def _interface(setup: DutSetup, link: DutLink) -> Step:
         checks=(
             Check(
                 # One of a disabled interface is shown too, as invalid.
-                command=f"{menu} print where interface={name} and !invalid and !disabled",
+                command=f"{menu} print where interface={name} invalid=no disabled=no",
                 expected=tuple(map(str, link.addresses)),
             ),
         ),
@@ -80,7 +80,7 @@ def _routes(setup: DutSetup, link: DutLink) -> Step:
         else (),
         checks=(
             Check(
-                command=f"{menu} print where gateway={link.next_hop} and active",
+                command=f"{menu} print where gateway={link.next_hop} active=yes",
                 expected=tuple(f"{route} {link.next_hop}" for route in link.routes),
             ),
         ),

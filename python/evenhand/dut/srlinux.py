@@ -132,7 +132,8 @@ SRLINUX = OperatingSystem(
             )
         ],
     ).steps,
-    # Of its own: a commit takes nothing along that somebody else has not committed yet.
-    begin=("enter candidate private",),
+    # Of its own: a commit takes nothing along that somebody has not committed yet. The candidate without a
+    # name is the user's, and stays from session to session.
+    begin=("enter candidate private name evenhand",),
     end=("commit now",),
 )
