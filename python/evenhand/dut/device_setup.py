@@ -88,7 +88,7 @@ def apply(on: DeviceDut, setups: Sequence[DutSetup], holder: Holder) -> DeviceRe
     before = _check_interfaces(on)
     there = [DutScript(setup=setup, system=on.system, is_undo=False) for setup in setups]
     back = [DutScript(setup=setup, system=on.system, is_undo=True) for setup in setups]
-    _refuse_unsaved(on)
+    _refuse_changes(on)
     record = DeviceRecord.new(
         holder=holder,
         plan="+".join(setup.plan.title for setup in setups),
@@ -247,17 +247,31 @@ def _held(on: DeviceDut, held: DeviceRecord | None) -> HostError:
     )
 
 
-def _refuse_unsaved(on: DeviceDut) -> None:
-    """A trial that is not kept restarts such a device with what was saved."""
-    say = on.terminal.dialog.unsaved
-    if say is not None and re.search(r"^\s*[+-]", on.terminal.say(say, session=""), re.MULTILINE):
+def _refuse_changes(on: DeviceDut) -> None:
+    """A trial that is not kept restarts VyOS with what was saved; a commit of SR Linux takes along what its
+    user has left in the candidate."""
+    dialog, title = on.terminal.dialog, on.system.title
+    if _shows_changes(on, dialog.unsaved):
         raise RequestError(
-            f"{on.system.title} has changes that are committed and not saved: they would be lost if this"
-            " machine lost it while it is set up",
+            f"{title} has changes that are committed and not saved: they would be lost if this machine"
+            " lost it while it is set up",
             code="rig.dut-not-saved",
             where=on.where,
             next_step="Save them there (configure, save), or take them back; then run this again.",
         )
+    if _shows_changes(on, dialog.uncommitted):
+        raise RequestError(
+            f"{title} has changes in this user's candidate that are not committed: the set-up would commit"
+            " them",
+            code="rig.dut-not-committed",
+            where=on.where,
+            next_step="Commit them there, or throw them away (enter candidate private, discard now); then run"
+            " this again.",
+        )
+
+
+def _shows_changes(on: DeviceDut, say: Say | None) -> bool:
+    return say is not None and bool(re.search(r"^\s*[+-]", on.terminal.say(say, session=""), re.MULTILINE))
 
 
 def _check_interfaces(on: DeviceDut) -> tuple[Line, ...]:
