@@ -34,7 +34,7 @@ OF_NIC = (
     # ionic, be2net
     r"|hw_rx_(dropped|over_errors|missed_errors)|rx(pp|_input)_fifo_overflow_drop|rx_drops_no_(pbuf|txpb)"
     # ena: what its cloud held back, or dropped, above the rate of the instance
-    r"|(bw_in|bw_out|pps|conntrack|linklocal)_allowance_exceeded"
+    r"|[a-z_]+_allowance_exceeded"
 )
 """Counters of the whole NIC that count what it did not hand on."""
 KEPT = (
