@@ -243,7 +243,7 @@ class SrLinux(Tree):
     known = (
         r"interface \S+ (admin-state \S+|subinterface \d+ (admin-state \S+|"
         rf"ipv[46] (admin-state \S+|address {_NETWORK}|(arp|neighbor-discovery) neighbor {_ADDRESS} "
-        rf"link-layer-address \S+)))|network-instance \S+ (admin-state \S+|interface \S+|"
+        rf"link-layer-address \S+)))|network-instance \S+ (type \S+|admin-state \S+|interface \S+|"
         rf"next-hop-groups group \S+ nexthop 1 ip-address {_ADDRESS}|"
         rf"static-routes route {_NETWORK} next-hop-group \S+)"
     )
@@ -266,8 +266,12 @@ class SrLinux(Tree):
             return None
         if line == "enter candidate private":
             self.begin()
+            self.config.extend([each] for each in self.state.get("staged", ()))
             self.is_configuring = True
             return ""
+        if line == "diff":
+            new = [each[0] for each in self.config if each not in self.state["config"]]
+            return "".join(f"+     {each}\n" for each in new)
         if line in ("discard stay", "discard now"):
             self.drop()
             if line == "discard now":
@@ -358,7 +362,7 @@ class RouterOs(Device):
             if line not in self.defaults:
                 self.config.append([line])
             return ""
-        values = dict(part.split("=", 1) for part in rest.split())
+        values = dict(part.split("=", 1) for part in rest.split() if "=" in part)
         if verb == "print where":
             (key, value) = next(iter(values.items()))
             found = [each[0] for each in self.config if f"{key}={value}" in each[0].split()]

@@ -415,6 +415,16 @@ def test_vyos_would_lose_what_is_not_saved(made: NamespaceDut) -> None:
     assert "committed and not saved" in refused.stderr
 
 
+def test_what_somebody_has_left_in_a_candidate_is_not_committed(made: NamespaceDut) -> None:
+    device = device_of(made, "srlinux")
+    device.update(staged=["set / interface ethernet-1/3 admin-state enable"])
+    before = device.config
+    refused = run(device, "apply", device.testbed(), "--plan", "gateway-v4")
+    assert refused.returncode == 2
+    assert "not committed" in refused.stderr
+    assert device.config == before
+
+
 def test_routeros_is_told_how_to_show_itself(made: NamespaceDut) -> None:
     device = device_of(made, "routeros")
     assert run(device, "check", device.testbed()).returncode == 0

@@ -216,6 +216,52 @@ def test_a_route_is_shown_with_its_next_hop_however_it_is_told(
         ]
 
 
+REAL_LINKS = """[{"ifindex":1,"ifname":"lo","flags":["LOOPBACK","UP","LOWER_UP"],"mtu":65536,
+"qdisc":"noqueue","operstate":"UNKNOWN","group":"default","txqlen":1000,"link_type":"loopback","address":"00:00:00:00:00:00",
+"promiscuity":0,"addr_info":[{"family":"inet","local":"127.0.0.1","prefixlen":8,"scope":"host","label":"lo",
+"valid_life_time":4294967295,"preferred_life_time":4294967295}]},{},
+{"ifindex":2,"link_index":182,"ifname":"ssh0","flags":["BROADCAST","MULTICAST","UP","LOWER_UP"],"mtu":1500,
+"qdisc":"noqueue","operstate":"UP","group":"default","link_type":"ether","address":"d2:6e:60:bf:5e:9f",
+"broadcast":"ff:ff:ff:ff:ff:ff","link_netnsid":0,"promiscuity":0,"linkinfo":{"info_kind":"veth"},"addr_info":[
+{"family":"inet","local":"192.0.2.1","prefixlen":24,"broadcast":"192.0.2.255","scope":"global","dynamic":true,
+"label":"ssh0","valid_life_time":86262,"preferred_life_time":86262},{}]},
+{"ifindex":3,"ifname":"eth1","flags":["NO-CARRIER","BROADCAST","MULTICAST","UP"],"mtu":1500,"qdisc":"mq",
+"operstate":"DOWN","link_type":"ether","address":"52:54:00:12:34:10","addr_info":[{"family":"inet",
+"local":"10.151.0.71","prefixlen":24,"broadcast":"10.151.0.255","scope":"global","noprefixroute":true,
+"label":"eth1","valid_life_time":4294967295,"preferred_life_time":4294967295}]},
+{"ifindex":4,"link":"eth1","ifname":"eth1.20","flags":["BROADCAST","MULTICAST","M-DOWN"],"mtu":1500,
+"link_type":"ether","address":"52:54:00:12:34:10","linkinfo":{"info_kind":"vlan","info_data":{
+"protocol":"802.1Q","id":20,"flags":["REORDER_HDR"]}},"addr_info":[]},
+{"ifindex":5,"ifname":"eth2","flags":["BROADCAST","MULTICAST"],"mtu":1500,"link_type":"ether",
+"address":"52:54:00:12:34:11","addr_info":[]}]"""
+REAL_ROUTES = """[{"dst":"default","gateway":"192.0.2.254","dev":"ssh0","protocol":"dhcp",
+"prefsrc":"192.0.2.1","metric":100,"flags":[]},{"type":"blackhole","dst":"10.0.0.0/8","dev":"lo","flags":[]},
+{"dst":"172.18.113.59","dev":"eth1","protocol":"kernel","scope":"link","flags":["linkdown"]},
+{"dst":"10.2.0.0/16","metric":605,"nexthops":[{"gateway":"10.151.0.1","dev":"eth1","weight":1,"flags":[]}]},
+{"dst":"10.3.0.0/16","protocol":"static","metrics":[{"mtu":1400}],"nexthops":[
+{"gateway":"10.151.0.1","dev":"eth1","weight":1,"flags":["linkdown"]},
+{"dev":"eth2","weight":2,"flags":[]}]}]"""
+
+
+def test_links_and_routes_as_public_reports_have_them(read: Read) -> None:
+    """Empty objects are of iproute2 before 5.0, for what it has filtered out."""
+    state = read({"ip -j -d address": REAL_LINKS, "if ip -4 route": REAL_ROUTES})
+    links = state.links
+    assert list(links) == ["lo", "ssh0", "eth1", "eth1.20", "eth2"]
+    assert links["ssh0"].addresses == {"192.0.2.1/24": None}  # it runs out: nothing that can be put back
+    assert links["eth1"].addresses == {"10.151.0.71/24": "brd 10.151.0.255 noprefixroute"}
+    assert (links["eth1"].is_up, links["eth1"].has_carrier) == (True, False)
+    assert (links["eth1.20"].lower, links["eth1.20"].is_up) == ("eth1", False)
+    routes = {route.prefix: route.text for route in state.routes}
+    assert routes == {
+        "0.0.0.0/0": "via 192.0.2.254 dev ssh0",
+        "10.0.0.0/8": "blackhole",
+        "172.18.113.59/32": "dev eth1",
+        "10.2.0.0/16": "via 10.151.0.1 dev eth1",
+        "10.3.0.0/16": "via 10.151.0.1 dev eth1 dev eth2",
+    }
+
+
 def test_a_default_route_by_a_next_hop_object_is_never_cut(read: Read) -> None:
     route = {"dst": "default", "nhid": 12, "protocol": "zebra", "flags": []}
     state = read({"if ip -4 route": [route], "ip -j nexthop": HOPS})

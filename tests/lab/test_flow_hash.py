@@ -18,6 +18,11 @@ def test_letters_are_those_that_ethtool_takes() -> None:
     assert letters_of(0x30) == "sd"
     assert letters_of(0xF0) == "sdfn"
     assert letters_of(0) == ""
+    # As bnxt_en has it with the flow label of IPv6, DPAA2 with the protocol, and a flow that is discarded.
+    assert letters_of(0x230) == "sdl"
+    assert letters_of(0xF8) == "tsdfn"
+    assert letters_of(0x1F0) == "sdfne"
+    assert letters_of(1 << 31) == "r"
 
 
 @pytest.mark.parametrize(("fields", "letters"), [(0x30, "sd"), (0xF0, "sdfn")])

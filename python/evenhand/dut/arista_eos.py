@@ -70,11 +70,9 @@ ARISTA_EOS = OperatingSystem(
             other_route=r", \S+ via ",
             routed=_routed,
             routed_notes=(
-                "A port is one of a switch until no switchport. A sub-interface gets the VLAN of its"
-                " number: if it has"
-                " another one, change the line encapsulation. An interface that was shut down before is not"
-                " shut down"
-                " by the way back.",
+                "A port is one of a switch until no switchport. A sub-interface gets the VLAN of its number:"
+                " if it has another one, change the line encapsulation; its port must be up and routed"
+                " already. An interface that was shut down before is not shut down by the way back.",
             ),
         ),
         limits=notes_on_limits(
@@ -96,7 +94,8 @@ ARISTA_EOS = OperatingSystem(
         forwarding=_forwarding,
         more=_nat,
     ).steps,
-    begin=("configure session evenhand",),
+    # Without a name it is a new one: EOS does not open a session again that was committed.
+    begin=("configure session",),
     end=("commit",),
     nats=("NAT44",),
 )

@@ -99,6 +99,7 @@ class _Dialect:
     hash: Steps
     policing: Steps
     limits: Steps
+    notes_on_ipv6: tuple[str, ...] = ()
     before_nat: Steps = none_of
     nat: Steps = none_of
 
@@ -149,7 +150,12 @@ def _static_neighbors(dialect: _Dialect, link: DutLink) -> Step:
 
 def _forwarding(dialect: _Dialect, setup: DutSetup) -> Step:
     names = {4: "net.inet.ip.forwarding", 6: "net.inet6.ip6.forwarding"}
-    return forwarding_step(setup, [names[version] for version in setup.ip_versions], read=dialect.read_sysctl)
+    return forwarding_step(
+        setup,
+        [names[version] for version in setup.ip_versions],
+        read=dialect.read_sysctl,
+        notes=dialect.notes_on_ipv6 if 6 in setup.ip_versions else (),
+    )
 
 
 _THRESHOLD, _NAME = 2048, "net.inet6.ip6.neighborgcthresh"
@@ -246,6 +252,11 @@ _FREEBSD = _Dialect(
     ipv6_interface=True,
     static_arp="",
     limits=lambda setup: [],  # its tables grow with the memory that there is
+    notes_on_ipv6=(
+        "While it forwards IPv6, FreeBSD renews no default route that it has learned from another router: a"
+        " DUT that is reached by one is cut off when its lifetime ends. To keep it: sysctl"
+        " net.inet6.ip6.rfc6204w3=1",
+    ),
     before_nat=freebsd_first,
     nat=freebsd_nat,
     hash=notes_on_hash(
@@ -302,7 +313,7 @@ FREEBSD = replace(_system("FreeBSD", _FREEBSD, _JAIL), nats=("NAT44", "NAT66"))
 _FIREWALL_RUN = (
     "For a root shell (option 8 of the console's menu) that ends at the first error: ssh root@DUT sh -e. The"
     " configuration of {} knows nothing of it: what the web interface applies to these interfaces replaces"
-    " it."
+    " it, and a restart undoes it."
 )
 OPNSENSE = _system("OPNsense", _FIREWALL, _JAIL, run=_FIREWALL_RUN.format("OPNsense"))
 PFSENSE = replace(

@@ -56,10 +56,9 @@ _WORDS = IosWords(
     routed=_routed,
     routed_notes=(
         "no switchport is for ports of a switch; a router refuses that line, and does not need it. A"
-        " sub-interface"
-        " gets the VLAN of its number: if it has another one, change the line encapsulation. An interface"
-        " that was"
-        " shut down before is not shut down by the way back.",
+        " sub-interface gets the VLAN of its number: if it has another one, change the line encapsulation;"
+        " its port must be up and routed already. An interface that was shut down before is not shut down by"
+        " the way back.",
     ),
 )
 

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.programs import uninterrupted
-from evenhand.dut import OPERATING_SYSTEMS
 from evenhand.dut import device_record as records
 from evenhand.dut.configuration import Footprint, Line, shown
 from evenhand.dut.description import DutSetup
 from evenhand.dut.device_record import DeviceRecord
 from evenhand.dut.dialogs import DIALOGS, Say
 from evenhand.dut.items import NotTakenError
+from evenhand.dut.named_system import NamedSystemDut
 from evenhand.dut.record import Holder
-from evenhand.dut.script import Check, DutScript, OperatingSystem
+from evenhand.dut.script import Check, DutScript
 from evenhand.dut.terminal import Terminal
 from evenhand.testbed import TestbedDut
 
@@ -34,20 +34,10 @@ _MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceDut:
+class DeviceDut(NamedSystemDut):
     """The DUT of a testbed, and its command line."""
 
-    dut: TestbedDut
     terminal: Terminal
-
-    @property
-    def system(self) -> OperatingSystem:
-        assert self.dut.os is not None
-        return OPERATING_SYSTEMS[self.dut.os]
-
-    @property
-    def interfaces(self) -> tuple[str, ...]:
-        return tuple(self.dut.interfaces.values())
 
     @property
     def destination(self) -> str:
@@ -98,7 +88,7 @@ def apply(on: DeviceDut, setups: Sequence[DutSetup], holder: Holder) -> DeviceRe
     before = _check_interfaces(on)
     there = [DutScript(setup=setup, system=on.system, is_undo=False) for setup in setups]
     back = [DutScript(setup=setup, system=on.system, is_undo=True) for setup in setups]
-    _refuse_unsaved(on)
+    _refuse_changes(on)
     record = DeviceRecord.new(
         holder=holder,
         plan="+".join(setup.plan.title for setup in setups),
@@ -257,38 +247,42 @@ def _held(on: DeviceDut, held: DeviceRecord | None) -> HostError:
     )
 
 
-def _refuse_unsaved(on: DeviceDut) -> None:
-    """A trial that is not kept restarts such a device with what was saved."""
-    say = on.terminal.dialog.unsaved
-    if say is not None and re.search(r"^\s*[+-]", on.terminal.say(say, session=""), re.MULTILINE):
+def _refuse_changes(on: DeviceDut) -> None:
+    """A trial that is not kept restarts VyOS with what was saved; a commit of SR Linux takes along what its
+    user has left in the candidate."""
+    dialog, title = on.terminal.dialog, on.system.title
+    if _shows_changes(on, dialog.unsaved):
         raise RequestError(
-            f"{on.system.title} has changes that are committed and not saved: they would be lost if this"
-            " machine lost it while it is set up",
+            f"{title} has changes that are committed and not saved: they would be lost if this machine"
+            " lost it while it is set up",
             code="rig.dut-not-saved",
             where=on.where,
             next_step="Save them there (configure, save), or take them back; then run this again.",
         )
+    if _shows_changes(on, dialog.uncommitted):
+        raise RequestError(
+            f"{title} has changes in this user's candidate that are not committed: the set-up would commit"
+            " them",
+            code="rig.dut-not-committed",
+            where=on.where,
+            next_step="Commit them there, or throw them away (enter candidate private, discard now); then run"
+            " this again.",
+        )
+
+
+def _shows_changes(on: DeviceDut, say: Say | None) -> bool:
+    return say is not None and bool(re.search(r"^\s*[+-]", on.terminal.say(say, session=""), re.MULTILINE))
 
 
 def _check_interfaces(on: DeviceDut) -> tuple[Line, ...]:
     """The DUT's configuration, if its interfaces can be set up."""
-    if len(on.dut.interface_pairs) != 1:
-        raise RequestError(
-            f"{on.system.title} is set up over SSH for one pair of interfaces, and the testbed names"
-            f" {len(on.dut.interface_pairs)}",
-            code="rig.one-pair-only",
-            where="[dut] left, right",
-            next_step='Name one interface for each side, or use a DUT under plain Linux (os = "linux").',
-        )
+    on.check_pairs()
     lines = on.terminal.configuration()
     for side, name in on.dut.interfaces.items():
         command = on.terminal.dialog.show_interface.format(name=name.partition(".")[0])
         if on.terminal.dialog.no_interface.search(on.terminal.ask(command)):
-            raise RequestError(
-                f"the DUT has no interface {name!r}",
-                code="rig.dut-interface-missing",
-                where=f"[dut] {side}",
-                next_step=f"Name it as the DUT does, such as {on.system.interfaces[0]}.",
+            raise on.missing_interface(
+                side, next_step=f"Name it as the DUT does, such as {on.system.interfaces[0]}."
             )
         own = Footprint((), (name,))
         words = {
@@ -299,10 +293,5 @@ def _check_interfaces(on: DeviceDut) -> tuple[Line, ...]:
             for word in re.split(r"[\s'/=]", part.lower())
         }
         if on.terminal.addresses & words:
-            raise RequestError(
-                f"{name} carries the SSH connection",
-                code="rig.carries-ssh",
-                where=f"[dut] {side}",
-                next_step="It is never changed. Name the interface that the tester is connected to.",
-            )
+            raise on.carries_ssh(side)
     return lines

@@ -74,6 +74,8 @@ class Dialog:
     """Said first, so that nothing waits for a key."""
     unsaved: Say | None = None
     """Shows lines with + and - if the device would lose changes of others with a trial that is not kept."""
+    uncommitted: Say | None = None
+    """Shows them if a commit would take changes of somebody else along."""
 
 
 _IOS_REFUSAL = re.compile(
@@ -212,6 +214,8 @@ DIALOGS: dict[str, Dialog] = {
         refusal=_SRLINUX_REFUSAL,
         no_interface=re.compile(r"error|\A\s*\Z", re.IGNORECASE),
         drop=(Say("discard stay"),),
+        # The user's candidate stays from session to session.
+        uncommitted=Say("diff"),
         commit=(Say("commit stay"),),
         trial=(Say(f"commit confirmed timeout {TRIAL_MINUTES * 60}"),),
         keep=(Say("tools system configuration confirmed-accept", is_change=False),),

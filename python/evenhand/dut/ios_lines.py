@@ -88,6 +88,11 @@ def _routes(words: IosWords, link: DutLink) -> Step:
                 command=words.show_routes(link.side.ip_version),
                 expected=tuple(f"{route} [1/0] via {link.next_hop}" for route in link.routes),
                 other=words.other_route,
+                # Below "172.16.0.0/24 is subnetted" IOS leaves the length out.
+                otherwise=tuple(
+                    f"{route.network_address if words.is_dotted else route} [1/0] via {link.next_hop}"
+                    for route in link.routes
+                ),
             ),
         ),
     )
@@ -143,10 +148,16 @@ def nat_step(
             undo=(
                 *(word for name, line in named for word in (f"interface {name}", f" no {line}", "exit")),
                 *first,
-                *(negated(line) for line in reversed(below) if line != "exit"),
+                *(negated(_named(line)) for line in reversed(below) if line != "exit"),
             ),
         )
     ]
+
+
+def _named(line: str) -> str:
+    """As far as a line must be said to be taken back: a pool by its name, a time without its value."""
+    is_short = line.startswith(("ip nat pool ", "ip nat translation "))
+    return " ".join(line.split()[:4]) if is_short else line
 
 
 def negated(line: str) -> str:

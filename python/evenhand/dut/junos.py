@@ -27,9 +27,16 @@ def _interface(link: DutLink) -> Step:
         interface_purpose(link),
         [f"{_family(link)} address {address}" for address in link.addresses],
         notes=(
-            f"A port that switches is refused at the commit, and nothing changes: delete interfaces"
-            f" {device} unit"
-            f" {unit} family ethernet-switching, in your own words, before this.",
+            f"A port that switches is refused at the commit, and nothing changes: delete interfaces {device}"
+            f" unit {unit} family ethernet-switching, in your own words, before this.",
+            *(
+                ()
+                if unit == "0"
+                else (
+                    f"A unit other than 0 needs a VLAN, which is not set here: set interfaces {device}"
+                    f" vlan-tagging, and set interfaces {device} unit {unit} vlan-id {unit}.",
+                )
+            ),
         )
         if link.side.name == "left"
         else (),
@@ -205,6 +212,7 @@ JUNOS = OperatingSystem(
     ).steps,
     many_routes=True,
     nats=("NAT44",),
-    begin=("configure",),
+    # Of its own: a commit takes nothing along that somebody else has not committed yet.
+    begin=("configure private",),
     end=("commit and-quit",),
 )

@@ -143,7 +143,9 @@ def nic_move_of(item: Item, target: str | None) -> list[Move]:
         case "hash_key":
             return [Move(item, f"ethtool -X {name} hkey {target}")]
         case "hash_table" if target.startswith("default"):
-            return [Move(item, f"ethtool -X {name} default")]
+            # Before Linux 6.4 ixgbe refuses its own table if it has more rings than that can name.
+            equal = target.replace("default", "equal")
+            return [Move(item, f"ethtool -X {name} default 2> /dev/null || ethtool -X {name} {equal}")]
         case "hash_table":
             return [Move(item, f"ethtool -X {name} {target}")]
     return []

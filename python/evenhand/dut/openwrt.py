@@ -28,6 +28,9 @@ _FUNCTIONS = (
     # A section of the file network with its type and values, anew.
     "section() { uci -q delete network.$1 || true; uci set network.$1=$2; shift 2;"
     ' for value; do uci add_list "network.$value"; done; }',
+    # Those that begin so: an earlier set-up may have had more.
+    "no_sections() { for old in $(uci -q show network |"
+    ' sed -n "s/^network[.]\\($1[0-9][0-9]*\\)=.*/\\1/p"); do uci delete network.$old; done; }',
     "reload() { uci commit network; uci commit firewall; ubus call network reload;"
     " /etc/init.d/firewall reload > /dev/null 2>&1; }",
 )
@@ -86,6 +89,7 @@ def _routes(setup: DutSetup, link: DutLink) -> Step:
         purpose=route_purpose(link),
         do=(
             note_uses(f"routes{version}", (LINUX_WORDS.route(link, to) for to in link.routes), own),
+            f"no_sections {name}",
             *(
                 f"section {section} {kind}; uci set network.{section}.interface={name};"
                 f" uci set network.{section}.target={route}; uci set"
@@ -95,11 +99,7 @@ def _routes(setup: DutSetup, link: DutLink) -> Step:
             "reload",
             intended(f"routes{version}", own),
         ),
-        undo=(
-            *(f"uci -q delete network.{section} || true" for section in reversed(sections)),
-            "reload",
-            forget_uses(f"routes{version}", own),
-        ),
+        undo=(f"no_sections {name}", "reload", forget_uses(f"routes{version}", own)),
     )
 
 

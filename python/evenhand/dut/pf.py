@@ -32,30 +32,34 @@ def _ends(reason: str) -> str:
     return f"{{ echo '{reason}' >&2; exit 1; }}"
 
 
+def _not_called(anchor: str) -> str:
+    return _ends(f'The main rules do not call the anchor "{anchor}/*".')
+
+
+_CALLED = "The NAT is pf's: the main rules have to call anchors of this set-up."
+_MUST_BE_ON = f"{_IS_ON} || {_ends('pf is off: pfctl -e')}"
+
+
 def _to(nat: Nat) -> str:
     return str(nat.pool[0]) if nat.is_own_address else f"{nat.pool} bitmask static-port"
 
 
-def openbsd_first(setup: DutSetup) -> list[Step]:
+def _first(setup: DutSetup, purpose: str, note: str, *do: str) -> list[Step]:
     """Ends before anything is changed."""
     if setup.plan.nat is None:
         return []
-    return [
-        Step(
-            part="nat",
-            purpose="The NAT is pf's: the main rules have to call anchors of this set-up.",
-            notes=(
-                'The script ends here if they do not: add the line anchor "evenhand/*" at the end of'
-                " /etc/pf.conf,"
-                " and run pfctl -f /etc/pf.conf.",
-            ),
-            do=(
-                f"{_IS_ON} || {_ends('pf is off: pfctl -e')}",
-                "pfctl -s rules 2> /dev/null | grep -qF 'anchor \"evenhand/*\"' || "
-                + _ends('The main rules do not call the anchor "evenhand/*".'),
-            ),
-        )
-    ]
+    return [Step(part="nat", purpose=purpose, notes=(note,), do=do)]
+
+
+def openbsd_first(setup: DutSetup) -> list[Step]:
+    return _first(
+        setup,
+        _CALLED,
+        'The script ends here if they do not: add the line anchor "evenhand/*" at the end of /etc/pf.conf,'
+        " and run pfctl -f /etc/pf.conf.",
+        _MUST_BE_ON,
+        "pfctl -s rules 2> /dev/null | grep -qF 'anchor \"evenhand/*\"' || " + _not_called("evenhand"),
+    )
 
 
 def openbsd_nat(setup: DutSetup) -> list[Step]:
@@ -92,30 +96,18 @@ def openbsd_nat(setup: DutSetup) -> list[Step]:
 
 
 def freebsd_first(setup: DutSetup) -> list[Step]:
-    """Ends before anything is changed."""
-    if setup.plan.nat is None:
-        return []
-    return [
-        Step(
-            part="nat",
-            purpose="The NAT is pf's: the main rules have to call anchors of this set-up.",
-            notes=(
-                "Where there are no NAT rules they get this line, and pf is turned on if it has no rules;"
-                " the undo"
-                ' takes both back. Otherwise the script ends here: add the line nat-anchor "evenhand/*"'
-                " before"
-                " the NAT rules of /etc/pf.conf, run pfctl -f /etc/pf.conf, and pfctl -e.",
-            ),
-            do=(
-                # Its module is not there before somebody uses pf.
-                "kldload -n pf",
-                f'{_IS_ON} || test -z "$(pfctl -s rules 2> /dev/null)" || '
-                + _ends("pf is off and has rules: pfctl -e"),
-                f'{_calls("evenhand")} || test -z "$(pfctl -s nat 2> /dev/null)" || '
-                + _ends('The main rules do not call the anchor "evenhand/*".'),
-            ),
-        )
-    ]
+    return _first(
+        setup,
+        _CALLED,
+        "Where there are no NAT rules they get this line, and pf is turned on if it has no rules; the undo"
+        ' takes both back. Otherwise the script ends here: add the line nat-anchor "evenhand/*" before the'
+        " NAT rules of /etc/pf.conf, run pfctl -f /etc/pf.conf, and pfctl -e.",
+        # Its module is not there before somebody uses pf.
+        "kldload -n pf",
+        f'{_IS_ON} || test -z "$(pfctl -s rules 2> /dev/null)" || '
+        + _ends("pf is off and has rules: pfctl -e"),
+        f'{_calls("evenhand")} || test -z "$(pfctl -s nat 2> /dev/null)" || ' + _not_called("evenhand"),
+    )
 
 
 def freebsd_nat(setup: DutSetup) -> list[Step]:
@@ -145,22 +137,14 @@ def freebsd_nat(setup: DutSetup) -> list[Step]:
 
 def pfsense_first(setup: DutSetup) -> list[Step]:
     """pfSense's own main rules call what is in natrules."""
-    if setup.plan.nat is None:
-        return []
-    return [
-        Step(
-            part="nat",
-            purpose='The NAT is pf\'s, in an anchor below "natrules", which the main rules of pfSense call.',
-            notes=(
-                "The script ends here if they do not. What the web interface applies later resets the"
-                " timeouts: run this part again (--only nat).",
-            ),
-            do=(
-                f"{_IS_ON} || {_ends('pf is off: pfctl -e')}",
-                f"{_calls('natrules')} || " + _ends('The main rules do not call the anchor "natrules/*".'),
-            ),
-        )
-    ]
+    return _first(
+        setup,
+        'The NAT is pf\'s, in an anchor below "natrules", which the main rules of pfSense call.',
+        "The script ends here if they do not. What the web interface applies later resets the timeouts: run"
+        " this part again (--only nat).",
+        _MUST_BE_ON,
+        f"{_calls('natrules')} || {_not_called('natrules')}",
+    )
 
 
 def pfsense_nat(setup: DutSetup) -> list[Step]:

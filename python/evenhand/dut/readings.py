@@ -280,7 +280,8 @@ def _read_interface(name: str, place: str, parts: Mapping[str, str], *, where: s
     of_kernel = parts.get(f"kernel queues {place}", "")
     # A driver counts a packet in one of the two places, or the same in both.
     for number, counters in read_kernel_queues(of_kernel).items():
-        queues[number] = counters | queues.get(number, {})
+        own = queues.get(number, {})
+        queues[number] = {name: max(counters.get(name, 0), own.get(name, 0)) for name in {**counters, **own}}
     why = (
         words_of_answer(code, answer)
         if code

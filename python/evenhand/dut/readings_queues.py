@@ -31,17 +31,27 @@ OF_NIC = (
     r"|rx_fifo_or_parser_overrun_drops|rx_classifier_drops"
     # nfp, qede, bnx2x, atlantic
     r"|dev_rx_discards|no_buff_discards|brb_discards|rx_brb_discard|InDroppedDma"
+    # ionic, be2net
+    r"|hw_rx_(dropped|over_errors|missed_errors)|rx(pp|_input)_fifo_overflow_drop|rx_drops_no_(pbuf|txpb)"
+    # ena: what its cloud held back, or dropped, above the rate of the instance
+    r"|[a-z_]+_allowance_exceeded"
 )
 """Counters of the whole NIC that count what it did not hand on."""
 KEPT = (
     # igb, igc, ixgbe, ice, hv_netvsc, veth, virtio_net (packets up to Linux 6.9: see readings_kernel.py)
     r"[rt]x_queue_[0-9]+_(packets|xdp_packets|drops)"
-    # mlx4, mlx5, mana: rx0_packets; i40e: rx-0.packets; sfc: rx-0.rx_packets
-    r"|[rt]x[-_]?[0-9]+[._]([rt]x_)?(packets|drops|dropped)"
+    # mlx4, mlx5, mana: rx0_packets; i40e: rx-0.packets; sfc: rx-0.rx_packets; ionic: rx_0_pkts;
+    # idpf: rx_q-0_pkts; virtio_net of some vendors: rx0_hw_drops
+    r"|[rt]x[-_]?(q-)?[0-9]+[._]([rt]x_)?(packets|pkts|drops|dropped|hw_drops)"
     # bnxt_en, bnx2x
     r"|\[[0-9]+\]: [rt]x_[umb]cast_packets|\[[0-9]+\]: [rt]x_discards"
     # ena, gve, nfp, atlantic
     r"|queue_[0-9]+_[rt]x_cnt|[rt]x_packets\[[0-9]+\]|rvec_[0-9]+_[rt]x_pkts|Queue\[[0-9]+\] (In|Out)Packets"
+    # stmmac, macb; enetc; be2net
+    r"|q[0-9]+_[rt]x_(pkt_n|packets|dropped)|[RT]x ring +[0-9]+ (discarded )?frames"
+    r"|[rt]xq[0-9]+: [rt]x_(pkts|drops_no_frags)"
+    # mvpp2: a received frame is one descriptor
+    r"|rxq_[0-9]+_(desc_enqueue|queue_full_drops|packets_(early|bm)_drops)"
     # vmxnet3 names the queue once, above its counters
     r"|[RT]x Queue#|[umb]cast pkts [rt]x"
 )
@@ -52,19 +62,34 @@ FILTER = rf"^ *({KEPT}|{OF_NIC}):"
 _LINE = re.compile(r"^ *(.+?): +(-?[0-9]+) *$")
 _QUEUE = (
     re.compile(r"(?P<way>[rt]x)_queue_(?P<queue>\d+)_(?P<what>\w+)"),
-    re.compile(r"(?P<way>[rt]x)[-_]?(?P<queue>\d+)[._](?:[rt]x_)?(?P<what>\w+)"),
+    re.compile(r"(?P<way>[rt]x)[-_]?(?:q-)?(?P<queue>\d+)[._](?:[rt]x_)?(?P<what>\w+)"),
     re.compile(r"\[(?P<queue>\d+)\]: (?P<way>[rt]x)_(?P<what>\w+)"),
     re.compile(r"queue_(?P<queue>\d+)_(?P<way>[rt]x)_(?P<what>\w+)"),
     re.compile(r"(?P<way>[rt]x)_(?P<what>packets)\[(?P<queue>\d+)\]"),
     re.compile(r"rvec_(?P<queue>\d+)_(?P<way>[rt]x)_(?P<what>pkts)"),
     re.compile(r"Queue\[(?P<queue>\d+)\] (?P<way>In|Out)(?P<what>Packets)"),
+    re.compile(r"q(?P<queue>\d+)_(?P<way>[rt]x)_(?P<what>\w+)"),
+    re.compile(r"(?P<way>[RT]x) ring +(?P<queue>\d+) (?P<what>.+)"),
+    re.compile(r"[rt]xq(?P<queue>\d+): (?P<way>[rt]x)_(?P<what>\w+)"),
+    re.compile(r"(?P<way>rx)q_(?P<queue>\d+)_(?P<what>\w+)"),
 )
 _WAYS = {"rx": "received", "tx": "sent", "in": "received", "out": "sent"}
-_PACKETS = frozenset({"packets", "pkts", "cnt", "ucast_packets", "mcast_packets", "bcast_packets"})
+_PACKETS = frozenset(
+    (
+        *("packets", "pkts", "pkt_n", "frames", "cnt", "desc_enqueue"),
+        *("ucast_packets", "mcast_packets", "bcast_packets"),
+    )
+)
 _ONLY_COUNT = "xdp_packets"
 """Counter of veth: all that its queue took, with a program or without. Other drivers count with it what a
 program took, in addition to `packets`."""
-_DROPS = frozenset({"drops", "dropped", "discards"})
+_DROPS = frozenset(
+    (
+        *("drops", "dropped", "discards", "hw_drops", "discarded frames", "drops_no_frags"),
+        *("queue_full_drops", "packets_early_drops", "packets_bm_drops"),
+    )
+)
+
 
 Queues = dict[int, dict[str, int]]
 """Counters by the number of the queue: `received_packets`, `sent_packets`, `drops`; only what the driver
@@ -190,7 +215,7 @@ NO_PERL = "no perl"
 # type, padded to 4 octets. An answer of type 2 is an error, 3 ends a dump. 16, 3, 2: nlctrl,
 # CTRL_CMD_GETFAMILY by CTRL_ATTR_FAMILY_NAME; 1 in its answer is the family's number. 12:
 # NETDEV_CMD_QSTATS_GET, a dump (0x301) for IFINDEX (1) in SCOPE (4) queue (1). In its answer: QUEUE_TYPE 2 (0
-# receives), QUEUE_ID 3, RX_PACKETS 8, TX_PACKETS 10.
+# receives), QUEUE_ID 3, RX_PACKETS 8, TX_PACKETS 10, RX_HW_DROPS 13, TX_HW_DROPS 24.
 _PROGRAM = r"""
 alarm 5;
 socket(my $kernel, 16, 3, 16) or exit;
@@ -230,8 +255,9 @@ ask(16, 1, 3, attribute(2, "netdev\0"));
 my ($family) = answers();
 ask($family->{1}, 0x301, 12, attribute(1, pack "L", shift) . attribute(4, pack "L", 1));
 for my $queue (answers()) {
-    my $packets = $queue->{$queue->{2} ? 10 : 8};
+    my ($packets, $drops) = @{$queue}{$queue->{2} ? (10, 24) : (8, 13)};
     print $queue->{2} ? "sent" : "received", " $queue->{3} $packets\n" if defined $packets;
+    print "drops $queue->{3} $drops\n" if defined $drops;
 }
 """
 
@@ -253,15 +279,15 @@ def kernel_queues_command(name: str) -> str:
 
 
 def read_kernel_queues(text: str) -> Queues:
-    """Counters by the number of the queue: `received_packets`, `sent_packets`."""
+    """Counters by the number of the queue: `received_packets`, `sent_packets`, `drops`."""
     queues: Queues = {}
     for line in text.splitlines():
-        words = line.split()
-        if (
-            len(words) == 3
-            and words[0] in ("received", "sent")
-            and words[1].isdecimal()
-            and words[2].isdecimal()
-        ):
-            queues.setdefault(int(words[1]), {})[f"{words[0]}_packets"] = int(words[2])
+        found = re.fullmatch(r"(received|sent|drops) ([0-9]+) ([0-9]+)", line)
+        if found is None:
+            continue
+        counters = queues.setdefault(int(found[2]), {})
+        if found[1] == "drops":  # of both ways
+            counters["drops"] = counters.get("drops", 0) + int(found[3])
+        else:
+            counters[f"{found[1]}_packets"] = int(found[3])
     return queues

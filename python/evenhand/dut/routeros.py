@@ -55,7 +55,11 @@ def _interface(setup: DutSetup, link: DutLink) -> Step:
         if link.side.name == "left"
         else (),
         checks=(
-            Check(command=f"{menu} print where interface={name}", expected=tuple(map(str, link.addresses))),
+            Check(
+                # One of a disabled interface is shown too, as invalid.
+                command=f"{menu} print where interface={name} invalid=no disabled=no",
+                expected=tuple(map(str, link.addresses)),
+            ),
         ),
     )
 
@@ -76,7 +80,7 @@ def _routes(setup: DutSetup, link: DutLink) -> Step:
         else (),
         checks=(
             Check(
-                command=f"{menu} print where gateway={link.next_hop}",
+                command=f"{menu} print where gateway={link.next_hop} active=yes",
                 expected=tuple(f"{route} {link.next_hop}" for route in link.routes),
             ),
         ),
@@ -124,7 +128,15 @@ def _nat(setup: DutSetup) -> list[Step]:
     action = "action=masquerade" if nat.is_own_address else f"action=netmap {to}={nat.pool}"
     rule = f"chain=srcnat src-address={nat.inside} out-interface={right.interface} {action}"
     return [
-        _entries(setup, right, "nat", f"{nat.title}: its own.", menu, [rule]),
+        _entries(
+            setup,
+            right,
+            "nat",
+            f"{nat.title}: its own.",
+            menu,
+            [rule],
+            notes=("A rule of yours that stands before it translates first.",),
+        ),
         Step(
             part="nat",
             purpose="How long a connection is remembered without a frame.",

@@ -46,12 +46,18 @@ class Check:
     """What its answer contains if all is as intended, with any blanks for one blank."""
     other: str | None = None
     """An expression for what must not follow one of these: another path of the same route."""
+    otherwise: tuple[str, ...] = ()
+    """The same in words that some versions of the system have for it, in the same order."""
 
     def missing(self, answer: str) -> list[str]:
         """What of `expected` the answer does not have, or has with something else beside it."""
-        found = " ".join(answer.split())
+        found, otherwise = " ".join(answer.split()), self.otherwise or self.expected
         end = r"(?![^\s,;\]])" + ("" if self.other is None else f"(?! ?{self.other})")
-        return [text for text in self.expected if not re.search(re.escape(text) + end, found)]
+        return [
+            text
+            for text, *words in zip(self.expected, self.expected, otherwise, strict=True)
+            if not any(re.search(rf"(?<![\w.:]){re.escape(word)}{end}", found) for word in words)
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

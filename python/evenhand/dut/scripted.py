@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.errors import EvenhandError, HostError
 from evenhand.base.programs import uninterrupted
-from evenhand.dut import OPERATING_SYSTEMS
 from evenhand.dut.description import DutSetup
 from evenhand.dut.dialogs import DIALOGS
 from evenhand.dut.items import NotTakenError
+from evenhand.dut.named_system import NamedSystemDut
 from evenhand.dut.readings_queues import quote
 from evenhand.dut.record import Holder
-from evenhand.dut.script import DutScript, OperatingSystem
+from evenhand.dut.script import DutScript
 from evenhand.dut.ssh import SshShell
 from evenhand.testbed import TestbedDut
 
@@ -53,20 +53,10 @@ class ScriptRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptedDut:
+class ScriptedDut(NamedSystemDut):
     """The DUT of a testbed, and root's shell on it."""
 
-    dut: TestbedDut
     shell: SshShell
-
-    @property
-    def system(self) -> OperatingSystem:
-        assert self.dut.os is not None
-        return OPERATING_SYSTEMS[self.dut.os]
-
-    @property
-    def interfaces(self) -> tuple[str, ...]:
-        return tuple(self.dut.interfaces.values())
 
     def state(self) -> tuple[str, ...]:
         """All its addresses and routes, a line for each, as the system's functions print them; and `missing
@@ -239,31 +229,16 @@ def _take(on: ScriptedDut, record: ScriptRecord) -> None:
 
 def _check_interfaces(on: ScriptedDut) -> tuple[str, ...]:
     """The DUT's state, if its interfaces can be set up."""
-    if len(on.dut.interface_pairs) != 1:
-        raise RequestError(
-            f"{on.system.title} is set up over SSH for one pair of interfaces, and the testbed names"
-            f" {len(on.dut.interface_pairs)}",
-            code="rig.one-pair-only",
-            where="[dut] left, right",
-            next_step='Name one interface for each side, or use a DUT under plain Linux (os = "linux").',
-        )
+    on.check_pairs()
     state, address = on.state(), on.shell.host.address
     own = {line.split()[-1] for line in state if line.split()[0].split("/")[0] == address}
     for side, name in on.dut.interfaces.items():
         if f"missing {name}" in state:
-            raise RequestError(
-                f"the DUT has no interface {name!r}",
-                code="rig.dut-interface-missing",
-                where=f"[dut] {side}",
-                next_step=f"Name it as the DUT does: {on.system.show_interface.format(name='').strip()}",
+            raise on.missing_interface(
+                side, next_step=f"Name it as the DUT does: {on.system.show_interface.format(name='').strip()}"
             )
         if name in own:
-            raise RequestError(
-                f"{name} carries the SSH connection",
-                code="rig.carries-ssh",
-                where=f"[dut] {side}",
-                next_step="It is never changed. Name the interface that the tester is connected to.",
-            )
+            raise on.carries_ssh(side)
     return state
 
 

@@ -4,6 +4,8 @@ of next hops, of which each side has one."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evenhand.dut.description import DutLink, DutSetup
 from evenhand.dut.parts import Parts, each, notes_on_hash, notes_on_limits, shows_policing
 from evenhand.dut.script import (
@@ -50,9 +52,12 @@ def _interface(link: DutLink) -> Step:
         f"{_VERB}{_family(link)} admin-state enable",
         f"{_VERB}{_INSTANCE} interface {device}.{unit or 0}",
     )
-    return Step(
-        part=step.part, purpose=step.purpose, do=(*enabled, *step.do), undo=step.undo, checks=step.checks
+    vlan = (
+        f"A subinterface other than 0 needs a VLAN, which is not set here: {_VERB}interface {device}"
+        f" vlan-tagging true, and {_VERB}{_subinterface(link)} vlan encap single-tagged vlan-id {unit}."
     )
+    needs_vlan = unit not in ("", "0") and link.side.name == "left"
+    return replace(step, do=(*enabled, *step.do), notes=(vlan,) if needs_vlan else ())
 
 
 def _routes(setup: DutSetup, link: DutLink) -> Step:
@@ -123,10 +128,12 @@ SRLINUX = OperatingSystem(
             Step(
                 part="forwarding",
                 purpose="Forwarding: the network instance has it on.",
-                do=(f"{_VERB}{_INSTANCE} admin-state enable",),
+                do=(f"{_VERB}{_INSTANCE} type default", f"{_VERB}{_INSTANCE} admin-state enable"),
             )
         ],
     ).steps,
-    begin=("enter candidate",),
+    # Of its own: a commit takes nothing along that somebody has not committed yet. The candidate without a
+    # name is the user's, and stays from session to session.
+    begin=("enter candidate private name evenhand",),
     end=("commit now",),
 )

@@ -88,9 +88,11 @@ def _static_neighbors(link: DutLink) -> Step:
 TNSR = OperatingSystem(
     title="TNSR",
     comment="#",
-    run="For the prompt of its CLI. Leave out the comments if it refuses them. It changes only the running"
-    " configuration: a restart undoes it as well. Its undo removes these lines even if they were there"
-    " before it.",
+    run="For the prompt of its CLI. Leave out the comments if it refuses them. What is said in a context is"
+    " committed from the candidate to the running database when it is left (exit); if that is refused, TNSR"
+    " says so, and throws away what was in the candidate. It is not saved (configuration copy running"
+    " startup), so a restart undoes it as well. On other interfaces than before, undo the set-up on those"
+    " first. Its undo removes these lines even if they were there before it.",
     interfaces=("TenGigabitEthernet5/0/0", "TenGigabitEthernet5/0/1"),
     steps=Parts(
         limits=_limits,

@@ -25,12 +25,14 @@ _SESSIONS = 1 << 20
 _FUNCTIONS = (
     'vpp() { said=$(vppctl "$@" < /dev/null 2>&1) || said="$said failed";'
     ' test -z "$said" || { echo "vppctl $*: $said" >&2; return 1; }; }',
+    # Before 19.08 without the word L3.
     "addresses() { vppctl show interface address < /dev/null |"
-    " awk '/^[^ ]/ { name = $1 } $1 == \"L3\" { print $2, name }'; }",
+    ' awk \'/^[^ ]/ { name = $1 } $1 == "L3" { print $2, name }'
+    " NF == 1 && /^ +[0-9a-f][0-9a-f.:]*[/][0-9]+$/ { print $1, name }'; }",
     # A network with one way is one bucket: "[0] [@5]: ipv4 via 10.0.0.2 NAME: mtu:9000", or "arp-ipv4: via"
-    # until the neighbour is known.
-    "fib() { vppctl show $1 fib < /dev/null | awk '/^[0-9a-f][0-9a-f.:]*[/][0-9]+/ { to = $1; one = 0 }"
-    " / buckets:1 / { one = 1 }"
+    # until the neighbour is known. What is looked up once more has further buckets below.
+    "fib() { vppctl show $1 fib < /dev/null | awk '/^[0-9a-f][0-9a-f.:]*[/][0-9]+/ { to = $1; one = 1 }"
+    " / buckets:/ && !/ buckets:1 / { one = 0 }"
     ' one && to != "" { for (i = 1; i < NF - 1; i++) if ($i == "via") { sub(":$", "", $(i + 2));'
     ' print to, $(i + 1), $(i + 2); to = "" } }\'; }',
     "routes4() { fib ip; }",

@@ -29,9 +29,10 @@ _NAT_RULE = 7300
 
 
 def _interface_of(link: DutLink) -> str:
-    name, _, vlan = link.interface.partition(".")
+    name, *vlans = link.interface.split(".")
     kind = _KINDS.get(name.rstrip("0123456789"), "ethernet")
-    return f"interfaces {kind} {name}" + (f" vif {vlan}" if vlan else "")
+    words = ("vif-s", "vif-c") if len(vlans) > 1 else ("vif",)
+    return " ".join((f"interfaces {kind} {name}", *map(" ".join, zip(words, vlans, strict=False))))
 
 
 def _interface(link: DutLink) -> Step:
@@ -143,6 +144,7 @@ def _nat(setup: DutSetup) -> list[Step]:
                 f"{rule} translation address {'masquerade' if nat.is_own_address else nat.pool}",
             ],
             cut=(" outbound-interface",),
+            notes=(f"A rule of yours with a number below {_NAT_RULE} translates first.",),
         ),
         Step(
             part="nat",
@@ -194,11 +196,10 @@ def _nat64(setup: DutSetup, nat: Nat) -> Step:
 VYOS = OperatingSystem(
     title="VyOS",
     comment="#",
-    run="For the operational prompt. Nothing changes before the commit; it is not saved (save), so a"
-    " restart undoes"
-    " it as well. On other interfaces than before, undo the set-up on those first: two next hops of a route"
-    " are both"
-    " used. Its undo removes these statements even if they were there before it.",
+    run="For the operational prompt of VyOS 1.4 or later. Nothing changes before the commit; it is not saved"
+    " (save), so a restart undoes it as well. On other interfaces than before, undo the set-up on those"
+    " first: two next hops of a route are both used. Its undo removes these statements even if they were"
+    " there before it.",
     interfaces=("eth1", "eth2"),
     steps=Parts(
         limits=_limits,

@@ -17,8 +17,9 @@ _REQUEST = struct.Struct("<IIQ")
 _REQUEST_OCTETS = 256
 """More than the whole struct: the kernel may write behind the head."""
 FLOW_TYPES = {"udp4": 2, "udp6": 6}
-FIELDS = {"m": 1 << 1, "v": 1 << 2, "t": 1 << 3, "s": 1 << 4, "d": 1 << 5, "f": 1 << 6, "n": 1 << 7}
-"""Letters of `ethtool -N`: s and d are the IP addresses, f and n the two ports."""
+FIELDS = {letter: 1 << bit for bit, letter in enumerate("mvtsdfnel", start=1)} | {"r": 1 << 31}
+"""Letters of `ethtool -N`: s and d are the IP addresses, f and n the two ports, l is the flow label of IPv6;
+r: all such frames are discarded."""
 
 
 def read_flow_hash(interface: str) -> dict[str, str | None]:
@@ -33,7 +34,7 @@ def read_flow_hash(interface: str) -> dict[str, str | None]:
 
 
 def letters_of(fields: int) -> str:
-    """`sdfn` for the bits of the four fields of a UDP flow."""
+    """`sdfn` for the bits of the four fields of a UDP flow; whatever is hashed beside them is named, too."""
     return "".join(letter for letter, bit in FIELDS.items() if fields & bit)
 
 

@@ -31,13 +31,15 @@ _TABLE = re.compile(
     r"(?:,\s*context\s+(\d+))?\s*:?[ \t]*"
 )
 _HEADING = re.compile(
-    r"RX flow hash indirection table for|RSS hash key:|RSS hash function:|RSS input transformation:"
+    r"RX flow hash indirection table for|RSS hash key:|RSS hash function:|(?<!in )RSS input transformation:"
     r"|(?:[A-Z0-9]+ over )?[A-Z0-9]+ flows use these fields for computing Hash flow key:"
 )
 _ROW = re.compile(r"\s*\d+:\s+\d")
 _NUMBERS = re.compile(r"\s*\d+:?(?:[\s,]+\d+:?)*[\s,]*")
 _LABELLED = re.compile(r"\s*\d+:(?:\s|$)")
 _SWITCH = re.compile(r"(?<![\w-])([a-z][a-z0-9-]*)\s*:\s*(on|off)(?![\w-])")
+_NO_CHANGE = "Unknown bits in RSS input transformation: 0xfc"
+"""Below transformations that are all on: what kernels show of a context that has none of its own."""
 _GAP = re.compile(r"\.\.|…|snip|omitted|skip|trunc|\bso on\b|\betc\b|\brest\b", re.IGNORECASE)
 _PAGER = re.compile(r"\W*(?:more|end)?\W*", re.IGNORECASE)
 _ERROR = re.compile(
@@ -251,6 +253,9 @@ class _Reader:
     def _take_switches(self, line: str) -> None:
         switches = _SWITCH.findall(line)
         self._table.switches.update(switches)
+        if line.strip() == _NO_CHANGE:
+            self._table.switches.update({name: "off" for name in self._table.switches if "symmetric" in name})
+            return
         if not switches and not self._table.switches and not self._table.function_problem:
             self._table.function_problem = " ".join(line.split())[:80]
 
