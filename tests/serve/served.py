@@ -87,8 +87,12 @@ class Served:
         }
         scope["path"] = _unquoted(parts.path)
         sent: list[Any] = []
+        asked: list[None] = []
 
         async def receive() -> Any:
+            asked.append(None)
+            if len(asked) > 1:
+                await asyncio.Event().wait()  # nothing more comes, and nobody goes away
             return {"type": "http.request", "body": body, "more_body": False}
 
         async def send(message: Any) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import StatisticsError, linear_regression
 from typing import Any
 
 from evenhand.base.errors import EvenhandError
@@ -190,12 +191,9 @@ def _us(value_ns: float | None) -> float | None:
 
 def slope_of(points: Sequence[tuple[float, float]]) -> float | None:
     """Slope of the straight line through pairs of time and value, by least squares; None without three."""
-    if len(points) < 3:
-        return None
-    count = len(points)
-    mean_x, mean_y = sum(x for x, _ in points) / count, sum(y for _, y in points) / count
-    spread = sum((x - mean_x) ** 2 for x, _ in points)
-    return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread > 0 else None
+    with suppress(StatisticsError):  # all at the same time
+        return linear_regression(*zip(*points, strict=True)).slope if len(points) > 2 else None
+    return None
 
 
 def _running_document(running: RunningTrial) -> dict[str, Any]:
@@ -223,6 +221,7 @@ def _found_so_far(tables: RunTables) -> dict[str, Any]:
     trials: list[StoredRow] = []
     counts: dict[str, int] = {}
     columns = (
+        "id",
         "search_id",
         "number",
         "purpose",
@@ -236,9 +235,9 @@ def _found_so_far(tables: RunTables) -> dict[str, Any]:
         if last is not None and row["search_id"] == last["id"]:
             trials.append(row)
     inside = None
-    for row in tables.rows("trials", "number", "document", last=1):
+    for row in tables.rows("trials", "id", "number", "document", last=1):
         inside = inside_document(as_mapping(row["document"], "trials.document"))
-        inside = inside and {"trial": row["number"], **inside}
+        inside = inside and {"row": row["id"], "trial": row["number"], **inside}
     repetitions: dict[int, list[StoredRow]] = {}
     for row in tables.rows("repetitions"):
         repetitions.setdefault(row["point_id"], []).append(row)
@@ -248,6 +247,7 @@ def _found_so_far(tables: RunTables) -> dict[str, Any]:
         "verdicts": {visible(verdict): count for verdict, count in counts.items()},
         "trials": [
             {
+                "row": row["id"],
                 "number": row["number"],
                 "verdict": visible(row["verdict"]),
                 "rate_fps": row["intended_fps"],
@@ -257,7 +257,10 @@ def _found_so_far(tables: RunTables) -> dict[str, Any]:
             }
             for row in sorted(trials, key=lambda row: row["number"])[-MOST_TRIALS:]
         ],
-        "points": [_point(row, repetitions.get(row["id"], [])) for row in tables.rows("points")],
+        "points": [
+            {"number": number, **_point(row, repetitions.get(row["id"], []))}
+            for number, row in enumerate(tables.rows("points"), start=1)
+        ],
     }
 
 

@@ -82,7 +82,7 @@ class Watcher:
         has become of the run."""
         number, sent = 0, ("", "", "")
         async for is_new in self.changes():
-            entry, live = self.index.find(name), self.live.get(name)
+            entry, live = self.index.entries.get(name), self.live.get(name)
             if live is not None:
                 samples = live.samples_after(number)
                 number = samples[-1]["number"] if samples else number

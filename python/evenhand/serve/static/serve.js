@@ -207,9 +207,7 @@ class ValueChart {
     }).filter(Boolean)
     const before = this.chart.changes.filter((change) => Math.abs(change.x - this.places[index]) < 1).map((change) => change.text)
     this.readout.textContent = [...said, ...before].join('; ')
-    const trial = this.points.map((line) => line[index]?.trial).find(Boolean)
-    const run = element('chart-list')?.dataset.run
-    this.link = trial && run ? make('a', { href: `${run}/trial/${trial}` }, 'the page of this trial') : null
+    this.link = this.points.map((line) => line[index] && linkOf(line[index])).find(Boolean) ?? null
     if (this.link) this.readout.append(' ', this.link)
   }
 
@@ -253,6 +251,14 @@ class ValueChart {
     drawn.delete(this)
     this.plot.destroy()
   }
+}
+
+// What is behind a value: its trial, its point in the report, or its run.
+function linkOf(point) {
+  const { run, base } = document.querySelector('[data-run]').dataset
+  if (point.trial) return make('a', { href: `${run}/trial/${point.trial}` }, 'the page of this trial')
+  if (point.point) return make('a', { href: `${page ? `${run}/report` : ''}#point-${point.point}` }, 'its repetitions and trials')
+  return point.file ? make('a', { href: `${base}/run/${encodeURIComponent(point.file)}` }, 'the page of this run') : null
 }
 
 // A chart of the last two minutes, which moves. Behind its lines are the moments at which the tester or its host was away.
@@ -438,7 +444,7 @@ function showStalls(stalls) {
 function showInside(inside) {
   element('inside').hidden = !inside
   if (!inside) return
-  element('inside-of').textContent = `In trial ${inside.trial}, the last one that has ended. The DUT counted ${inside.dropped_packets ?? NONE} dropped packets.`
+  element('inside-of').replaceChildren('In ', toTrial(inside.row, `trial ${inside.trial}`), `, the last one that has ended. The DUT counted ${inside.dropped_packets ?? NONE} dropped packets.`)
   const bar = (cpu) => make('meter', { min: 0, max: 1, value: cpu.busy, 'aria-label': `CPU ${cpu.cpu}, busy` }, show(cpu.busy, 'ratio', 3))
   element('inside-cpus').replaceChildren(...inside.cpus.map((cpu) => make('tr', {}, make('td', { 'data-label': 'CPU', class: 'number' }, make('span', {}, String(cpu.cpu))), make('td', { 'data-label': 'busy' }, make('span', {}, bar(cpu), ` ${show(cpu.busy, 'ratio', 3)}`)), make('td', { 'data-label': 'in softirqs', class: 'number' }, make('span', {}, show(cpu.softirq, 'ratio', 3))))))
   element('inside-queues').replaceChildren(...inside.queues.map((queue) => row([['interface', queue.interface], ['queue', String(queue.queue), 'number'], ['packets', String(queue.packets), 'number'], ['share', show(queue.share, 'ratio', 3), 'number']])))
@@ -465,7 +471,7 @@ function showNow(running, latest) {
 }
 
 function searchChart(found) {
-  const point = (trial) => ({ x: trial.number, y: trial.rate_fps, low: trial.rate_fps, high: trial.rate_fps, values: [], name: `trial ${trial.number}, ${trial.verdict}, ${show(trial.loss_ratio, 'ratio')} lost` })
+  const point = (trial) => ({ x: trial.number, y: trial.rate_fps, low: trial.rate_fps, high: trial.rate_fps, values: [], trial: trial.row, name: `trial ${trial.number}, ${trial.verdict}, ${show(trial.loss_ratio, 'ratio')} lost` })
   const series = Object.keys(VERDICTS).map((verdict) => ({ label: verdict, verdict, points: found.trials.filter((trial) => trial.verdict === verdict).map(point) })).filter((one) => one.points.length)
   if (!series.length) return null
   return new ValueChart(element('search'), { title: `Loads that were tried: ${found.search}`, x: { label: 'trial', log: 0 }, y: { label: 'load', unit: 'fps' }, series, changes: [] })
@@ -482,7 +488,7 @@ function curveChart(points) {
     points: of.map((point) => {
       const sorted = [...point.values].sort((one, other) => one - other)
       const middle = (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.ceil((sorted.length - 1) / 2)]) / 2
-      return { x: place(point), y: middle, low: sorted[0], high: sorted.at(-1), values: point.values, name: point.key, is_at_least: point.is_at_least }
+      return { x: place(point), y: middle, low: sorted[0], high: sorted.at(-1), values: point.values, point: point.number, name: point.key, is_at_least: point.is_at_least }
     }).sort((one, other) => one.x - other.x)
   }))
   return new ValueChart(element('curve'), { title: 'Results so far', x: { label: isAddresses ? 'addresses on each side' : 'frame size with FCS, octets', log: isAddresses ? 2 : 0 }, y: { unit: points[0].unit }, series, changes: [] })
@@ -492,15 +498,19 @@ function row(cells) {
   return make('tr', {}, ...cells.map(([name, text, style]) => make('td', { 'data-label': name, class: style ?? '' }, make('span', {}, text))))
 }
 
+function toTrial(row, text) {
+  return make('a', { href: `${page.dataset.run}/trial/${row}` }, text)
+}
+
 function showTrials(trials) {
-  element('trials').replaceChildren(...trials.slice().reverse().map((trial) => row([['trial', String(trial.number), 'number'], ['load', show(trial.rate_fps, 'fps', 6), 'number'], ['time', show(trial.duration_s, 's'), 'number'], ['verdict', trial.verdict, trial.verdict in VERDICTS ? trial.verdict : ''], ['lost', show(trial.loss_ratio, 'ratio'), 'number']])))
+  element('trials').replaceChildren(...trials.slice().reverse().map((trial) => row([['trial', toTrial(trial.row, String(trial.number)), 'number'], ['load', show(trial.rate_fps, 'fps', 6), 'number'], ['time', show(trial.duration_s, 's'), 'number'], ['verdict', trial.verdict, trial.verdict in VERDICTS ? trial.verdict : ''], ['lost', show(trial.loss_ratio, 'ratio'), 'number']])))
 }
 
 function showPoints(points) {
   element('points').replaceChildren(...points.map((point) => {
     const sorted = [...point.values].sort((one, other) => one - other)
     const result = !sorted.length ? (point.is_begun ? 'being measured' : NONE) : sorted.length > 1 && sorted[0] !== sorted.at(-1) ? `${show(sorted[0], point.unit)} to ${show(sorted.at(-1), point.unit)}` : show(sorted[0], point.unit)
-    return row([['point', point.key], ['result', `${point.is_at_least ? 'at least ' : ''}${result}`, 'number'], ['repetitions', `${point.values.length} of ${point.asked}`, 'number']])
+    return row([['point', point.is_begun ? make('a', { href: `${page.dataset.run}/report#point-${point.number}` }, point.key) : point.key], ['result', `${point.is_at_least ? 'at least ' : ''}${result}`, 'number'], ['repetitions', `${point.values.length} of ${point.asked}`, 'number']])
   }))
 }
 
@@ -522,6 +532,14 @@ function showCharts(charts) {
   })
 }
 
+// A point of the report that an address leads to is shown open.
+function openTarget() {
+  const target = element(location.hash.slice(1))
+  if (!target?.matches('details')) return
+  target.open = true
+  target.scrollIntoView()
+}
+
 // A table that is wider than its place is scrolled by keys only if it can have the focus.
 function fitTables() {
   for (const table of document.querySelectorAll('div.table')) {
@@ -537,3 +555,5 @@ const page = element('live')
 if (page) followRun(page)
 const data = element('chart-data')
 if (data) showCharts(JSON.parse(data.textContent))
+addEventListener('hashchange', openTarget)
+openTarget()
