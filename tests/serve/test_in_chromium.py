@@ -172,7 +172,7 @@ def test_a_live_page_moves_until_the_run_is_killed(shown: Browser, tmp_path: Pat
         text = "document.getElementById('tiles').innerText"
         before = wait_until(lambda: shown.ask(text), "rates are in numbers")
         wait_until(lambda: shown.ask(text) not in ("", before), "they change")
-        assert "99.9 % below" in shown.ask(text)
+        assert "99.9th percentile" in shown.ask(text)
         inside = "document.getElementById('inside').innerText"
         wait_until(lambda: "eth0" in (shown.ask(inside) or ""), "what the DUT did in the last trial is shown")
         check(shown, address)

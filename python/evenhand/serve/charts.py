@@ -81,19 +81,22 @@ def inside_document(trial: Mapping[str, Any]) -> dict[str, Any] | None:
 def _curves(curves: Sequence[Curve], numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     groups: dict[tuple[str, str, bool], list[Curve]] = {}
     for curve in curves:
-        if len({point.address_count for point in curve.measured}) > 1:
+        if curve.measured:
             kind = (curve.figure.name, curve.figure.unit, curve.is_over_routes)
             groups.setdefault(kind, []).append(curve)
     for (name, unit, is_over_routes), of_figure in groups.items():
+        if len({point.address_count for curve in of_figure for point in curve.measured}) < 2:
+            continue  # nothing is over anything
         for first in range(0, len(of_figure), MOST_SERIES):
             yield _chart(
-                f"{name} over {'routes' if is_over_routes else 'addresses'}",
+                f"{name[:1].upper()}{name[1:]} over {'routes' if is_over_routes else 'addresses'}",
                 x={"label": "routes on a side" if is_over_routes else "addresses on each side", "log": 2},
                 y={"label": name, "unit": unit},
                 series=[
                     {
                         "label": visible(curve.title),
                         "points": [_of_curve(point, numbers) for point in curve.measured],
+                        "breaks": [point.address_count for point in curve.points if not point.values],
                     }
                     for curve in of_figure[first : first + MOST_SERIES]
                 ],
@@ -129,7 +132,7 @@ def _sizes(record: CampaignRecord, numbers: Mapping[str, int]) -> Iterator[dict[
         }
         for first in range(0, len(several), MOST_SERIES):
             yield _chart(
-                f"{name} over frame sizes",
+                f"{name[:1].upper()}{name[1:]} over frame sizes",
                 x={"label": "frame size with FCS, octets", "log": 0},
                 y={"label": name, "unit": unit},
                 series=[
@@ -182,7 +185,7 @@ def _trend_chart(trend: Trend, point: PointTrend, title: str) -> dict[str, Any]:
         **_chart(
             title,
             x={"label": "run", "log": 0},
-            y={"label": point.figure.name, "unit": point.figure.unit},
+            y={"label": point.figure.name, "unit": point.figure.unit, "is_close": True},
             series=[
                 {
                     "label": point.figure.name,

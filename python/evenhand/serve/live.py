@@ -205,6 +205,7 @@ def _running_document(running: RunningTrial) -> dict[str, Any]:
         "phase": visible(running.phase),
         "share": running.share,
         "elapsed_s": running.elapsed_s,
+        "written_at": running.written_at,
         "left_s": running.left_s,
         "left_of_all_s": running.left_of_all_s,
         "rate_fps": running.rate_fps,

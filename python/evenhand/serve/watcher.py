@@ -11,7 +11,7 @@ from typing import Any
 from evenhand.base.errors import EvenhandError
 from evenhand.serve.index import RunIndex
 from evenhand.serve.live import LiveRun, event
-from evenhand.serve.run_facts import RunState
+from evenhand.serve.run_facts import RunFacts, RunState
 
 LOOK_EVERY_S = 0.3
 KEEP_ALIVE_S = 15.0
@@ -78,15 +78,17 @@ class Watcher:
 
     async def live_events(self, name: str) -> AsyncIterator[str]:
         """Server-sent events of one run: `samples` with those that this page has not had, `stalls` of tester
-        and host, `now` with the trial that is made, `found` with trials and points; at last `ended` with what
-        has become of the run."""
-        number, sent = 0, ("", "", "")
+        and host, `now` with the trial that is made, `found` with trials and points, `run` with what is known
+        of the whole by now; at last `ended` with what has become of the run."""
+        number, sent = 0, ("", "", "", "")
         async for is_new in self.changes():
             entry, live = self.index.entries.get(name), self.live.get(name)
             if live is not None:
                 samples = live.samples_after(number)
                 number = samples[-1]["number"] if samples else number
-                texts = (live.stalls_event, live.now_event, live.found_event)
+                facts = RunFacts() if entry is None else entry.facts
+                whole = {"headlines": facts.headlines, "share": facts.share, "left_s": facts.left_s}
+                texts = (live.stalls_event, live.now_event, live.found_event, event("run", whole))
                 parts = [event("samples", samples)] if samples else []
                 parts += [text for text, before in zip(texts, sent, strict=True) if text != before]
                 sent = texts
