@@ -273,7 +273,7 @@ class Pages:
 
     def kept(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
         """What was made before under this key, or is made now; only one at a time, since a tester may be on
-        this host."""
+        this machine."""
         with self._drawing:
             found: T = self._kept.pop(key) if key in self._kept else make()
             self._kept[key] = found

@@ -77,7 +77,7 @@ class Watcher:
                 continue
 
     async def live_events(self, name: str) -> AsyncIterator[str]:
-        """Server-sent events of one run: `samples` with those that this page has not had, `stalls` of tester
+        """Server-sent events of one run: `samples` with those that this page has not had, `lapses` of tester
         and host, `now` with the trial that is made, `found` with trials and points, `run` with what is known
         of the whole by now; at last `ended` with what has become of the run."""
         number, sent = 0, ("", "", "", "")
@@ -88,7 +88,7 @@ class Watcher:
                 number = samples[-1]["number"] if samples else number
                 facts = RunFacts() if entry is None else entry.facts
                 whole = {"headlines": facts.headlines, "share": facts.share, "left_s": facts.left_s}
-                texts = (live.stalls_event, live.now_event, live.found_event, event("run", whole))
+                texts = (live.lapses_event, live.now_event, live.found_event, event("run", whole))
                 parts = [event("samples", samples)] if samples else []
                 parts += [text for text, before in zip(texts, sent, strict=True) if text != before]
                 sent = texts
