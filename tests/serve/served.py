@@ -51,10 +51,13 @@ class Served:
 
     @classmethod
     def of(cls, folder: Path, **rules: Any) -> Served:
-        index = RunIndex(folder=folder)
-        served = cls(index, make_app(index, AccessRules(**rules)))
+        served = cls.over(RunIndex(folder=folder), **rules)
         served.look()
         return served
+
+    @classmethod
+    def over(cls, index: RunIndex, **rules: Any) -> Served:
+        return cls(index, make_app(index, AccessRules(**rules)))
 
     def look(self) -> None:
         self.watcher.look()

@@ -188,7 +188,9 @@ class Follower:
             try:
                 while head := process.stdout.readline(MOST_HEAD):
                     self._take(json.loads(head), process.stdout)
-            except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            except OSError as error:
+                said.append(f"no copy can be kept here: {error.strerror}".encode())
+            except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
                 said.append(f"what it sends is not understood: {error}".encode())
             process.kill()
             listener.join(1)
@@ -225,7 +227,11 @@ class Follower:
         if len(content) < octets:
             return  # the connection has ended
         part = self.followed.copies / f".{name}.part"
-        part.write_bytes(content)
+        try:
+            part.write_bytes(content)
+        except OSError:
+            part.unlink()
+            raise
         os.utime(part, ns=(stamp, stamp))
         before = self._locks.pop(name, None)
         if before is not None:
