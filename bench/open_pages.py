@@ -125,13 +125,13 @@ def main() -> None:
     is_met = shares[PAGES] < MOST_OF_A_CPU
     print(
         f"{PAGES} pages: {shares[PAGES]:.2%} of a CPU, of which {shares[0]:.2%} without any; goal below"
-        f" {MOST_OF_A_CPU:.0%}: {'met' if is_met else 'NOT MET'}; {heard['samples']} samples heard;"
+        f" {MOST_OF_A_CPU:.0%}: {'met' if is_met else 'NOT MET'}; heard: {dict(heard)};"
         f" trials with pages {dict(verdicts[PAGES])}, without {dict(verdicts[0])}; {lasted_s:.0f} s"
     )
     if not IS_SHORT:
         record(
             "open_pages",
-            {"pages": PAGES, "turn_s": TURN_S, "turns": TURNS, "samples": heard["samples"]}
+            {"pages": PAGES, "turn_s": TURN_S, "turns": TURNS, "heard": dict(heard)}
             | {f"verdicts_{count}": dict(found) for count, found in verdicts.items()},
             {
                 f"{PAGES} pages, share of a CPU": shares[PAGES],

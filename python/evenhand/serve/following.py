@@ -34,7 +34,7 @@ from evenhand.serve.run_facts import RunState
 LOOK_EVERY_S = 0.3
 NICENESS = 10
 """The other host waits for its measurements, not for this."""
-READING_SHARE = 0.02
+READING_SHARE = 0.005
 """Largest share of a CPU there that reading a run that grows takes."""
 AGAIN_S = 10.0
 """After so long a connection that was lost is tried again."""

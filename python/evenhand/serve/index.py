@@ -32,7 +32,7 @@ from evenhand.serve.run_facts import (
 VERSION = 2
 READING_S = 0.5
 """For so long new files are read before what is known is shown."""
-SCAN_SHARE = 0.02
+SCAN_SHARE = 0.003
 """Largest share of a CPU that looking for new files takes, and reading a file that grows."""
 SAVE_EVERY_S = 10.0
 
@@ -93,7 +93,7 @@ class RunIndex:
             for name in self._known.keys() - found.keys():
                 del self._known[name]
                 self._is_saved = False
-        locks = held_names()
+        locks = held_names() if is_scan else None
         self._running = {name for name, facts in found.items() if self._is_measured(name, facts, locks)}
         for name in was_running & found.keys() - self._running:
             with suppress(OSError):  # its last words may have come after the first look at it
@@ -108,7 +108,7 @@ class RunIndex:
                 unread += name not in self._known
             elif self._not_before_s.get(name, 0.0) <= time.monotonic():
                 self._read(name, found[name])
-                if self._is_measured(name, found[name], held_names()):
+                if self._is_measured(name, found[name], None):
                     self._running.add(name)
         self.unread = unread
         is_new = (is_scan or self._readings != readings or self._running != was_running) and self._show()
@@ -162,7 +162,7 @@ class RunIndex:
     def _is_known(self, name: str, facts: os.stat_result) -> bool:
         return name in self._known and self._known[name][0] == stamp_of(facts)
 
-    def _is_measured(self, name: str, facts: os.stat_result, locks: Collection[str]) -> bool:
+    def _is_measured(self, name: str, facts: os.stat_result, locks: Collection[str] | None) -> bool:
         """A file that was not read yet is asked when it is."""
         is_open = name in self._known and self._known[name][1].finished_at is None
         return is_open and is_being_measured(self.path(name), facts, locks)

@@ -34,7 +34,7 @@ SAME_S = 1.0
 """When a trial began, by what is written of it, differs by less than that from one moment to the next."""
 MOST_TRIALS = 200
 """Trials of the search so far that are shown."""
-READING_SHARE = 0.02
+READING_SHARE = 0.003
 """Largest share of a CPU that reading the file of a run takes."""
 SENDING = "sending"
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,9 @@ from evenhand.serve.live import LiveRun, event
 from evenhand.serve.run_facts import RunFacts, RunState
 
 LOOK_EVERY_S = 0.3
+"""At trials that are made."""
+REFRESH_EVERY_S = 1.0
+"""At the folder, and at who measures: the list of all locks of a machine is long."""
 KEEP_ALIVE_S = 15.0
 """A proxy closes a connection on which nothing is sent."""
 KEEP_ALIVE = ": nothing new\n\n"
@@ -31,6 +35,7 @@ class Watcher:
     """Why what is shown may be old."""
     _news: asyncio.Condition = field(default_factory=asyncio.Condition)
     _seen: tuple[Any, ...] = ()
+    _refresh_after_s: float = float("-inf")
 
     async def watch(self) -> None:
         """Until it is cancelled."""
@@ -50,7 +55,9 @@ class Watcher:
     def look(self) -> None:
         """Once."""
         try:
-            self.index.refresh()
+            if self.index.unread or time.monotonic() >= self._refresh_after_s:
+                self._refresh_after_s = time.monotonic() + REFRESH_EVERY_S
+                self.index.refresh()
             self.error = self.trouble()
         except EvenhandError as error:
             self.error = str(error)
