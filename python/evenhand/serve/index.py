@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from evenhand.base.folders import read_state, replace_state
 from evenhand.base.locks import held_names
@@ -135,7 +136,7 @@ class RunIndex:
         self._save_after_s = time.monotonic() + max(SAVE_EVERY_S, spent_s / SCAN_SHARE)
 
     def _load(self) -> None:
-        kept = None if self.cache is None else read_state(self.cache, version=VERSION, key="runs")
+        kept: Any = None if self.cache is None else read_state(self.cache, version=VERSION, key="runs")
         # What this program has not written, or not with these fields, is made again.
         with suppress(TypeError, ValueError, LookupError, AttributeError, RecursionError):
             digest, text = kept

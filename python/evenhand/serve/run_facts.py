@@ -78,7 +78,10 @@ class RunFacts:
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> RunFacts:
         """As `to_document` has written it. TypeError if it is something else."""
-        return cls(**{name: tuple(one) if isinstance(one, list) else one for name, one in document.items()})
+        values: dict[str, Any] = {
+            name: tuple(one) if isinstance(one, list) else one for name, one in document.items()
+        }
+        return cls(**values)
 
 
 def stamp_of(facts: os.stat_result) -> Stamp:
