@@ -16,6 +16,8 @@ from evenhand.serve.run_facts import RunFacts, RunState
 
 LOOK_EVERY_S = 0.3
 """At trials that are made."""
+TELL_EVERY_S = 0.5
+"""A page is not told more often what happens; samples of the time between come together."""
 REFRESH_EVERY_S = 1.0
 """At the folder, and at who measures: the list of all locks of a machine is long."""
 KEEP_ALIVE_S = 15.0
@@ -87,7 +89,7 @@ class Watcher:
         """Server-sent events of one run: `samples` with those that this page has not had, `lapses` of tester
         and host, `now` with the trial that is made, `found` with trials and points, `run` with what is known
         of the whole by now; at last `ended` with what has become of the run."""
-        number, sent = 0, ("", "", "", "")
+        number, sent, told = 0, ("", "", "", ""), None
         async for is_new in self.changes():
             entry, live = self.index.entries.get(name), self.live.get(name)
             if live is not None:
@@ -95,12 +97,15 @@ class Watcher:
                 number = samples[-1]["number"] if samples else number
                 facts = RunFacts() if entry is None else entry.facts
                 whole = {"headlines": facts.headlines, "share": facts.share, "left_s": facts.left_s}
-                texts = (live.lapses_event, live.now_event, live.found_event, event("run", whole))
+                whole_event = sent[3] if entry is told else event("run", whole)
+                told = entry
+                texts = (live.lapses_event, live.now_event, live.found_event, whole_event)
                 parts = [event("samples", samples)] if samples else []
                 parts += [text for text, before in zip(texts, sent, strict=True) if text != before]
                 sent = texts
                 if parts or not is_new:
                     yield "".join(parts) or KEEP_ALIVE
+                    await asyncio.sleep(TELL_EVERY_S)
             if entry is None or entry.state is not RunState.RUNNING:
                 yield event("ended", "gone" if entry is None else str(entry.state))
                 return
