@@ -51,10 +51,13 @@ class Served:
 
     @classmethod
     def of(cls, folder: Path, **rules: Any) -> Served:
-        index = RunIndex(folder=folder)
-        served = cls(index, make_app(index, AccessRules(**rules)))
+        served = cls.over(RunIndex(folder=folder), **rules)
         served.look()
         return served
+
+    @classmethod
+    def over(cls, index: RunIndex, **rules: Any) -> Served:
+        return cls(index, make_app(index, AccessRules(**rules)))
 
     def look(self) -> None:
         self.watcher.look()
@@ -87,8 +90,12 @@ class Served:
         }
         scope["path"] = _unquoted(parts.path)
         sent: list[Any] = []
+        asked: list[None] = []
 
         async def receive() -> Any:
+            asked.append(None)
+            if len(asked) > 1:
+                await asyncio.Event().wait()  # nothing more comes, and nobody goes away
             return {"type": "http.request", "body": body, "more_body": False}
 
         async def send(message: Any) -> None:

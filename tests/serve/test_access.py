@@ -74,7 +74,7 @@ def test_a_browser_logs_in_once(tmp_path: Path) -> None:
     cookie = right.headers["set-cookie"]
     assert (right.status, right.headers["location"]) == (303, "/lab/")
     assert TOKEN not in cookie
-    assert {"HttpOnly", "SameSite=Strict", "Secure", "Path=/lab"} <= set(cookie.split("; "))
+    assert {"HttpOnly", "SameSite=strict", "Secure", "Path=/lab"} <= set(cookie.split("; "))
     value = cookie.partition(";")[0]
     assert mine.get("/lab/", headers={**LOCAL, "cookie": value}).status == 200
     assert mine.get("/lab/", headers={**LOCAL, "cookie": f"{value}0"}).status == 401

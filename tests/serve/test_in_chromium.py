@@ -34,8 +34,8 @@ PAGES = (
     "/run/campaign-v4.evenhand",
     "/run/campaign-v6.evenhand",
     "/run/campaign-cut-short.evenhand",
-    "/run/campaign-v4.evenhand/trial/1.1.1.1",
-    "/run/throughput-clean-time.evenhand/trial/1.1.1.2",
+    "/run/campaign-v4.evenhand/trial/1",
+    "/run/throughput-clean-time.evenhand/trial/2",
     "/compare?run=campaign-v4.evenhand&run=campaign-v4-again.evenhand",
     "/trend?run=campaign-v4.evenhand&run=campaign-v6.evenhand&anyway=1",
     "/run/none",
@@ -70,6 +70,11 @@ def check(shown: Browser, address: str, *, may_be_missing: bool = False) -> None
     assert may_be_missing or shown.complaints == []
     if axe_script() is not None:
         assert axe_findings(shown) == []
+
+
+def press(shown: Browser, key: str) -> None:
+    event = f"new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}})"
+    shown.ask(f"document.activeElement.dispatchEvent({event})")
 
 
 def axe_script() -> Path | None:
@@ -127,15 +132,31 @@ def test_a_chart_is_used_by_keyboard(shown: Browser, address: str) -> None:
     wait_until(lambda: shown.ask(CHARTS), "charts are drawn")
     shown.ask("document.querySelector('.chart[tabindex]').focus()")
     said = []
-    for key in ("ArrowRight", "ArrowRight", "+", "Escape", "ArrowLeft"):
-        press = f"new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}})"
-        shown.ask(f"document.activeElement.dispatchEvent({press})")
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "+", "Escape", "ArrowLeft"):
+        press(shown, key)
         said.append(shown.ask("document.querySelector('.readout').textContent"))
     assert "1 x 1 addresses" in said[0]
-    assert "16 x 16 addresses" in said[1]
-    assert "repetitions: 296.9 kfps, 296.9 kfps" in said[1]
-    assert "1 x 1 addresses" in said[4]
+    assert "16 x 16 addresses" in said[2]
+    assert "repetitions: 296.9 kfps, 296.9 kfps" in said[2]
+    assert "4 x 4 addresses" in said[5]
     check(shown, address)
+    point = shown.ask("document.querySelector('.readout a').getAttribute('href')").removeprefix("#")
+    is_open = f"document.getElementById('{point}').open"
+    assert not shown.ask(is_open)
+    press(shown, "Enter")
+    wait_until(lambda: shown.ask(is_open), "its point is shown, open")
+
+
+def test_a_value_of_a_trend_leads_to_its_run(shown: Browser, address: str) -> None:
+    runs = "run=campaign-v4.evenhand&run=campaign-v6.evenhand&anyway=1"
+    shown.open(f"{address}/trend?{runs}", width=1280)
+    wait_until(lambda: shown.ask(CHARTS), "charts are drawn")
+    shown.ask("document.querySelector('.chart[tabindex]').focus()")
+    press(shown, "ArrowRight")
+    link = shown.ask("document.querySelector('.readout a').getAttribute('href')")
+    assert link in {f"/run/{name}.evenhand" for name in ("campaign-v4", "campaign-v6")}
+    with urlopen(f"{address}{link}") as page:
+        assert page.status == 200
 
 
 def test_a_trial_of_a_search_is_opened_from_its_chart(shown: Browser, address: str) -> None:
@@ -143,9 +164,8 @@ def test_a_trial_of_a_search_is_opened_from_its_chart(shown: Browser, address: s
     wait_until(lambda: shown.ask(CHARTS), "charts are drawn")
     shown.ask("document.querySelector('.chart[tabindex]').focus()")
     for key in ("ArrowRight", "Enter"):
-        press = f"new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}})"
-        shown.ask(f"document.activeElement.dispatchEvent({press})")
-    wait_until(lambda: "/trial/1.1." in shown.ask("location.pathname"), "the page of the trial opens")
+        press(shown, key)
+    wait_until(lambda: "/trial/" in shown.ask("location.pathname"), "the page of the trial opens")
     wait_until(lambda: "What was counted" in (shown.ask("document.body.innerText") or ""), "it is shown")
 
 
@@ -172,10 +192,15 @@ def test_a_live_page_moves_until_the_run_is_killed(shown: Browser, tmp_path: Pat
         text = "document.getElementById('tiles').innerText"
         before = wait_until(lambda: shown.ask(text), "rates are in numbers")
         wait_until(lambda: shown.ask(text) not in ("", before), "they change")
-        assert "99.9 % below" in shown.ask(text)
+        assert "99.9th percentile" in shown.ask(text)
         inside = "document.getElementById('inside').innerText"
         wait_until(lambda: "eth0" in (shown.ask(inside) or ""), "what the DUT did in the last trial is shown")
         check(shown, address)
+        trial = shown.ask("document.querySelector('#trials a').getAttribute('href')")
+        with urlopen(f"{address}{trial}") as page:
+            assert "What was counted" in page.read().decode()
+        point = shown.ask("document.querySelector('#points a').getAttribute('href')")
+        assert point == "/run/a.evenhand/report#point-1"
         process.kill()
         wait_until(
             lambda: shown.ask("document.querySelector('.state.killed') !== null"), "it is shown as killed"

@@ -71,14 +71,14 @@ def test_a_run_that_is_measured_ends_or_is_killed(tmp_path: Path) -> None:
 
             def is_running(found: RunIndex = found, name: str = path.name) -> bool:
                 found.refresh(is_forced=True)
-                entry = found.find(name)
+                entry = found.entries.get(name)
                 return entry is not None and entry.state is RunState.RUNNING
 
             wait_until(is_running, "it is shown as running")
             process.kill()
             process.wait()
             found.refresh()  # not forced: a run that was running is looked at each time
-            entry = found.find(path.name)
+            entry = found.entries.get(path.name)
             assert entry is not None
             assert entry.state is RunState.KILLED
     whole = measure(tmp_path / "runs" / "whole.evenhand")

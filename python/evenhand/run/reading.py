@@ -7,7 +7,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -251,6 +251,8 @@ class StoredTrial:
     attempt: int
     is_full_length: bool
     result: TrialResult
+    row: int = field(default=0, compare=False)
+    """Its id in the file that it was read from, which it keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,4 +375,5 @@ def _trial(row: StoredRow) -> StoredTrial:
         attempt=row["attempt"],
         is_full_length=bool(row["is_full_length"]),
         result=TrialResult.from_contract(as_mapping(row["document"], "trials.document")),
+        row=row["id"],
     )

@@ -6,11 +6,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from evenhand.base.errors import RequestError
 from evenhand.base.loopback import is_loopback
@@ -20,14 +24,15 @@ POLICY = (
     " 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """Nothing from elsewhere, and nothing that stands in a page itself."""
-HEADERS = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+DAY_S = 86_400
 COOKIE = "evenhand"
 MOST_OCTETS = 4096
 """The most that is sent to the login."""
@@ -76,93 +81,86 @@ class GuardedApp:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = {name.lower(): value for name, value in reversed(scope["headers"])}
+        path = self._path(scope["path"])
 
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                own = [(name, value) for name, value in message.get("headers", []) if name != b"server"]
-                named = {name.lower() for name, _ in own}
-                caching = [] if b"cache-control" in named else [(b"cache-control", b"no-store")]
-                message["headers"] = [*own, *HEADERS, *caching]
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                is_static = path.startswith("/static/") and message["status"] < 400
+                headers["cache-control"] = f"private, max-age={DAY_S}" if is_static else "no-store"
             await send(message)
 
-        path = self._path(scope["path"])
-        if path is None:
-            await _answer(with_headers, 404, "There is no such page.")
-        elif not self._is_host_known(headers.get(b"host", b"")):
-            await _answer(
-                with_headers,
-                421,
-                "This server does not answer to that name. If it should, start it with --host-name.",
-            )
-        elif path == "/login" and scope["method"] == "POST" and self.rules.token is not None:
-            await self._log_in(scope, receive, with_headers, headers)
-        elif scope["method"] not in ("GET", "HEAD"):
-            await _answer(with_headers, 405, "This server only shows.", (b"allow", b"GET, HEAD"))
-        elif self._may_see(headers) or path.startswith("/static/"):
-            await self.app({**scope, "path": path, "raw_path": path.encode()}, receive, with_headers)
-        elif b"text/html" in headers.get(b"accept", b""):
-            query = scope["query_string"] if path == "/login" else b""
-            await self.app({**scope, "path": "/login", "query_string": query}, receive, with_headers)
-        else:
-            await _answer(with_headers, 401, "A token is needed.", (b"www-authenticate", b"Bearer"))
+        answer = await self._answer(Request(scope, receive), path)
+        await answer({**scope, "path": path, "raw_path": path.encode()}, receive, with_headers)
 
-    def _path(self, path: str) -> str | None:
+    async def _answer(self, request: Request, path: str) -> App:
+        """What answers: the server behind this, or a refusal."""
+        if not self._is_host_known(request.headers.get("host", "")):
+            return _text(
+                421, "This server does not answer to that name. If it should, start it with --host-name."
+            )
+        if path == "/login" and request.method == "POST" and self.rules.token is not None:
+            return await self._log_in(request, self.rules.token)
+        if request.method not in ("GET", "HEAD"):
+            return _text(405, "This server only shows.", {"allow": "GET, HEAD"})
+        if self._may_see(request) or path.startswith("/static/"):
+            return self.app
+        if "text/html" in request.headers.get("accept", ""):
+            query = request.scope["query_string"] if path == "/login" else b""
+            return lambda scope, receive, send: self.app(
+                {**scope, "path": "/login", "raw_path": b"/login", "query_string": query}, receive, send
+            )
+        return _text(401, "A token is needed.", {"www-authenticate": "Bearer"})
+
+    def _path(self, path: str) -> str:
         """Without the base path, which a proxy may have taken away or left."""
         base = self.rules.base_path
         if not base or not (path == base or path.startswith(f"{base}/")):
             return path
         return path.removeprefix(base) or "/"
 
-    def _is_host_known(self, host: bytes) -> bool:
+    def _is_host_known(self, host: str) -> bool:
         """Another site may give its name the address of loopback, and its script then asks this server. It
         has no cookie of ours, so where there is a token this does not matter."""
         if self.rules.token is not None or self.rules.is_socket_file:
             return True
-        name = host.decode("ascii", "replace").lower()
-        name = name[1 : name.find("]")] if name.startswith("[") else name.partition(":")[0]
-        if name == "localhost" or name in map(str.lower, self.rules.host_names):
-            return True
-        return is_loopback(name)
+        name = host[1 : host.find("]")] if host.startswith("[") else host.partition(":")[0].lower()
+        return is_loopback(name) or name in ("localhost", *map(str.lower, self.rules.host_names))
 
-    def _may_see(self, headers: MutableMapping[bytes, bytes]) -> bool:
+    def _may_see(self, request: Request) -> bool:
         token = self.rules.token
         if token is None:
             return True
-        kind, _, given = headers.get(b"authorization", b"").partition(b" ")
-        if kind.lower() == b"bearer" and hmac.compare_digest(given.strip(), token.encode()):
-            return True
-        try:
-            cookie = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
-        except CookieError:
-            return False
-        return cookie is not None and hmac.compare_digest(cookie.value.encode(), _proof(token).encode())
-
-    async def _log_in(
-        self, scope: Scope, receive: Receive, send: Send, headers: MutableMapping[bytes, bytes]
-    ) -> None:
-        body = b""
-        while True:
-            message = await receive()
-            body += message.get("body", b"")
-            if message["type"] != "http.request" or len(body) > MOST_OCTETS:
-                await _answer(send, 413, "That is too much.")
-                return
-            if not message.get("more_body"):
-                break
-        given = parse_qs(body.decode("latin-1"), max_num_fields=4).get("token", [""])[0].strip()
-        token = self.rules.token
-        assert token is not None
-        base = self.rules.base_path
-        if not hmac.compare_digest(given.encode(), token.encode()):
-            await _answer(send, 303, "", (b"location", f"{base}/login?wrong=1".encode()))
-            return
-        is_secure = self.rules.is_behind_proxy and headers.get(b"x-forwarded-proto") == b"https"
-        cookie = f"{COOKIE}={_proof(token)}; Path={base or '/'}; HttpOnly; SameSite=Strict; Max-Age=2592000"
-        cookie += "; Secure" if is_secure or scope.get("scheme") == "https" else ""
-        await _answer(
-            send, 303, "", (b"location", f"{base}/".encode()), (b"set-cookie", cookie.encode("latin-1"))
+        kind, _, given = request.headers.get("authorization", "").partition(" ")
+        cookie = request.cookies.get(COOKIE, "")
+        return (kind.lower() == "bearer" and _are_same(given.strip(), token)) or _are_same(
+            cookie, _proof(token)
         )
+
+    async def _log_in(self, request: Request, token: str) -> Response:
+        body = b""
+        with suppress(ClientDisconnect):
+            async for part in request.stream():
+                body += part
+                if len(body) > MOST_OCTETS:
+                    return _text(413, "That is too much.")
+        given = parse_qs(body.decode("latin-1"), max_num_fields=4).get("token", [""])[0].strip()
+        base = self.rules.base_path
+        if not _are_same(given, token):
+            return RedirectResponse(f"{base}/login?wrong=1", 303)
+        is_https = self.rules.is_behind_proxy and request.headers.get("x-forwarded-proto") == "https"
+        answer = RedirectResponse(f"{base}/", 303)
+        answer.set_cookie(
+            COOKIE,
+            _proof(token),
+            max_age=30 * DAY_S,
+            path=base or "/",
+            secure=is_https or request.url.scheme == "https",
+            httponly=True,
+            samesite="strict",
+        )
+        return answer
 
 
 def _proof(token: str) -> str:
@@ -170,9 +168,10 @@ def _proof(token: str) -> str:
     return hmac.new(token.encode(), b"evenhand serve", hashlib.sha256).hexdigest()
 
 
-async def _answer(send: Send, status: int, text: str, *headers: tuple[bytes, bytes]) -> None:
-    body = f"{text}\n".encode()
-    kind = (b"content-type", b"text/plain; charset=utf-8")
-    length = (b"content-length", str(len(body)).encode())
-    await send({"type": "http.response.start", "status": status, "headers": [kind, length, *headers]})
-    await send({"type": "http.response.body", "body": body})
+def _are_same(given: str, wanted: str) -> bool:
+    """In a time that says nothing of where they differ."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
+
+
+def _text(status: int, text: str, headers: Mapping[str, str] | None = None) -> Response:
+    return PlainTextResponse(f"{text}\n", status, headers)

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import mimetypes
-from collections.abc import AsyncIterator, Awaitable, Callable
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing, suppress
-from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from evenhand.analysis import analyse, compare
 from evenhand.analysis.trend import trend as trend_of
@@ -24,12 +24,12 @@ from evenhand.report.campaign_document import export_document, summary_document
 from evenhand.report.campaign_status import campaign_document
 from evenhand.report.comparison import comparison_document
 from evenhand.report.openmetrics import CONTENT_TYPE
-from evenhand.report.page import render_page
+from evenhand.report.page import render, render_page
 from evenhand.report.pdf import print_pdf
 from evenhand.report.summary import to_summary_latex, to_summary_markdown
 from evenhand.report.table_files import to_csv
 from evenhand.report.trend import trend_document
-from evenhand.run import SUFFIX
+from evenhand.run import SUFFIX, CampaignRecord
 from evenhand.run.campaign.time_left import time_left
 from evenhand.run.campaign_status import read_status
 from evenhand.run.snapshot import copy_to_memory
@@ -39,13 +39,11 @@ from evenhand.serve.index import Entry, RunIndex
 from evenhand.serve.live import event
 from evenhand.serve.metrics import metrics_text
 from evenhand.serve.pages import MOST_COMPARED, MOST_RUNS_OF_A_TREND, Pages, RunFilter, chosen
-from evenhand.serve.trial_page import capture_of, places_of
+from evenhand.serve.trial_page import capture_of
 from evenhand.serve.watcher import KEEP_ALIVE, Watcher
 
 LIST_EVERY_S = 2.0
 """A list of runs is not drawn again more often than that."""
-DAY_S = 86_400
-Handler = Callable[[Request], Awaitable[Response]]
 API = {
     "runs": "all runs; text, dut, plan, procedure, state, since and until choose some",
     "runs/NAME": "as evenhand show --json",
@@ -82,13 +80,14 @@ def make_app(index: RunIndex, rules: AccessRules, trouble: Callable[[], str] = s
         Route("/login", site.login),
         Route("/run/{name}", site.run),
         Route("/run/{name}/report", site.report),
-        Route("/run/{name}/trial/{place}", site.trial),
+        Route("/run/{name}/trial/{row}", site.trial),
         Route("/run/{name}/events", site.run_events),
         Route("/run/{name}/download/{kind}", site.download),
         Route("/compare", site.compare),
         Route("/trend", site.trend),
         Route("/metrics", site.metrics),
-        Route("/static/{file}", site.static),
+        Route("/static/style.css", site.style),
+        Mount("/static", StaticFiles(packages=[("evenhand.serve", "static")])),
         Route("/api", site.api),
         Route("/api/runs", site.api_runs),
         Route("/api/runs/{name}", site.api_run),
@@ -130,21 +129,18 @@ class _Site:
         return HTMLResponse(await asyncio.to_thread(self.pages.run, self._entry(request), is_report=True))
 
     async def trial(self, request: Request) -> Response:
-        place = request.path_params["place"]
-        return HTMLResponse(await asyncio.to_thread(self.pages.trial, self._entry(request), place))
+        row = request.path_params["row"]
+        return HTMLResponse(await asyncio.to_thread(self.pages.trial, self._entry(request), row))
 
     async def run_events(self, request: Request) -> Response:
         return _stream(self.watcher.live_events(self._entry(request).name))
 
     async def download(self, request: Request) -> Response:
-        entry, kind = self._entry(request), request.path_params["kind"]
-        content, suffix, media = await asyncio.to_thread(self._file, entry, kind)
-        name = f"{entry.name.removesuffix(SUFFIX)}{suffix}"
-        plain = "".join(
-            sign if sign.isascii() and (sign.isalnum() or sign in "-_.") else "_" for sign in name
-        )
-        disposition = f'attachment; filename="{plain}"'
-        return Response(content, media_type=media, headers={"content-disposition": disposition})
+        entry = self._entry(request)
+        content, suffix, media = await asyncio.to_thread(self._file, entry, request.path_params["kind"])
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", entry.name.removesuffix(SUFFIX)) + suffix
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
+        return Response(content, media_type=media, headers=headers)
 
     async def compare(self, request: Request) -> Response:
         entries = chosen(self.watcher, request.query_params.getlist("run"))
@@ -167,16 +163,8 @@ class _Site:
         text = await asyncio.to_thread(metrics_text, self.watcher, self.pages)
         return Response(text, media_type=CONTENT_TYPE)
 
-    async def static(self, request: Request) -> Response:
-        name = request.path_params["file"]
-        headers = {"cache-control": f"private, max-age={DAY_S}"}
-        if name == "style.css":
-            return Response(self.pages.style, media_type="text/css", headers=headers)
-        found = {file.name: file for file in (files("evenhand.serve") / "static").iterdir()}.get(name)
-        if found is None:
-            raise HTTPException(404)
-        media = mimetypes.guess_type(name)[0] or "text/plain"
-        return Response(found.read_bytes(), media_type=media, headers=headers)
+    async def style(self, request: Request) -> Response:
+        return Response(render("style.css.j2"), media_type="text/css")
 
     async def api(self, request: Request) -> Response:
         return JSONResponse({f"{self.pages.base}/api/{name}": what for name, what in API.items()})
@@ -211,26 +199,20 @@ class _Site:
         return _json(await asyncio.to_thread(self._document, entry, what))
 
     async def api_compare(self, request: Request) -> Response:
-        entries = chosen(self.watcher, request.query_params.getlist("run"))
+        entries, anyway = chosen(self.watcher, request.query_params.getlist("run")), _is_anyway(request)
 
         def make() -> dict[str, Any]:
-            found = compare(
-                self.pages.records_of(entries, MOST_COMPARED, with_trials=True), anyway=_is_anyway(request)
-            )
-            return {"command": "compare", "error": None, **comparison_document(found)}
+            records = self.pages.records_of(entries, MOST_COMPARED, with_trials=True)
+            return _said("compare", comparison_document(compare(records, anyway=anyway)))
 
         return _json(await asyncio.to_thread(make))
 
     async def api_trend(self, request: Request) -> Response:
-        entries = self._of_trend(request)
+        entries, anyway = self._of_trend(request), _is_anyway(request)
 
         def make() -> dict[str, Any]:
             records = self.pages.records_of(entries, MOST_RUNS_OF_A_TREND)
-            return {
-                "command": "trend",
-                "error": None,
-                **trend_document(trend_of(records, anyway=_is_anyway(request))),
-            }
+            return _said("trend", trend_document(trend_of(records, anyway=anyway)))
 
         return _json(await asyncio.to_thread(make))
 
@@ -271,43 +253,53 @@ class _Site:
     def _document(self, entry: Entry, what: str) -> Any:
         match what:
             case "show":
-                return {"command": "show", "error": None, **summary_document(self.pages.record(entry))}
+                return _said("show", summary_document(self.pages.record(entry)))
             case "export":
                 return export_document(self.pages.record(entry))
             case "charts":
                 record = self.pages.record(entry)
-                return charts_of_run(record, analyse(record), places_of(record))
+                return charts_of_run(record, analyse(record))
             case "status":
                 status = read_status(self.watcher.index.path(entry.name))
-                document = campaign_document(status, time_left(status.points))
-                return {"command": "status", "error": None, **document, "run": entry.name}
+                return _said("status", campaign_document(status, time_left(status.points)), run=entry.name)
         raise HTTPException(404)
 
-    def _file(self, entry: Entry, kind: str) -> tuple[bytes, str, str]:
+    def _file(self, entry: Entry, kind: str) -> tuple[bytes | str, str, str]:
         """Content, ending and type of what is downloaded."""
-        match kind:
-            case "run":
-                # As it was last committed, also while it is being written.
-                with closing(copy_to_memory(self.watcher.index.path(entry.name))) as connection:
-                    return connection.serialize(), SUFFIX, "application/vnd.sqlite3"
-            case "json":
-                text = json.dumps(export_document(self.pages.record(entry)), allow_nan=False)
-                return text.encode(), ".json", "application/json"
-            case "csv":
-                return to_csv(self.pages.record(entry), "trials").encode(), ".csv", "text/csv"
-            case "latex":
-                return to_summary_latex(self.pages.record(entry)).encode(), ".tex", "application/x-tex"
-            case "markdown":
-                return to_summary_markdown(self.pages.record(entry)).encode(), ".md", "text/markdown"
-            case "capture":
-                path = capture_of(self.pages.record(entry), self.watcher.index.folder)
-                if path is not None:
-                    return path.read_bytes(), ".pcapng", "application/x-pcapng"
-            case "pdf":
-                record = self.pages.record(entry)
-                page = render_page(record, analyse(record), refresh_s=None)
-                return print_pdf(page, where=entry.name), ".pdf", "application/pdf"
-        raise HTTPException(404)
+        if kind in EXPORTS:
+            suffix, media, export = EXPORTS[kind]
+            return export(self.pages.record(entry)), suffix, media
+        if kind == "run":
+            # As it was last committed, also while it is being written.
+            with closing(copy_to_memory(self.watcher.index.path(entry.name))) as connection:
+                return connection.serialize(), SUFFIX, "application/vnd.sqlite3"
+        path = capture_of(self.pages.record(entry), self.watcher.index.folder) if kind == "capture" else None
+        if path is None:
+            raise HTTPException(404)
+        return path.read_bytes(), ".pcapng", "application/x-pcapng"
+
+
+def _pdf(record: CampaignRecord) -> bytes:
+    return print_pdf(render_page(record, analyse(record), refresh_s=None), where=record.path.name)
+
+
+EXPORTS: Mapping[str, tuple[str, str, Callable[[CampaignRecord], bytes | str]]] = {
+    "json": (
+        ".json",
+        "application/json",
+        lambda record: json.dumps(export_document(record), allow_nan=False),
+    ),
+    "csv": (".csv", "text/csv", lambda record: to_csv(record, "trials")),
+    "latex": (".tex", "application/x-tex", to_summary_latex),
+    "markdown": (".md", "text/markdown", to_summary_markdown),
+    "pdf": (".pdf", "application/pdf", _pdf),
+}
+"""What is made of a run to be downloaded: its ending, its type, and by what."""
+
+
+def _said(command: str, document: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """As the command says it with --json."""
+    return {"command": command, "error": None, **document, **more}
 
 
 def _is_anyway(request: Request) -> bool:

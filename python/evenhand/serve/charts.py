@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from statistics import median
 from typing import Any
 
 from evenhand.analysis import Analysis
@@ -23,16 +24,14 @@ MOST_SEARCHES = 12
 FEWEST_TRIALS = 3
 
 
-def charts_of_run(
-    record: CampaignRecord, analysis: Analysis, places: Mapping[int, str]
-) -> list[dict[str, Any]]:
+def charts_of_run(record: CampaignRecord, analysis: Analysis) -> list[dict[str, Any]]:
     """Curves over addresses, then over frame sizes, then the loads that searches tried.
 
     Args:
         record: With its trials.
-        places: Which page each trial has, by the `id` of the trial.
     """
-    return [*_curves(analysis.curves), *_sizes(record), *_searches(record, places)]
+    numbers = {found.point.key: number for number, found in enumerate(record.points, start=1)}
+    return [*_curves(analysis.curves, numbers), *_sizes(record, numbers), *_searches(record)]
 
 
 def charts_of_trend(trend: Trend) -> list[dict[str, Any]]:
@@ -79,31 +78,38 @@ def inside_document(trial: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _curves(curves: Sequence[Curve]) -> Iterator[dict[str, Any]]:
+def _curves(curves: Sequence[Curve], numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     groups: dict[tuple[str, str, bool], list[Curve]] = {}
     for curve in curves:
-        if len({point.address_count for point in curve.measured}) > 1:
+        if curve.measured:
             kind = (curve.figure.name, curve.figure.unit, curve.is_over_routes)
             groups.setdefault(kind, []).append(curve)
     for (name, unit, is_over_routes), of_figure in groups.items():
+        if len({point.address_count for curve in of_figure for point in curve.measured}) < 2:
+            continue  # nothing is over anything
         for first in range(0, len(of_figure), MOST_SERIES):
             yield _chart(
-                f"{name} over {'routes' if is_over_routes else 'addresses'}",
+                f"{name[:1].upper()}{name[1:]} over {'routes' if is_over_routes else 'addresses'}",
                 x={"label": "routes on a side" if is_over_routes else "addresses on each side", "log": 2},
                 y={"label": name, "unit": unit},
                 series=[
-                    {"label": visible(curve.title), "points": [_of_curve(point) for point in curve.measured]}
+                    {
+                        "label": visible(curve.title),
+                        "points": [_of_curve(point, numbers) for point in curve.measured],
+                        "breaks": [point.address_count for point in curve.points if not point.values],
+                    }
                     for curve in of_figure[first : first + MOST_SERIES]
                 ],
             )
 
 
-def _of_curve(point: CurvePoint) -> dict[str, Any]:
+def _of_curve(point: CurvePoint, numbers: Mapping[str, int]) -> dict[str, Any]:
     label = point.label if point.routes is not None else f"{point.label} addresses"
-    return _point(point.address_count, label, point.values, is_at_least=point.is_at_least)
+    drawn = _point(point.address_count, label, point.values, is_at_least=point.is_at_least)
+    return {**drawn, "point": numbers.get(point.key)}
 
 
-def _sizes(record: CampaignRecord) -> Iterator[dict[str, Any]]:
+def _sizes(record: CampaignRecord, numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     groups: dict[tuple[str, str, str], dict[str, list[PointRecord]]] = {}
     for found in record.points:
         point = found.point
@@ -126,23 +132,24 @@ def _sizes(record: CampaignRecord) -> Iterator[dict[str, Any]]:
         }
         for first in range(0, len(several), MOST_SERIES):
             yield _chart(
-                f"{name} over frame sizes",
+                f"{name[:1].upper()}{name[1:]} over frame sizes",
                 x={"label": "frame size with FCS, octets", "log": 0},
                 y={"label": name, "unit": unit},
                 series=[
-                    {"label": visible(label), "points": _sorted(map(_of_size, found))}
+                    {"label": visible(label), "points": _sorted(_of_size(each, numbers) for each in found)}
                     for label, found in list(several.items())[first : first + MOST_SERIES]
                 ],
             )
 
 
-def _of_size(found: PointRecord) -> dict[str, Any]:
+def _of_size(found: PointRecord, numbers: Mapping[str, int]) -> dict[str, Any]:
     size = found.point.frame_size
     bound = is_median_at_least(found.values, found.lower_bounds)
-    return _point(float(size), f"{size} octets", found.values, is_at_least=bound)
+    drawn = _point(float(size), f"{size} octets", found.values, is_at_least=bound)
+    return {**drawn, "point": numbers[found.point.key]}
 
 
-def _searches(record: CampaignRecord, places: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+def _searches(record: CampaignRecord) -> Iterator[dict[str, Any]]:
     searches = [
         (visible(f"{found.point.key}, repetition {repetition.number}"), search)
         for found in record.points
@@ -158,19 +165,19 @@ def _searches(record: CampaignRecord, places: Mapping[int, str]) -> Iterator[dic
             series=[
                 {"label": verdict, "points": points, "verdict": verdict}
                 for verdict in ("PASS", "FAIL", "INVALID")
-                if (points := list(_trials(search, verdict, places)))
+                if (points := list(_trials(search, verdict)))
             ],
         )
 
 
-def _trials(search: StoredSearch, verdict: str, places: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+def _trials(search: StoredSearch, verdict: str) -> Iterator[dict[str, Any]]:
     for trial in search.trials:
         result = trial.result
         if str(result.verdict) == verdict:
             reasons = "; ".join(visible(reason.text) for reason in result.reasons)
             name = f"trial {trial.number}, {verdict}, {result.loss_ratio:.3%} lost"
             text = f"{name}. {reasons}" if reasons else name
-            yield {**_point(trial.number, text, (result.intended_fps,)), "trial": places[id(trial)]}
+            yield {**_point(trial.number, text, (result.intended_fps,)), "trial": trial.row}
 
 
 def _trend_chart(trend: Trend, point: PointTrend, title: str) -> dict[str, Any]:
@@ -178,7 +185,7 @@ def _trend_chart(trend: Trend, point: PointTrend, title: str) -> dict[str, Any]:
         **_chart(
             title,
             x={"label": "run", "log": 0},
-            y={"label": point.figure.name, "unit": point.figure.unit},
+            y={"label": point.figure.name, "unit": point.figure.unit, "is_close": True},
             series=[
                 {
                     "label": point.figure.name,
@@ -193,6 +200,7 @@ def _trend_chart(trend: Trend, point: PointTrend, title: str) -> dict[str, Any]:
                                 f"{trend.runs[value.run].file}, {show_begun(trend.runs[value.run])}"
                             ),
                             "is_at_least": value.is_at_least,
+                            "file": trend.runs[value.run].file,
                         }
                         for value in point.measured
                         if (found := value.statistics) is not None
@@ -212,14 +220,11 @@ def _chart(title: str, *, x: dict[str, Any], y: dict[str, Any], series: list[Any
 
 
 def _point(x: float, name: str, values: Sequence[float], *, is_at_least: bool = False) -> dict[str, Any]:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
     return {
         "x": x,
-        "y": median,
-        "low": ordered[0],
-        "high": ordered[-1],
+        "y": median(values),
+        "low": min(values),
+        "high": max(values),
         "values": list(values) if len(values) > 1 else [],
         "name": visible(name),
         "is_at_least": is_at_least,

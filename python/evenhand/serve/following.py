@@ -34,7 +34,7 @@ from evenhand.serve.run_facts import RunState
 LOOK_EVERY_S = 0.3
 NICENESS = 10
 """The other host waits for its measurements, not for this."""
-READING_SHARE = 0.02
+READING_SHARE = 0.005
 """Largest share of a CPU there that reading a run that grows takes."""
 AGAIN_S = 10.0
 """After so long a connection that was lost is tried again."""
@@ -188,7 +188,9 @@ class Follower:
             try:
                 while head := process.stdout.readline(MOST_HEAD):
                     self._take(json.loads(head), process.stdout)
-            except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            except OSError as error:
+                said.append(f"no copy can be kept here: {error.strerror}".encode())
+            except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
                 said.append(f"what it sends is not understood: {error}".encode())
             process.kill()
             listener.join(1)
@@ -225,7 +227,11 @@ class Follower:
         if len(content) < octets:
             return  # the connection has ended
         part = self.followed.copies / f".{name}.part"
-        part.write_bytes(content)
+        try:
+            part.write_bytes(content)
+        except OSError:
+            part.unlink()
+            raise
         os.utime(part, ns=(stamp, stamp))
         before = self._locks.pop(name, None)
         if before is not None:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,10 +30,10 @@ from evenhand.serve.run_facts import (
     state_of,
 )
 
-VERSION = 1
+VERSION = 2
 READING_S = 0.5
 """For so long new files are read before what is known is shown."""
-SCAN_SHARE = 0.02
+SCAN_SHARE = 0.003
 """Largest share of a CPU that looking for new files takes, and reading a file that grows."""
 SAVE_EVERY_S = 10.0
 
@@ -47,10 +47,6 @@ class Entry:
     stamp: Stamp
     facts: RunFacts
     state: RunState
-
-    @property
-    def octets(self) -> int:
-        return self.stamp[2]
 
 
 @dataclass(slots=True)
@@ -69,6 +65,8 @@ class RunIndex:
     version: int = 0
     """Another one after each change."""
     _known: dict[str, tuple[Stamp, RunFacts]] = field(default_factory=dict)
+    _running: set[str] = field(default_factory=set)
+    _readings: int = 0
     _not_before_s: dict[str, float] = field(default_factory=dict)
     """When a file that grows is read again, by the monotonic clock."""
     _is_saved: bool = True
@@ -88,19 +86,37 @@ class RunIndex:
         Raises:
             HostError: The folder cannot be read.
         """
-        now_s = time.monotonic()
-        running = [entry for entry in self.entries.values() if entry.state is RunState.RUNNING]
-        if not (is_forced or self.unread or now_s >= self._scan_after_s):
-            return self._look_at(running)
-        began_s = time.thread_time()
-        is_new = self._take({name: facts for name, facts in run_files(self.folder).items() if _is_text(name)})
-        spent_s = 0.0 if self.unread else time.thread_time() - began_s
-        self._scan_after_s = now_s + max(1.0, spent_s / SCAN_SHARE)
+        began_s, was_running = time.thread_time(), self._running
+        found = None if is_forced or self.unread or time.monotonic() >= self._scan_after_s else self._facts()
+        is_scan = found is None
+        if found is None:
+            found = {name: facts for name, facts in run_files(self.folder).items() if _is_text(name)}
+            for name in self._known.keys() - found.keys():
+                del self._known[name]
+                self._is_saved = False
+        locks = held_names() if is_scan else None
+        self._running = {name for name, facts in found.items() if self._is_measured(name, facts, locks)}
+        for name in was_running & found.keys() - self._running:
+            with suppress(OSError):  # its last words may have come after the first look at it
+                found[name] = self.path(name).lstat()
+        changed = [name for name, facts in found.items() if not self._is_known(name, facts)]
+        changed.sort(key=lambda name: found[name].st_mtime_ns, reverse=True)
+        until_s, readings, unread = time.monotonic() + READING_S, self._readings, 0
+        for name in changed:
+            if name not in self._running:
+                self._not_before_s.pop(name, None)  # its last words decide what has become of it
+            if time.monotonic() > until_s:
+                unread += name not in self._known
+            elif self._not_before_s.get(name, 0.0) <= time.monotonic():
+                self._read(name, found[name])
+                if self._is_measured(name, found[name], None):
+                    self._running.add(name)
+        self.unread = unread
+        is_new = (is_scan or self._readings != readings or self._running != was_running) and self._show()
+        if is_scan:
+            spent_s = 0.0 if self.unread else time.thread_time() - began_s
+            self._scan_after_s = time.monotonic() + max(1.0, spent_s / SCAN_SHARE)
         return is_new
-
-    def find(self, name: str) -> Entry | None:
-        """The run of this name; None if there is none, whatever else has that name."""
-        return self.entries.get(name)
 
     def path(self, name: str) -> Path:
         return self.folder / name
@@ -113,88 +129,50 @@ class RunIndex:
         document = {name: [stamp, facts.to_document()] for name, (stamp, facts) in self._known.items()}
         with suppress(OSError):
             # As one text: thousands of small values, one after the other, would take seconds.
-            replace_state(self.cache, {"version": VERSION, "runs": json.dumps(document)})
+            text = json.dumps(document)
+            replace_state(self.cache, {"version": VERSION, "runs": [_digest(text), text]})
         self._is_saved = True
         spent_s = time.thread_time() - began_s
         self._save_after_s = time.monotonic() + max(SAVE_EVERY_S, spent_s / SCAN_SHARE)
 
     def _load(self) -> None:
-        kept = None if self.cache is None else read_state(self.cache, version=VERSION, key="runs")
-        if not isinstance(kept, str):
-            return
-        try:
-            runs = json.loads(kept)
-            self._known = {
-                name: (_stamp(each[0]), RunFacts.from_document(each[1])) for name, each in runs.items()
+        kept: Any = None if self.cache is None else read_state(self.cache, version=VERSION, key="runs")
+        # What this program has not written, or not with these fields, is made again.
+        with suppress(TypeError, ValueError, LookupError, AttributeError, RecursionError):
+            digest, text = kept
+            runs = json.loads(text) if digest == _digest(text) else {}
+            known = {
+                name: (tuple(stamp), RunFacts.from_document(facts)) for name, (stamp, facts) in runs.items()
             }
-        except (TypeError, ValueError, LookupError, AttributeError, RecursionError):
-            self._known = {}
+            self._known = known
 
-    def _take(self, found: Mapping[str, os.stat_result]) -> bool:
-        gone = self._known.keys() - found.keys()
-        for name in gone:
-            del self._known[name]
-            self._is_saved = False
-        locks = held_names()
-        held = {
-            name
-            for name, facts in found.items()
-            if self._may_be_measured(name) and is_being_measured(self.path(name), facts, locks)
-        }
-        changed = [name for name, facts in found.items() if not self._is_known(name, facts)]
-        changed.sort(key=lambda name: found[name].st_mtime_ns, reverse=True)
-        until_s, unread = time.monotonic() + READING_S, 0
-        for name in changed:
-            if name not in held:
-                self._not_before_s.pop(name, None)  # its last words decide what has become of it
-            if time.monotonic() > until_s:
-                unread += name not in self._known
-            elif self._not_before_s.get(name, 0.0) <= time.monotonic():
-                self._read(name, found[name])
-                if self._may_be_measured(name) and is_being_measured(self.path(name), found[name]):
-                    held.add(name)
-        self.unread = unread
-        return self._show(held)
-
-    def _look_at(self, running: list[Entry]) -> bool:
-        """Only at what is measured now: the rest of the folder has its turn later."""
-        held, is_due = set(), False
-        for entry in running:
-            path = self.path(entry.name)
-            with suppress(OSError):
-                facts = path.lstat()
-                if is_being_measured(path, facts):
-                    held.add(entry.name)
-                else:
-                    is_due = True  # it has ended, perhaps with a last word
-                if not self._is_known(entry.name, facts):
-                    if entry.name not in held:
-                        self._not_before_s.pop(entry.name, None)
-                    if self._not_before_s.get(entry.name, 0.0) <= time.monotonic():
-                        self._read(entry.name, facts)
-                        is_due = True
-        return self._show(held) if is_due else False
+    def _facts(self) -> dict[str, os.stat_result] | None:
+        """Only of what is measured now: the rest of the folder has its turn later. None if one is gone."""
+        try:
+            return {name: self.path(name).lstat() for name in self._running}
+        except OSError:
+            return None
 
     def _read(self, name: str, facts: os.stat_result) -> None:
         began_s = time.thread_time()
         self._known[name] = (stamp_of(facts), read_facts(self.path(name)))
         self._is_saved = False
-        if self._known[name][1].finished_at is None:
-            spent_s = time.thread_time() - began_s
-            self._not_before_s[name] = time.monotonic() + spent_s / SCAN_SHARE
-        else:
-            self._not_before_s.pop(name, None)
+        self._readings += 1
+        self._not_before_s[name] = time.monotonic() + (time.thread_time() - began_s) / SCAN_SHARE
 
     def _is_known(self, name: str, facts: os.stat_result) -> bool:
         return name in self._known and self._known[name][0] == stamp_of(facts)
 
-    def _may_be_measured(self, name: str) -> bool:
+    def _is_measured(self, name: str, facts: os.stat_result, locks: Collection[str] | None) -> bool:
         """A file that was not read yet is asked when it is."""
-        return name in self._known and self._known[name][1].finished_at is None
+        is_open = name in self._known and self._known[name][1].finished_at is None
+        return is_open and is_being_measured(self.path(name), facts, locks)
 
-    def _show(self, held: set[str]) -> bool:
+    def _show(self) -> bool:
         entries = [
-            Entry(name=name, stamp=stamp, facts=facts, state=state_of(facts, is_measured=name in held))
+            Entry(
+                name=name, stamp=stamp, facts=facts, state=state_of(facts, is_measured=name in self._running)
+            )
             for name, (stamp, facts) in self._known.items()
         ]
         entries.sort(key=lambda entry: (entry.facts.created_at, entry.name), reverse=True)
@@ -225,8 +203,5 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _stamp(values: Any) -> Stamp:
-    device, inode, octets, written = values
-    if not all(type(value) is int for value in values):
-        raise TypeError("stamp")
-    return device, inode, octets, written
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

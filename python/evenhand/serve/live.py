@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import StatisticsError, linear_regression
 from typing import Any
 
 from evenhand.base.errors import EvenhandError
@@ -33,7 +34,7 @@ SAME_S = 1.0
 """When a trial began, by what is written of it, differs by less than that from one moment to the next."""
 MOST_TRIALS = 200
 """Trials of the search so far that are shown."""
-READING_SHARE = 0.02
+READING_SHARE = 0.003
 """Largest share of a CPU that reading the file of a run takes."""
 SENDING = "sending"
 
@@ -191,12 +192,9 @@ def _us(value_ns: float | None) -> float | None:
 
 def slope_of(points: Sequence[tuple[float, float]]) -> float | None:
     """Slope of the straight line through pairs of time and value, by least squares; None without three."""
-    if len(points) < 3:
-        return None
-    count = len(points)
-    mean_x, mean_y = sum(x for x, _ in points) / count, sum(y for _, y in points) / count
-    spread = sum((x - mean_x) ** 2 for x, _ in points)
-    return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread > 0 else None
+    with suppress(StatisticsError):  # all at the same time
+        return linear_regression(*zip(*points, strict=True)).slope if len(points) > 2 else None
+    return None
 
 
 def _running_document(running: RunningTrial) -> dict[str, Any]:
@@ -208,6 +206,7 @@ def _running_document(running: RunningTrial) -> dict[str, Any]:
         "phase": visible(running.phase),
         "share": running.share,
         "elapsed_s": running.elapsed_s,
+        "written_at": running.written_at,
         "left_s": running.left_s,
         "left_of_all_s": running.left_of_all_s,
         "rate_fps": running.rate_fps,
@@ -224,6 +223,7 @@ def _found_so_far(tables: RunTables) -> dict[str, Any]:
     trials: list[StoredRow] = []
     counts: dict[str, int] = {}
     columns = (
+        "id",
         "search_id",
         "number",
         "purpose",
@@ -237,9 +237,9 @@ def _found_so_far(tables: RunTables) -> dict[str, Any]:
         if last is not None and row["search_id"] == last["id"]:
             trials.append(row)
     inside = None
-    for row in tables.rows("trials", "number", "document", last=1):
+    for row in tables.rows("trials", "id", "number", "document", last=1):
         inside = inside_document(as_mapping(row["document"], "trials.document"))
-        inside = inside and {"trial": row["number"], **inside}
+        inside = inside and {"row": row["id"], "trial": row["number"], **inside}
     repetitions: dict[int, list[StoredRow]] = {}
     for row in tables.rows("repetitions"):
         repetitions.setdefault(row["point_id"], []).append(row)
@@ -249,6 +249,7 @@ def _found_so_far(tables: RunTables) -> dict[str, Any]:
         "verdicts": {visible(verdict): count for verdict, count in counts.items()},
         "trials": [
             {
+                "row": row["id"],
                 "number": row["number"],
                 "verdict": visible(row["verdict"]),
                 "rate_fps": row["intended_fps"],
@@ -258,7 +259,10 @@ def _found_so_far(tables: RunTables) -> dict[str, Any]:
             }
             for row in sorted(trials, key=lambda row: row["number"])[-MOST_TRIALS:]
         ],
-        "points": [_point(row, repetitions.get(row["id"], [])) for row in tables.rows("points")],
+        "points": [
+            {"number": number, **_point(row, repetitions.get(row["id"], []))}
+            for number, row in enumerate(tables.rows("points"), start=1)
+        ],
     }
 
 

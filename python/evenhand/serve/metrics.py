@@ -64,11 +64,7 @@ def _samples(watcher: Watcher, pages: Pages) -> Iterator[Sample]:
             latest.setdefault(entry.facts.dut, entry)
     for dut, entry in latest.items():
         key = ("metrics", entry.name, entry.stamp)
-        yield from pages.kept(key, partial(_list_of_run, pages, dut, entry))
-
-
-def _list_of_run(pages: Pages, dut: str, entry: Entry) -> list[Sample]:
-    return list(_of_run(pages, dut, entry))
+        yield from pages.kept(key, partial(list, _of_run(pages, dut, entry)))
 
 
 def _of_run(pages: Pages, dut: str, entry: Entry) -> Iterator[Sample]:

@@ -24,7 +24,7 @@ from evenhand.base.units import format_count, format_duration
 from evenhand.base.version import VERSION
 from evenhand.base.visible import visible
 from evenhand.report.comparison_page import render_comparison
-from evenhand.report.page import render, render_page
+from evenhand.report.page import render_page
 from evenhand.report.page_words import show_time
 from evenhand.report.trend_page import render_trend
 from evenhand.run import SUFFIX, CampaignRecord, read_record
@@ -32,7 +32,7 @@ from evenhand.serve.charts import charts_of_run, charts_of_trend
 from evenhand.serve.index import Entry
 from evenhand.serve.rewritten import rewritten
 from evenhand.serve.run_facts import RunState
-from evenhand.serve.trial_page import capture_of, other_trials, places_of, trial_content
+from evenhand.serve.trial_page import capture_of, other_trials, trial_content
 from evenhand.serve.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -151,21 +151,21 @@ class Pages:
         """A run: live as long as it is measured, otherwise its report."""
         if entry.state is RunState.RUNNING and not is_report:
             return self._render("live.html.j2", run=self._row(entry))
-        return self._of(("run", entry.name, entry.stamp, entry.state), lambda: self._report(entry))
+        return self.kept(("run", entry.name, entry.stamp, entry.state), lambda: self._report(entry))
 
-    def trial(self, entry: Entry, place: str) -> str:
+    def trial(self, entry: Entry, row: str) -> str:
         """One trial of a run. RequestError if there is no such trial."""
 
         def draw() -> str:
             record = self.record(entry)
-            content = trial_content(record, place)
+            content = trial_content(record, row)
             capture = capture_of(record, self.watcher.index.folder)
             facts = content.pop("facts")
             return self._render(
                 "trial.html.j2", run=self._row(entry), capture=capture, facts_of=facts, **content
             )
 
-        return self._of(("trial", place, entry.name, entry.stamp), draw)
+        return self.kept(("trial", row, entry.name, entry.stamp), draw)
 
     def compared(self, entries: Sequence[Entry], *, is_anyway: bool) -> str:
         """Runs side by side; the first is what the others are compared with."""
@@ -176,7 +176,7 @@ class Pages:
             )
             return self._framed(page, self._repeat("evenhand compare", entries, is_anyway=is_anyway))
 
-        return self._of(("compare", is_anyway, *_stamps(entries)), draw)
+        return self.kept(("compare", is_anyway, *_stamps(entries)), draw)
 
     def trend(self, entries: Sequence[Entry], *, is_anyway: bool) -> str:
         """Each point over these runs."""
@@ -186,7 +186,7 @@ class Pages:
             after = self._repeat("evenhand trend", entries, is_anyway=is_anyway)
             return self._framed(render_trend(found), after, charts=charts_of_trend(found))
 
-        return self._of(("trend", is_anyway, *_stamps(entries)), draw)
+        return self.kept(("trend", is_anyway, *_stamps(entries)), draw)
 
     def message(self, title: str, text: str, next_step: str = "") -> str:
         """A page that only says something."""
@@ -211,24 +211,13 @@ class Pages:
             )
         return [self.record(entry, with_trials=with_trials) for entry in entries]
 
-    def kept(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
-        """What was made before under this key, or is made now."""
-        return self._of(key, make)
-
-    @property
-    def style(self) -> str:
-        """The style of all pages."""
-        return render("style.css.j2")
-
     def _report(self, entry: Entry) -> str:
         record = self.record(entry)
         analysis = analyse(record)
-        run, places = self._row(entry), places_of(record)
+        run = self._row(entry)
 
         def number_of(trial: Any) -> str:
-            return Markup('<a href="{}/trial/{}">{}</a>').format(
-                run["address"], places[id(trial)], trial.number
-            )
+            return Markup('<a href="{}/trial/{}">{}</a>').format(run["address"], trial.row, trial.number)
 
         page = render_page(record, analysis, refresh_s=None, number_of=number_of)
         capture = [("capture", "pcapng")] if capture_of(record, self.watcher.index.folder) else []
@@ -238,7 +227,7 @@ class Pages:
             downloads=[*DOWNLOADS, *capture],
             others=list(islice(other_trials(record), MOST_OTHERS)),
         )
-        return self._framed(page, after, charts=charts_of_run(record, analysis, places), run=run["address"])
+        return self._framed(page, after, charts=charts_of_run(record, analysis), run=run["address"])
 
     def _repeat(self, command: str, entries: Sequence[Entry], *, is_anyway: bool) -> Markup:
         files = " ".join(shlex.quote(entry.name) for entry in entries)
@@ -282,19 +271,15 @@ class Pages:
             "plans": ", ".join(facts.plans),
         }
 
-    def _of(self, key: tuple[Any, ...], draw: Callable[[], T]) -> T:
-        """What was drawn before, or is drawn now; only one at a time, since a tester may be on this
-        machine."""
+    def kept(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """What was made before under this key, or is made now; only one at a time, since a tester may be on
+        this machine."""
         with self._drawing:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                found: T = self._kept[key]
-                return found
-            drawn = draw()
-            self._kept[key] = drawn
+            found: T = self._kept.pop(key) if key in self._kept else make()
+            self._kept[key] = found
             while len(self._kept) > KEPT_PAGES:
                 self._kept.popitem(last=False)
-            return drawn
+            return found
 
     def _rendered(self, template: str, **content: Any) -> Markup:
         return Markup(self._render(template, **content))
@@ -318,7 +303,7 @@ def chosen(watcher: Watcher, names: Sequence[str]) -> list[Entry]:
     """The runs of these names, each once. RequestError if one is not there."""
     found = []
     for name in dict.fromkeys(names):
-        entry = watcher.index.find(name)
+        entry = watcher.index.entries.get(name)
         if entry is None:
             raise RequestError(
                 f"there is no run {name!r}",

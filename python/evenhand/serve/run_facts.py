@@ -77,24 +77,11 @@ class RunFacts:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> RunFacts:
-        """As `to_document` has written it. TypeError, ValueError if it is something else."""
-        kinds = {field: type(getattr(_EMPTY, field)) for field in cls.__slots__}
-        values: dict[str, Any] = {}
-        for field, kind in kinds.items():
-            value = document[field]
-            if kind is tuple:
-                if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-                    raise TypeError(field)
-                value = tuple(value)
-            elif field in ("share", "left_s"):
-                value = None if value is None else float(value)
-            elif not isinstance(value, str if field == "finished_at" and value is not None else kind):
-                raise TypeError(field)
-            values[field] = value
+        """As `to_document` has written it. TypeError if it is something else."""
+        values: dict[str, Any] = {
+            name: tuple(one) if isinstance(one, list) else one for name, one in document.items()
+        }
         return cls(**values)
-
-
-_EMPTY = RunFacts()
 
 
 def stamp_of(facts: os.stat_result) -> Stamp:

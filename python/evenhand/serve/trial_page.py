@@ -30,10 +30,8 @@ PCAPNG = b"\x0a\x0d\x0d\x0a"
 class PlacedTrial:
     """A trial, and where in its run it is."""
 
-    place: str
-    """`3.1.2.14`: of the third point, in the first repetition that is stored of it, of the second search, the
-    fourteenth; point and repetition are 0 for what belongs to none. It stays while the run goes on."""
     found: PointRecord | None
+    """None: it belongs to none."""
     repetition: Repetition | None
     search: StoredSearch
     trial: StoredTrial
@@ -41,42 +39,29 @@ class PlacedTrial:
 
 def placed_trials(record: CampaignRecord) -> Iterator[PlacedTrial]:
     """All of a run, in the order of its page."""
-    for point, found in enumerate(record.points, start=1):
-        for number, repetition in enumerate(found.repetitions, start=1):
-            for place, search in enumerate(repetition.searches, start=1):
-                for of_search, trial in enumerate(search.trials, start=1):
-                    yield PlacedTrial(
-                        f"{point}.{number}.{place}.{of_search}", found, repetition, search, trial
-                    )
-    for place, search in enumerate(record.other_searches, start=1):
-        for of_search, trial in enumerate(search.trials, start=1):
-            yield PlacedTrial(f"0.0.{place}.{of_search}", None, None, search, trial)
+    for found in record.points:
+        for repetition in found.repetitions:
+            for search in repetition.searches:
+                yield from (PlacedTrial(found, repetition, search, trial) for trial in search.trials)
+    for search in record.other_searches:
+        yield from (PlacedTrial(None, None, search, trial) for trial in search.trials)
 
 
-def places_of(record: CampaignRecord) -> dict[int, str]:
-    """The place of each trial, by the `id` of the object."""
-    return {id(each.trial): each.place for each in placed_trials(record)}
+def other_trials(record: CampaignRecord) -> Iterator[tuple[int, str]]:
+    """Row and words of each trial that belongs to no point, and so is in no table of the run's page."""
+    for search in record.other_searches:
+        for trial in search.trials:
+            rate = format_rate(trial.result.intended_fps)
+            yield (trial.row, visible(f"{search.name}, trial {trial.number}: {rate}, {trial.result.verdict}"))
 
 
-def other_trials(record: CampaignRecord) -> Iterator[tuple[str, str]]:
-    """Place and words of each trial that belongs to no point, and so is in no table of the run's page."""
-    for each in placed_trials(record):
-        if each.found is None:
-            result = each.trial.result
-            rate = format_rate(result.intended_fps)
-            yield (
-                each.place,
-                visible(f"{each.search.name}, trial {each.trial.number}: {rate}, {result.verdict}"),
-            )
-
-
-def trial_content(record: CampaignRecord, place: str) -> dict[str, Any]:
+def trial_content(record: CampaignRecord, row: str) -> dict[str, Any]:
     """For `trial.html.j2`. RequestError if there is no such trial."""
     trials = list(placed_trials(record))
-    number = next((number for number, each in enumerate(trials) if each.place == place), None)
+    number = next((number for number, each in enumerate(trials) if str(each.trial.row) == row), None)
     if number is None:
         raise RequestError(
-            f"this run has no trial {place!r}",
+            f"this run has no trial {row!r:.40}",
             code="serve.no-such-trial",
             where=record.path.name,
             next_step="Look at the page of the run.",
@@ -96,8 +81,8 @@ def trial_content(record: CampaignRecord, place: str) -> dict[str, Any]:
         "facts": list(_facts(each)),
         "commands": list(_commands(record, each)),
         "run_commands": commands_of(record),
-        "before": trials[number - 1].place if number else "",
-        "after": trials[number + 1].place if number + 1 < len(trials) else "",
+        "before": trials[number - 1].trial.row if number else None,
+        "after": trials[number + 1].trial.row if number + 1 < len(trials) else None,
         "count": f"{format_count(number + 1)} of {format_count(len(trials))}",
     }
 

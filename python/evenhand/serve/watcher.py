@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +12,14 @@ from typing import Any
 from evenhand.base.errors import EvenhandError
 from evenhand.serve.index import RunIndex
 from evenhand.serve.live import LiveRun, event
-from evenhand.serve.run_facts import RunState
+from evenhand.serve.run_facts import RunFacts, RunState
 
 LOOK_EVERY_S = 0.3
+"""At trials that are made."""
+TELL_EVERY_S = 0.5
+"""A page is not told more often what happens; samples of the time between come together."""
+REFRESH_EVERY_S = 1.0
+"""At the folder, and at who measures: the list of all locks of a machine is long."""
 KEEP_ALIVE_S = 15.0
 """A proxy closes a connection on which nothing is sent."""
 KEEP_ALIVE = ": nothing new\n\n"
@@ -31,6 +37,7 @@ class Watcher:
     """Why what is shown may be old."""
     _news: asyncio.Condition = field(default_factory=asyncio.Condition)
     _seen: tuple[Any, ...] = ()
+    _refresh_after_s: float = float("-inf")
 
     async def watch(self) -> None:
         """Until it is cancelled."""
@@ -50,7 +57,9 @@ class Watcher:
     def look(self) -> None:
         """Once."""
         try:
-            self.index.refresh()
+            if self.index.unread or time.monotonic() >= self._refresh_after_s:
+                self._refresh_after_s = time.monotonic() + REFRESH_EVERY_S
+                self.index.refresh()
             self.error = self.trouble()
         except EvenhandError as error:
             self.error = str(error)
@@ -78,20 +87,25 @@ class Watcher:
 
     async def live_events(self, name: str) -> AsyncIterator[str]:
         """Server-sent events of one run: `samples` with those that this page has not had, `lapses` of tester
-        and host, `now` with the trial that is made, `found` with trials and points; at last `ended` with what
-        has become of the run."""
-        number, sent = 0, ("", "", "")
+        and host, `now` with the trial that is made, `found` with trials and points, `run` with what is known
+        of the whole by now; at last `ended` with what has become of the run."""
+        number, sent, told = 0, ("", "", "", ""), None
         async for is_new in self.changes():
-            entry, live = self.index.find(name), self.live.get(name)
+            entry, live = self.index.entries.get(name), self.live.get(name)
             if live is not None:
                 samples = live.samples_after(number)
                 number = samples[-1]["number"] if samples else number
-                texts = (live.lapses_event, live.now_event, live.found_event)
+                facts = RunFacts() if entry is None else entry.facts
+                whole = {"headlines": facts.headlines, "share": facts.share, "left_s": facts.left_s}
+                whole_event = sent[3] if entry is told else event("run", whole)
+                told = entry
+                texts = (live.lapses_event, live.now_event, live.found_event, whole_event)
                 parts = [event("samples", samples)] if samples else []
                 parts += [text for text, before in zip(texts, sent, strict=True) if text != before]
                 sent = texts
                 if parts or not is_new:
                     yield "".join(parts) or KEEP_ALIVE
+                    await asyncio.sleep(TELL_EVERY_S)
             if entry is None or entry.state is not RunState.RUNNING:
                 yield event("ended", "gone" if entry is None else str(entry.state))
                 return

@@ -9,6 +9,7 @@ const WINDOW_S = 120 // of a live chart
 const SILENT_MS = 10000
 const LAPSES = { sender_overdue: ['lapse-sender', 'the sender was overdue', 'c2'], receiver_away: ['lapse-receiver', 'a receiver was away', 'c1'], dut_away: ['lapse-dut', 'the DUT\'s CPU was away', 'ink'] }
 const HEIGHT = 260
+const FARTHEST = 16
 
 const element = (id) => document.getElementById(id)
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()
@@ -70,10 +71,20 @@ addEventListener('resize', () => {
   }, 150)
 })
 
+// Places of a logarithmic axis: powers of its base, as many as there is room for.
+function powers(base) {
+  return (u, axis, low, high) => {
+    const found = []
+    for (let place = base ** Math.ceil(Math.log(low) / Math.log(base) - 1e-9); place <= high; place *= base) found.push(place)
+    const step = Math.ceil(found.length / Math.max(2, u.bbox.width / devicePixelRatio / 70))
+    return found.filter((_, number) => number % step === 0)
+  }
+}
+
 function axes(x, unit) {
   const base = { stroke: colour('soft'), font: '12px system-ui, sans-serif', grid: { stroke: colour('grid'), width: 1 }, ticks: { show: false } }
   return [
-    { ...base, size: 30, label: x.label || null, labelSize: 22, labelFont: base.font, values: x.values, space: 60 },
+    { ...base, size: 30, label: x.label || null, labelSize: 22, labelFont: base.font, values: x.values, space: 60, ...(x.log ? { splits: powers(x.log), filter: (u, places) => places } : {}) },
     { ...base, size: 84, values: (u, ticks) => ticks.map((tick) => (tick === null ? '' : show(tick, unit, 3))) }
   ]
 }
@@ -127,7 +138,7 @@ class ValueChart {
     const span = this.places.length ? this.places.at(-1) - this.places[0] : 0
     const whole = this.places.every(Number.isInteger)
     const labels = {
-      label: x.label,
+      ...x,
       values: (u, ticks) => ticks.map((tick) => (tick === null || (whole && !Number.isInteger(tick)) ? '' : x.log === 2 && tick >= 1024 && tick % 1024 === 0 ? `${tick / 1024}k` : digits(tick, 6)))
     }
     const range = x.log ? (u, low, high) => [low * 0.8, high * 1.25] : (u, low, high) => [low - (span || 1) * 0.04, high + (span || 1) * 0.04]
@@ -139,7 +150,7 @@ class ValueChart {
       height: HEIGHT,
       scales: {
         x: { time: false, distr: x.log ? 3 : 1, log: x.log === 2 ? 2 : 10, range },
-        y: this.isLog ? { distr: 3, range: () => [bottom / 1.5, top * 1.5] } : { range: () => [0, top > 0 ? top * 1.06 : 1] }
+        y: this.isLog ? { distr: 3, range: () => [bottom / 1.5, top * 1.5] } : { range: () => [y.is_close ? Math.max(0, bottom - 0.3 * (top - bottom)) : 0, top > 0 ? top + 0.06 * (y.is_close ? top - bottom || top : top) : 1] }
       },
       axes: axes(labels, y.unit),
       legend: { live: false, show: series.length > 1 },
@@ -151,8 +162,23 @@ class ValueChart {
 
   look(one, number) {
     const stroke = colour(one.verdict ? VERDICTS[one.verdict] : `c${(number % 4) + 1}`)
-    const line = one.verdict ? { paths: () => null } : { dash: DASHES[number % 4], width: 2 }
+    const line = one.verdict ? { paths: () => null } : { dash: DASHES[number % 4], width: 2, paths: (u, series, from, to) => this.path(u, series, from, to) }
     return { label: one.label, stroke, spanGaps: true, ...line, points: { show: true, size: one.verdict === 'FAIL' ? 10 : 7, fill: one.verdict === 'INVALID' ? colour('paper') : stroke } }
+  }
+
+  // As in the report's pictures: what is further apart than by a factor of FARTHEST is not joined on a logarithmic axis.
+  path(u, series, from, to) {
+    const stroke = new Path2D()
+    let before = null
+    for (let place = from; place <= to; place += 1) {
+      const [x, y] = [u.data[0][place], u.data[series][place]]
+      if (y === null || y === undefined) continue
+      const isBroken = (this.chart.series[series - 1].breaks ?? []).some((at) => before < at && at < x)
+      const isJoined = before !== null && !isBroken && !(this.chart.x.log && x > FARTHEST * before)
+      stroke[isJoined ? 'lineTo' : 'moveTo'](u.valToPos(x, 'x', true), u.valToPos(y, 'y', true))
+      before = x
+    }
+    return { stroke }
   }
 
   // From the lowest to the highest repetition, each of them faint; and where a trend changes.
@@ -207,9 +233,7 @@ class ValueChart {
     }).filter(Boolean)
     const before = this.chart.changes.filter((change) => Math.abs(change.x - this.places[index]) < 1).map((change) => change.text)
     this.readout.textContent = [...said, ...before].join('; ')
-    const trial = this.points.map((line) => line[index]?.trial).find(Boolean)
-    const run = element('chart-list')?.dataset.run
-    this.link = trial && run ? make('a', { href: `${run}/trial/${trial}` }, 'the page of this trial') : null
+    this.link = this.points.map((line) => line[index] && linkOf(line[index])).find(Boolean) ?? null
     if (this.link) this.readout.append(' ', this.link)
   }
 
@@ -255,6 +279,14 @@ class ValueChart {
   }
 }
 
+// What is behind a value: its trial, its point in the report, or its run.
+function linkOf(point) {
+  const { run, base } = document.querySelector('[data-run]').dataset
+  if (point.trial) return make('a', { href: `${run}/trial/${point.trial}` }, 'the page of this trial')
+  if (point.point) return make('a', { href: `${page ? `${run}/report` : ''}#point-${point.point}` }, 'its repetitions and trials')
+  return point.file ? make('a', { href: `${base}/run/${encodeURIComponent(point.file)}` }, 'the page of this run') : null
+}
+
 // A chart of the last two minutes, which moves. Behind its lines are the moments at which the tester or its machine was away.
 class LiveChart {
   constructor(target, unit, lines, title, isSigned = false) {
@@ -275,7 +307,7 @@ class LiveChart {
       hooks: { drawClear: [(u) => this.drawLapses(u)] },
       axes: axes({ label: '', values: (u, ticks) => ticks.map((tick) => new Date(1000 * tick).toLocaleTimeString([], { hour12: false })) }, this.unit),
       cursor: { drag: { x: false, y: false } },
-      series: [{ value: '{HH}:{mm}:{ss}' }, ...this.lines.map((line) => ({ label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, value: (u, value) => show(value, this.unit, 4), points: { show: true, size: 4, fill: colour(line.colour) } }))]
+      series: [{ value: '{HH}:{mm}:{ss}' }, ...this.lines.map((line) => ({ label: line.label, stroke: colour(line.colour), width: line.width, dash: line.dash, value: (u, value) => show(value, this.unit, 4), points: { show: true, size: 2 + 2 * line.width, fill: colour(line.colour) } }))]
     }, this.data, this.target)
   }
 
@@ -365,10 +397,11 @@ function followList(list) {
 // A run that is measured
 
 const DIRECTIONS = { forward: 'Forward \u2192', reverse: 'Reverse \u2190' }
-const ROWS = [['offered', 'offered_fps', 'fps'], ['received', 'received_fps', 'fps'], ['lost so far', 'loss_ratio', 'ratio'], ['median delay', 'median_us', 'us'], ['99.9 % below', 'p999_us', 'us'], ['longest so far', 'max_us', 'us'], ['delay grows', 'slope_us_per_s', 'us/s']]
+const ROWS = [['offered', 'offered_fps', 'fps'], ['received', 'received_fps', 'fps'], ['lost so far', 'loss_ratio', 'ratio'], ['median delay', 'median_us', 'us'], ['99.9th percentile', 'p999_us', 'us'], ['longest so far', 'max_us', 'us'], ['delay grows', 'slope_us_per_s', 'us/s']]
 
+// The first direction is drawn wider, so that it can be seen behind the other one.
 function lines(values) {
-  return Object.keys(DIRECTIONS).flatMap((direction, place) => values.map(([value, label, dash]) => ({ direction, value, label: `${direction}, ${label}`, colour: `c${place + 1}`, dash })))
+  return Object.keys(DIRECTIONS).flatMap((direction, place) => values.map(([value, label, dash]) => ({ direction, value, label: `${direction}, ${label}`, colour: `c${place + 1}`, width: place ? 2 : 4, dash })))
 }
 
 function followRun(page) {
@@ -389,8 +422,8 @@ function followRun(page) {
       rates ??= new LiveChart(element('rates'), 'fps', lines([['offered_fps', 'offered', [4, 4]], ['received_fps', 'received', []]]), 'Offered and received rates')
       const delays = fresh.some((sample) => (sample.forward ?? sample.reverse).median_us !== null) ? [['median_us', 'median', []], ['p999_us', '99.9th percentile', [2, 3]]] : [['mean_us', 'mean', []]]
       delay ??= new LiveChart(element('delay'), 'us', lines(delays), 'Delay')
-      queue ??= new LiveChart(element('queue'), 'us/s', lines([['slope_us_per_s', 'growth', []]]), 'Growth of the delay', true)
-      for (const chart of [rates, delay, queue]) {
+      if (fresh.some((sample) => (sample.forward ?? sample.reverse).slope_us_per_s !== null)) queue ??= new LiveChart(element('queue'), 'us/s', lines([['slope_us_per_s', 'growth', []]]), 'Growth of the delay', true)
+      for (const chart of [rates, delay, queue].filter(Boolean)) {
         chart.lapses = lapses
         chart.add(fresh)
       }
@@ -416,6 +449,10 @@ function followRun(page) {
       showPoints(found.points)
       showInside(found.inside)
     },
+    run: (facts) => {
+      element('headlines').replaceChildren(...facts.headlines.map((line) => make('span', { class: 'result' }, line)))
+      element('whole').textContent = facts.share === null ? '' : `Of the whole run ${Math.round(100 * facts.share)} % is measured${facts.left_s === null ? '' : `; about ${time(facts.left_s)} left`}.`
+    },
     ended: () => {
       close()
       location.reload()
@@ -438,7 +475,7 @@ function showLapses(lapses) {
 function showInside(inside) {
   element('inside').hidden = !inside
   if (!inside) return
-  element('inside-of').textContent = `In trial ${inside.trial}, the last one that has ended. The DUT counted ${inside.dropped_packets ?? NONE} dropped packets.`
+  element('inside-of').replaceChildren('In ', toTrial(inside.row, `trial ${inside.trial}`), `, the last one that has ended. The DUT counted ${inside.dropped_packets ?? NONE} dropped packets.`)
   const bar = (cpu) => make('meter', { min: 0, max: 1, value: cpu.busy, 'aria-label': `CPU ${cpu.cpu}, busy` }, show(cpu.busy, 'ratio', 3))
   element('inside-cpus').replaceChildren(...inside.cpus.map((cpu) => make('tr', {}, make('td', { 'data-label': 'CPU', class: 'number' }, make('span', {}, String(cpu.cpu))), make('td', { 'data-label': 'busy' }, make('span', {}, bar(cpu), ` ${show(cpu.busy, 'ratio', 3)}`)), make('td', { 'data-label': 'in softirqs', class: 'number' }, make('span', {}, show(cpu.softirq, 'ratio', 3))))))
   element('inside-queues').replaceChildren(...inside.queues.map((queue) => row([['interface', queue.interface], ['queue', String(queue.queue), 'number'], ['packets', String(queue.packets), 'number'], ['share', show(queue.share, 'ratio', 3), 'number']])))
@@ -459,13 +496,14 @@ function showNow(running, latest) {
   const bracket = [running.lower_fps ? `passes at ${show(running.lower_fps, 'fps')}` : '', running.upper_fps ? `fails at ${show(running.upper_fps, 'fps')}` : ''].filter(Boolean)
   element('bracket').textContent = bracket.length ? `The limit so far: ${bracket.join(', ')}.` : ''
   element('tiles').replaceChildren(...Object.entries(DIRECTIONS).filter(([direction]) => latest[direction]).map(([direction, title]) => {
-    const rows = ROWS.flatMap(([name, key, unit]) => [make('dt', {}, name), make('dd', {}, show(latest[direction][key], unit))])
+    const isOfIt = latest.at >= running.written_at - running.elapsed_s
+    const rows = ROWS.flatMap(([name, key, unit]) => [make('dt', {}, name), make('dd', {}, isOfIt ? show(latest[direction][key], unit) : NONE)])
     return make('section', { class: 'tile', 'aria-label': direction }, make('h2', {}, title), make('dl', {}, ...rows))
   }))
 }
 
 function searchChart(found) {
-  const point = (trial) => ({ x: trial.number, y: trial.rate_fps, low: trial.rate_fps, high: trial.rate_fps, values: [], name: `trial ${trial.number}, ${trial.verdict}, ${show(trial.loss_ratio, 'ratio')} lost` })
+  const point = (trial) => ({ x: trial.number, y: trial.rate_fps, low: trial.rate_fps, high: trial.rate_fps, values: [], trial: trial.row, name: `trial ${trial.number}, ${trial.verdict}, ${show(trial.loss_ratio, 'ratio')} lost` })
   const series = Object.keys(VERDICTS).map((verdict) => ({ label: verdict, verdict, points: found.trials.filter((trial) => trial.verdict === verdict).map(point) })).filter((one) => one.points.length)
   if (!series.length) return null
   return new ValueChart(element('search'), { title: `Loads that were tried: ${found.search}`, x: { label: 'trial', log: 0 }, y: { label: 'load', unit: 'fps' }, series, changes: [] })
@@ -482,7 +520,7 @@ function curveChart(points) {
     points: of.map((point) => {
       const sorted = [...point.values].sort((one, other) => one - other)
       const middle = (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.ceil((sorted.length - 1) / 2)]) / 2
-      return { x: place(point), y: middle, low: sorted[0], high: sorted.at(-1), values: point.values, name: point.key, is_at_least: point.is_at_least }
+      return { x: place(point), y: middle, low: sorted[0], high: sorted.at(-1), values: point.values, point: point.number, name: point.key, is_at_least: point.is_at_least }
     }).sort((one, other) => one.x - other.x)
   }))
   return new ValueChart(element('curve'), { title: 'Results so far', x: { label: isAddresses ? 'addresses on each side' : 'frame size with FCS, octets', log: isAddresses ? 2 : 0 }, y: { unit: points[0].unit }, series, changes: [] })
@@ -492,15 +530,19 @@ function row(cells) {
   return make('tr', {}, ...cells.map(([name, text, style]) => make('td', { 'data-label': name, class: style ?? '' }, make('span', {}, text))))
 }
 
+function toTrial(row, text) {
+  return make('a', { href: `${page.dataset.run}/trial/${row}` }, text)
+}
+
 function showTrials(trials) {
-  element('trials').replaceChildren(...trials.slice().reverse().map((trial) => row([['trial', String(trial.number), 'number'], ['load', show(trial.rate_fps, 'fps', 6), 'number'], ['time', show(trial.duration_s, 's'), 'number'], ['verdict', trial.verdict, trial.verdict in VERDICTS ? trial.verdict : ''], ['lost', show(trial.loss_ratio, 'ratio'), 'number']])))
+  element('trials').replaceChildren(...trials.slice().reverse().map((trial) => row([['trial', toTrial(trial.row, String(trial.number)), 'number'], ['load', show(trial.rate_fps, 'fps', 6), 'number'], ['time', show(trial.duration_s, 's'), 'number'], ['verdict', trial.verdict, trial.verdict in VERDICTS ? trial.verdict : ''], ['lost', show(trial.loss_ratio, 'ratio'), 'number']])))
 }
 
 function showPoints(points) {
   element('points').replaceChildren(...points.map((point) => {
     const sorted = [...point.values].sort((one, other) => one - other)
     const result = !sorted.length ? (point.is_begun ? 'being measured' : NONE) : sorted.length > 1 && sorted[0] !== sorted.at(-1) ? `${show(sorted[0], point.unit)} to ${show(sorted.at(-1), point.unit)}` : show(sorted[0], point.unit)
-    return row([['point', point.key], ['result', `${point.is_at_least ? 'at least ' : ''}${result}`, 'number'], ['repetitions', `${point.values.length} of ${point.asked}`, 'number']])
+    return row([['point', point.is_begun ? make('a', { href: `${page.dataset.run}/report#point-${point.number}` }, point.key) : point.key], ['result', `${point.is_at_least ? 'at least ' : ''}${result}`, 'number'], ['repetitions', `${point.values.length} of ${point.asked}`, 'number']])
   }))
 }
 
@@ -515,11 +557,24 @@ function showCharts(charts) {
       new ValueChart(one.target, charts[one.target.dataset.number])
     }
   }, { rootMargin: '400px' })
+  // Searches are for who wants to know how a result came about.
+  const isSearch = (chart) => chart.series.some((one) => one.verdict)
+  const searches = make('details', charts.every(isSearch) ? { open: '' } : {}, make('summary', {}, 'Loads that the searches tried'))
   charts.forEach((chart, number) => {
     const target = make('div', { 'data-number': number, class: 'chart-place' })
-    list.append(make('h3', {}, chart.title), target)
+    const place = isSearch(chart) ? searches : list
+    place.append(make('h3', {}, chart.title), target)
     seen.observe(target)
   })
+  if (charts.some(isSearch)) list.append(searches)
+}
+
+// A point of the report that an address leads to is shown open.
+function openTarget() {
+  const target = element(location.hash.slice(1))
+  if (!target?.matches('details')) return
+  target.open = true
+  target.scrollIntoView()
 }
 
 // A table that is wider than its place is scrolled by keys only if it can have the focus.
@@ -537,3 +592,5 @@ const page = element('live')
 if (page) followRun(page)
 const data = element('chart-data')
 if (data) showCharts(JSON.parse(data.textContent))
+addEventListener('hashchange', openTarget)
+openTarget()
