@@ -10,12 +10,12 @@ import pytest
 
 from evenhand.plan import make_plan
 from evenhand.procedure import LossGoal, LossOutcome, Measured, ProcedureEvent, Profile
-from evenhand.procedure.loss import FrameLoss, LossPoint, _Series
-from evenhand.procedure.record import nowhere
+from evenhand.procedure.loss import FrameLoss, LossPoint, LossSeries
 from evenhand.procedure.registry import LOSS
 from evenhand.report.found import found_lines, found_tables
 from evenhand.trial import SimulatedMeasurer
 from tests.errors import raises
+from tests.procedure.simulated import attempts_with
 from tests.report.test_throughput import shown
 
 GOAL = LossGoal(max_fps=1_000_000.0, duration_s=1.0)
@@ -24,8 +24,8 @@ GOAL = LossGoal(max_fps=1_000_000.0, duration_s=1.0)
 def series(goal: LossGoal = GOAL, events: list[ProcedureEvent] | None = None, **device: Any) -> FrameLoss:
     measurer = SimulatedMeasurer(**device)
     heard = [] if events is None else events
-    points, outcome = _Series(
-        measurer=measurer, goal=goal, on_event=heard.append, record=nowhere(), overhead_s=0.0
+    points, outcome = LossSeries(
+        attempts=attempts_with(measurer, goal, "loss", heard.append), goal=goal
     ).run()
     profile = Profile(plan=make_plan("gateway-v4"), frame_size=64, seed=1, directions=("forward", "reverse"))
     assert [trial.started_at for trial in measurer.trials] == [

@@ -5,14 +5,14 @@ state can hold."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import count
 from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import NUMBER, RATE, RATIO, Option, values_of
+from evenhand.base.option import NUMBER, RATE, RATIO, Option
 from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import format_count, format_ratio
 from evenhand.plan import MAX_CONNECTIONS
@@ -38,14 +38,13 @@ from evenhand.procedure.descriptor import (
     DirectionChoice,
     Figure,
     FrameSizes,
-    KnownThroughput,
     Procedure,
-    as_number,
     describe_maximum,
+    goals_of,
     open_above,
+    value_at,
 )
 from evenhand.procedure.events import Note, OnEvent, ProcedureEvent, ignore, with_left
-from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile, result_document
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
@@ -311,10 +310,6 @@ class CapacityOptions:
     ] = "50%"
 
 
-def _goal(options: CapacityOptions, retries: Retries, known: KnownThroughput | None) -> CapacityGoal:
-    return CapacityGoal(**values_of(options), **retries)
-
-
 def _expected_parts(goal: CapacityGoal) -> Iterable[str]:
     example = TimeSpan.of(likely_capacity_s(goal, 0.0)).words
     yield (
@@ -337,10 +332,6 @@ def _describe(goal: CapacityGoal, load: str | None) -> str:
     )
 
 
-def _value(result: Mapping[str, Any]) -> float | None:
-    return as_number(result.get("capacity"))
-
-
 CAPACITY = Procedure(
     name="capacity",
     verb="capacity",
@@ -350,14 +341,14 @@ CAPACITY = Procedure(
     and then the limit is searched between the last two numbers.""",
     example="evenhand capacity lab.toml --plan nat44 --from 10000 --most 1000000 --maximum-rate 100kfps",
     options=CapacityOptions,
-    make_goal=_goal,
+    make_goal=goals_of(CapacityGoal),
     goals=CapacityGoal,
     default_goal=lambda retries: CapacityGoal(**retries),
     measure=measure_capacity,
     opens_connections=True,
     rates=DirectionChoice.NONE,
     figure=Figure(name="connection table capacity", unit="connections", is_higher_better=True),
-    value_of=_value,
+    value_of=value_at("capacity"),
     left_open=lambda document: open_above(document, "not_held"),
     expected_s=lambda goal, waits_s: expected_capacity(goal, waits_s).least_s,
     longest_s=lambda goal, waits_s: expected_capacity(goal, waits_s).most_s,

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Annotated, Any, Protocol
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import Option, OptionField, options_of
+from evenhand.base.option import Option, OptionField, options_of, values_of
 from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import WHOLE_FPS, format_rate, format_ratio, one_unit
 from evenhand.procedure.connection_trials import ConnectionWish, established_idle_s
@@ -308,9 +308,19 @@ def check_rates(procedure: Procedure, rates: DirectionRates | None) -> None:
     )
 
 
+def goals_of(kind: Callable[..., Any]) -> Callable[[Any, Retries, KnownThroughput | None], Any]:
+    """`make_goal` where the options say all that a goal of this type has."""
+    return lambda options, retries, known: kind(**values_of(options), **retries)
+
+
 def as_number(value: Any) -> float | None:
     """A number of a document."""
     return None if value is None else float(value)
+
+
+def value_at(key: str) -> Callable[[Mapping[str, Any]], float | None]:
+    """`value_of` where a result's document has the figure under this key."""
+    return lambda result: as_number(result.get(key))
 
 
 def finite(value: Any) -> float | None:

@@ -11,21 +11,20 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import DURATION, RATE, RATIO, Option, values_of
+from evenhand.base.option import DURATION, RATE, RATIO, Option
 from evenhand.base.units import format_duration, format_ratio
-from evenhand.base.validation.typed_fields import check_types
-from evenhand.procedure.attempts import Attempts, check_attempts
+from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.descriptor import (
     Figure,
     FrameSizes,
-    KnownThroughput,
     Procedure,
     Section,
     as_number,
     describe_maximum,
+    goals_of,
 )
 from evenhand.procedure.events import OnEvent, ignore
-from evenhand.procedure.limits import Retries
+from evenhand.procedure.goal import ProcedureGoal, check_above_zero
 from evenhand.procedure.maximum import find_maximum
 from evenhand.procedure.profile import (
     Profile,
@@ -34,12 +33,12 @@ from evenhand.procedure.profile import (
     plain_deviations,
     result_document,
 )
-from evenhand.procedure.record import Recorder, SearchRecord, recording
+from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.repetition import Row, document_of, each_once
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.tester import OpenTester
-from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S
-from evenhand.trial import Deviation, Load, LoadMeasurer, TrialResult, Verdict
+from evenhand.search import FULL_LENGTH_S
+from evenhand.trial import Deviation, Load, TrialResult, Verdict
 
 LARGEST_STEP = 0.1
 """R2544-27: "at most 10 percent of the maximum rate"; finer is allowed."""
@@ -58,7 +57,7 @@ class LossOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LossGoal:
+class LossGoal(ProcedureGoal):
     """Loads of the series, and duration of trials. Loads are per direction."""
 
     max_fps: float = math.inf
@@ -67,20 +66,9 @@ class LossGoal:
     """Share of the maximum by which the load is lowered; 0.1 at most (R2544-27)."""
     duration_s: float = FULL_LENGTH_S
     """Duration of each trial (R2544-20)."""
-    invalid_retries: int = DEFAULT_INVALID_RETRIES
-    """How often an INVALID trial is repeated, if the tester did not offer the load; as in searches."""
-    patience: int = DEFAULT_PATIENCE
-    """The same if the load was offered, but the host disturbed the trial for a moment."""
 
-    def __post_init__(self) -> None:
-        check_types(self)
-        if not self.max_fps > 0:
-            raise RequestError(
-                f"maximum rate {self.max_fps} fps: must be greater than 0",
-                code="procedure.out-of-range",
-                where="max_fps",
-                next_step="Write 1Mfps.",
-            )
+    def check(self) -> None:
+        check_above_zero(self.max_fps, f"maximum rate {self.max_fps} fps", where="max_fps")
         if not SMALLEST_STEP <= self.step <= LARGEST_STEP:
             raise RequestError(
                 f"a step of {format_ratio(self.step)}: steps must be at most"
@@ -90,14 +78,8 @@ class LossGoal:
                 where="step",
                 next_step="Use 10% or less.",
             )
-        if not 0 < self.duration_s < math.inf:
-            raise RequestError(
-                f"duration {self.duration_s} s: must be greater than 0",
-                code="procedure.out-of-range",
-                where="duration_s",
-                next_step="Write 60s.",
-            )
-        check_attempts(self.invalid_retries, self.patience)
+        what = f"duration {self.duration_s} s"
+        check_above_zero(self.duration_s, what, where="duration_s", next_step="Write 60s.")
 
     @property
     def longest_trial_s(self) -> float:
@@ -240,35 +222,28 @@ def measure_loss(
     document = goal.to_document()
     with recording(recorder, tester, name, kind="loss", goal=document, repetition=repetition) as record:
         measurer = tester.measurer(on_event)
-        series = _Series(
-            measurer=measurer, goal=goal, on_event=on_event, record=record, overhead_s=measurer.overhead_s
+        attempts = Attempts(
+            measurer=measurer,
+            on_event=on_event,
+            record=record,
+            purpose="loss",
+            overhead_s=measurer.overhead_s,
+            invalid_retries=goal.invalid_retries,
+            patience=goal.patience,
         )
-        points, outcome = series.run()
+        points, outcome = LossSeries(attempts=attempts, goal=goal).run()
         result = FrameLoss(profile=tester.profile, goal=goal, outcome=outcome, points=points)
         record.finish_with(str(outcome), result.summary())
     return result
 
 
 @dataclass(slots=True, kw_only=True)
-class _Series:
-    measurer: LoadMeasurer
-    goal: LossGoal
-    on_event: OnEvent
-    record: SearchRecord
-    overhead_s: float
-    points: list[LossPoint] = field(default_factory=list)
-    attempts: Attempts = field(init=False)
+class LossSeries:
+    """A series that is being measured."""
 
-    def __post_init__(self) -> None:
-        self.attempts = Attempts(
-            measurer=self.measurer,
-            on_event=self.on_event,
-            record=self.record,
-            purpose="loss",
-            overhead_s=self.overhead_s,
-            invalid_retries=self.goal.invalid_retries,
-            patience=self.goal.patience,
-        )
+    attempts: Attempts
+    goal: LossGoal
+    points: list[LossPoint] = field(default_factory=list)
 
     def run(self) -> tuple[tuple[LossPoint, ...], LossOutcome]:
         lossless = 0
@@ -395,10 +370,6 @@ class LossOptions:
     )
 
 
-def _goal(options: LossOptions, retries: Retries, known: KnownThroughput | None) -> LossGoal:
-    return LossGoal(**values_of(options), **retries)
-
-
 def _value(result: Mapping[str, Any]) -> float | None:
     points = result.get("points") or [{}]
     return as_number(points[0].get("loss_ratio"))
@@ -429,7 +400,7 @@ LOSS = Procedure(
     A load that the tester itself does not keep is reported, and not charged to the DUT.""",
     example="evenhand loss lab.toml --maximum-rate 1Mfps --step 5% --run loss.evenhand",
     options=LossOptions,
-    make_goal=_goal,
+    make_goal=goals_of(LossGoal),
     goals=LossGoal,
     default_goal=lambda retries: LossGoal(**retries),
     measure=measure_loss,

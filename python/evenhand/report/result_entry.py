@@ -163,11 +163,6 @@ def show(value: float | None, write: Callable[[float], str], bound: str = "", *,
     return none if value is None else bound + write(value)
 
 
-def show_fps(value: float) -> str:
-    """`638,671 fps`."""
-    return f"{format_count(value)} fps"
-
-
 def show_time(value_s: float) -> str:
     """`0 s`, `12.5 us`."""
     return "0 s" if value_s == 0 else format_duration(value_s)
