@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.events import OnEvent, ignore
-from evenhand.procedure.goal import ProcedureGoal
 from evenhand.procedure.record import nowhere
+from evenhand.results.goal import ProcedureGoal
 from evenhand.trial import LoadMeasurer
 
 

@@ -98,7 +98,7 @@ def test_a_load_that_the_tester_does_not_keep_is_named_and_has_no_loss() -> None
     found = series(limit_fps=640_000, tester_ceiling_fps=750_000, events=events)
     assert [point.share for point in found.unmeasured] == [1.0, 0.9, 0.8]
     assert [len(point.trials) for point in found.points] == [3, 3, 3, 1, 1, 1]
-    assert found.points[0].to_document(None)["loss_ratio"] is None
+    assert found.points[0].found(None).loss_ratio is None
     assert sum(isinstance(event, Measured) for event in events) == 12
     lines = "\n".join(found_lines(found, LOSS))
     assert (
@@ -144,8 +144,8 @@ def test_a_load_that_stayed_invalid_shows_the_most_that_was_offered() -> None:
         SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=kept_fps).measure(1, 1e6)
         for kept_fps in (500_000, 700_000, 600_000)
     )
-    document = LossPoint(share=0.8, rate_fps=1e6, trials=attempts).to_document(1_488_095)
-    assert document["offered_fps_per_direction"] == pytest.approx(700_000)
-    assert document["share_of_theoretical"] == pytest.approx(1e6 / 1_488_095)
-    assert (document["attempts"], document["loss_ratio"]) == (3, None)
-    assert [reason["code"] for reason in document["reasons"]] == ["offered_load"]
+    found = LossPoint(share=0.8, rate_fps=1e6, trials=attempts).found(1_488_095)
+    assert found.offered_fps == pytest.approx(700_000)
+    assert found.share_of_theoretical == pytest.approx(1e6 / 1_488_095)
+    assert (found.attempts, found.loss_ratio) == (3, None)
+    assert [reason.code for reason in found.reasons] == ["offered_load"]

@@ -227,6 +227,7 @@ def repetition_of(
         value=value,
         result=result,
         searches=(search,),
+        procedure=point.procedure,
     )
 
 

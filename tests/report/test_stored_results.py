@@ -50,7 +50,7 @@ from evenhand.procedure.tear_down import Removal, TearDown, TearDownGoal
 from evenhand.report.found import entry_of, found_tables, report_of
 from evenhand.report.result_entry import RepeatedEntry, ResultEntry
 from evenhand.report.show import point_report
-from evenhand.report.stored_results import stored_entry
+from evenhand.report.stored_results import results_of, stored_entry
 from evenhand.report.table import rows_of
 from evenhand.run import CampaignHead, CampaignRecord, RepetitionEnd, RunStore, read_record
 from evenhand.run.campaign.measure import _without_trials
@@ -393,7 +393,7 @@ def test_points_of_recorded_files_are_shown(name: str, width: int) -> None:
         assert "…" not in text
         assert max(map(len, text.splitlines())) <= width
         for repetition in point.repetitions:
-            if repetition.finished_at is not None:
+            if repetition in results_of(point):
                 entry = stored_entry(record, repetition)
                 report = report_of(PROCEDURES[point.point.procedure])
                 if report.join is not None and "longest_burst_frames" in entry.document:
@@ -442,13 +442,19 @@ def test_documents_of_others_break_no_table(name: str) -> None:
         document, trials = throughput_document(search, profile_of("gateway-v4")), ()
     report = report_of(procedure)
     document = {key: value for key, value in document.items() if key not in ("trials", "traffic")}
+    refused = 0
     for wrong in spoiled(json.loads(json.dumps(document))):
-        entry = ResultEntry(document=wrong, trials=trials)
+        try:
+            entry = ResultEntry(document=wrong, found=procedure.read(wrong), trials=trials)
+        except ValueError:  # at the border of the file
+            refused += 1
+            continue
         tables = [report.table([entry])]
         if report.repeated is not None:
             tables.append(report.repeated([RepeatedEntry(repetitions=[wrong, document])]))
         assert not any("\x1b" in text for table in tables for text in text_of(table))
         report.lines(entry)
+    assert (refused > 0) == (procedure.found is not None)
 
 
 def test_a_row_of_each_size_is_labelled_with_it() -> None:

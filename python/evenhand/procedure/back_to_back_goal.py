@@ -10,7 +10,7 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_duration, format_rate
 from evenhand.procedure.descriptor import KnownThroughput
-from evenhand.procedure.goal import ProcedureGoal, check_above_zero, check_repetitions
+from evenhand.results.goal import ProcedureGoal, check_above_zero, check_repetitions
 from evenhand.search import FULL_LENGTH_S, ThroughputGoal
 
 REPETITIONS = 50

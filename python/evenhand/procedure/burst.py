@@ -25,7 +25,6 @@ from evenhand.procedure.descriptor import (
 )
 from evenhand.procedure.events import Note, OnEvent, followed_by, ignore
 from evenhand.procedure.expected_time import A_LINE_RATE_FPS, count_of, search_s
-from evenhand.procedure.goal import ProcedureGoal, check_above_zero
 from evenhand.procedure.maximum import find_maximum
 from evenhand.procedure.profile import (
     Profile,
@@ -35,6 +34,8 @@ from evenhand.procedure.profile import (
 )
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
+from evenhand.results.document import at_key
+from evenhand.results.goal import ProcedureGoal, check_above_zero
 from evenhand.search import (
     FULL_LENGTH_S,
     Outcome,
@@ -60,7 +61,7 @@ class BurstGoal(ProcedureGoal):
     """Sizes of bursts, and goal of the search for their interval."""
 
     burst_frames: tuple[int, ...] = RFC_BURSTS
-    rate_fps: float = math.inf
+    rate_fps: float = at_key("rate_fps_per_direction", math.inf)
     """Rate within a burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
     deviation."""
     precision: float = 0.005
@@ -122,17 +123,6 @@ class BurstGoal(ProcedureGoal):
             invalid_retries=self.invalid_retries,
             patience=self.patience,
         )
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "burst_frames": list(self.burst_frames),
-            "rate_fps_per_direction": self.rate_fps,
-            "precision": self.precision,
-            "duration_s": self.duration_s,
-            "final_duration_s": self.final_duration_s,
-            "invalid_retries": self.invalid_retries,
-            "patience": self.patience,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

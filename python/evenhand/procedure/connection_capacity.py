@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import count
 from typing import Annotated, Any
 
@@ -48,24 +47,11 @@ from evenhand.procedure.events import Note, OnEvent, ProcedureEvent, ignore, wit
 from evenhand.procedure.profile import Profile, result_document
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
+from evenhand.results.connections import CapacityFound, CapacityOutcome, TriedCapacity
+from evenhand.results.document import to_document
 from evenhand.search import Outcome, TrialFinished, TrialStarted
 from evenhand.search.search_trial import SearchTrial, numbered_documents
 from evenhand.trial import Deviation, TrialResult
-
-
-class CapacityOutcome(StrEnum):
-    """How a search of the capacity ended."""
-
-    FOUND = "found"
-    AT_LEAST = "at_least"
-    """The most connections that were to be tried are held."""
-    TOO_FEW = "too_few"
-    """Not even the first number is held."""
-    TIMEOUT = "timeout"
-    """The DUT would forget some of the next number of connections before all are validated, so that it was
-    not tried."""
-    TESTER_LIMIT = "tester_limit"
-    STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +70,15 @@ class CapacityStep:
             return None
         return self.rate.rate_fps is not None
 
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "connections": self.connections,
-            "least_per_second": self.least_fps,
-            "connections_per_second": self.rate.rate_fps,
-            "is_held": self.is_held,
-        }
+    @property
+    def found(self) -> TriedCapacity:
+        """As who reads the result has it."""
+        return TriedCapacity(
+            connections=self.connections,
+            least_per_second=self.least_fps,
+            connections_per_second=self.rate.rate_fps,
+            is_held=self.is_held,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,14 +107,19 @@ class Capacity:
 
     def summary(self) -> dict[str, Any]:
         """The document without traffic and trials, which are those of the rates."""
-        return {
-            "outcome": str(self.outcome),
-            "capacity": self.held,
-            "not_held": self.not_held,
-            "is_at_least": self.held is not None and self.outcome is not CapacityOutcome.FOUND,
-            "steps": [step.to_document() for step in self.steps],
-            "goal": self.goal.to_document(),
-        }
+        return to_document(self.found)
+
+    @property
+    def found(self) -> CapacityFound:
+        """The same, as who reads it has it."""
+        return CapacityFound(
+            outcome=str(self.outcome),
+            capacity=self.held,
+            not_held=self.not_held,
+            is_at_least=self.held is not None and self.outcome is not CapacityOutcome.FOUND,
+            steps=tuple(step.found for step in self.steps),
+            goal=self.goal.to_document(),
+        )
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand capacity --json` writes it."""
@@ -343,6 +336,7 @@ CAPACITY = Procedure(
     options=CapacityOptions,
     make_goal=goals_of(CapacityGoal),
     goals=CapacityGoal,
+    found=CapacityFound,
     default_goal=lambda retries: CapacityGoal(**retries),
     measure=measure_capacity,
     opens_connections=True,

@@ -15,7 +15,7 @@ from evenhand.plan import MAX_CONNECTIONS
 from evenhand.procedure.connection_rate import LIKELY_SHARE_OPENED, ConnectionRateGoal, with_likely_maximum
 from evenhand.procedure.connection_trials import DEFAULT_ALPHA, check_connections, longest_idle_s
 from evenhand.procedure.dut_checks import VALIDATION
-from evenhand.procedure.goal import ProcedureGoal
+from evenhand.results.goal import ProcedureGoal
 from evenhand.search import LikelyDevice, SearchTrial, find_throughput
 from evenhand.trial import Verdict
 

@@ -35,11 +35,12 @@ from evenhand.procedure.descriptor import (
 )
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import halvings
-from evenhand.procedure.goal import ProcedureGoal, check_above_zero
 from evenhand.procedure.maximum import CeilingWish, find_maximum
 from evenhand.procedure.profile import Profile, plain_deviations, result_document
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.results.document import at_key
+from evenhand.results.goal import ProcedureGoal, check_above_zero
 from evenhand.search import (
     Outcome,
     SearchEvent,
@@ -80,7 +81,7 @@ class ConnectionRateGoal(ProcedureGoal):
     (R9693-11)."""
     order: OrderName = OrderName.PSEUDORANDOM
     """Others than pseudorandom are deviations (R9693-05)."""
-    known_fps: float | None = None
+    known_fps: float | None = at_key(None, None)
     """A rate that was found before; see `ThroughputGoal`."""
 
     def check(self) -> None:
@@ -132,18 +133,6 @@ class ConnectionRateGoal(ProcedureGoal):
         if math.isinf(self.max_fps):
             return None
         return longest_idle_s(self.connections, self.search_goal().lowest_fps, self.alpha, waits_s)
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "connections": self.connections,
-            "max_fps": self.max_fps,
-            "min_fps": self.min_fps,
-            "precision": self.precision,
-            "alpha": self.alpha,
-            "order": str(self.order),
-            "invalid_retries": self.invalid_retries,
-            "patience": self.patience,
-        }
 
 
 def with_likely_maximum(goal: ConnectionRateGoal) -> ConnectionRateGoal:

@@ -14,7 +14,7 @@ from evenhand.base.units import format_count, format_duration, format_rate
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import MAX_CONNECTIONS, TUPLE_ORDERS, AddressPlan, TupleOrder
 from evenhand.procedure.dut_checks import VALIDATION, check_some_held, check_translates, why_not_held
-from evenhand.procedure.goal import check_above_zero
+from evenhand.results.goal import check_above_zero
 from evenhand.search import InvalidAttempts
 from evenhand.trial import Connections, Load, LoadMeasurer, TrialResult, Verdict
 

@@ -14,10 +14,10 @@ from evenhand.base.units import format_count, format_duration
 from evenhand.plan import Direction, SideName
 from evenhand.procedure.attempts import RepeatedTrials
 from evenhand.procedure.descriptor import is_bound_here
-from evenhand.procedure.goal import ProcedureGoal, check_above_zero, check_repetitions
 from evenhand.procedure.own_loop import OwnLoop
 from evenhand.procedure.profile import attempt_documents, attempts_at, plain_deviations, result_document
 from evenhand.procedure.statistics import Statistics, finite, percentile
+from evenhand.results.goal import ProcedureGoal, check_above_zero, check_repetitions
 from evenhand.trial import Delays, DelayWish, Deviation, DirectionResult, TrialResult, Verdict
 
 COUNTED_S = 60.0

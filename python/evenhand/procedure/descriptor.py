@@ -20,6 +20,7 @@ from evenhand.procedure.connection_trials import ConnectionWish, established_idl
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile
+from evenhand.results.document import from_document
 from evenhand.search import Outcome, is_outcome_at_least
 from evenhand.trial import DirectionRates, TrialResult
 
@@ -168,6 +169,9 @@ class Procedure:
     """The goal of such options. RequestError names the option."""
     goals: Any
     """The type of its goals, as `check_type` takes it."""
+    found: type | None = None
+    """The type of what it finds (room `results`), whose document a run file has and a report shows. None: its
+    report reads the document."""
     default_goal: Callable[[Retries], Any] | None = None
     """The goal of a caller in Python who gives none, with the testbed's retries; None: one must be given."""
     check: Callable[[Any, Profile], object] | None = None
@@ -230,6 +234,11 @@ class Procedure:
 
     options_of_each_load: Callable[[Any], tuple[Any, ...]] = lambda options: (options,)
     """The options of each load, where the verb measures at several, one after the other."""
+
+    def read(self, document: Mapping[str, Any] | None, place: str = "repetitions.result") -> Any:
+        """What a result's document says was found; None without one. ValueError if a value in it has another
+        type (`from_document`)."""
+        return None if self.found is None or document is None else from_document(self.found, document, place)
 
     def expected(
         self, goal: Any, waits_s: float, *, options: Any = None, times: int = 1, learning_s: float = 0.0

@@ -4,13 +4,10 @@ lose nothing."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Annotated, Any
 
-from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, RATE, RATIO, Option
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.procedure.attempts import Attempts
@@ -24,12 +21,12 @@ from evenhand.procedure.descriptor import (
     goals_of,
 )
 from evenhand.procedure.events import OnEvent, ignore
-from evenhand.procedure.goal import ProcedureGoal, check_above_zero
 from evenhand.procedure.maximum import find_maximum
 from evenhand.procedure.profile import (
     Profile,
     attempt_documents,
     attempts_at,
+    count_verdicts,
     plain_deviations,
     result_document,
 )
@@ -37,69 +34,12 @@ from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.repetition import Row, document_of, each_once
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.tester import OpenTester
+from evenhand.results.document import to_document
+from evenhand.results.loss import LossAtLoad, LossFound, LossGoal, LossOutcome
 from evenhand.search import FULL_LENGTH_S
-from evenhand.trial import Deviation, Load, TrialResult, Verdict
+from evenhand.trial import Deviation, Load, TrialResult
 
-LARGEST_STEP = 0.1
-"""R2544-27: "at most 10 percent of the maximum rate"; finer is allowed."""
-SMALLEST_STEP = 0.001
 LOSSLESS_IN_A_ROW = 2
-
-
-class LossOutcome(StrEnum):
-    """How a loss series ended."""
-
-    LOSSLESS = "lossless"
-    """Two successive loads lost nothing: the series is complete (R2544-27)."""
-    LOWEST_LOAD = "lowest_load"
-    """No lower load was left."""
-    STOPPED = "stopped"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LossGoal(ProcedureGoal):
-    """Loads of the series, and duration of trials. Loads are per direction."""
-
-    max_fps: float = math.inf
-    """The load of 100 %; UP_TO_LINE_RATE: the maximum theoretical frame rate."""
-    step: float = LARGEST_STEP
-    """Share of the maximum by which the load is lowered; 0.1 at most (R2544-27)."""
-    duration_s: float = FULL_LENGTH_S
-    """Duration of each trial (R2544-20)."""
-
-    def check(self) -> None:
-        check_above_zero(self.max_fps, f"maximum rate {self.max_fps} fps", where="max_fps")
-        if not SMALLEST_STEP <= self.step <= LARGEST_STEP:
-            raise RequestError(
-                f"a step of {format_ratio(self.step)}: steps must be at most"
-                f" {format_ratio(LARGEST_STEP)} of the maximum (RFC 2544, 26.3), and at least"
-                f" {format_ratio(SMALLEST_STEP)}",
-                code="procedure.out-of-range",
-                where="step",
-                next_step="Use 10% or less.",
-            )
-        what = f"duration {self.duration_s} s"
-        check_above_zero(self.duration_s, what, where="duration_s", next_step="Write 60s.")
-
-    @property
-    def longest_trial_s(self) -> float:
-        """Length of the sending phase."""
-        return self.duration_s
-
-    @property
-    def shares(self) -> list[float]:
-        """The loads as shares of the maximum, from 1 down."""
-        # Counted, not subtracted: 0.1 ten times from 1 is not 0.
-        return [1 - i * self.step for i in range(math.ceil(1 / self.step - 1e-9))]
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "max_fps": self.max_fps,
-            "step": self.step,
-            "duration_s": self.duration_s,
-            "invalid_retries": self.invalid_retries,
-            "patience": self.patience,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,26 +62,22 @@ class LossPoint:
         """(input - output) / input over all directions, 0 to 1 (R2544-26); None without a valid trial."""
         return None if self.trial is None else self.trial.loss_ratio
 
-    def to_document(self, theoretical_fps: float | None) -> dict[str, Any]:
+    def found(self, theoretical_fps: float | None) -> LossAtLoad:
         """
         Args:
             theoretical_fps: Maximum theoretical frame rate per direction, if it is known.
         """
         trial = self.trial
-        return {
-            "share_of_maximum": self.share,
-            "share_of_theoretical": None if theoretical_fps is None else self.rate_fps / theoretical_fps,
-            "intended_fps_per_direction": self.rate_fps,
-            "offered_fps_per_direction": max(t.offered_fps for t in self.trials)
-            if trial is None
-            else trial.offered_fps,
-            "loss_ratio": self.loss_ratio,
-            "lost_frames": None if trial is None else trial.lost_frames,
-            "attempts": len(self.trials),
-            "reasons": []
-            if trial is not None
-            else [{"code": r.code, "text": r.text} for r in self.trials[-1].reasons],
-        }
+        return LossAtLoad(
+            share_of_maximum=self.share,
+            share_of_theoretical=None if theoretical_fps is None else self.rate_fps / theoretical_fps,
+            intended_fps=self.rate_fps,
+            offered_fps=max(t.offered_fps for t in self.trials) if trial is None else trial.offered_fps,
+            loss_ratio=self.loss_ratio,
+            lost_frames=None if trial is None else trial.lost_frames,
+            attempts=len(self.trials),
+            reasons=tuple(self.trials[-1].reasons) if trial is None else (),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,12 +121,17 @@ class FrameLoss:
 
     def summary(self) -> dict[str, Any]:
         """The part that is written to the run file in addition to the trials."""
-        return {
-            "outcome": str(self.outcome),
-            "points": [point.to_document(self.profile.theoretical_fps) for point in self.points],
-            "verdicts": {str(verdict): sum(t.verdict is verdict for t in self.trials) for verdict in Verdict},
-            "goal": self.goal.to_document(),
-        }
+        return to_document(self.found)
+
+    @property
+    def found(self) -> LossFound:
+        """The same, as who reads it has it."""
+        return LossFound(
+            outcome=str(self.outcome),
+            points=tuple(point.found(self.profile.theoretical_fps) for point in self.points),
+            verdicts=count_verdicts(self.trials),
+            goal=self.goal,
+        )
 
 
 def measure_loss(
@@ -402,6 +343,7 @@ LOSS = Procedure(
     options=LossOptions,
     make_goal=goals_of(LossGoal),
     goals=LossGoal,
+    found=LossFound,
     default_goal=lambda retries: LossGoal(**retries),
     measure=measure_loss,
     table=LossTable,

@@ -30,82 +30,24 @@ from evenhand.procedure.descriptor import (
 )
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import count_of
-from evenhand.procedure.goal import ProcedureGoal, check_above_zero, check_repetitions
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import (
     Profile,
     attempt_documents,
     attempts_at,
+    count_verdicts,
     plain_deviations,
     result_document,
 )
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.trial import Deviation, DirectionResult, Load, LoadChange, TrialResult, Verdict
+from evenhand.results.document import to_document
+from evenhand.results.recovery import OVERLOAD_S, REPETITIONS, RecoveryFigures, RecoveryFound, RecoveryGoal
+from evenhand.trial import Deviation, DirectionResult, Load, TrialResult
 
-OVERLOAD = 1.1
-"""The overload, as a share of the throughput (R2544-29)."""
-LOWERED = 0.5
-"""The lowered load, as a share of the overload."""
-OVERLOAD_S = 60.0
-REPETITIONS = 10
-"""RFC 2544 asks for "a number of times"."""
 STILL_LOSING = 0.9
 """What is lost so late in the second load says that the DUT may not have recovered at all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecoveryGoal(ProcedureGoal):
-    """Overload, durations, and number of repetitions. Loads are per direction."""
-
-    throughput_fps: float
-    """Throughput for this frame size."""
-    throughput_source: str | None = None
-    """Where it was measured under the same conditions; None: the user stated it, which is a deviation."""
-    is_throughput_at_least: bool = False
-    """It is a lower bound, of which 110 % may be no overload: refused unless it is the line rate."""
-    duration_s: float = OVERLOAD_S
-    """Duration of the overload."""
-    observe_s: float = OVERLOAD_S
-    """Duration of the load that follows."""
-    repetitions: int = REPETITIONS
-
-    def check(self) -> None:
-        what = f"throughput {self.throughput_fps} fps"
-        check_above_zero(self.throughput_fps, what, where="throughput_fps")
-        for value_s, where in ((self.duration_s, "duration_s"), (self.observe_s, "observe_s")):
-            check_above_zero(value_s, f"{value_s} s", where=where, next_step="Write 60s.")
-        check_repetitions(self.repetitions, REPETITIONS)
-
-    def load(self, theoretical_fps: float | None) -> Load:
-        """110 % of the throughput, or the line rate if that is less; then half of that."""
-        overload_fps = min(
-            OVERLOAD * self.throughput_fps, math.inf if theoretical_fps is None else theoretical_fps
-        )
-        then = LoadChange(rate_fps=LOWERED * overload_fps, duration_s=self.observe_s)
-        return Load(rate_fps=overload_fps, duration_s=self.duration_s, then=then)
-
-    @property
-    def longest_trial_s(self) -> float:
-        """Length of the sending phase."""
-        return self.duration_s + self.observe_s
-
-    @property
-    def is_full_length(self) -> bool:
-        """Whether the overload is as long as the RFC requires."""
-        return self.duration_s >= OVERLOAD_S
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "throughput_fps_per_direction": self.throughput_fps,
-            "throughput_source": self.throughput_source,
-            "duration_s": self.duration_s,
-            "observe_s": self.observe_s,
-            "repetitions": self.repetitions,
-            "invalid_retries": self.invalid_retries,
-            "patience": self.patience,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,29 +153,34 @@ class Recovery(RepeatedTrials):
 
     def summary(self) -> dict[str, Any]:
         """The part that is written to the run file in addition to the trials."""
-        assert self.load.then is not None
-        return {
-            "outcome": self.outcome,
-            "overload_fps_per_direction": self.load.rate_fps,
-            "lowered_fps_per_direction": self.load.then.rate_fps,
-            "figures": {direction: self._figures(direction) for direction in self.profile.directions},
-            "verdicts": {str(verdict): sum(t.verdict is verdict for t in self.trials) for verdict in Verdict},
-            "goal": self.goal.to_document(),
-        }
+        return to_document(self.found)
 
-    def _figures(self, direction: Direction) -> dict[str, Any]:
+    @property
+    def found(self) -> RecoveryFound:
+        """The same, as who reads it has it."""
+        assert self.load.then is not None
+        return RecoveryFound(
+            outcome=self.outcome,
+            overload_fps=self.load.rate_fps,
+            lowered_fps=self.load.then.rate_fps,
+            figures={direction: self._figures(direction) for direction in self.profile.directions},
+            verdicts=count_verdicts(self.trials),
+            goal=self.goal,
+        )
+
+    def _figures(self, direction: Direction) -> RecoveryFigures:
         statistics = self.statistics(direction)
-        return {
-            "average_s": self.average_s(direction),
-            "minimum_s": None if statistics is None else statistics.minimum,
-            "maximum_s": None if statistics is None else statistics.maximum,
-            "median_s": None if statistics is None else statistics.median,
-            "values": list(self.values(direction)),
-            "lost_frames": self.lost_frames(direction),
-            "lossless_repetitions": self.lossless(direction),
-            "still_losing_repetitions": self.still_losing(direction),
-            "doubtful_repetitions": self.doubtful(direction),
-        }
+        return RecoveryFigures(
+            average_s=self.average_s(direction),
+            minimum_s=None if statistics is None else statistics.minimum,
+            maximum_s=None if statistics is None else statistics.maximum,
+            median_s=None if statistics is None else statistics.median,
+            values=self.values(direction),
+            lost_frames=self.lost_frames(direction),
+            lossless_repetitions=self.lossless(direction),
+            still_losing_repetitions=self.still_losing(direction),
+            doubtful_repetitions=self.doubtful(direction),
+        )
 
 
 def measure_recovery(
@@ -353,6 +300,7 @@ RECOVERY = Procedure(
     options=RecoveryOptions,
     make_goal=_goal,
     goals=RecoveryGoal,
+    found=RecoveryFound,
     check=check_throughput,
     measure=measure_recovery,
     rates=DirectionChoice.RATIO,

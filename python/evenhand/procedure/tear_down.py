@@ -29,11 +29,13 @@ from evenhand.procedure.descriptor import (
 )
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import count_of
-from evenhand.procedure.goal import ProcedureGoal, check_repetitions
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile, attempt_documents, plain_deviations, result_document
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.results.connections import Removal, TearDownFound
+from evenhand.results.document import to_document
+from evenhand.results.goal import ProcedureGoal, check_repetitions
 from evenhand.trial import Connections, Deviation, Load, LoadMeasurer, TrialResult
 
 if TYPE_CHECKING:
@@ -49,9 +51,9 @@ REMOVED = "removed"
 class TearDownGoal(ProcedureGoal):
     """How many connections are removed, and how often."""
 
+    connections: int = 400_000
     rate_fps: float
     """Rate at which they are opened."""
-    connections: int = 400_000
     repetitions: int = REPETITIONS
 
     def check(self) -> None:
@@ -63,40 +65,6 @@ class TearDownGoal(ProcedureGoal):
         return established_idle_s(
             ConnectionWish(count=self.connections, rate_fps=self.rate_fps), waits_s, sending_s=0.0
         )
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "connections": self.connections,
-            "rate_fps": self.rate_fps,
-            "repetitions": self.repetitions,
-            "invalid_retries": self.invalid_retries,
-            "patience": self.patience,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Removal:
-    """A table that was full, and was emptied."""
-
-    connections: int
-    """Connections that the tester opened."""
-    counted: int | None
-    """Connections that the DUT says it removed; None if it does not report it."""
-    seconds: float
-    """Time from the request until the table was empty."""
-
-    @property
-    def per_second(self) -> float | None:
-        """Connections removed per second; None where it took no time that could be measured."""
-        return None if self.seconds <= 0 else self.connections / self.seconds
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "connections": self.connections,
-            "counted": self.counted,
-            "seconds": self.seconds,
-            "connections_per_second": self.per_second,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,13 +97,18 @@ class TearDown:
 
     def summary(self) -> dict[str, Any]:
         """The part that is written to the run file in addition to the trials."""
-        return {
-            "outcome": self.outcome,
-            "connections": self.goal.connections,
-            "connections_per_second": self.per_second,
-            "removals": [removal.to_document() for removal in self.removals],
-            "goal": self.goal.to_document(),
-        }
+        return to_document(self.found)
+
+    @property
+    def found(self) -> TearDownFound:
+        """The same, as who reads it has it."""
+        return TearDownFound(
+            outcome=self.outcome,
+            connections=self.goal.connections,
+            per_second=self.per_second,
+            removals=self.removals,
+            goal=self.goal.to_document(),
+        )
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand tear-down --json` writes it."""
@@ -293,6 +266,7 @@ TEAR_DOWN = Procedure(
     options=TearDownOptions,
     make_goal=_goal,
     goals=TearDownGoal,
+    found=TearDownFound,
     measure=measure_tear_down,
     opens_connections=True,
     rates=DirectionChoice.NONE,

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.typed_fields import check_types
+from evenhand.results.document import to_document
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 
 
@@ -28,6 +30,10 @@ class ProcedureGoal:
                 code="procedure.out-of-range",
                 where="invalid_retries, patience",
             )
+
+    def to_document(self) -> dict[str, Any]:
+        """As run files have it."""
+        return to_document(self)
 
     def check(self) -> None:
         """RequestError for values that no such test can have. Their types are right."""
