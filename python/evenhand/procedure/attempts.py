@@ -114,7 +114,7 @@ class RepeatedTrials:
 
     @property
     def outcome(self) -> str:
-        """`measured`, `tester_limit` if a repetition had no valid trial, or `stopped`."""
+        """`measured`, `tester_ceiling` if a repetition had no valid trial, or `stopped`."""
         if any(trial.was_stopped for trial in self.trials):
             return "stopped"
-        return "measured" if self.is_complete else "tester_limit"
+        return "measured" if self.is_complete else "tester_ceiling"

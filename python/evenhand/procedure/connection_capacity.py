@@ -66,7 +66,7 @@ class CapacityStep:
     @property
     def is_held(self) -> bool | None:
         """Whether that many connections are held; None if the tester did not manage to find out."""
-        if self.rate.outcome in (Outcome.STOPPED, Outcome.TESTER_LIMIT) and self.rate.rate_fps is None:
+        if self.rate.outcome in (Outcome.STOPPED, Outcome.TESTER_CEILING) and self.rate.rate_fps is None:
             return None
         return self.rate.rate_fps is not None
 
@@ -226,7 +226,7 @@ def _search_capacity(
             on_event(Note(text=f"{format_count(number)} connections: {error.what}. {error.next_step}"))
             return end(CapacityOutcome.TIMEOUT, held.connections, not_held)
         if step.is_held is None:
-            return end(_why_not(step) or CapacityOutcome.TESTER_LIMIT, held.connections, not_held)
+            return end(_why_not(step) or CapacityOutcome.TESTER_CEILING, held.connections, not_held)
         if step.is_held:
             held = step
         else:
@@ -240,7 +240,7 @@ def _why_not(step: CapacityStep) -> CapacityOutcome | None:
     if step.is_held is not None:
         return None
     is_stopped = step.rate.outcome is Outcome.STOPPED
-    return CapacityOutcome.STOPPED if is_stopped else CapacityOutcome.TESTER_LIMIT
+    return CapacityOutcome.STOPPED if is_stopped else CapacityOutcome.TESTER_CEILING
 
 
 def with_highest_rate(

@@ -22,7 +22,7 @@ class CapacityOutcome(StrEnum):
     TIMEOUT = "timeout"
     """The DUT would forget some of the next number of connections before all are validated, so that it was
     not tried."""
-    TESTER_LIMIT = "tester_limit"
+    TESTER_CEILING = "tester_ceiling"
     STOPPED = "stopped"
 
 
