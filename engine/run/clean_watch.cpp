@@ -42,6 +42,7 @@ CleanWatch::CleanWatch(const TrialRequest& request, const std::vector<std::uniqu
       start_{start},
       ticks_per_second_{ticks_per_second},
       clean_{delays_of(request, workers, ticks_per_second)},
+      losses_{sending_s(request), request.limits.loss_ratio},
       ends_at_s_{request.clean->wanted_s},
       ends_if_passed_s_{request.clean->wanted_s} {
     for (const auto& worker : workers) {
@@ -168,9 +169,36 @@ bool CleanWatch::passes_behind_lapses(const TrialRecords& records, double settle
     return static_cast<double>(lost(records, settled_s, &Taken::behind_lapses, lapsed_)) <= allowed_frames();
 }
 
+void CleanWatch::count_windows(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t last) {
+    const auto& load = loads_[direction];
+    auto& window = windows_[direction];
+    for (; window < losses_.windows(); ++window) {
+        const auto frames_until = [&](std::size_t windows) {
+            return frames_before(load, static_cast<double>(windows) * losses_.window_s());
+        };
+        const auto until = frames_until(window + 1);
+        if (until > last) return;
+        // What the map no longer holds of a window that an earlier call left is taken to have come.
+        const auto first = std::max(frames_until(window), map.settled());
+        if (first < until) losses_.note(window, until - first, map.missing(first, until));
+    }
+}
+
+bool CleanWatch::loses_steadily(const TrialRecords& records, double settled_s) {
+    if (settled_s <= 0) return false;
+    double until_s = settled_s;
+    for (const auto direction : request_.directions) {
+        const auto& map = records[direction].map;
+        count_windows(direction, map, std::min(frames_before(loads_[direction], settled_s), map.end()));
+        until_s = std::min(until_s, static_cast<double>(windows_[direction]) * losses_.window_s());
+    }
+    return losses_.is_found(clean_.lapsed(), until_s);
+}
+
 void CleanWatch::take(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t last) {
     auto& taken = taken_[direction];
     if (taken.end >= last) return;
+    count_windows(direction, map, last);
     const auto add = [&](tally::DirectionResult::Clean& to, const FrameRanges& without) {
         const auto more = count(map, taken.end, last, without);
         to.frames += more.frames;
@@ -204,7 +232,11 @@ CleanWatch::Judged CleanWatch::judged() const {
         lost += taken.behind_lapses.lost_frames;
     }
     const bool passes = static_cast<double>(lost) <= request_.limits.loss_ratio * static_cast<double>(frames);
-    return !caught_up.time.is_enough() && behind_lapses.time.is_enough() && passes ? behind_lapses : caught_up;
+    behind_lapses.time.loses_steadily = !passes && losses_.is_found(clean_.lapsed(), sent_s_);
+    return !caught_up.time.is_enough() && behind_lapses.time.is_enough() &&
+                   (passes || behind_lapses.time.loses_steadily)
+               ? behind_lapses
+               : caught_up;
 }
 
 }  // namespace evenhand::run

@@ -18,6 +18,7 @@
 #include "tally/clean_time.hpp"
 #include "tally/result.hpp"
 #include "tally/sequence_map.hpp"
+#include "tally/steady_loss.hpp"
 #include "witness/absence.hpp"
 
 namespace evenhand::run {
@@ -52,6 +53,10 @@ class CleanWatch {
     /// among the frames that were due before `settled_s`.
     [[nodiscard]] bool has_failed(const TrialRecords& records, double settled_s) const;
 
+    /// Whether frames are lost all the time outside lapses, among those that were due before `settled_s`: then the DUT
+    /// is overloaded, whether or not it has caught up.
+    [[nodiscard]] bool loses_steadily(const TrialRecords& records, double settled_s);
+
     /// Counts the frames of a direction below `last`, from where the last call ended; the map still holds them.
     void take(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t last);
     /// What is judged. Valid after end(), when all frames of all directions were taken.
@@ -59,9 +64,9 @@ class CleanWatch {
         tally::TrialResult::Clean time;
         plan::PerDirection<tally::DirectionResult::Clean> counts;
     };
-    /// Judged is the time in which the DUT had caught up. If that is too little, all time outside lapses is judged,
-    /// provided that no more was lost there than may be: an even load is harder for a DUT that has more frames in its
-    /// queues than an even load leaves there, so that a pass there is a pass.
+    /// Judged is the time in which the DUT had caught up. If that is too little, all time outside lapses is judged in
+    /// two cases. No more was lost there than may be: an even load is harder for a DUT that has more frames in its
+    /// queues than an even load leaves there, so that a pass there is a pass. Or frames are lost there all the time.
     [[nodiscard]] Judged judged() const;
 
    private:
@@ -85,6 +90,8 @@ class CleanWatch {
     /// Considers frames that were due before `known_until_s`.
     void find_left_out(double known_until_s);
     [[nodiscard]] double greatest_delay_s() const noexcept;
+    /// Counts the losses in the windows of a direction that end before frame `last`, from where the last call ended.
+    void count_windows(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t last);
     /// Counts those of the frames first .. last-1 that are in none of these ranges.
     [[nodiscard]] static tally::DirectionResult::Clean count(const tally::SequenceMap& map, std::uint64_t first,
                                                              std::uint64_t last, const FrameRanges& without);
@@ -101,6 +108,8 @@ class CleanWatch {
     RangesByDirection left_out_;
     RangesByDirection lapsed_;
     plan::PerDirection<Taken> taken_{};
+    tally::SteadyLoss losses_;
+    plan::PerDirection<std::size_t> windows_{};  // how many of a direction are counted
     pace::Ticks looked_at_ = 0;
     pace::Ticks look_took_ = 0;
     double ends_at_s_ = 0;

@@ -83,7 +83,9 @@ std::optional<std::uint64_t> TrialWatch::early_end_of_clean(Ticks now, const Ear
     // A cheap test that ends most calls: if nothing is lost, no judged frame is lost.
     if (early_.lost(now, sent) == 0 || static_cast<std::int64_t>(now - next_count_) < 0) return std::nullopt;
     const double settled_s = passed_s(now) - settles_after_s(trial_.request);
-    const bool has_failed = trial_.clean->has_failed(trial_.records, settled_s);
+    const bool has_failed = trial_.clean->has_failed(trial_.records, settled_s) ||
+                            (trial_.clean->loses_steadily(trial_.records, settled_s) &&
+                             !trial_.clean->passes_behind_lapses(trial_.records, settled_s));
     next_count_ = now + counts_share * (pace::TickClock::now() - now);
     return has_failed ? early_.end(now, 0) : std::nullopt;
 }

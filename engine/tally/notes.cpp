@@ -62,8 +62,10 @@ std::string lapses_of(const TrialResult::Clean& clean) {
 void note_clean_time(const TrialResult& result, std::vector<Reason>& notes) {
     if (!result.is_judged_by_clean_time() || result.clean->left_out.empty()) return;
     const auto& clean = *result.clean;
-    note(notes, "clean_time", "judged by {:.3f} s in {} piece{} of {:.3f} s; {:.3f} s left out: {}", clean.clean_s,
-         clean.pieces, clean.pieces == 1 ? "" : "s", clean.sent_s, clean.sent_s - clean.clean_s, lapses_of(clean));
+    note(notes, "clean_time", "judged by {:.3f} s in {} piece{} of {:.3f} s{}; {:.3f} s left out: {}", clean.clean_s,
+         clean.pieces, clean.pieces == 1 ? "" : "s", clean.sent_s,
+         clean.loses_steadily ? ", in which frames were lost all the time" : "", clean.sent_s - clean.clean_s,
+         lapses_of(clean));
 }
 
 void judge_clean_time(const TrialResult& result, std::vector<Reason>& reasons) {

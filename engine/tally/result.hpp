@@ -301,13 +301,15 @@ struct TrialResult {
         std::size_t pieces = 0;
         std::array<std::size_t, lapse_names.size()> lapses{};
         std::vector<LeftOut> left_out;
+        bool loses_steadily = false;  // frames are lost all the time: less of it is enough
 
         /// Whether the clean time is enough for a verdict. It may be a little too short, since what is left out of the
         /// last moments cannot be sent again.
         [[nodiscard]] bool is_enough() const noexcept {
             constexpr double spare_share = 0.01;
             constexpr double spare_s = 0.15;
-            return clean_s >= std::max(wanted_s / 2, wanted_s - std::max(spare_share * wanted_s, spare_s));
+            return loses_steadily ||
+                   clean_s >= std::max(wanted_s / 2, wanted_s - std::max(spare_share * wanted_s, spare_s));
         }
     };
     std::optional<Clean> clean;

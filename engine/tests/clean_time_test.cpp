@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "run/lapse_log.hpp"
+#include "tally/steady_loss.hpp"
 
 namespace clean_time_test {
 
@@ -43,6 +44,7 @@ struct Bench {
         std::uint64_t clean_frames = 0;
         double behind_lapses_s = 0;
         std::uint64_t lost_behind_lapses = 0;
+        bool loses_steadily = false;
         std::vector<tally::LeftOut> left_out;
     };
 
@@ -105,6 +107,12 @@ struct Bench {
             outcome.clean_frames += static_cast<std::uint64_t>(!is_left_out);
             outcome.lost_clean += static_cast<std::uint64_t>(!came[k] && !is_left_out);
         }
+        tally::SteadyLoss losses{seconds, 0};
+        for (std::uint64_t k = 0; k < frames; ++k) {
+            const auto window = static_cast<std::size_t>(static_cast<double>(k) / load_fps / losses.window_s());
+            if (window < losses.windows()) losses.note(window, 1, static_cast<std::uint64_t>(!came[k]));
+        }
+        outcome.loses_steadily = losses.is_found(clean.lapsed(), seconds);
         return outcome;
     }
 };
@@ -265,6 +273,41 @@ TEST_CASE("what loses nothing behind lapses loses nothing in a quiet trial of as
     }
     CHECK(passed > 60);
     CHECK(open > 5);
+}
+
+TEST_CASE("an overloaded device loses all the time, one with a backlog does not, however often the sender is late") {
+    // 4 ms of lateness every 0.2 s: a queue of 40 ms is nearly full for the whole trial, below the capacity, too.
+    std::size_t not_clean = 0;
+    for (const double load : {0.96, 0.98, 0.99, 0.995, 0.998, 1.005, 1.01, 1.02}) {
+        for (const double queue : {500.0, 4'000.0}) {
+            CAPTURE(load);
+            CAPTURE(queue);
+            Bench bench{.load = load, .seconds = 8, .queue_frames = queue};
+            for (double at_s = 0.1; at_s < bench.seconds - 0.2; at_s += 0.2)
+                bench.stalls.push_back({LapseKind::sender_overdue, at_s, at_s + 0.004});
+            bench.stalls.push_back({LapseKind::dut_away, 1.15, 1.25});
+            const auto outcome = bench.run();
+            CHECK(outcome.loses_steadily == (load > 1));
+            not_clean += static_cast<std::size_t>(load > 1 && outcome.clean_s < bench.seconds / 2);
+        }
+    }
+    CHECK(not_clean > 0);
+}
+
+TEST_CASE("losses all the time are known by a second of them, and only by those that are too many") {
+    const std::vector<tally::LeftOut> none;
+    tally::SteadyLoss losses{3, 0.01};
+    REQUIRE(losses.windows() == 150);
+    for (std::size_t window = 0; window < 50; ++window) losses.note(window, 100, window % 10 == 9 ? 1 : 2);
+    CHECK(losses.is_found(none, 1.0));
+    CHECK(!losses.is_found(none, 0.99));
+    const std::vector<tally::LeftOut> part{{.from_s = 0.2, .until_s = 0.201, .kinds = {}}};
+    CHECK(!losses.is_found(part, 1.0));
+    for (std::size_t window = 50; window < 55; ++window) losses.note(window, 100, 2);
+    CHECK(losses.is_found(part, 3));
+    tally::SteadyLoss few{3, 0.01};
+    for (std::size_t window = 0; window < 150; ++window) few.note(window, 100, window % 5 == 0 ? 1 : 2);
+    CHECK(!few.is_found(none, 3));
 }
 
 TEST_CASE("a device that loses one frame in 1,000 at any load does so in what is judged") {
