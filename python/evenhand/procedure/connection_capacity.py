@@ -72,7 +72,7 @@ class CapacityStep:
 
     @property
     def found(self) -> TriedCapacity:
-        """As who reads the result has it."""
+        """What was found, without the trials."""
         return TriedCapacity(
             connections=self.connections,
             least_per_second=self.least_fps,
@@ -111,7 +111,7 @@ class Capacity:
 
     @property
     def found(self) -> CapacityFound:
-        """The same, as who reads it has it."""
+        """What was found, without the trials."""
         return CapacityFound(
             outcome=str(self.outcome),
             capacity=self.held,

@@ -63,7 +63,8 @@ class LossPoint:
         return None if self.trial is None else self.trial.loss_ratio
 
     def found(self, theoretical_fps: float | None) -> LossAtLoad:
-        """
+        """What was found at this load, without the trials.
+
         Args:
             theoretical_fps: Maximum theoretical frame rate per direction, if it is known.
         """
@@ -125,7 +126,7 @@ class FrameLoss:
 
     @property
     def found(self) -> LossFound:
-        """The same, as who reads it has it."""
+        """What was found, without the trials."""
         return LossFound(
             outcome=str(self.outcome),
             points=tuple(point.found(self.profile.theoretical_fps) for point in self.points),

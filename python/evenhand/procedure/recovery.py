@@ -157,7 +157,7 @@ class Recovery(RepeatedTrials):
 
     @property
     def found(self) -> RecoveryFound:
-        """The same, as who reads it has it."""
+        """What was found, without the trials."""
         assert self.load.then is not None
         return RecoveryFound(
             outcome=self.outcome,

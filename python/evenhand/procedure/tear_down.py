@@ -101,7 +101,7 @@ class TearDown:
 
     @property
     def found(self) -> TearDownFound:
-        """The same, as who reads it has it."""
+        """What was found, without the trials."""
         return TearDownFound(
             outcome=self.outcome,
             connections=self.goal.connections,

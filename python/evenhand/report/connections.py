@@ -5,7 +5,8 @@ table."""
 from __future__ import annotations
 
 from evenhand.base.units import format_count
-from evenhand.report.result_entry import ResultEntry, show, whole, words
+from evenhand.base.visible import visible
+from evenhand.report.result_entry import ResultEntry, show, whole
 from evenhand.report.throughput import describe_outcome
 from evenhand.results.connections import CapacityFound, CapacityOutcome, TearDownFound, TriedCapacity
 
@@ -32,7 +33,7 @@ def capacity_lines(entry: ResultEntry) -> list[str]:
     """The lines of a connection table's capacity."""
     found: CapacityFound = entry.found
     held, not_held = (show(count, format_count, none="none") for count in (entry.value, found.not_held))
-    outcome = CAPACITY_OUTCOMES.get(found.outcome, words(entry.document, "outcome"))
+    outcome = CAPACITY_OUTCOMES.get(found.outcome, visible(found.outcome).replace("_", " "))
     first = f"Outcome: {outcome}. Connections held: {held}; not held: {not_held}."
     return [first, *map(_step_line, found.steps)]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: what the goals of all procedures have that are not searches themselves."""
+"""Results: what the goals of all procedures have that are not searches themselves."""
 
 from __future__ import annotations
 
