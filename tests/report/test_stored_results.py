@@ -28,7 +28,7 @@ from evenhand.procedure import (
     ThroughputTable,
     throughput_document,
 )
-from evenhand.procedure.connection_capacity import Capacity, CapacityOutcome, CapacityStep
+from evenhand.procedure.connection_capacity import Capacity, CapacityStep
 from evenhand.procedure.connection_capacity_goal import CapacityGoal
 from evenhand.procedure.connection_rate import ConnectionRate, ConnectionRateGoal
 from evenhand.procedure.registry import (
@@ -46,12 +46,13 @@ from evenhand.procedure.registry import (
     THROUGHPUT,
     Procedure,
 )
-from evenhand.procedure.tear_down import Removal, TearDown, TearDownGoal
+from evenhand.procedure.tear_down import TearDown, TearDownGoal
 from evenhand.report.found import entry_of, found_tables, report_of
 from evenhand.report.result_entry import RepeatedEntry, ResultEntry
 from evenhand.report.show import point_report
 from evenhand.report.stored_results import results_of, stored_entry
 from evenhand.report.table import rows_of
+from evenhand.results.connections import CapacityOutcome, Removal
 from evenhand.run import CampaignHead, CampaignRecord, RepetitionEnd, RunStore, read_record
 from evenhand.run.campaign.measure import _without_trials
 from evenhand.search import MlrGoal, MlrGoals, Role, SearchHead, ThroughputGoal, find_goals, find_throughput

@@ -110,7 +110,7 @@ class RepeatedTrials:
     @property
     def is_complete(self) -> bool:
         """Every repetition has a valid trial."""
-        return len(self.valid) == self.goal.repetitions
+        return bool(len(self.valid) == self.goal.repetitions)
 
     @property
     def outcome(self) -> str:

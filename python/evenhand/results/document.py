@@ -25,7 +25,7 @@ def at_key(key: str | None, default: Any = MISSING) -> Any:
 
 def to_document(value: Any) -> dict[str, Any]:
     """Its fields by their keys; those of the type that it extends come last."""
-    return {key: _written(getattr(value, name)) for name, key, _, _ in _fields_of(type(value))}
+    return {key: _written(getattr(value, name)) for name, key, _, _ in _fields_of(cast(Any, type(value)))}
 
 
 def _written(value: Any) -> Any:
@@ -68,7 +68,8 @@ def _read_type(kind: Any, document: Mapping[str, Any], place: str) -> Any:
 def _read(kind: Any, value: Any, place: str) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return None if value is None else _read(*(of for of in arguments if of is not NoneType), value, place)
+        (only,) = (of for of in arguments if of is not NoneType)
+        return None if value is None else _read(only, value, place)
     if kind is Any:
         return value
     if origin is Mapping:
