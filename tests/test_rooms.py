@@ -30,6 +30,7 @@ ROOMS = (
     "reference",
     "lab",
     "rig",
+    "results",
     "procedure",
     "spec",
     "run",

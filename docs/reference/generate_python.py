@@ -323,6 +323,13 @@ def _fields(thing: type) -> list[str]:
     ]
 
 
+def _default_of(value: ast.expr | None) -> ast.expr | None:
+    """The default of a field, also of one whose key in documents is another than its name."""
+    if isinstance(value, ast.Call) and ast.unparse(value.func) == "at_key":
+        return value.args[1] if len(value.args) > 1 else None
+    return value
+
+
 def _own_fields(thing: type) -> list[tuple[str, str]]:
     body = ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
     assert isinstance(body, ast.ClassDef)
@@ -340,7 +347,8 @@ def _own_fields(thing: type) -> list[tuple[str, str]]:
             and isinstance(statement.target, ast.Name)
             and not statement.target.id.startswith("_")
         ):
-            default = "" if statement.value is None else f" = {ast.unparse(statement.value)}"
+            value = _default_of(statement.value)
+            default = "" if value is None else f" = {ast.unparse(value)}"
             default = default.replace(" = None", "")
             shown = f"{statement.target.id}: {ast.unparse(statement.annotation)}{default}"
             rows.append((statement.target.id, f"- `{shown}`{what}\n"))

@@ -12,17 +12,16 @@ import pytest
 
 from evenhand.plan import make_plan, mix_versions
 from evenhand.procedure import BackToBack, BackToBackGoal, BackToBackTable, Profile
-from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.back_to_back import search_burst
 from evenhand.procedure.back_to_back_result import why_skipped
 from evenhand.procedure.descriptor import EXACT, LeftOpen
 from evenhand.procedure.maximum import check_given
-from evenhand.procedure.record import nowhere
 from evenhand.procedure.registry import BACK_TO_BACK
 from evenhand.procedure.tester import choose_maximum
 from evenhand.report.found import found_lines, found_tables
 from evenhand.trial import SimulatedMeasurer
 from tests.errors import raises
+from tests.procedure.simulated import attempts_with
 from tests.report.test_throughput import shown
 
 LINE_FPS = 14_880_952
@@ -45,15 +44,7 @@ def profile_of(name: str = "gateway-v4", theoretical_fps: int | None = LINE_FPS)
 
 def measure(goal: BackToBackGoal = GOAL, profile: Profile | None = None, **device: Any) -> BackToBack:
     measurer = SimulatedMeasurer(**{"limit_fps": SERVICE_FPS, "buffer_frames": BUFFER_FRAMES, **device})
-    attempts = Attempts(
-        measurer=measurer,
-        on_event=lambda event: None,
-        record=nowhere(),
-        purpose="burst",
-        overhead_s=0.0,
-        invalid_retries=goal.invalid_retries,
-        patience=goal.patience,
-    )
+    attempts = attempts_with(measurer, goal, "burst")
     found: list[Any] = []
     for _ in range(goal.repetitions):
         known = found[-1].frames if found else None

@@ -14,11 +14,12 @@ import pytest
 
 from evenhand.base.time_span import TimeSpan
 from evenhand.procedure import connection_capacity
-from evenhand.procedure.connection_capacity import CapacityOutcome, _search_capacity
+from evenhand.procedure.connection_capacity import _search_capacity
 from evenhand.procedure.connection_capacity_goal import CapacityGoal, expected_capacity
 from evenhand.procedure.connection_rate import ConnectionRate, ConnectionRateGoal
 from evenhand.procedure.dut_checks import VALIDATION
 from evenhand.procedure.events import left_of
+from evenhand.results.connections import CapacityOutcome
 from evenhand.search import ThroughputResult, TrialFinished, TrialStarted, run_search
 from evenhand.trial import Connections, Load, SimulatedMeasurer, TrialResult
 

@@ -14,11 +14,12 @@ from evenhand.base.errors import RequestError
 from evenhand.dut.connections import Emptied
 from evenhand.plan import AddressPlan, UdpRange, make_plan
 from evenhand.procedure import connection_capacity as capacity
-from evenhand.procedure.connection_capacity import CapacityOutcome, measure_capacity
+from evenhand.procedure.connection_capacity import measure_capacity
 from evenhand.procedure.connection_capacity_goal import CapacityGoal
 from evenhand.procedure.connection_rate import ConnectionRateGoal, _OpeningMeasurer, search_rate
 from evenhand.procedure.connection_trials import TOO_SHORT, most_connections
-from evenhand.procedure.tear_down import Removal, TearDown, TearDownGoal
+from evenhand.procedure.tear_down import TearDown, TearDownGoal
+from evenhand.results.connections import CapacityOutcome, Removal
 from evenhand.search import Outcome
 from evenhand.trial import Limits, Load, SimulatedMeasurer, TrialResult
 from tests.errors import raises

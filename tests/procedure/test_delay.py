@@ -11,16 +11,16 @@ import pytest
 
 from evenhand.plan import make_plan
 from evenhand.procedure import DelayGoal, DelayResult, DelayTest, OwnLoop, Profile
-from evenhand.procedure.delay import _Repeat
+from evenhand.procedure.delay import repeat_load
 from evenhand.procedure.delay_result import STAMPS
 from evenhand.procedure.own_loop import OWN_LOOP_DRIVER
-from evenhand.procedure.record import nowhere
 from evenhand.procedure.registry import LATENCY
 from evenhand.report.found import found_lines, found_tables
 from evenhand.rig import Setup
 from evenhand.testbed import make_testbed
 from evenhand.trial import Load, SimulatedMeasurer
 from tests.errors import raises
+from tests.procedure.simulated import attempts_with
 from tests.report.test_throughput import shown
 
 RATE_FPS = 100_000.0
@@ -32,9 +32,7 @@ def goal_of(test: DelayTest = DelayTest.LATENCY, **changes: Any) -> DelayGoal:
 
 def repeat(goal: DelayGoal, *, own_loop: OwnLoop | None = None, **device: Any) -> DelayResult:
     measurer = SimulatedMeasurer(**{"limit_fps": 1e6, "delays": goal.wish, **device})
-    repetitions = _Repeat(
-        measurer=measurer, goal=goal, on_event=lambda event: None, record=nowhere(), overhead_s=0.0
-    ).run()
+    repetitions = repeat_load(attempts_with(measurer, goal, str(goal.test)), goal)
     profile = Profile(
         plan=make_plan("gateway-v4").one_pair(), frame_size=64, seed=1, directions=("forward", "reverse")
     )

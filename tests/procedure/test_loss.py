@@ -10,12 +10,12 @@ import pytest
 
 from evenhand.plan import make_plan
 from evenhand.procedure import LossGoal, LossOutcome, Measured, ProcedureEvent, Profile
-from evenhand.procedure.loss import FrameLoss, LossPoint, _Series
-from evenhand.procedure.record import nowhere
+from evenhand.procedure.loss import FrameLoss, LossPoint, LossSeries
 from evenhand.procedure.registry import LOSS
 from evenhand.report.found import found_lines, found_tables
 from evenhand.trial import SimulatedMeasurer
 from tests.errors import raises
+from tests.procedure.simulated import attempts_with
 from tests.report.test_throughput import shown
 
 GOAL = LossGoal(max_fps=1_000_000.0, duration_s=1.0)
@@ -24,8 +24,8 @@ GOAL = LossGoal(max_fps=1_000_000.0, duration_s=1.0)
 def series(goal: LossGoal = GOAL, events: list[ProcedureEvent] | None = None, **device: Any) -> FrameLoss:
     measurer = SimulatedMeasurer(**device)
     heard = [] if events is None else events
-    points, outcome = _Series(
-        measurer=measurer, goal=goal, on_event=heard.append, record=nowhere(), overhead_s=0.0
+    points, outcome = LossSeries(
+        attempts=attempts_with(measurer, goal, "loss", heard.append), goal=goal
     ).run()
     profile = Profile(plan=make_plan("gateway-v4"), frame_size=64, seed=1, directions=("forward", "reverse"))
     assert [trial.started_at for trial in measurer.trials] == [
@@ -98,7 +98,7 @@ def test_a_load_that_the_tester_does_not_keep_is_named_and_has_no_loss() -> None
     found = series(limit_fps=640_000, tester_ceiling_fps=750_000, events=events)
     assert [point.share for point in found.unmeasured] == [1.0, 0.9, 0.8]
     assert [len(point.trials) for point in found.points] == [3, 3, 3, 1, 1, 1]
-    assert found.points[0].to_document(None)["loss_ratio"] is None
+    assert found.points[0].found(None).loss_ratio is None
     assert sum(isinstance(event, Measured) for event in events) == 12
     lines = "\n".join(found_lines(found, LOSS))
     assert (
@@ -144,8 +144,8 @@ def test_a_load_that_stayed_invalid_shows_the_most_that_was_offered() -> None:
         SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=kept_fps).measure(1, 1e6)
         for kept_fps in (500_000, 700_000, 600_000)
     )
-    document = LossPoint(share=0.8, rate_fps=1e6, trials=attempts).to_document(1_488_095)
-    assert document["offered_fps_per_direction"] == pytest.approx(700_000)
-    assert document["share_of_theoretical"] == pytest.approx(1e6 / 1_488_095)
-    assert (document["attempts"], document["loss_ratio"]) == (3, None)
-    assert [reason["code"] for reason in document["reasons"]] == ["offered_load"]
+    found = LossPoint(share=0.8, rate_fps=1e6, trials=attempts).found(1_488_095)
+    assert found.offered_fps == pytest.approx(700_000)
+    assert found.share_of_theoretical == pytest.approx(1e6 / 1_488_095)
+    assert (found.attempts, found.loss_ratio) == (3, None)
+    assert [reason.code for reason in found.reasons] == ["offered_load"]

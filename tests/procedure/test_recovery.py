@@ -13,13 +13,12 @@ from rich.console import Console
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.plan import make_plan
 from evenhand.procedure import Began, OnEvent, ProcedureEvent, Profile, Recovery, RecoveryGoal, ignore
-from evenhand.procedure.attempts import Attempts
-from evenhand.procedure.record import nowhere
-from evenhand.procedure.recovery import check_throughput, repeat_overload
+from evenhand.procedure.recovery import check_throughput
 from evenhand.procedure.registry import RECOVERY
 from evenhand.report.found import found_lines, found_tables
 from evenhand.trial import SimulatedMeasurer
 from tests.errors import raises
+from tests.procedure.simulated import attempts_with
 from tests.report.test_throughput import shown
 
 THROUGHPUT_FPS = 100_000.0
@@ -41,16 +40,10 @@ def measure(
 ) -> Recovery:
     profile = profile or profile_of()
     load = check_throughput(goal, profile)
-    attempts = Attempts(
-        measurer=SimulatedMeasurer(**{"limit_fps": THROUGHPUT_FPS, **device}),
-        on_event=on_event,
-        record=nowhere(),
-        purpose="recovery",
-        overhead_s=0.0,
-        invalid_retries=goal.invalid_retries,
-        patience=goal.patience,
-    )
-    return Recovery(profile=profile, goal=goal, load=load, repetitions=repeat_overload(attempts, goal, load))
+    measurer = SimulatedMeasurer(**{"limit_fps": THROUGHPUT_FPS, **device})
+    attempts = attempts_with(measurer, goal, "recovery", on_event)
+    repetitions = attempts.repeat(goal.repetitions, load, is_full_length=goal.is_full_length)
+    return Recovery(profile=profile, goal=goal, load=load, repetitions=repetitions)
 
 
 def test_the_overload_and_what_follows_are_those_of_the_rfc() -> None:

@@ -12,10 +12,9 @@ from typing import Any
 
 from evenhand.plan import ONE_EACH, AddressPlan, SideCounts, make_plan
 from evenhand.procedure import DelayGoal, DelayTest, LossGoal, Profile, Throughput
-from evenhand.procedure.delay import _Repeat
+from evenhand.procedure.delay import repeat_load
 from evenhand.procedure.delay_result import DelayResult
-from evenhand.procedure.loss import FrameLoss, _Series
-from evenhand.procedure.record import nowhere
+from evenhand.procedure.loss import FrameLoss, LossSeries
 from evenhand.run import StoredSearch, StoredTrial
 from evenhand.run.campaign_record import CampaignRecord, HookRun, PointRecord, PointState, Repetition
 from evenhand.search import SearchTrial, ThroughputGoal, find_throughput
@@ -23,6 +22,7 @@ from evenhand.spec.request import HashType, Point
 from evenhand.trial import SimulatedMeasurer, TrialResult
 from tests.procedure import test_back_to_back as bursts
 from tests.procedure import test_recovery as recoveries
+from tests.procedure.simulated import attempts_with
 
 COUNTS = tuple(2**exponent for exponent in range(17))
 LINE_BPS = 10e9
@@ -124,9 +124,7 @@ def loss_record(point: Point, *, limit_fps: float, chance: random.Random) -> Poi
     for number in range(1, point.repetitions + 1):
         measurer = SimulatedMeasurer(limit_fps=limit_fps * (1 + chance.gauss(0, 0.02)), frame_size=size)
         goal = LossGoal(max_fps=float(LINE_FPS[size]), duration_s=2.0)
-        points, outcome = _Series(
-            measurer=measurer, goal=goal, on_event=lambda event: None, record=nowhere(), overhead_s=0.0
-        ).run()
+        points, outcome = LossSeries(attempts=attempts_with(measurer, goal, "loss"), goal=goal).run()
         found = FrameLoss(
             profile=profile_of(make_plan(point.plan, point.hosts), size),
             goal=goal,
@@ -146,9 +144,7 @@ def delay_record(point: Point, *, chance: random.Random, runs: int = 20) -> Poin
     size = int(point.frame_size)
     goal = DelayGoal(test=test, rate_fps=500_000.0, throughput_fps=500_000.0, repetitions=runs)
     measurer = SimulatedMeasurer(limit_fps=1e6, delays=goal.wish, frame_size=size)
-    measured = _Repeat(
-        measurer=measurer, goal=goal, on_event=lambda event: None, record=nowhere(), overhead_s=0.0
-    ).run()
+    measured = repeat_load(attempts_with(measurer, goal, str(test)), goal)
     found = DelayResult(
         profile=profile_of(make_plan(point.plan, point.hosts), size), goal=goal, repetitions=measured
     )
@@ -231,6 +227,7 @@ def repetition_of(
         value=value,
         result=result,
         searches=(search,),
+        procedure=point.procedure,
     )
 
 

@@ -28,7 +28,7 @@ from evenhand.procedure import (
     ThroughputTable,
     throughput_document,
 )
-from evenhand.procedure.connection_capacity import Capacity, CapacityOutcome, CapacityStep
+from evenhand.procedure.connection_capacity import Capacity, CapacityStep
 from evenhand.procedure.connection_capacity_goal import CapacityGoal
 from evenhand.procedure.connection_rate import ConnectionRate, ConnectionRateGoal
 from evenhand.procedure.registry import (
@@ -46,12 +46,13 @@ from evenhand.procedure.registry import (
     THROUGHPUT,
     Procedure,
 )
-from evenhand.procedure.tear_down import Removal, TearDown, TearDownGoal
+from evenhand.procedure.tear_down import TearDown, TearDownGoal
 from evenhand.report.found import entry_of, found_tables, report_of
 from evenhand.report.result_entry import RepeatedEntry, ResultEntry
 from evenhand.report.show import point_report
-from evenhand.report.stored_results import stored_entry
+from evenhand.report.stored_results import results_of, stored_entry
 from evenhand.report.table import rows_of
+from evenhand.results.connections import CapacityOutcome, Removal
 from evenhand.run import CampaignHead, CampaignRecord, RepetitionEnd, RunStore, read_record
 from evenhand.run.rows import without_trials
 from evenhand.search import MlrGoal, MlrGoals, Role, SearchHead, ThroughputGoal, find_goals, find_throughput
@@ -393,7 +394,7 @@ def test_points_of_recorded_files_are_shown(name: str, width: int) -> None:
         assert "…" not in text
         assert max(map(len, text.splitlines())) <= width
         for repetition in point.repetitions:
-            if repetition.finished_at is not None:
+            if repetition in results_of(point):
                 entry = stored_entry(record, repetition)
                 report = report_of(PROCEDURES[point.point.procedure])
                 if report.join is not None and "longest_burst_frames" in entry.document:
@@ -442,13 +443,19 @@ def test_documents_of_others_break_no_table(name: str) -> None:
         document, trials = throughput_document(search, profile_of("gateway-v4")), ()
     report = report_of(procedure)
     document = {key: value for key, value in document.items() if key not in ("trials", "traffic")}
+    refused = 0
     for wrong in spoiled(json.loads(json.dumps(document))):
-        entry = ResultEntry(document=wrong, trials=trials)
+        try:
+            entry = ResultEntry(document=wrong, found=procedure.read(wrong), trials=trials)
+        except ValueError:  # at the border of the file
+            refused += 1
+            continue
         tables = [report.table([entry])]
         if report.repeated is not None:
             tables.append(report.repeated([RepeatedEntry(repetitions=[wrong, document])]))
         assert not any("\x1b" in text for table in tables for text in text_of(table))
         report.lines(entry)
+    assert (refused > 0) == (procedure.found is not None)
 
 
 def test_a_row_of_each_size_is_labelled_with_it() -> None:

@@ -20,7 +20,7 @@ import pytest
 from evenhand.plan import AddressPlan, make_plan
 from evenhand.predict import DeviceModel
 from evenhand.procedure import Note, OpenTestbed
-from evenhand.procedure.connection_capacity import CapacityOutcome, measure_capacity
+from evenhand.procedure.connection_capacity import measure_capacity
 from evenhand.procedure.connection_capacity_goal import CapacityGoal
 from evenhand.procedure.connection_rate import ConnectionRateGoal, measure_connection_rate
 from evenhand.procedure.connection_trials import ConnectionTrials, ConnectionWish
@@ -30,6 +30,7 @@ from evenhand.procedure.tear_down import TearDownGoal, measure_tear_down
 from evenhand.procedure.tester import OpenTester
 from evenhand.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.report.found import found_lines
+from evenhand.results.connections import CapacityOutcome
 from evenhand.rig import Setup
 from evenhand.rig.reference_rig import make_reference_setup
 from evenhand.trial import Connections, Limits, Load, TrialResult, Verdict, Waits

@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.plan import make_plan
 from evenhand.procedure import OpenTestbed
-from evenhand.procedure.connection_capacity import CapacityOutcome, measure_capacity
+from evenhand.procedure.connection_capacity import measure_capacity
 from evenhand.procedure.connection_capacity_goal import CapacityGoal
 from evenhand.procedure.connection_rate import ConnectionRateGoal, measure_connection_rate
 from evenhand.procedure.connection_trials import ConnectionTrials, ConnectionWish
@@ -20,6 +20,7 @@ from evenhand.procedure.dut_checks import VALIDATION
 from evenhand.procedure.tear_down import TearDownGoal, measure_tear_down
 from evenhand.procedure.tester import OpenTester
 from evenhand.reference import ReferenceDut, ReferenceRouter
+from evenhand.results.connections import CapacityOutcome
 from evenhand.rig.reference_rig import ReferenceSetup
 from evenhand.trial import Connections, Load, Verdict
 from tests.errors import raises

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, measure_burst
     from evenhand.procedure.cable_test import CableState, CableTest, measure_cable
     from evenhand.procedure.conditions import Conditions
-    from evenhand.procedure.connection_capacity import Capacity, CapacityOutcome, CapacityStep
+    from evenhand.procedure.connection_capacity import Capacity, CapacityStep
     from evenhand.procedure.connection_capacity_goal import CapacityGoal
     from evenhand.procedure.connection_rate import ConnectionRate, ConnectionRateGoal
     from evenhand.procedure.connection_trials import ConnectionWish, OrderName
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
         learn_first,
     )
     from evenhand.procedure.limits import limits_of, retries_of
-    from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint, LossTable, measure_loss
+    from evenhand.procedure.loss import FrameLoss, LossPoint, LossTable, measure_loss
     from evenhand.procedure.maximum import DUT_WAY, OWN_LOOP_WAY, CeilingEntry, CeilingGoal, measure_ceiling
     from evenhand.procedure.one_pair import OMISSION, OnePair, check_same_dut, says_something
     from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
     from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
     from evenhand.procedure.record import Recorder, SearchRecord
-    from evenhand.procedure.recovery import Recovery, RecoveryGoal, measure_recovery
+    from evenhand.procedure.recovery import Recovery, measure_recovery
     from evenhand.procedure.repetition import Repetitions, Row, check_frame_sizes, check_whole_sizes, repeat
     from evenhand.procedure.single_trial import SingleTrial, measure_trial
     from evenhand.procedure.statistics import Interval, Statistics
-    from evenhand.procedure.tear_down import Removal, TearDown, TearDownGoal
+    from evenhand.procedure.tear_down import TearDown, TearDownGoal
     from evenhand.procedure.testbed import OpenTestbed
     from evenhand.procedure.tester import OpenTester, choose_maximum, open_tester
     from evenhand.procedure.throughput import (
@@ -65,6 +65,9 @@ if TYPE_CHECKING:
         search_deviations,
         throughput_document,
     )
+    from evenhand.results.connections import CapacityOutcome, Removal
+    from evenhand.results.loss import LossGoal, LossOutcome
+    from evenhand.results.recovery import RecoveryGoal
 else:
     from evenhand.base.lazy_import import lazy_names
 

@@ -5,33 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from evenhand.base.errors import RequestError
 from evenhand.procedure.events import Began, Measured, OnEvent
+from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import SearchRecord
 from evenhand.search import InvalidAttempts
 from evenhand.trial import Load, LoadMeasurer, TrialResult
-
-
-def check_attempts(invalid_retries: int, patience: int) -> None:
-    """RequestError for fewer repetitions of INVALID trials than none."""
-    if min(invalid_retries, patience) < 0:
-        raise RequestError(
-            "repetitions of INVALID trials: must be 0 or more",
-            code="procedure.out-of-range",
-            where="invalid_retries, patience",
-        )
-
-
-def check_repetitions(repetitions: int, usual: int) -> None:
-    """RequestError for fewer than one. `usual`: the default."""
-    if repetitions < 1:
-        raise RequestError(
-            f"{repetitions} repetitions: must be at least 1",
-            code="procedure.out-of-range",
-            where="repetitions",
-            next_step=f"The default is {usual}.",
-        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,3 +72,49 @@ class Attempts:
             invalid.note(result)
             if invalid.are_exhausted:
                 return
+
+    def repeat(self, times: int, load: Load, *, is_full_length: bool) -> tuple[tuple[TrialResult, ...], ...]:
+        """The trials of each repetition at one load; the last one of each counts. A repetition that was
+        stopped or stayed INVALID is the last: the tester will not keep that load the next time either."""
+        repetitions: list[tuple[TrialResult, ...]] = []
+        for number in range(1, times + 1):
+            what = f"repetition {number} of {times}"
+            made = self.measure(what=what, load=load, later=times - number, is_full_length=is_full_length)
+            repetitions.append(tuple(made))
+            last = repetitions[-1][-1]
+            if last.was_stopped or not last.is_valid:
+                break
+        return tuple(repetitions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatedTrials:
+    """Results of a test that repeats a trial at one load."""
+
+    profile: Profile
+    goal: Any
+    """Says how many `repetitions` are wanted."""
+    repetitions: tuple[tuple[TrialResult, ...], ...]
+    """The trials of each repetition in order; the last one counts, if it is valid."""
+
+    @property
+    def trials(self) -> tuple[TrialResult, ...]:
+        """All of them, in order."""
+        return tuple(trial for repetition in self.repetitions for trial in repetition)
+
+    @property
+    def valid(self) -> tuple[TrialResult, ...]:
+        """The valid trial of each repetition that has one."""
+        return tuple(repetition[-1] for repetition in self.repetitions if repetition[-1].is_valid)
+
+    @property
+    def is_complete(self) -> bool:
+        """Every repetition has a valid trial."""
+        return bool(len(self.valid) == self.goal.repetitions)
+
+    @property
+    def outcome(self) -> str:
+        """`measured`, `tester_ceiling` if a repetition had no valid trial, or `stopped`."""
+        if any(trial.was_stopped for trial in self.trials):
+            return "stopped"
+        return "measured" if self.is_complete else "tester_ceiling"

@@ -9,10 +9,9 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_duration, format_rate
-from evenhand.base.validation.typed_fields import check_types
-from evenhand.procedure.attempts import check_attempts, check_repetitions
 from evenhand.procedure.descriptor import KnownThroughput
-from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S, ThroughputGoal
+from evenhand.results.goal import ProcedureGoal, check_above_zero, check_repetitions
+from evenhand.search import FULL_LENGTH_S, ThroughputGoal
 
 REPETITIONS = 50
 """R9004-06."""
@@ -33,7 +32,7 @@ def is_near(frames: int, max_frames: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BackToBackGoal:
+class BackToBackGoal(ProcedureGoal):
     """Longest burst, precision of the search, and number of repetitions."""
 
     rate_fps: float = math.inf
@@ -58,20 +57,9 @@ class BackToBackGoal:
     """Goal of the search for it. Default: a `ThroughputGoal`, up to the rate of the bursts."""
     actual_fps: float | None = None
     """Another rate for which the buffer time is reported."""
-    invalid_retries: int = DEFAULT_INVALID_RETRIES
-    """How often an INVALID trial is repeated, if the tester did not offer the burst; as in searches."""
-    patience: int = DEFAULT_PATIENCE
-    """The same if the burst was offered, but the host disturbed the trial for a moment."""
 
-    def __post_init__(self) -> None:
-        check_types(self)
-        if not self.rate_fps > 0:
-            raise RequestError(
-                f"rate {self.rate_fps} fps: must be greater than 0",
-                code="procedure.out-of-range",
-                where="rate_fps",
-                next_step="Write 1Mfps.",
-            )
+    def check(self) -> None:
+        check_above_zero(self.rate_fps, f"rate {self.rate_fps} fps", where="rate_fps")
         if not 0 < self.max_burst_s <= LONGEST_BURST_S:
             raise RequestError(
                 f"bursts of up to {self.max_burst_s:g} s: must be greater than 0 s and at"
@@ -103,14 +91,8 @@ class BackToBackGoal:
                 where="loss_verifications",
             )
         for rate_fps, where in ((self.throughput_fps, "throughput_fps"), (self.actual_fps, "actual_fps")):
-            if rate_fps is not None and not 0 < rate_fps < math.inf:
-                raise RequestError(
-                    f"{rate_fps} fps: must be greater than 0",
-                    code="procedure.out-of-range",
-                    where=where,
-                    next_step="Write 1Mfps.",
-                )
-        check_attempts(self.invalid_retries, self.patience)
+            if rate_fps is not None:
+                check_above_zero(rate_fps, f"{rate_fps} fps", where=where)
 
     @property
     def longest_trial_s(self) -> float:

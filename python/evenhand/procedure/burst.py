@@ -10,23 +10,21 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import DURATION, FRAME_COUNTS, RATE, RATIO, Option, values_of
+from evenhand.base.option import DURATION, FRAME_COUNTS, RATE, RATIO, Option
 from evenhand.base.units import format_count, format_duration
-from evenhand.base.validation.typed_fields import check_types
 from evenhand.procedure.descriptor import (
     DirectionChoice,
     Figure,
     FrameSizes,
-    KnownThroughput,
     LeftOpen,
     Procedure,
     Section,
     as_number,
     finite,
+    goals_of,
 )
 from evenhand.procedure.events import Note, OnEvent, followed_by, ignore
 from evenhand.procedure.expected_time import A_LINE_RATE_FPS, count_of, search_s
-from evenhand.procedure.limits import Retries
 from evenhand.procedure.maximum import find_maximum
 from evenhand.procedure.profile import (
     Profile,
@@ -36,9 +34,9 @@ from evenhand.procedure.profile import (
 )
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
+from evenhand.results.document import at_key
+from evenhand.results.goal import ProcedureGoal, check_above_zero
 from evenhand.search import (
-    DEFAULT_INVALID_RETRIES,
-    DEFAULT_PATIENCE,
     FULL_LENGTH_S,
     Outcome,
     SearchEvent,
@@ -59,11 +57,11 @@ LEAST_BURSTS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BurstGoal:
+class BurstGoal(ProcedureGoal):
     """Sizes of bursts, and goal of the search for their interval."""
 
     burst_frames: tuple[int, ...] = RFC_BURSTS
-    rate_fps: float = math.inf
+    rate_fps: float = at_key("rate_fps_per_direction", math.inf)
     """Rate within a burst, per direction; UP_TO_LINE_RATE: the maximum theoretical frame rate. Less is a
     deviation."""
     precision: float = 0.005
@@ -72,19 +70,9 @@ class BurstGoal:
     """Length of the trials of a search."""
     final_duration_s: float = FULL_LENGTH_S
     """Length of the trial that confirms its result (R2544-20)."""
-    invalid_retries: int = DEFAULT_INVALID_RETRIES
-    patience: int = DEFAULT_PATIENCE
-    """The same as in searches."""
 
-    def __post_init__(self) -> None:
-        check_types(self)
-        if not self.rate_fps > 0:
-            raise RequestError(
-                f"rate {self.rate_fps} fps: must be greater than 0",
-                code="procedure.out-of-range",
-                where="rate_fps",
-                next_step="Write 1Mfps.",
-            )
+    def check(self) -> None:
+        check_above_zero(self.rate_fps, f"rate {self.rate_fps} fps", where="rate_fps")
         if not self.burst_frames or len(set(self.burst_frames)) < len(self.burst_frames):
             raise RequestError(
                 "no burst size, or the same size twice",
@@ -135,17 +123,6 @@ class BurstGoal:
             invalid_retries=self.invalid_retries,
             patience=self.patience,
         )
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "burst_frames": list(self.burst_frames),
-            "rate_fps_per_direction": self.rate_fps,
-            "precision": self.precision,
-            "duration_s": self.duration_s,
-            "final_duration_s": self.final_duration_s,
-            "invalid_retries": self.invalid_retries,
-            "patience": self.patience,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -381,10 +358,6 @@ class BurstOptions:
     precision: Annotated[str, Option(grammar=RATIO, help="Precision at which the search stops.")] = "0.5%"
 
 
-def _goal(options: BurstOptions, retries: Retries, known: KnownThroughput | None) -> BurstGoal:
-    return BurstGoal(**values_of(options), **retries)
-
-
 def _value(result: Mapping[str, Any]) -> float | None:
     """The interval in s; with several sizes of bursts, that of the first one."""
     interval_s = as_number((result.get("intervals") or [result])[0].get("interval_s"))
@@ -426,7 +399,7 @@ BURST = Procedure(
     " 64, 256 and 1024 frames.",
     example="evenhand burst lab.toml --burst 16,64 --run burst.evenhand",
     options=BurstOptions,
-    make_goal=_goal,
+    make_goal=goals_of(BurstGoal),
     goals=BurstGoal,
     default_goal=lambda retries: BurstGoal(**retries),
     measure=measure_burst,

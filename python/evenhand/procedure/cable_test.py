@@ -359,12 +359,6 @@ def measure_cable(
     return test
 
 
-def expected_cable_s(goal: CeilingGoal, plans: int) -> float:
-    """Time of the trials alone; for the display of progress."""
-    trial_s = TRIAL_S + CEILING_WAITS.total_s
-    return plans * (len(FRAME_SIZES) * (trial_s + 2.0) + 8 * (goal.duration_s + CEILING_WAITS.total_s))
-
-
 def _without_dut(setup: Setup) -> Setup:
     testbed = setup.testbed
     ports: dict[str, Any] = {

@@ -5,14 +5,13 @@ state can hold."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import count
 from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import NUMBER, RATE, RATIO, Option, values_of
+from evenhand.base.option import NUMBER, RATE, RATIO, Option
 from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import format_count, format_ratio
 from evenhand.plan import MAX_CONNECTIONS
@@ -38,35 +37,21 @@ from evenhand.procedure.descriptor import (
     DirectionChoice,
     Figure,
     FrameSizes,
-    KnownThroughput,
     Procedure,
-    as_number,
     describe_maximum,
+    goals_of,
     open_above,
+    value_at,
 )
 from evenhand.procedure.events import Note, OnEvent, ProcedureEvent, ignore, with_left
-from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile, result_document
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
+from evenhand.results.connections import CapacityFound, CapacityOutcome, TriedCapacity
+from evenhand.results.document import to_document
 from evenhand.search import Outcome, TrialFinished, TrialStarted
 from evenhand.search.search_trial import SearchTrial, numbered_documents
 from evenhand.trial import Deviation, TrialResult
-
-
-class CapacityOutcome(StrEnum):
-    """How a search of the capacity ended."""
-
-    FOUND = "found"
-    AT_LEAST = "at_least"
-    """The most connections that were to be tried are held."""
-    TOO_FEW = "too_few"
-    """Not even the first number is held."""
-    TIMEOUT = "timeout"
-    """The DUT would forget some of the next number of connections before all are validated, so that it was
-    not tried."""
-    TESTER_CEILING = "tester_ceiling"
-    STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +70,15 @@ class CapacityStep:
             return None
         return self.rate.rate_fps is not None
 
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "connections": self.connections,
-            "least_per_second": self.least_fps,
-            "connections_per_second": self.rate.rate_fps,
-            "is_held": self.is_held,
-        }
+    @property
+    def found(self) -> TriedCapacity:
+        """What was found, without the trials."""
+        return TriedCapacity(
+            connections=self.connections,
+            least_per_second=self.least_fps,
+            connections_per_second=self.rate.rate_fps,
+            is_held=self.is_held,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,14 +107,19 @@ class Capacity:
 
     def summary(self) -> dict[str, Any]:
         """The document without traffic and trials, which are those of the rates."""
-        return {
-            "outcome": str(self.outcome),
-            "capacity": self.held,
-            "not_held": self.not_held,
-            "is_at_least": self.held is not None and self.outcome is not CapacityOutcome.FOUND,
-            "steps": [step.to_document() for step in self.steps],
-            "goal": self.goal.to_document(),
-        }
+        return to_document(self.found)
+
+    @property
+    def found(self) -> CapacityFound:
+        """What was found, without the trials."""
+        return CapacityFound(
+            outcome=str(self.outcome),
+            capacity=self.held,
+            not_held=self.not_held,
+            is_at_least=self.held is not None and self.outcome is not CapacityOutcome.FOUND,
+            steps=tuple(step.found for step in self.steps),
+            goal=self.goal.to_document(),
+        )
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand capacity --json` writes it."""
@@ -311,10 +303,6 @@ class CapacityOptions:
     ] = "50%"
 
 
-def _goal(options: CapacityOptions, retries: Retries, known: KnownThroughput | None) -> CapacityGoal:
-    return CapacityGoal(**values_of(options), **retries)
-
-
 def _expected_parts(goal: CapacityGoal) -> Iterable[str]:
     example = TimeSpan.of(likely_capacity_s(goal, 0.0)).words
     yield (
@@ -337,10 +325,6 @@ def _describe(goal: CapacityGoal, load: str | None) -> str:
     )
 
 
-def _value(result: Mapping[str, Any]) -> float | None:
-    return as_number(result.get("capacity"))
-
-
 CAPACITY = Procedure(
     name="capacity",
     verb="capacity",
@@ -350,14 +334,15 @@ CAPACITY = Procedure(
     and then the limit is searched between the last two numbers.""",
     example="evenhand capacity lab.toml --plan nat44 --from 10000 --most 1000000 --maximum-rate 100kfps",
     options=CapacityOptions,
-    make_goal=_goal,
+    make_goal=goals_of(CapacityGoal),
     goals=CapacityGoal,
+    found=CapacityFound,
     default_goal=lambda retries: CapacityGoal(**retries),
     measure=measure_capacity,
     opens_connections=True,
     rates=DirectionChoice.NONE,
     figure=Figure(name="connection table capacity", unit="connections", is_higher_better=True),
-    value_of=_value,
+    value_of=value_at("capacity"),
     left_open=lambda document: open_above(document, "not_held"),
     expected_s=lambda goal, waits_s: expected_capacity(goal, waits_s).least_s,
     longest_s=lambda goal, waits_s: expected_capacity(goal, waits_s).most_s,

@@ -11,18 +11,12 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import format_count
-from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import MAX_CONNECTIONS
 from evenhand.procedure.connection_rate import LIKELY_SHARE_OPENED, ConnectionRateGoal, with_likely_maximum
 from evenhand.procedure.connection_trials import DEFAULT_ALPHA, check_connections, longest_idle_s
 from evenhand.procedure.dut_checks import VALIDATION
-from evenhand.search import (
-    DEFAULT_INVALID_RETRIES,
-    DEFAULT_PATIENCE,
-    LikelyDevice,
-    SearchTrial,
-    find_throughput,
-)
+from evenhand.results.goal import ProcedureGoal
+from evenhand.search import LikelyDevice, SearchTrial, find_throughput
 from evenhand.trial import Verdict
 
 BETA = 0.1
@@ -33,7 +27,7 @@ DEFAULT_START = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CapacityGoal:
+class CapacityGoal(ProcedureGoal):
     """Where to search. Rates are connections per second."""
 
     start: int = DEFAULT_START
@@ -48,11 +42,8 @@ class CapacityGoal:
     """Precision of each rate that is found on the way."""
     alpha: float = DEFAULT_ALPHA
     """See `ConnectionRateGoal`."""
-    invalid_retries: int = DEFAULT_INVALID_RETRIES
-    patience: int = DEFAULT_PATIENCE
 
-    def __post_init__(self) -> None:
-        check_types(self)
+    def check(self) -> None:
         check_connections(self.start, "pseudorandom")
         if not self.start <= self.most <= MAX_CONNECTIONS:
             raise RequestError(

@@ -5,14 +5,13 @@ keeps state opens connections, each of which is validated afterwards."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import NUMBER, RATE, RATIO, Option, values_of
+from evenhand.base.option import NUMBER, RATE, RATIO, Option
 from evenhand.base.units import format_count, format_ratio
-from evenhand.base.validation.typed_fields import check_types
 from evenhand.procedure.connection_trials import (
     DEFAULT_ALPHA,
     ConnectionTrials,
@@ -28,22 +27,21 @@ from evenhand.procedure.descriptor import (
     DirectionChoice,
     Figure,
     FrameSizes,
-    KnownThroughput,
     Procedure,
-    as_number,
     describe_maximum,
+    goals_of,
     open_above,
+    value_at,
 )
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import halvings
-from evenhand.procedure.limits import Retries
 from evenhand.procedure.maximum import CeilingWish, find_maximum
 from evenhand.procedure.profile import Profile, plain_deviations, result_document
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.results.document import at_key
+from evenhand.results.goal import ProcedureGoal, check_above_zero
 from evenhand.search import (
-    DEFAULT_INVALID_RETRIES,
-    DEFAULT_PATIENCE,
     Outcome,
     SearchEvent,
     SearchTrial,
@@ -68,7 +66,7 @@ LIKELY_SHARE_OPENED = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionRateGoal:
+class ConnectionRateGoal(ProcedureGoal):
     """How many connections, and where to search. Rates are frames, and so connections, per second."""
 
     connections: int = DEFAULT_CONNECTIONS
@@ -83,13 +81,10 @@ class ConnectionRateGoal:
     (R9693-11)."""
     order: OrderName = OrderName.PSEUDORANDOM
     """Others than pseudorandom are deviations (R9693-05)."""
-    known_fps: float | None = None
+    known_fps: float | None = at_key(None, None)
     """A rate that was found before; see `ThroughputGoal`."""
-    invalid_retries: int = DEFAULT_INVALID_RETRIES
-    patience: int = DEFAULT_PATIENCE
 
-    def __post_init__(self) -> None:
-        check_types(self)
+    def check(self) -> None:
         check_connections(self.connections, self.order)
         if not 0 < self.alpha < 1:
             raise RequestError(
@@ -99,13 +94,8 @@ class ConnectionRateGoal:
                 where="alpha",
                 next_step="Use 50% or 80% (RFC 9693, 4.6).",
             )
-        if not self.max_fps > 0:
-            raise RequestError(
-                f"maximum rate {self.max_fps:g} connections/s: must be greater than 0",
-                code="procedure.out-of-range",
-                where="max_fps",
-                next_step="Use, for example, 10k, or omit it.",
-            )
+        what = f"maximum rate {self.max_fps:g} connections/s"
+        check_above_zero(self.max_fps, what, where="max_fps", next_step="Use, for example, 10k, or omit it.")
         if math.isinf(self.max_fps):  # the line rate, which is not known yet
             likely_fps = max(LIKELY_MAXIMUM_FPS, 2 * (self.min_fps or 0.0))
             replace(self, max_fps=likely_fps)  # checks the rest
@@ -143,18 +133,6 @@ class ConnectionRateGoal:
         if math.isinf(self.max_fps):
             return None
         return longest_idle_s(self.connections, self.search_goal().lowest_fps, self.alpha, waits_s)
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "connections": self.connections,
-            "max_fps": self.max_fps,
-            "min_fps": self.min_fps,
-            "precision": self.precision,
-            "alpha": self.alpha,
-            "order": str(self.order),
-            "invalid_retries": self.invalid_retries,
-            "patience": self.patience,
-        }
 
 
 def with_likely_maximum(goal: ConnectionRateGoal) -> ConnectionRateGoal:
@@ -393,16 +371,6 @@ class ConnectionRateOptions:
     ] = OrderName.PSEUDORANDOM
 
 
-def _goal(
-    options: ConnectionRateOptions, retries: Retries, known: KnownThroughput | None
-) -> ConnectionRateGoal:
-    return ConnectionRateGoal(**values_of(options), **retries)
-
-
-def _value(result: Mapping[str, Any]) -> float | None:
-    return as_number(result.get("connections_per_second"))
-
-
 def _expected_s(goal: ConnectionRateGoal, waits_s: float) -> float:
     finite = with_likely_maximum(goal)
     return STATE_CHECK_S + expected_search_s(
@@ -442,14 +410,14 @@ CONNECTIONS = Procedure(
     over each of them: a rate counts only if every connection holds.""",
     example="evenhand connections lab.toml --plan nat44 --connections 400k --maximum-rate 200kfps",
     options=ConnectionRateOptions,
-    make_goal=_goal,
+    make_goal=goals_of(ConnectionRateGoal),
     goals=ConnectionRateGoal,
     default_goal=lambda retries: ConnectionRateGoal(**retries),
     measure=measure_connection_rate,
     opens_connections=True,
     rates=DirectionChoice.NONE,
     figure=Figure(name="connection establishment rate", unit="connections/s", is_higher_better=True),
-    value_of=_value,
+    value_of=value_at("connections_per_second"),
     left_open=lambda document: open_above(document, "failed_per_second"),
     expected_s=_expected_s,
     expected_parts=_expected_parts,

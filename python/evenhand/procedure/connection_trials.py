@@ -4,7 +4,6 @@ initiator opens connections (test phase 1), and then each is validated, or they 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +14,7 @@ from evenhand.base.units import format_count, format_duration, format_rate
 from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import MAX_CONNECTIONS, TUPLE_ORDERS, AddressPlan, TupleOrder
 from evenhand.procedure.dut_checks import VALIDATION, check_some_held, check_translates, why_not_held
+from evenhand.results.goal import check_above_zero
 from evenhand.search import InvalidAttempts
 from evenhand.trial import Connections, Load, LoadMeasurer, TrialResult, Verdict
 
@@ -48,12 +48,9 @@ class ConnectionWish:
     def __post_init__(self) -> None:
         check_types(self)
         check_connections(self.count, self.order)
-        if not 0 < self.rate_fps < math.inf:
-            raise RequestError(
-                f"connections are to be opened at {self.rate_fps} fps: must be greater than 0",
-                code="procedure.out-of-range",
-                where="rate_fps",
-            )
+        check_above_zero(
+            self.rate_fps, f"connections are to be opened at {self.rate_fps} fps", where="rate_fps"
+        )
 
     @property
     def line(self) -> str:

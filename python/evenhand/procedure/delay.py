@@ -4,8 +4,8 @@ one load, many times over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from evenhand.base.errors import RequestError
@@ -30,9 +30,9 @@ from evenhand.procedure.expected_time import count_of
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
 from evenhand.procedure.prepared_testbed import PreparedTestbed
-from evenhand.procedure.record import Recorder, SearchRecord, recording
+from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.trial import Load, LoadMeasurer, TrialResult
+from evenhand.trial import Load, TrialResult
 
 
 def measure_delay(
@@ -64,13 +64,19 @@ def measure_delay(
         goal=goal.to_document(),
     ) as record:
         measurer = tester.measurer(on_event, delays=goal.wish)
-        repeat = _Repeat(
-            measurer=measurer, goal=goal, on_event=on_event, record=record, overhead_s=measurer.overhead_s
+        attempts = Attempts(
+            measurer=measurer,
+            on_event=on_event,
+            record=record,
+            purpose=str(goal.test),
+            overhead_s=measurer.overhead_s,
+            invalid_retries=goal.invalid_retries,
+            patience=goal.patience,
         )
         result = DelayResult(
             profile=tester.profile,
             goal=goal,
-            repetitions=repeat.run(),
+            repetitions=repeat_load(attempts, goal),
             own_loop=own_loop or OwnLoop(),
             hardware_stamps={
                 side: str(tester.opened[side]["hardware_stamps"]) for side in tester.setup.testbed.ports
@@ -106,45 +112,10 @@ def own_loop_first(bed: PreparedTestbed, goal: DelayGoal, conditions: Conditions
     }
 
 
-@dataclass(slots=True, kw_only=True)
-class _Repeat:
-    measurer: LoadMeasurer
-    goal: DelayGoal
-    on_event: OnEvent
-    record: SearchRecord
-    overhead_s: float
-    repetitions: list[tuple[TrialResult, ...]] = field(default_factory=list)
-    attempts: Attempts = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.attempts = Attempts(
-            measurer=self.measurer,
-            on_event=self.on_event,
-            record=self.record,
-            purpose=str(self.goal.test),
-            overhead_s=self.overhead_s,
-            invalid_retries=self.goal.invalid_retries,
-            patience=self.goal.patience,
-        )
-
-    def run(self) -> tuple[tuple[TrialResult, ...], ...]:
-        for repetition in range(1, self.goal.repetitions + 1):
-            self.repetitions.append(tuple(self._measure(repetition)))
-            last = self.repetitions[-1][-1]
-            # A tester that does not keep this load will not keep it the next time either.
-            if last.was_stopped or not last.is_valid:
-                break
-        return tuple(self.repetitions)
-
-    def _measure(self, repetition: int) -> Iterator[TrialResult]:
-        """Trials of one repetition: the last one is valid, or the goal allows no more of them."""
-        goal = self.goal
-        return self.attempts.measure(
-            what=f"repetition {repetition} of {goal.repetitions}",
-            load=Load(rate_fps=goal.rate_fps, duration_s=goal.length_s),
-            later=goal.repetitions - repetition,
-            is_full_length=goal.is_full_length,
-        )
+def repeat_load(attempts: Attempts, goal: DelayGoal) -> tuple[tuple[TrialResult, ...], ...]:
+    """Trials by repetition."""
+    load = Load(rate_fps=goal.rate_fps, duration_s=goal.length_s)
+    return attempts.repeat(goal.repetitions, load, is_full_length=goal.is_full_length)
 
 
 NS_PER_US = 1e3

@@ -11,20 +11,13 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count, format_duration
-from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction, SideName
-from evenhand.procedure.attempts import check_attempts, check_repetitions
+from evenhand.procedure.attempts import RepeatedTrials
 from evenhand.procedure.descriptor import is_bound_here
 from evenhand.procedure.own_loop import OwnLoop
-from evenhand.procedure.profile import (
-    Profile,
-    attempt_documents,
-    attempts_at,
-    plain_deviations,
-    result_document,
-)
+from evenhand.procedure.profile import attempt_documents, attempts_at, plain_deviations, result_document
 from evenhand.procedure.statistics import Statistics, finite, percentile
-from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
+from evenhand.results.goal import ProcedureGoal, check_above_zero, check_repetitions
 from evenhand.trial import Delays, DelayWish, Deviation, DirectionResult, TrialResult, Verdict
 
 COUNTED_S = 60.0
@@ -73,7 +66,7 @@ _REQUIREMENT = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DelayGoal:
+class DelayGoal(ProcedureGoal):
     """Load, duration, and number of repetitions. None means the value of the test's RFC; less is reported as
     a deviation."""
 
@@ -92,35 +85,15 @@ class DelayGoal:
     repetitions: int = REPETITIONS
     has_variation: bool = False
     """IPDV too (R8219-13)."""
-    invalid_retries: int = DEFAULT_INVALID_RETRIES
-    """How often an INVALID trial is repeated, if the tester did not offer the load; as in searches."""
-    patience: int = DEFAULT_PATIENCE
-    """The same if the load was offered, but the host disturbed the trial for a moment."""
 
-    def __post_init__(self) -> None:
-        check_types(self)
-        if not 0 < self.rate_fps < math.inf:
-            raise RequestError(
-                f"rate {self.rate_fps} fps: must be greater than 0",
-                code="procedure.out-of-range",
-                where="rate_fps",
-                next_step="Write 1Mfps.",
-            )
-        if self.throughput_fps is not None and not self.throughput_fps > 0:
-            raise RequestError(
-                f"throughput {self.throughput_fps:g} fps: must be greater than 0",
-                code="procedure.out-of-range",
-                where="throughput_fps",
-                next_step="Omit it if it is not known.",
-            )
+    def check(self) -> None:
+        check_above_zero(self.rate_fps, f"rate {self.rate_fps} fps", where="rate_fps")
+        if self.throughput_fps is not None:
+            what, next_step = f"throughput {self.throughput_fps:g} fps", "Omit it if it is not known."
+            check_above_zero(self.throughput_fps, what, where="throughput_fps", next_step=next_step)
         check_repetitions(self.repetitions, REPETITIONS)
-        if not 0 < self.length_s < math.inf:
-            raise RequestError(
-                f"duration {self.length_s} s: must be greater than 0",
-                code="procedure.out-of-range",
-                where="duration_s",
-                next_step="Write 120s.",
-            )
+        what = f"duration {self.length_s} s"
+        check_above_zero(self.length_s, what, where="duration_s", next_step="Write 120s.")
         if not 0 <= self.start_s < self.length_s:
             raise RequestError(
                 f"delays count from {format_duration(self.start_s)} on, but frames are only"
@@ -138,7 +111,6 @@ class DelayGoal:
                 where="tagged_frames",
                 next_step=f"Tag 1 to {format_count(min(MOST_TAGGED, frames))} of them.",
             )
-        check_attempts(self.invalid_retries, self.patience)
 
     @property
     def length_s(self) -> float:
@@ -283,32 +255,14 @@ STAMPS = "stamp A is taken by software before the frame is built, not when the f
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DelayResult:
+class DelayResult(RepeatedTrials):
     """Results of the repetitions, with their traffic."""
 
-    profile: Profile
     goal: DelayGoal
-    repetitions: tuple[tuple[TrialResult, ...], ...]
-    """The trials of each repetition in order; the last one counts, if it is valid."""
     own_loop: OwnLoop = field(default_factory=OwnLoop)
     """What the tester itself adds at this load. It is included in every delay, and not subtracted."""
     hardware_stamps: Mapping[SideName, str] = field(default_factory=dict)
     """What each port offers, as the engine reports it: `none` or `unused`. Delays do not use these stamps."""
-
-    @property
-    def trials(self) -> tuple[TrialResult, ...]:
-        """All of them, in order."""
-        return tuple(trial for repetition in self.repetitions for trial in repetition)
-
-    @property
-    def valid(self) -> tuple[TrialResult, ...]:
-        """The valid trial of each repetition that has one."""
-        return tuple(repetition[-1] for repetition in self.repetitions if repetition[-1].is_valid)
-
-    @property
-    def is_complete(self) -> bool:
-        """Every repetition has a valid trial."""
-        return len(self.valid) == self.goal.repetitions
 
     @property
     def figures(self) -> dict[str, Figure]:
@@ -414,13 +368,6 @@ class DelayResult:
             "verdicts": {str(verdict): sum(t.verdict is verdict for t in self.trials) for verdict in Verdict},
             "goal": self.goal.to_document(),
         }
-
-    @property
-    def outcome(self) -> str:
-        """`measured`, `tester_ceiling` if a repetition had no valid trial, or `stopped`."""
-        if any(trial.was_stopped for trial in self.trials):
-            return "stopped"
-        return "measured" if self.is_complete else "tester_ceiling"
 
     def average(self, direction: Direction, figure: str) -> float | None:
         """Average over the repetitions, in ns, which R2544-24 requires."""

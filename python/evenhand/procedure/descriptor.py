@@ -13,13 +13,14 @@ from statistics import median
 from typing import Annotated, Any, Protocol
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import Option, OptionField, options_of
+from evenhand.base.option import Option, OptionField, options_of, values_of
 from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import WHOLE_FPS, format_rate, format_ratio, one_unit
 from evenhand.procedure.connection_trials import ConnectionWish, established_idle_s
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile
+from evenhand.results.document import from_document
 from evenhand.search import Outcome, is_outcome_at_least
 from evenhand.trial import DirectionRates, TrialResult
 
@@ -168,6 +169,9 @@ class Procedure:
     """The goal of such options. RequestError names the option."""
     goals: Any
     """The type of its goals, as `check_type` takes it."""
+    found: type | None = None
+    """The type of what it finds (room `results`), whose document a run file has and a report shows. None: its
+    report reads the document."""
     default_goal: Callable[[Retries], Any] | None = None
     """The goal of a caller in Python who gives none, with the testbed's retries; None: one must be given."""
     check: Callable[[Any, Profile], object] | None = None
@@ -230,6 +234,11 @@ class Procedure:
 
     options_of_each_load: Callable[[Any], tuple[Any, ...]] = lambda options: (options,)
     """The options of each load, where the verb measures at several, one after the other."""
+
+    def read(self, document: Mapping[str, Any] | None, place: str = "repetitions.result") -> Any:
+        """What a result's document says was found; None without one. ValueError if a value in it has another
+        type (`from_document`)."""
+        return None if self.found is None or document is None else from_document(self.found, document, place)
 
     def expected(
         self, goal: Any, waits_s: float, *, options: Any = None, times: int = 1, learning_s: float = 0.0
@@ -308,9 +317,19 @@ def check_rates(procedure: Procedure, rates: DirectionRates | None) -> None:
     )
 
 
+def goals_of(kind: Callable[..., Any]) -> Callable[[Any, Retries, KnownThroughput | None], Any]:
+    """`make_goal` where the options say all that a goal of this type has."""
+    return lambda options, retries, known: kind(**values_of(options), **retries)
+
+
 def as_number(value: Any) -> float | None:
     """A number of a document."""
     return None if value is None else float(value)
+
+
+def value_at(key: str) -> Callable[[Mapping[str, Any]], float | None]:
+    """`value_of` where a result's document has the figure under this key."""
+    return lambda result: as_number(result.get(key))
 
 
 def finite(value: Any) -> float | None:

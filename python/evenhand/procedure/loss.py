@@ -4,120 +4,42 @@ lose nothing."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Annotated, Any
 
-from evenhand.base.errors import RequestError
-from evenhand.base.option import DURATION, RATE, RATIO, Option, values_of
+from evenhand.base.option import DURATION, RATE, RATIO, Option
 from evenhand.base.units import format_duration, format_ratio
-from evenhand.base.validation.typed_fields import check_types
-from evenhand.procedure.attempts import Attempts, check_attempts
+from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.descriptor import (
     Figure,
     FrameSizes,
-    KnownThroughput,
     Procedure,
     Section,
     as_number,
     describe_maximum,
+    goals_of,
 )
 from evenhand.procedure.events import OnEvent, ignore
-from evenhand.procedure.limits import Retries
 from evenhand.procedure.maximum import find_maximum
 from evenhand.procedure.profile import (
     Profile,
     attempt_documents,
     attempts_at,
+    count_verdicts,
     plain_deviations,
     result_document,
 )
-from evenhand.procedure.record import Recorder, SearchRecord, recording
+from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.repetition import Row, document_of, each_once
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.tester import OpenTester
-from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, FULL_LENGTH_S
-from evenhand.trial import Deviation, Load, LoadMeasurer, TrialResult, Verdict
+from evenhand.results.document import to_document
+from evenhand.results.loss import LossAtLoad, LossFound, LossGoal, LossOutcome
+from evenhand.search import FULL_LENGTH_S
+from evenhand.trial import Deviation, Load, TrialResult
 
-LARGEST_STEP = 0.1
-"""R2544-27: "at most 10 percent of the maximum rate"; finer is allowed."""
-SMALLEST_STEP = 0.001
 LOSSLESS_IN_A_ROW = 2
-
-
-class LossOutcome(StrEnum):
-    """How a loss series ended."""
-
-    LOSSLESS = "lossless"
-    """Two successive loads lost nothing: the series is complete (R2544-27)."""
-    LOWEST_LOAD = "lowest_load"
-    """No lower load was left."""
-    STOPPED = "stopped"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LossGoal:
-    """Loads of the series, and duration of trials. Loads are per direction."""
-
-    max_fps: float = math.inf
-    """The load of 100 %; UP_TO_LINE_RATE: the maximum theoretical frame rate."""
-    step: float = LARGEST_STEP
-    """Share of the maximum by which the load is lowered; 0.1 at most (R2544-27)."""
-    duration_s: float = FULL_LENGTH_S
-    """Duration of each trial (R2544-20)."""
-    invalid_retries: int = DEFAULT_INVALID_RETRIES
-    """How often an INVALID trial is repeated, if the tester did not offer the load; as in searches."""
-    patience: int = DEFAULT_PATIENCE
-    """The same if the load was offered, but the host disturbed the trial for a moment."""
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        if not self.max_fps > 0:
-            raise RequestError(
-                f"maximum rate {self.max_fps} fps: must be greater than 0",
-                code="procedure.out-of-range",
-                where="max_fps",
-                next_step="Write 1Mfps.",
-            )
-        if not SMALLEST_STEP <= self.step <= LARGEST_STEP:
-            raise RequestError(
-                f"a step of {format_ratio(self.step)}: steps must be at most"
-                f" {format_ratio(LARGEST_STEP)} of the maximum (RFC 2544, 26.3), and at least"
-                f" {format_ratio(SMALLEST_STEP)}",
-                code="procedure.out-of-range",
-                where="step",
-                next_step="Use 10% or less.",
-            )
-        if not 0 < self.duration_s < math.inf:
-            raise RequestError(
-                f"duration {self.duration_s} s: must be greater than 0",
-                code="procedure.out-of-range",
-                where="duration_s",
-                next_step="Write 60s.",
-            )
-        check_attempts(self.invalid_retries, self.patience)
-
-    @property
-    def longest_trial_s(self) -> float:
-        """Length of the sending phase."""
-        return self.duration_s
-
-    @property
-    def shares(self) -> list[float]:
-        """The loads as shares of the maximum, from 1 down."""
-        # Counted, not subtracted: 0.1 ten times from 1 is not 0.
-        return [1 - i * self.step for i in range(math.ceil(1 / self.step - 1e-9))]
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "max_fps": self.max_fps,
-            "step": self.step,
-            "duration_s": self.duration_s,
-            "invalid_retries": self.invalid_retries,
-            "patience": self.patience,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,26 +62,23 @@ class LossPoint:
         """(input - output) / input over all directions, 0 to 1 (R2544-26); None without a valid trial."""
         return None if self.trial is None else self.trial.loss_ratio
 
-    def to_document(self, theoretical_fps: float | None) -> dict[str, Any]:
-        """
+    def found(self, theoretical_fps: float | None) -> LossAtLoad:
+        """What was found at this load, without the trials.
+
         Args:
             theoretical_fps: Maximum theoretical frame rate per direction, if it is known.
         """
         trial = self.trial
-        return {
-            "share_of_maximum": self.share,
-            "share_of_theoretical": None if theoretical_fps is None else self.rate_fps / theoretical_fps,
-            "intended_fps_per_direction": self.rate_fps,
-            "offered_fps_per_direction": max(t.offered_fps for t in self.trials)
-            if trial is None
-            else trial.offered_fps,
-            "loss_ratio": self.loss_ratio,
-            "lost_frames": None if trial is None else trial.lost_frames,
-            "attempts": len(self.trials),
-            "reasons": []
-            if trial is not None
-            else [{"code": r.code, "text": r.text} for r in self.trials[-1].reasons],
-        }
+        return LossAtLoad(
+            share_of_maximum=self.share,
+            share_of_theoretical=None if theoretical_fps is None else self.rate_fps / theoretical_fps,
+            intended_fps=self.rate_fps,
+            offered_fps=max(t.offered_fps for t in self.trials) if trial is None else trial.offered_fps,
+            loss_ratio=self.loss_ratio,
+            lost_frames=None if trial is None else trial.lost_frames,
+            attempts=len(self.trials),
+            reasons=tuple(self.trials[-1].reasons) if trial is None else (),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,12 +122,17 @@ class FrameLoss:
 
     def summary(self) -> dict[str, Any]:
         """The part that is written to the run file in addition to the trials."""
-        return {
-            "outcome": str(self.outcome),
-            "points": [point.to_document(self.profile.theoretical_fps) for point in self.points],
-            "verdicts": {str(verdict): sum(t.verdict is verdict for t in self.trials) for verdict in Verdict},
-            "goal": self.goal.to_document(),
-        }
+        return to_document(self.found)
+
+    @property
+    def found(self) -> LossFound:
+        """What was found, without the trials."""
+        return LossFound(
+            outcome=str(self.outcome),
+            points=tuple(point.found(self.profile.theoretical_fps) for point in self.points),
+            verdicts=count_verdicts(self.trials),
+            goal=self.goal,
+        )
 
 
 def measure_loss(
@@ -240,35 +164,28 @@ def measure_loss(
     document = goal.to_document()
     with recording(recorder, tester, name, kind="loss", goal=document, repetition=repetition) as record:
         measurer = tester.measurer(on_event)
-        series = _Series(
-            measurer=measurer, goal=goal, on_event=on_event, record=record, overhead_s=measurer.overhead_s
+        attempts = Attempts(
+            measurer=measurer,
+            on_event=on_event,
+            record=record,
+            purpose="loss",
+            overhead_s=measurer.overhead_s,
+            invalid_retries=goal.invalid_retries,
+            patience=goal.patience,
         )
-        points, outcome = series.run()
+        points, outcome = LossSeries(attempts=attempts, goal=goal).run()
         result = FrameLoss(profile=tester.profile, goal=goal, outcome=outcome, points=points)
         record.finish_with(str(outcome), result.summary())
     return result
 
 
 @dataclass(slots=True, kw_only=True)
-class _Series:
-    measurer: LoadMeasurer
-    goal: LossGoal
-    on_event: OnEvent
-    record: SearchRecord
-    overhead_s: float
-    points: list[LossPoint] = field(default_factory=list)
-    attempts: Attempts = field(init=False)
+class LossSeries:
+    """A series that is being measured."""
 
-    def __post_init__(self) -> None:
-        self.attempts = Attempts(
-            measurer=self.measurer,
-            on_event=self.on_event,
-            record=self.record,
-            purpose="loss",
-            overhead_s=self.overhead_s,
-            invalid_retries=self.goal.invalid_retries,
-            patience=self.goal.patience,
-        )
+    attempts: Attempts
+    goal: LossGoal
+    points: list[LossPoint] = field(default_factory=list)
 
     def run(self) -> tuple[tuple[LossPoint, ...], LossOutcome]:
         lossless = 0
@@ -395,10 +312,6 @@ class LossOptions:
     )
 
 
-def _goal(options: LossOptions, retries: Retries, known: KnownThroughput | None) -> LossGoal:
-    return LossGoal(**values_of(options), **retries)
-
-
 def _value(result: Mapping[str, Any]) -> float | None:
     points = result.get("points") or [{}]
     return as_number(points[0].get("loss_ratio"))
@@ -429,8 +342,9 @@ LOSS = Procedure(
     A load that the tester itself does not keep is reported, and not charged to the DUT.""",
     example="evenhand loss lab.toml --maximum-rate 1Mfps --step 5% --run loss.evenhand",
     options=LossOptions,
-    make_goal=_goal,
+    make_goal=goals_of(LossGoal),
     goals=LossGoal,
+    found=LossFound,
     default_goal=lambda retries: LossGoal(**retries),
     measure=measure_loss,
     table=LossTable,

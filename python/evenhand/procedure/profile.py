@@ -37,6 +37,7 @@ from evenhand.trial import (
     LearningResult,
     TimeLeftOut,
     TrialResult,
+    Verdict,
     causes_of_invalid,
     describe_causes,
 )
@@ -401,6 +402,12 @@ def result_document(
         "deviations": [deviation.to_document() for deviation in deviations],
         "trials": list(documents),
     }
+
+
+def count_verdicts(trials: Iterable[TrialResult]) -> dict[str, int]:
+    """How many trials have each verdict."""
+    found = [trial.verdict for trial in trials]
+    return {str(verdict): found.count(verdict) for verdict in Verdict}
 
 
 def attempts_at(loads: Iterable[Iterable[TrialResult]]) -> Iterator[tuple[int, TrialResult]]:

@@ -12,9 +12,8 @@ from typing import Annotated, Any
 from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, RATE, Option, values_of
 from evenhand.base.units import format_count, format_duration, format_rate
-from evenhand.base.validation.typed_fields import check_types
 from evenhand.plan import Direction
-from evenhand.procedure.attempts import Attempts, check_attempts, check_repetitions
+from evenhand.procedure.attempts import Attempts, RepeatedTrials
 from evenhand.procedure.descriptor import (
     AfterOption,
     DirectionChoice,
@@ -36,110 +35,27 @@ from evenhand.procedure.profile import (
     Profile,
     attempt_documents,
     attempts_at,
+    count_verdicts,
     plain_deviations,
     result_document,
 )
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
-from evenhand.trial import Deviation, DirectionResult, Load, LoadChange, TrialResult, Verdict
+from evenhand.results.document import to_document
+from evenhand.results.recovery import OVERLOAD_S, REPETITIONS, RecoveryFigures, RecoveryFound, RecoveryGoal
+from evenhand.trial import Deviation, DirectionResult, Load, TrialResult
 
-OVERLOAD = 1.1
-"""The overload, as a share of the throughput (R2544-29)."""
-LOWERED = 0.5
-"""The lowered load, as a share of the overload."""
-OVERLOAD_S = 60.0
-REPETITIONS = 10
-"""RFC 2544 asks for "a number of times"."""
 STILL_LOSING = 0.9
 """What is lost so late in the second load says that the DUT may not have recovered at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecoveryGoal:
-    """Overload, durations, and number of repetitions. Loads are per direction."""
-
-    throughput_fps: float
-    """Throughput for this frame size."""
-    throughput_source: str | None = None
-    """Where it was measured under the same conditions; None: the user stated it, which is a deviation."""
-    is_throughput_at_least: bool = False
-    """It is a lower bound, of which 110 % may be no overload: refused unless it is the line rate."""
-    duration_s: float = OVERLOAD_S
-    """Duration of the overload."""
-    observe_s: float = OVERLOAD_S
-    """Duration of the load that follows."""
-    repetitions: int = REPETITIONS
-    invalid_retries: int = DEFAULT_INVALID_RETRIES
-    """How often an INVALID trial is repeated, if the tester did not offer the load; as in searches."""
-    patience: int = DEFAULT_PATIENCE
-    """The same if the load was offered, but the host disturbed the trial for a moment."""
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        if not 0 < self.throughput_fps < math.inf:
-            raise RequestError(
-                f"throughput {self.throughput_fps} fps: must be greater than 0",
-                code="procedure.out-of-range",
-                where="throughput_fps",
-                next_step="Write 1Mfps.",
-            )
-        for value_s, where in ((self.duration_s, "duration_s"), (self.observe_s, "observe_s")):
-            if not 0 < value_s < math.inf:
-                raise RequestError(
-                    f"{value_s} s: must be greater than 0",
-                    code="procedure.out-of-range",
-                    where=where,
-                    next_step="Write 60s.",
-                )
-        check_repetitions(self.repetitions, REPETITIONS)
-        check_attempts(self.invalid_retries, self.patience)
-
-    def load(self, theoretical_fps: float | None) -> Load:
-        """110 % of the throughput, or the line rate if that is less; then half of that."""
-        overload_fps = min(
-            OVERLOAD * self.throughput_fps, math.inf if theoretical_fps is None else theoretical_fps
-        )
-        then = LoadChange(rate_fps=LOWERED * overload_fps, duration_s=self.observe_s)
-        return Load(rate_fps=overload_fps, duration_s=self.duration_s, then=then)
-
-    @property
-    def longest_trial_s(self) -> float:
-        """Length of the sending phase."""
-        return self.duration_s + self.observe_s
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "throughput_fps_per_direction": self.throughput_fps,
-            "throughput_source": self.throughput_source,
-            "duration_s": self.duration_s,
-            "observe_s": self.observe_s,
-            "repetitions": self.repetitions,
-            "invalid_retries": self.invalid_retries,
-            "patience": self.patience,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recovery:
+class Recovery(RepeatedTrials):
     """Results of the repetitions, with their traffic."""
 
-    profile: Profile
     goal: RecoveryGoal
     load: Load
-    repetitions: tuple[tuple[TrialResult, ...], ...]
-    """The trials of each repetition in order; the last one counts, if it is valid."""
-
-    @property
-    def trials(self) -> tuple[TrialResult, ...]:
-        """All of them, in order."""
-        return tuple(trial for repetition in self.repetitions for trial in repetition)
-
-    @property
-    def valid(self) -> tuple[TrialResult, ...]:
-        """The valid trial of each repetition that has one."""
-        return tuple(repetition[-1] for repetition in self.repetitions if repetition[-1].is_valid)
 
     def values(self, direction: Direction) -> tuple[float, ...]:
         """Recovery time of each valid repetition in s: from the drop of the load (A) to the time at which the
@@ -193,13 +109,6 @@ class Recovery:
         return own >= lost_after
 
     @property
-    def outcome(self) -> str:
-        """`measured`, `tester_ceiling` if a repetition had no valid trial, or `stopped`."""
-        if any(trial.was_stopped for trial in self.trials):
-            return "stopped"
-        return "measured" if len(self.valid) == self.goal.repetitions else "tester_ceiling"
-
-    @property
     def deviations(self) -> list[Deviation]:
         """Deviations from the RFCs, each once."""
         goal, theoretical_fps = self.goal, self.profile.theoretical_fps
@@ -219,7 +128,7 @@ class Recovery:
                 f"the overload lasted {format_duration(goal.duration_s)} instead of"
                 f" {format_duration(OVERLOAD_S)}"
             )
-        if len(self.valid) < goal.repetitions:
+        if not self.is_complete:
             found.append(f"{len(self.valid)} of {goal.repetitions} repetitions had a valid trial")
         # Its length is that of R2544-29, reported above.
         of_trials = [
@@ -237,40 +146,41 @@ class Recovery:
             self.summary(),
             trials=self.trials,
             documents=attempt_documents(
-                attempts_at(self.repetitions), "recovery", is_full_length=self._is_full_length
+                attempts_at(self.repetitions), "recovery", is_full_length=self.goal.is_full_length
             ),
             deviations=self.deviations,
         )
 
     def summary(self) -> dict[str, Any]:
         """The part that is written to the run file in addition to the trials."""
-        assert self.load.then is not None
-        return {
-            "outcome": self.outcome,
-            "overload_fps_per_direction": self.load.rate_fps,
-            "lowered_fps_per_direction": self.load.then.rate_fps,
-            "figures": {direction: self._figures(direction) for direction in self.profile.directions},
-            "verdicts": {str(verdict): sum(t.verdict is verdict for t in self.trials) for verdict in Verdict},
-            "goal": self.goal.to_document(),
-        }
-
-    def _figures(self, direction: Direction) -> dict[str, Any]:
-        statistics = self.statistics(direction)
-        return {
-            "average_s": self.average_s(direction),
-            "minimum_s": None if statistics is None else statistics.minimum,
-            "maximum_s": None if statistics is None else statistics.maximum,
-            "median_s": None if statistics is None else statistics.median,
-            "values": list(self.values(direction)),
-            "lost_frames": self.lost_frames(direction),
-            "lossless_repetitions": self.lossless(direction),
-            "still_losing_repetitions": self.still_losing(direction),
-            "doubtful_repetitions": self.doubtful(direction),
-        }
+        return to_document(self.found)
 
     @property
-    def _is_full_length(self) -> bool:
-        return self.goal.duration_s >= OVERLOAD_S
+    def found(self) -> RecoveryFound:
+        """What was found, without the trials."""
+        assert self.load.then is not None
+        return RecoveryFound(
+            outcome=self.outcome,
+            overload_fps=self.load.rate_fps,
+            lowered_fps=self.load.then.rate_fps,
+            figures={direction: self._figures(direction) for direction in self.profile.directions},
+            verdicts=count_verdicts(self.trials),
+            goal=self.goal,
+        )
+
+    def _figures(self, direction: Direction) -> RecoveryFigures:
+        statistics = self.statistics(direction)
+        return RecoveryFigures(
+            average_s=self.average_s(direction),
+            minimum_s=None if statistics is None else statistics.minimum,
+            maximum_s=None if statistics is None else statistics.maximum,
+            median_s=None if statistics is None else statistics.median,
+            values=self.values(direction),
+            lost_frames=self.lost_frames(direction),
+            lossless_repetitions=self.lossless(direction),
+            still_losing_repetitions=self.still_losing(direction),
+            doubtful_repetitions=self.doubtful(direction),
+        )
 
 
 def measure_recovery(
@@ -301,9 +211,8 @@ def measure_recovery(
             invalid_retries=goal.invalid_retries,
             patience=goal.patience,
         )
-        result = Recovery(
-            profile=tester.profile, goal=goal, load=load, repetitions=repeat_overload(attempts, goal, load)
-        )
+        repetitions = attempts.repeat(goal.repetitions, load, is_full_length=goal.is_full_length)
+        result = Recovery(profile=tester.profile, goal=goal, load=load, repetitions=repetitions)
         record.finish_with(result.outcome, result.summary())
     return result
 
@@ -314,23 +223,6 @@ def check_throughput(goal: RecoveryGoal, profile: Profile) -> Load:
     if goal.is_throughput_at_least:
         check_is_no_bound(goal.throughput_fps, profile, source=goal.throughput_source, where="throughput_fps")
     return goal.load(profile.theoretical_fps)
-
-
-def repeat_overload(
-    attempts: Attempts, goal: RecoveryGoal, load: Load
-) -> tuple[tuple[TrialResult, ...], ...]:
-    """Trials by repetition. One that was stopped or stayed INVALID is the last: the tester will not keep that
-    load the next time either."""
-    repetitions: list[tuple[TrialResult, ...]] = []
-    for number in range(1, goal.repetitions + 1):
-        later, is_full_length = goal.repetitions - number, goal.duration_s >= OVERLOAD_S
-        what = f"repetition {number} of {goal.repetitions}"
-        repetitions.append(
-            tuple(attempts.measure(what=what, load=load, later=later, is_full_length=is_full_length))
-        )
-        if not repetitions[-1][-1].is_valid:
-            break
-    return tuple(repetitions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -408,6 +300,7 @@ RECOVERY = Procedure(
     options=RecoveryOptions,
     make_goal=_goal,
     goals=RecoveryGoal,
+    found=RecoveryFound,
     check=check_throughput,
     measure=measure_recovery,
     rates=DirectionChoice.RATIO,

@@ -4,7 +4,7 @@ when its table is emptied."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from evenhand.base.errors import RequestError
 from evenhand.base.option import NUMBER, RATE, Option, values_of
 from evenhand.base.units import format_count, format_rate
-from evenhand.base.validation.typed_fields import check_types
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.connection_trials import (
     ConnectionWish,
@@ -26,7 +25,7 @@ from evenhand.procedure.descriptor import (
     FrameSizes,
     KnownThroughput,
     Procedure,
-    as_number,
+    value_at,
 )
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import count_of
@@ -34,7 +33,9 @@ from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile, attempt_documents, plain_deviations, result_document
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
+from evenhand.results.connections import Removal, TearDownFound
+from evenhand.results.document import to_document
+from evenhand.results.goal import ProcedureGoal, check_repetitions
 from evenhand.trial import Connections, Deviation, Load, LoadMeasurer, TrialResult
 
 if TYPE_CHECKING:
@@ -47,65 +48,23 @@ REMOVED = "removed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TearDownGoal:
+class TearDownGoal(ProcedureGoal):
     """How many connections are removed, and how often."""
 
+    connections: int = 400_000
     rate_fps: float
     """Rate at which they are opened."""
-    connections: int = 400_000
     repetitions: int = REPETITIONS
-    invalid_retries: int = DEFAULT_INVALID_RETRIES
-    patience: int = DEFAULT_PATIENCE
 
-    def __post_init__(self) -> None:
-        check_types(self)
+    def check(self) -> None:
         ConnectionWish(count=self.connections, rate_fps=self.rate_fps)  # checks both
-        if self.repetitions < 1:
-            raise RequestError(
-                f"{self.repetitions} repetitions: must be 1 or more",
-                code="procedure.out-of-range",
-                where="repetitions",
-            )
+        check_repetitions(self.repetitions, REPETITIONS)
 
     def longest_idle_s(self, waits_s: float) -> float:
         """How long the first connection has no frame before it is removed."""
         return established_idle_s(
             ConnectionWish(count=self.connections, rate_fps=self.rate_fps), waits_s, sending_s=0.0
         )
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "connections": self.connections,
-            "rate_fps": self.rate_fps,
-            "repetitions": self.repetitions,
-            "invalid_retries": self.invalid_retries,
-            "patience": self.patience,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Removal:
-    """A table that was full, and was emptied."""
-
-    connections: int
-    """Connections that the tester opened."""
-    counted: int | None
-    """Connections that the DUT says it removed; None if it does not report it."""
-    seconds: float
-    """Time from the request until the table was empty."""
-
-    @property
-    def per_second(self) -> float | None:
-        """Connections removed per second; None where it took no time that could be measured."""
-        return None if self.seconds <= 0 else self.connections / self.seconds
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "connections": self.connections,
-            "counted": self.counted,
-            "seconds": self.seconds,
-            "connections_per_second": self.per_second,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,13 +97,18 @@ class TearDown:
 
     def summary(self) -> dict[str, Any]:
         """The part that is written to the run file in addition to the trials."""
-        return {
-            "outcome": self.outcome,
-            "connections": self.goal.connections,
-            "connections_per_second": self.per_second,
-            "removals": [removal.to_document() for removal in self.removals],
-            "goal": self.goal.to_document(),
-        }
+        return to_document(self.found)
+
+    @property
+    def found(self) -> TearDownFound:
+        """What was found, without the trials."""
+        return TearDownFound(
+            outcome=self.outcome,
+            connections=self.goal.connections,
+            per_second=self.per_second,
+            removals=self.removals,
+            goal=self.goal.to_document(),
+        )
 
     def to_document(self) -> dict[str, Any]:
         """All of it, as `evenhand tear-down --json` writes it."""
@@ -275,10 +239,6 @@ def _goal(options: TearDownOptions, retries: Retries, known: KnownThroughput | N
     return TearDownGoal(**values_of(options), **retries)
 
 
-def _value(result: Mapping[str, Any]) -> float | None:
-    return as_number(result.get("connections_per_second"))
-
-
 def _expected_s(goal: TearDownGoal, waits_s: float) -> float:
     return goal.repetitions * (goal.connections / goal.rate_fps + waits_s)
 
@@ -306,11 +266,12 @@ TEAR_DOWN = Procedure(
     options=TearDownOptions,
     make_goal=_goal,
     goals=TearDownGoal,
+    found=TearDownFound,
     measure=measure_tear_down,
     opens_connections=True,
     rates=DirectionChoice.NONE,
     figure=Figure(name="connection tear-down rate", unit="connections/s", is_higher_better=True),
-    value_of=_value,
+    value_of=value_at("connections_per_second"),
     expected_s=_expected_s,
     expected_parts=_expected_parts,
     describe=_describe,

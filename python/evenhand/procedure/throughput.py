@@ -5,7 +5,7 @@ ceiling down (MLR-14); and several, by frame size."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar
 
@@ -18,9 +18,9 @@ from evenhand.procedure.descriptor import (
     KnownThroughput,
     Procedure,
     Section,
-    as_number,
     describe_maximum,
     open_above,
+    value_at,
 )
 from evenhand.procedure.events import Note, OnEvent, followed_by, ignore
 from evenhand.procedure.expected_time import longest_search_s, search_parts, search_span, shortest_search_s
@@ -408,10 +408,6 @@ def _describe(goal: Goal, load: str | None) -> str:
     )
 
 
-def _value(result: Mapping[str, Any]) -> float | None:
-    return as_number(result.get("throughput_fps_per_direction"))
-
-
 THROUGHPUT = Procedure(
     name="throughput",
     verb="throughput",
@@ -428,7 +424,7 @@ THROUGHPUT = Procedure(
     spread_of=spread_of,
     figure=Figure(name="throughput", unit="fps", is_higher_better=True),
     section=Section.THROUGHPUT,
-    value_of=_value,
+    value_of=value_at("throughput_fps_per_direction"),
     left_open=lambda document: open_above(document, "upper_fps_per_direction"),
     expected_s=shortest_search_s,
     longest_s=longest_search_s,

@@ -4,13 +4,11 @@ table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 from evenhand.base.units import format_count
-from evenhand.procedure.connection_capacity import CapacityOutcome
-from evenhand.report.result_entry import ResultEntry, mapping, mappings, number, show, whole, words
+from evenhand.base.visible import visible
+from evenhand.report.result_entry import ResultEntry, show, whole
 from evenhand.report.throughput import describe_outcome
+from evenhand.results.connections import CapacityFound, CapacityOutcome, TearDownFound, TriedCapacity
 
 CAPACITY_OUTCOMES = {
     str(CapacityOutcome.FOUND): "found",
@@ -33,36 +31,25 @@ def rate_lines(entry: ResultEntry) -> list[str]:
 
 def capacity_lines(entry: ResultEntry) -> list[str]:
     """The lines of a connection table's capacity."""
-    document = entry.document
-    held, not_held = (
-        show(count, format_count, none="none") for count in (entry.value, number(document, "not_held"))
-    )
-    outcome = CAPACITY_OUTCOMES.get(str(document.get("outcome")), words(document, "outcome"))
-    return [f"Outcome: {outcome}. Connections held: {held}; not held: {not_held}.", *_step_lines(document)]
+    found: CapacityFound = entry.found
+    held, not_held = (show(count, format_count, none="none") for count in (entry.value, found.not_held))
+    outcome = CAPACITY_OUTCOMES.get(found.outcome, visible(found.outcome).replace("_", " "))
+    first = f"Outcome: {outcome}. Connections held: {held}; not held: {not_held}."
+    return [first, *map(_step_line, found.steps)]
 
 
-def _step_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Each number of connections that was tried, in order."""
-    for step in mappings(document, "steps"):
-        rate = show(
-            number(step, "connections_per_second"),
-            lambda each: f"at {format_count(each)}/s",
-            none="at no rate",
-        )
-        is_held = step.get("is_held")
-        verdict = "not decided" if is_held is None else f"held, opened {rate}" if is_held else "not held"
-        yield f"{format_count(whole(step, 'connections'))} connections: {verdict}."
+def _step_line(step: TriedCapacity) -> str:
+    opened = show(step.connections_per_second, lambda rate: f"at {format_count(rate)}/s", none="at no rate")
+    verdict = "not held" if step.is_held is False else f"held, opened {opened}"
+    decided = "not decided" if step.is_held is None else verdict
+    return f"{format_count(step.connections)} connections: {decided}."
 
 
 def tear_down_lines(entry: ResultEntry) -> list[str]:
     """The lines of a tear-down rate: the table has the median."""
+    found: TearDownFound = entry.found
     rates = ", ".join(
-        show(
-            number(removal, "connections_per_second"),
-            lambda rate: f"{format_count(rate)}/s",
-            none="too fast to be measured",
-        )
-        for removal in mappings(entry.document, "removals")
+        show(removal.per_second, lambda rate: f"{format_count(rate)}/s", none="too fast to be measured")
+        for removal in found.removals
     )
-    connections = format_count(whole(mapping(entry.document, "goal"), "connections"))
-    return [f"Each time {connections} connections were removed: {rates or 'never'}."]
+    return [f"Each time {format_count(found.connections)} connections were removed: {rates or 'never'}."]

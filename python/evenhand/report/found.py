@@ -124,6 +124,7 @@ def entry_of(result: Any, procedure: Procedure) -> ResultEntry:
     document, profile = result.to_document(), getattr(result, "profile", None)
     return ResultEntry(
         document=document,
+        found=None if "rows" in document else procedure.read(document),
         value=None if "rows" in document else procedure.value_of(document),
         trials=[getattr(trial, "result", trial) for trial in getattr(result, "trials", ())],
         own_loop=getattr(getattr(result, "own_loop", None), "trial", None),

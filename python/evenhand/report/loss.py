@@ -3,25 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from evenhand.base.table import Cell, Table, measured
 from evenhand.base.units import LOSS, SHARE, WHOLE_FPS, format_count, format_duration, format_ratio
 from evenhand.base.visible import visible
 from evenhand.procedure import FrameLoss, LossOutcome
 from evenhand.report.page_words import NONE
-from evenhand.report.result_entry import (
-    ResultEntry,
-    describe_conditions,
-    mappings,
-    number,
-    read_reasons,
-    show,
-    table_of,
-    whole,
-)
-from evenhand.trial import TrialResult
+from evenhand.report.result_entry import ResultEntry, describe_conditions, table_of
+from evenhand.results.loss import LossAtLoad
+from evenhand.trial import TrialResult, join_directions
 
 BAR_CELLS = 20
 OUTCOMES = {
@@ -37,11 +28,10 @@ OUTCOMES = {
 def loss_table(entries: Sequence[ResultEntry]) -> Table:
     """A row for each load, as RFC 2544, 26.3 asks for: input rate in percent of the theoretical one, and loss
     in percent."""
-    points = [point for entry in entries for point in mappings(entry.document, "points")]
-    is_theoretical = all(number(point, "share_of_theoretical") is not None for point in points)
-    share = "share_of_theoretical" if is_theoretical else "share_of_maximum"
+    points = [point for entry in entries for point in entry.found.points]
+    is_theoretical = all(point.share_of_theoretical is not None for point in points)
     return table_of(
-        ((entry.labels, _rows(entry, share)) for entry in entries),
+        ((entry.labels, _rows(entry, is_theoretical)) for entry in entries),
         [
             "#load per direction",
             f"#{'of the theoretical maximum' if is_theoretical else 'of the maximum'}",
@@ -57,13 +47,11 @@ def loss_table(entries: Sequence[ResultEntry]) -> Table:
 
 def loss_lines(entry: ResultEntry) -> list[str]:
     """What a reader must know of the table: how it ended, loads that the tester did not keep."""
-    outcome = str(entry.document.get("outcome"))
+    outcome = entry.found.outcome
     lines = [f"Outcome: {OUTCOMES.get(outcome, visible(outcome))}."]
-    unmeasured = [
-        point for point in mappings(entry.document, "points") if number(point, "loss_ratio") is None
-    ]
+    unmeasured = [point for point in entry.found.points if point.loss_ratio is None]
     if unmeasured:
-        named = ", ".join(show(number(point, "share_of_maximum"), format_ratio) for point in unmeasured)
+        named = ", ".join(format_ratio(point.share_of_maximum) for point in unmeasured)
         lines.append(
             f"There was no valid trial at {named} of the maximum: the tester itself did"
             " not keep the load, which says nothing about the DUT."
@@ -81,19 +69,19 @@ def loss_conditions(result: FrameLoss) -> list[str]:
     ]
 
 
-def _rows(entry: ResultEntry, share: str) -> Iterator[list[str | Cell]]:
-    points = mappings(entry.document, "points")
-    numbers = [max(1, whole(point, "attempts")) for point in points]
+def _rows(entry: ResultEntry, is_theoretical: bool) -> Iterator[list[str | Cell]]:
+    points: Sequence[LossAtLoad] = entry.found.points
+    numbers = [max(1, point.attempts) for point in points]
     # The document has the sum over the directions; each of them is in the trial that decided.
     has_trials = sum(numbers) == len(entry.trials)
     last = 0
     for point, attempts in zip(points, numbers, strict=True):
         last += attempts
-        loss_ratio = number(point, "loss_ratio")
+        loss_ratio = point.loss_ratio
         yield [
-            measured(number(point, "intended_fps_per_direction"), WHOLE_FPS),
-            measured(number(point, share), SHARE),
-            measured(number(point, "offered_fps_per_direction"), WHOLE_FPS),
+            measured(point.intended_fps, WHOLE_FPS),
+            measured(point.share_of_theoretical if is_theoretical else point.share_of_maximum, SHARE),
+            measured(point.offered_fps, WHOLE_FPS),
             measured(loss_ratio, LOSS),
             NONE if loss_ratio is None else _lost(point, entry.trials[last - 1] if has_trials else None),
             "" if loss_ratio is None else "█" * _bar_cells(loss_ratio),
@@ -105,15 +93,14 @@ def _bar_cells(loss_ratio: float) -> int:
     return max(round(min(loss_ratio, 1.0) * BAR_CELLS), int(loss_ratio > 0))
 
 
-def _lost(point: Mapping[str, Any], trial: TrialResult | None) -> str:
+def _lost(point: LossAtLoad, trial: TrialResult | None) -> str:
     if trial is None:
-        return format_count(whole(point, "lost_frames"))
+        return format_count(point.lost_frames or 0)
     return " + ".join(format_count(direction.lost_frames) for direction in trial.directions.values())
 
 
-def _story(point: Mapping[str, Any]) -> str:
-    attempts, has_loss = whole(point, "attempts"), number(point, "loss_ratio") is not None
-    invalid = attempts - has_loss  # they go on until one is valid
-    repeated = f"{attempts}, {invalid} of them INVALID" if invalid else str(attempts)
-    reasons = read_reasons(point)
+def _story(point: LossAtLoad) -> str:
+    invalid = point.attempts - (point.loss_ratio is not None)  # they go on until one is valid
+    repeated = f"{point.attempts}, {invalid} of them INVALID" if invalid else str(point.attempts)
+    reasons = "; ".join(visible(reason.text) for reason in join_directions(point.reasons))
     return repeated + (f": {reasons}" if reasons else "")

@@ -53,11 +53,6 @@ def show_time(text: str) -> str:
     return f"{found[1]} {found[2]} UTC" if found else text
 
 
-def show_ns(value: float | None) -> str:
-    """A delay; None means that of a lost frame, which never comes (R8219-16)."""
-    return "infinite" if value is None else write_alone(value / 1e3, "us")
-
-
 def show_statistics(found: PointRecord | PointStatus, show: Callable[[float], str]) -> tuple[str, str, str]:
     """Median, minimum and maximum, with `>= ` before lower bounds."""
     statistics = found.statistics

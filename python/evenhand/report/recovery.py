@@ -3,22 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from evenhand.base.table import Cell, Column, Table, measured
 from evenhand.base.units import format_count, format_duration
 from evenhand.procedure import Recovery
-from evenhand.report.result_entry import (
-    ResultEntry,
-    by_direction,
-    describe_conditions,
-    last_invalid_lines,
-    mapping,
-    number,
-    table_of,
-    whole,
-)
+from evenhand.report.result_entry import ResultEntry, describe_conditions, last_invalid_lines, table_of
+from evenhand.results.recovery import RecoveryFound
 from evenhand.run.campaign_record import AT_LEAST
 
 DEFINITION = (
@@ -42,7 +33,7 @@ REMARKS = {
 def recovery_table(entries: Sequence[ResultEntry]) -> Table:
     """A row for each direction; RFC 2544 reports the average."""
     return table_of(
-        ((entry.labels, _rows(entry.document)) for entry in entries),
+        ((entry.labels, _rows(entry.found)) for entry in entries),
         [
             Column("direction", is_name=True),
             "#average",
@@ -62,10 +53,10 @@ def recovery_lines(entry: ResultEntry) -> list[str]:
     return [
         DEFINITION,
         *(
-            f"{direction}: {count} of {_valid(figures)} repetitions {what}."
-            for direction, figures in by_direction(entry.document, "figures")
-            for key, what in REMARKS.items()
-            if (count := whole(figures, key))
+            f"{direction}: {count} of {len(figures.values)} repetitions {what}."
+            for direction, figures in entry.found.figures.items()
+            for name, what in REMARKS.items()
+            if (count := getattr(figures, name))
         ),
         *last_invalid_lines(entry.document, entry.trials),
     ]
@@ -85,20 +76,13 @@ def recovery_conditions(result: Recovery) -> list[str]:
     ]
 
 
-def _rows(document: Mapping[str, Any]) -> Iterator[list[str | Cell]]:
-    asked = whole(mapping(document, "goal"), "repetitions")
-    for direction, figures in by_direction(document, "figures"):
-        bound = AT_LEAST if whole(figures, "still_losing_repetitions") else ""
-        times = (number(figures, key) for key in ("average_s", "minimum_s", "maximum_s", "median_s"))
+def _rows(found: RecoveryFound) -> Iterator[list[str | Cell]]:
+    for direction, figures in found.figures.items():
+        bound = AT_LEAST if figures.still_losing_repetitions else ""
+        times = (figures.average_s, figures.minimum_s, figures.maximum_s, figures.median_s)
         yield [
             direction,
             *(measured(time_s, "s", bound=bound) for time_s in times),
-            format_count(whole(figures, "lost_frames")),
-            f"{_valid(figures)} of {asked}",
+            format_count(figures.lost_frames),
+            f"{len(figures.values)} of {found.goal.repetitions}",
         ]
-
-
-def _valid(figures: Mapping[str, Any]) -> int:
-    """Repetitions that the tester managed."""
-    found = figures.get("values")
-    return len(found) if isinstance(found, list | tuple) else 0

@@ -17,7 +17,7 @@ from evenhand.procedure.statistics import FEWEST_FOR_PERCENTILES, OWN_PERCENTILE
 from evenhand.report.page_words import NONE
 from evenhand.report.plain import next_lines
 from evenhand.rig import READ_THERE
-from evenhand.trial import Deviation, Reason, TimeLeftOut, TrialResult, Verdict, join_directions
+from evenhand.trial import Deviation, TimeLeftOut, TrialResult, Verdict, join_directions
 
 MOST = 1e100
 """A larger number is a file's mistake, or its malice; the square of this one is still a number."""
@@ -39,6 +39,8 @@ class ResultEntry:
 
     document: Mapping[str, Any]
     """As `--json` of the verb has it, or the part of it that a run file has."""
+    found: Any = None
+    """What its procedure's `found` type reads there; None: there is no such type."""
     value: float | None = None
     """The figure of the procedure, if it ended with one."""
     trials: Sequence[TrialResult] = ()
@@ -143,15 +145,6 @@ def words(document: Mapping[str, Any], key: str) -> str:
     return text(document, key).replace("_", " ")
 
 
-def read_reasons(document: Mapping[str, Any]) -> str:
-    """Why a trial was INVALID; empty where the document does not state it."""
-    found = [
-        Reason(code=str(each.get("code")), text=visible(str(each.get("text"))))
-        for each in mappings(document, "reasons")
-    ]
-    return "; ".join(reason.text for reason in join_directions(found))
-
-
 def by_direction(document: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """What it has under that key of each direction."""
     for direction in mapping(document, key):
@@ -161,11 +154,6 @@ def by_direction(document: Mapping[str, Any], key: str) -> Iterator[tuple[str, M
 def show(value: float | None, write: Callable[[float], str], bound: str = "", *, none: str = NONE) -> str:
     """`bound` comes before a number, `none` in place of one."""
     return none if value is None else bound + write(value)
-
-
-def show_fps(value: float) -> str:
-    """`638,671 fps`."""
-    return f"{format_count(value)} fps"
 
 
 def show_time(value_s: float) -> str:

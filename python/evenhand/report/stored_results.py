@@ -105,6 +105,7 @@ def stored_entry(
     """A finished repetition of a run file."""
     return ResultEntry(
         document=repetition.result or {},
+        found=repetition.found,
         value=repetition.value,
         trials=[
             trial.result for search in repetition.searches if search.is_measurement for trial in search.trials

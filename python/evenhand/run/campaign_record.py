@@ -155,6 +155,13 @@ class Repetition:
     """Name of the procedure of its point."""
     bracket: LeftOpen | None = None
     """What is left open, where it is not its procedure that says so: a session has the median of it."""
+    found: Any = field(init=False, default=None)
+    """What its result says was found (`Procedure.found`); None without such a type. Whoever makes a record
+    of a file is told by ValueError of a value that is none."""
+
+    def __post_init__(self) -> None:
+        if (procedure := PROCEDURES.get(self.procedure)) is not None:
+            object.__setattr__(self, "found", procedure.read(self.result))
 
     @property
     def trials(self) -> tuple[StoredTrial, ...]:

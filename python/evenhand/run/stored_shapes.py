@@ -5,43 +5,14 @@ reads another key of these documents adds it here, or looks at its type itself."
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
+
+from evenhand.results.document import check_scalar, shown
 
 Shape: TypeAlias = Callable[[Any, str], None]
 """Checks a value that is there; gets the name of its place too. ValueError if it has another shape."""
-MOST = 1 << 64
-"""No number of a run is so large; with larger ones sums and products of sound numbers are infinite."""
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and abs(value) < MOST  # neither is what is not finite
-
-
-def _scalar(matches: Callable[[Any], bool], name: str) -> Shape:
-    def check(value: Any, place: str) -> None:
-        if not matches(value):
-            raise ValueError(f"{place} is {_shown(value)}, but must be {name}")
-
-    return check
-
-
-text = _scalar(_is_text, "text")
-flag = _scalar(_is_flag, "true or false")
-whole = _scalar(_is_whole, "a whole number")
-number = _scalar(_is_number, "a number")
+text, flag, whole, number = (partial(check_scalar, kind) for kind in (str, bool, int, float))
 
 
 def list_of(item: Shape, *, may_be_null: bool = False) -> Shape:
@@ -49,7 +20,7 @@ def list_of(item: Shape, *, may_be_null: bool = False) -> Shape:
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, list):
-            raise ValueError(f"{place} is {_shown(value)}, but must be a list")
+            raise ValueError(f"{place} is {shown(value)}, but must be a list")
         for index, each in enumerate(value):
             if each is not None or not may_be_null:
                 item(each, f"{place}[{index}]")
@@ -62,7 +33,7 @@ def pair_of(first: Shape, second: Shape) -> Shape:
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, list) or len(value) != 2:
-            raise ValueError(f"{place} is {_shown(value)}, but must be a list of two")
+            raise ValueError(f"{place} is {shown(value)}, but must be a list of two")
         for each, shape in zip(value, (first, second), strict=True):
             shape(each, place)
 
@@ -74,7 +45,7 @@ def table(**keys: Shape) -> Shape:
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, Mapping):
-            raise ValueError(f"{place} is {_shown(value)}, but must be a table")
+            raise ValueError(f"{place} is {shown(value)}, but must be a table")
         for name, shape in keys.items():
             if value.get(name) is not None:
                 shape(value[name], f"{place}.{name}")
@@ -87,17 +58,12 @@ def table_of(item: Shape) -> Shape:
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, Mapping):
-            raise ValueError(f"{place} is {_shown(value)}, but must be a table")
+            raise ValueError(f"{place} is {shown(value)}, but must be a table")
         for name, each in value.items():
             if each is not None:
                 item(each, f"{place}.{str(name)[:40]}")
 
     return check
-
-
-def _shown(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 40 else f"{shown[:37]}..."
 
 
 _ENDS = table_of(table(source=table(), destination=table()))

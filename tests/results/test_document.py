@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results: a type as a document and back, and what is refused on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+import pytest
+
+from evenhand.results.document import at_key, from_document, to_document
+from evenhand.results.goal import ProcedureGoal, check_repetitions
+from evenhand.results.recovery import RecoveryGoal
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    name: str
+    share: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole:
+    rate_fps: float = at_key("rate_fps_per_direction")
+    count: int = 0
+    is_new: bool = False
+    colour: Colour = Colour.RED
+    parts: tuple[Part, ...] = ()
+    sides: Mapping[Literal["left", "right"], Part] | None = None
+    note: str = at_key(None, "kept")
+    more: Mapping[str, Any] | None = None
+
+
+DOCUMENT = {
+    "rate_fps_per_direction": 2.5,
+    "count": 3,
+    "is_new": True,
+    "colour": "red",
+    "parts": [{"name": "a", "share": None}, {"name": "b", "share": 0.5}],
+    "sides": {"left": {"name": "c", "share": 1}},
+    "more": {"any": [1]},
+}
+
+
+def test_a_document_is_read_and_written_again() -> None:
+    found = from_document(Whole, DOCUMENT, "x")
+    assert found.parts == (Part(name="a"), Part(name="b", share=0.5))
+    assert (found.colour, found.note) == (Colour.RED, "kept")
+    assert to_document(found) == DOCUMENT
+    assert list(to_document(found)) == list(DOCUMENT)
+
+
+def test_what_a_document_lacks_is_the_default() -> None:
+    assert from_document(Whole, {"rate_fps_per_direction": 1, "count": None}, "x") == Whole(rate_fps=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"rate_fps_per_direction": None}, "x lacks rate_fps_per_direction"),
+        ({"rate_fps_per_direction": True}, "x.rate_fps_per_direction is True, but must be a number"),
+        ({"rate_fps_per_direction": float("nan")}, "x.rate_fps_per_direction is nan, but must be a number"),
+        ({"count": 1.5}, "x.count is 1.5, but must be a whole number"),
+        ({"count": 1 << 64}, "x.count is 18446744073709551616, but must be a whole number"),
+        ({"is_new": 1}, "x.is_new is 1, but must be true or false"),
+        ({"colour": "blue"}, "x.colour is 'blue', but must be one of red"),
+        ({"colour": ["red"]}, "x.colour is ['red'], but must be text"),
+        ({"parts": {}}, "x.parts is {}, but must be a list"),
+        ({"parts": [{"name": "a"}, 5]}, "x.parts[1] is 5, but must be a table"),
+        ({"parts": [{"share": 1}]}, "x.parts[0] lacks name"),
+        ({"sides": {"top": {"name": "a"}}}, "x.sides is 'top', but must be one of left, right"),
+        ({"sides": {"left": {"name": 1}}}, "x.sides.left.name is 1, but must be text"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_with_its_place(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - its text is compared
+        from_document(Whole, {**DOCUMENT, **change}, "x")
+    assert str(caught.value) == said
+
+
+def test_a_goal_that_nobody_can_have_asked_for_is_refused() -> None:
+    document = RecoveryGoal(throughput_fps=1e6).to_document()
+    assert from_document(RecoveryGoal, document, "x").to_document() == document
+    with pytest.raises(ValueError, match=r"^x is not possible: repetitions: 0 repetitions"):
+        from_document(RecoveryGoal, {**document, "repetitions": 0}, "x")
+
+
+def test_a_goal_has_its_own_keys_before_those_of_all() -> None:
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Goal(ProcedureGoal):
+        repetitions: int = 5
+
+        def check(self) -> None:
+            check_repetitions(self.repetitions, 5)
+
+    assert list(Goal().to_document()) == ["repetitions", "invalid_retries", "patience"]
