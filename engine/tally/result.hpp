@@ -245,7 +245,7 @@ struct HostCpu {
     double longest_us = 0;
 };
 
-/// Recorded in every trial; `dut` only if the DUT runs on this host.
+/// Recorded in every trial; `dut` only if the DUT runs on this machine.
 struct HostRecord {
     std::vector<HostCpu> tester;
     struct Dut {
