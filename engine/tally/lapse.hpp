@@ -10,9 +10,9 @@ namespace evenhand::tally {
 
 /// What was late or away. Also the index in `lapse_names`.
 enum class LapseKind : std::uint8_t {
-    sender_overdue,    // frames left overdue: a pause, and then a burst
-    receiver_away,  // nobody took frames from a receive ring for so long that it may have been full
-    dut_away,       // the host kept a CPU from the DUT
+    sender_overdue,  // frames left overdue: a pause, and then a burst
+    receiver_away,   // nobody took frames from a receive ring for so long that it may have been full
+    dut_away,        // the host kept a CPU from the DUT
 };
 inline constexpr std::array<const char*, 3> lapse_names{"sender_overdue", "receiver_away", "dut_away"};
 

@@ -308,7 +308,8 @@ struct TrialResult {
         [[nodiscard]] bool is_enough() const noexcept {
             constexpr double spare_share = 0.01;
             constexpr double spare_s = 0.15;
-            return loses_steadily || clean_s >= std::max(wanted_s / 2, wanted_s - std::max(spare_share * wanted_s, spare_s));
+            return loses_steadily ||
+                   clean_s >= std::max(wanted_s / 2, wanted_s - std::max(spare_share * wanted_s, spare_s));
         }
     };
     std::optional<Clean> clean;

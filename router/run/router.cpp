@@ -56,13 +56,12 @@ void refuse_too_long_delays(const RouterConfig& config, std::uint64_t needed_mb)
     const auto host_mb = available_mb();
     if (!host_mb || config.host.hugepages || needed_mb <= *host_mb) return;
     const bool is_delayed = config.extra_delay_us != 0 || config.longer_delay.us != 0;
-    throw Fault{
-        FaultCode::no_memory,
-        fmt::format("the frames that wait in the router need {} MB, and this machine has {} MB left", needed_mb,
-                    *host_mb),
-        is_delayed ? "delayed_load_fps" : "elements.queue_frames",
-        is_delayed ? "State the highest load per direction that the delay must hold, or use a shorter delay."
-                   : "Use shorter queues, or fewer elements."};
+    throw Fault{FaultCode::no_memory,
+                fmt::format("the frames that wait in the router need {} MB, and this machine has {} MB left", needed_mb,
+                            *host_mb),
+                is_delayed ? "delayed_load_fps" : "elements.queue_frames",
+                is_delayed ? "State the highest load per direction that the delay must hold, or use a shorter delay."
+                           : "Use shorter queues, or fewer elements."};
 }
 
 Ticks to_ticks(double us, double ticks_per_second) {

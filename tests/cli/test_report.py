@@ -25,8 +25,7 @@ def test_the_run_of_a_verb_becomes_a_page_beside_it(
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
     assert (
-        evenhand("throughput", testbed, "--plan", plan, "--one-pair-first", *SEARCH, "--run", run).code
-        == 0
+        evenhand("throughput", testbed, "--plan", plan, "--one-pair-first", *SEARCH, "--run", run).code == 0
     )
     ended = evenhand("report", run, "--pictures", tmp_path / "pictures")
     assert ended.code == 0, ended.err

@@ -14,8 +14,8 @@ from evenhand.procedure.registry import PROCEDURES
 from evenhand.reference import DEFAULT_QUEUE_FRAMES
 from evenhand.run.campaign.outline import describe
 from evenhand.spec.file import (
-    DutHashing,
     CampaignFile,
+    DutHashing,
     Hooks,
     Published,
     Reference,

@@ -158,7 +158,9 @@ def test_only_ports_that_can_be_joined_have_an_own_loop(left: str, right: str, r
         "right": {"device": right},
         "tester": {"cpus": [0]},
     }
-    found = Setup(name="t.toml", testbed=make_testbed(document, where="t.toml")).why_no_own_loop(OWN_LOOP_DRIVER)
+    found = Setup(name="t.toml", testbed=make_testbed(document, where="t.toml")).why_no_own_loop(
+        OWN_LOOP_DRIVER
+    )
     assert found is None if reason is None else reason in (found or "")
 
 

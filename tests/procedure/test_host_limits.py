@@ -147,7 +147,9 @@ def test_another_command_within_an_hour_does_not_measure_the_host_again(
     assert ask() == first
     assert len(probed) == 1 + is_measured
     if not is_measured:
-        assert notes[-1].text.startswith(f"As measured at {kept_at:%H:%M} UTC, this machine keeps: at most 5 %")
+        assert notes[-1].text.startswith(
+            f"As measured at {kept_at:%H:%M} UTC, this machine keeps: at most 5 %"
+        )
     ask(cpus=(2,))
     assert len(probed) == 2 + is_measured
     assert ask() == first

@@ -135,7 +135,11 @@ def test_invalid_trials_are_repeated_and_a_tester_that_cannot_ends_it() -> None:
     found = measure(recovery_s=0.25, invalid_trials=(2, 3))
     assert [len(repetition) for repetition in found.repetitions] == [1, 3, 1]
     ended = measure(tester_ceiling_fps=50_000)
-    assert (ended.outcome, ended.values("forward"), ended.average_s("forward")) == ("tester_ceiling", (), None)
+    assert (ended.outcome, ended.values("forward"), ended.average_s("forward")) == (
+        "tester_ceiling",
+        (),
+        None,
+    )
     assert "says nothing about the DUT" in "\n".join(found_lines(ended, RECOVERY))
     assert "-" in shown(found_tables(ended, RECOVERY)[-1])
 

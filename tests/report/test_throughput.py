@@ -14,13 +14,7 @@ from rich.console import Console
 
 from evenhand.base.terminal_table import Printable, rendered
 from evenhand.plan import make_plan
-from evenhand.procedure import (
-    Profile,
-    OnePair,
-    WorstTesterFigures,
-    collect_deviations,
-    throughput_document,
-)
+from evenhand.procedure import OnePair, Profile, WorstTesterFigures, collect_deviations, throughput_document
 from evenhand.report.proof import make_pcap
 from evenhand.report.suite import SuiteEntry, suite_lines, suite_table
 from evenhand.report.throughput import ceiling_lines, filling_lines, verification_lines
@@ -187,11 +181,7 @@ def test_the_omission_of_one_pair_is_named_and_only_that() -> None:
     one_pair = replace(PROFILE, plan=make_plan("gateway_v4", 1))
     before = OnePair.of(found(limit_fps=300_000), one_pair)
     assert before is not None
-    for profile, is_named in (
-        (PROFILE, True),
-        (one_pair, False),
-        (replace(PROFILE, one_pair=before), False),
-    ):
+    for profile, is_named in ((PROFILE, True), (one_pair, False), (replace(PROFILE, one_pair=before), False)):
         result = found(limit_fps=600_000)
         assert ("SEED-02" in {d.requirement for d in collect_deviations(result.trials, profile)}) == is_named
         assert (
@@ -204,9 +194,7 @@ def test_the_omission_of_one_pair_is_named_and_only_that() -> None:
         document = throughput_document(result, profile)
         assert any(d["requirement"] == "SEED-02" for d in document["deviations"]) == is_named
     line = next(
-        line
-        for line in lines_of(result, replace(PROFILE, one_pair=before))
-        if line.startswith("Before it")
+        line for line in lines_of(result, replace(PROFILE, one_pair=before)) if line.startswith("Before it")
     )
     assert "with 1 address pair: 299,8" in line
     assert "2.00" in line

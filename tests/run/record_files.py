@@ -223,7 +223,9 @@ FILES: Mapping[str, Callable[[Recording, Path], None]] = {
         ("throughput", *QUICK, "--plan", "nat44", "--established", "500", "--establish-rate", "1kfps"),
         "300000--64",
     ),
-    "throughput-tester-ceiling": partial(_verb, ("throughput", *QUICK, "--plan", "gateway-v6"), TESTER_CEILING),
+    "throughput-tester-ceiling": partial(
+        _verb, ("throughput", *QUICK, "--plan", "gateway-v6"), TESTER_CEILING
+    ),
     "throughput-clean-time": partial(
         _verb, ("throughput", *QUICK, "--clean-time", "--plan", "gateway-v4"), AWAY
     ),

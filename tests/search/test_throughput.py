@@ -579,7 +579,7 @@ def test_a_short_trial_with_a_filling_queue_is_decided_by_a_full_length_one() ->
 
 
 class Shaky:
-    """Loses nothing, but the tester does not keep any load above its own limit."""
+    """Loses nothing, but the tester does not keep any load above its ceiling."""
 
     def __init__(self, limit_fps: float) -> None:
         self.limit_fps, self.device = limit_fps, SimulatedMeasurer(limit_fps=1e9)

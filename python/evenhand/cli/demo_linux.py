@@ -16,7 +16,7 @@ from evenhand.cli.common import out, write_json
 from evenhand.cli.demo_parts import addresses_in_words, demo_document, opened_demo, read_demo
 from evenhand.cli.progress.running import written_beside
 from evenhand.lab import LinuxLab, linux_lab
-from evenhand.procedure import Began, Conditions, Measured, OpenTestbed, OnePair
+from evenhand.procedure import Began, Conditions, Measured, OnePair, OpenTestbed
 from evenhand.procedure.maximum import record_ceiling
 from evenhand.report.suite import (
     SuiteEntry,
@@ -176,13 +176,7 @@ def _find_ceiling(bed: OpenTestbed, point: Point, start_fps: float, *, seed: int
 
 
 def _measure(
-    bed: OpenTestbed,
-    point: Point,
-    lab: LinuxLab,
-    ceiling_fps: float,
-    *,
-    seed: int,
-    one_pair: OnePair | None,
+    bed: OpenTestbed, point: Point, lab: LinuxLab, ceiling_fps: float, *, seed: int, one_pair: OnePair | None
 ) -> SuiteEntry:
     request = read_point(point, bed.setup.testbed.limits)
     plan = plan_of(point)

@@ -22,7 +22,7 @@ from evenhand.cli.progress.running import written_beside
 from evenhand.cli.run_options import open_run
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Traffic, make_plan
 from evenhand.predict import predict
-from evenhand.procedure import Conditions, OpenTestbed, OnePair
+from evenhand.procedure import Conditions, OnePair, OpenTestbed
 from evenhand.reference import reference_router
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture, has_verdict
 from evenhand.report.plain import OF_THE_HOST

@@ -231,7 +231,8 @@ def undo_setup(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Also undo the set-up of a run that may still be active, perhaps on another machine."
+            "--force",
+            help="Also undo the set-up of a run that may still be active, perhaps on another machine.",
         ),
     ] = False,
     json_output: JsonOption = False,

@@ -16,12 +16,12 @@ from evenhand.base.rates import ANY_LINE, Line
 from evenhand.base.time_span import TimeSpan
 from evenhand.cli.common import TestbedArgument
 from evenhand.cli.conditions import ConditionOptions, Given
+from evenhand.cli.one_pair import OnePairOptions, read_throughput
 from evenhand.cli.options import with_options
 from evenhand.cli.progress.line import ProgressDisplay
-from evenhand.cli.one_pair import OnePairOptions, read_throughput
 from evenhand.cli.tables import ResultsAtLoads, exit_code_of, show_found
 from evenhand.plan import AddressPlan, FrameSize, Traffic
-from evenhand.procedure import Conditions, OpenTestbed, Repetitions, OnePair
+from evenhand.procedure import Conditions, OnePair, OpenTestbed, Repetitions
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure, check_rates
 from evenhand.procedure.repetition import STOPPED
 from evenhand.rig import Setup, TestbedLimits

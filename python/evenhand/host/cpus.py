@@ -47,7 +47,9 @@ def check_cpus(root: Path, allowed: Collection[int]) -> Finding:
         state=State.MISSING,
         missing_for=(Part.REFERENCE,),
         facts=facts,
-        advice=(f"{advice}; this machine has one. Give the virtual machine a second CPU, or use another machine."),
+        advice=(
+            f"{advice}; this machine has one. Give the virtual machine a second CPU, or use another machine."
+        ),
     )
 
 

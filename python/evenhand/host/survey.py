@@ -15,7 +15,7 @@ from typing import Any
 
 from evenhand.base.errors import EvenhandError, HostError
 from evenhand.dut.ssh import command_over_ssh
-from evenhand.host.clock import check_clock, check_absences
+from evenhand.host.clock import check_absences, check_clock
 from evenhand.host.cpus import check_cpus, check_frequency, check_isolation
 from evenhand.host.devices import check_nics, check_vfio, read_nics
 from evenhand.host.finding import Finding, Part, PartReadiness, State

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 from evenhand.base.cpu_list import format_cpu_list
 from evenhand.plan import SIDES, AddressPlan, Direction, SideName
 from evenhand.procedure.events import Began, Measured, Note, OnEvent, ignore
-from evenhand.procedure.maximum import DEFAULT_LIMITS, OWN_LOOP_WAY, CeilingEntry, CeilingGoal, measure_ceiling
+from evenhand.procedure.maximum import (
+    DEFAULT_LIMITS,
+    OWN_LOOP_WAY,
+    CeilingEntry,
+    CeilingGoal,
+    measure_ceiling,
+)
 from evenhand.procedure.tester import OpenTester, open_tester
 from evenhand.trial import CEILING_WAITS, DirectionResult, Limits, TrialResult
 

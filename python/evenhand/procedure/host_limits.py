@@ -297,7 +297,9 @@ def _probe(
     is_urgent: bool,
 ) -> list[Probe]:
     on_event(
-        Began(what="limits that this machine can keep", remaining_s=PROBES * (PROBE_S + CEILING_WAITS.total_s))
+        Began(
+            what="limits that this machine can keep", remaining_s=PROBES * (PROBE_S + CEILING_WAITS.total_s)
+        )
     )
     probes = []
     with rig.own_loop_setup(tester, engines) as own_loop:

@@ -18,10 +18,10 @@ from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.host_limits import settle_limits
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, choose_frames, learn_first
 from evenhand.procedure.limits import limits_of
+from evenhand.procedure.one_pair import OnePair
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder
 from evenhand.procedure.repetition import check_frame_sizes
-from evenhand.procedure.one_pair import OnePair
 from evenhand.procedure.tester import EnginesOf, OpenTester, open_tester
 from evenhand.trial import RFC_WAITS, CaptureFile, DirectionRates, Limits, Replay, Waits
 

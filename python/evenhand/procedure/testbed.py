@@ -32,11 +32,11 @@ from evenhand.procedure.limits import retries_of
 from evenhand.procedure.line_rates import line_rates_of
 from evenhand.procedure.loss import LOSS, FrameLoss, LossGoal, LossTable
 from evenhand.procedure.maximum import check_given
+from evenhand.procedure.one_pair import OnePair
 from evenhand.procedure.prepared_testbed import PreparedTestbed
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.recovery import RECOVERY, Recovery, RecoveryGoal
 from evenhand.procedure.repetition import STOPPED, Repetitions, check_whole_sizes, repeat
-from evenhand.procedure.one_pair import OnePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.tear_down import TEAR_DOWN, TearDown, TearDownGoal
 from evenhand.procedure.tester import EnginesOf, OpenTester, choose_maximum

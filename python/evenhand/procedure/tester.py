@@ -37,8 +37,8 @@ from evenhand.procedure.connection_trials import (
 from evenhand.procedure.dut_checks import check_empties, check_way, way_notes
 from evenhand.procedure.events import Note, OnEvent, TrialPhase, ignore
 from evenhand.procedure.limits import limits_of
-from evenhand.procedure.profile import Profile
 from evenhand.procedure.one_pair import OnePair, check_same_dut
+from evenhand.procedure.profile import Profile
 from evenhand.trial import (
     DEFAULT_START_DIFFERENCE_US,
     RFC_WAITS,

@@ -222,7 +222,9 @@ def campaign_plan_lines(outline: Outline) -> list[str]:
     """The lines below the tables."""
     points, repetitions = len(outline.rows), outline.repetitions
     order = (
-        "in turn" if outline.plan.round_order == "in-turn" else "shuffled by the seed, single address pairs first"
+        "in turn"
+        if outline.plan.round_order == "in-turn"
+        else "shuffled by the seed, single address pairs first"
     )
     return [
         f"{format_count(points)} {'point' if points == 1 else 'points'}, {format_count(repetitions)}"

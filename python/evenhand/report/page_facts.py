@@ -136,7 +136,8 @@ def host_facts(record: CampaignRecord) -> tuple[list[tuple[str, str | None]], li
     host = dict(record.host)
     mitigations = host.pop("mitigations", None) or {}
     facts: list[tuple[str, str | None]] = [
-        (HOST_FACTS.get(name, name), value or "this machine does not report it") for name, value in flatten(host)
+        (HOST_FACTS.get(name, name), value or "this machine does not report it")
+        for name, value in flatten(host)
     ]
     return facts, flatten(mitigations) if isinstance(mitigations, Mapping) else []
 

@@ -298,7 +298,10 @@ def _rounds_of(suite: Suite, file: CampaignFile, repetitions: int) -> int:
         )
     hooks = suite.hooks.over(file.hooks)
     is_costly = (
-        file.round_order == "in-turn" or hooks.before_point or hooks.after_point or len(suite.hash_types or ()) > 1
+        file.round_order == "in-turn"
+        or hooks.before_point
+        or hooks.after_point
+        or len(suite.hash_types or ()) > 1
     )
     return min(repetitions, suite.rounds or (COSTLY_ROUNDS if is_costly else repetitions))
 

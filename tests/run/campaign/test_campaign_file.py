@@ -188,7 +188,13 @@ BAD_FILES: list[tuple[dict[str, Any], str, str, str, str]] = [
     (campaign({}, tesbed="x"), "tesbed", "base.unknown-key", "'tesbed'", "Did you mean 'testbed'?"),
     (campaign({}, seed=-1), "seed", "base.out-of-range", "-1", ""),
     (campaign({}, seed=2**64), "seed", "base.out-of-range", str(2**64), ""),
-    (campaign({}, round_order="random"), "round-order", "base.not-one-of", "'random'", 'Write "in-turn" or "shuffled".'),
+    (
+        campaign({}, round_order="random"),
+        "round-order",
+        "base.not-one-of",
+        "'random'",
+        'Write "in-turn" or "shuffled".',
+    ),
     (
         campaign({}, preset="appendix-b"),
         "preset",

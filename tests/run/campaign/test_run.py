@@ -339,7 +339,8 @@ def test_what_passed_before_the_testers_ceiling_is_a_lower_bound_that_is_measure
     assert re.search(r"result, fps.*>= 300,000 ", ended.stdout, re.DOTALL)
     assert re.search(r"repetition 1 of 1: throughput at least \d", ended.stderr), ended.stderr
     assert (
-        "Every number is a lower bound: the tester could not keep a higher load on this machine" in ended.stdout
+        "Every number is a lower bound: the tester could not keep a higher load on this machine"
+        in ended.stdout
     )
     for point in record_of(tmp_path).points:
         assert (point.state, point.at_maximum, point.at_tester_ceiling) == (PointState.MEASURED, 1, 1)

@@ -15,7 +15,7 @@ from evenhand.base.errors import EvenhandError
 from evenhand.base.folders import without_folders
 from evenhand.base.locks import InUseError
 from evenhand.base.rates import Line, is_of_line
-from evenhand.procedure import Conditions, Note, OpenTestbed, Recorder, OnePair, Throughput
+from evenhand.procedure import Conditions, Note, OnePair, OpenTestbed, Recorder, Throughput
 from evenhand.procedure.descriptor import KnownThroughput
 from evenhand.procedure.search_options import start_at
 from evenhand.rig import LabWish, LeasedLab, Setup, campaign_facts, rig_of
@@ -236,9 +236,7 @@ def _measure_repetition(
         return
 
 
-def _measure(
-    bed: OpenTestbed, job: Job, request: PointRequest, one_pair: OnePair | None
-) -> RepetitionEnd:
+def _measure(bed: OpenTestbed, job: Job, request: PointRequest, one_pair: OnePair | None) -> RepetitionEnd:
     """One repetition of the procedure."""
     point, procedure = job.point, request.procedure
     name = f"{point.key}, repetition {job.repetition}"
