@@ -212,3 +212,14 @@ def test_maximum_theoretical_frame_rate_is_rounded_down(
 ) -> None:
     """R2544-16: the published values."""
     assert units.max_theoretical_fps(line_rate_bps, frame_size) == fps
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 1.0, 1.5, 2.25, 0.125, 999.96, 1e3, 12_345.678, 5e6, 1e-5]), max_size=8),
+    st.sampled_from([0.0, 1.0, 1.25, 0.5, 7e-6, 1e9]),
+    st.sampled_from([units.MULTIPLE, units.WHOLE_FPS, "fps", "ratio", "us", "s"]),
+)
+def test_a_value_is_written_beside_a_few_as_beside_all(values: list[float], value: float, kind: str) -> None:
+    few = units.representatives([*values, float("inf")], units.MULTIPLE, kind)
+    assert len(few) <= 40
+    assert units.one_unit([value, *few], kind) == units.one_unit([value, *values], kind)

@@ -19,7 +19,7 @@ import pytest
 from evenhand.base.errors import RequestError
 from evenhand.run import RunStore, open_to_read, read_record, read_run
 from evenhand.run.run_file import VERSION
-from evenhand.run.snapshot import MAX_FILE_BYTES
+from evenhand.run.snapshot import MAX_BYTES_IN_PLACE
 from tests.errors import raises
 from tests.run.hostile import change, change_json, contents, write_run
 from tests.run.test_store import _KILLED
@@ -229,8 +229,8 @@ def test_a_link_to_a_run_is_that_run(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_too_large_is_not_read(run: Path) -> None:
-    os.truncate(run, MAX_FILE_BYTES + 1)
-    with raises("run.not-a-run", match=f" {MAX_FILE_BYTES + 1} .*{MAX_FILE_BYTES} "):
+    os.truncate(run, MAX_BYTES_IN_PLACE + 1)
+    with raises("run.not-a-run", match=f" {MAX_BYTES_IN_PLACE + 1} .*{MAX_BYTES_IN_PLACE} "):
         read_run(run)
 
 

@@ -8,6 +8,7 @@ Files come from others: what is not as Evenhand writes it is taken for not there
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +19,13 @@ from evenhand.dut.facts_interface import comes_to, predict_queues
 from evenhand.plan import Direction
 from evenhand.run.campaign_record import PointRecord
 from evenhand.run.reading import StoredTrial
+from evenhand.run.unread_results import may_have
 
 MOST_CPUS = 4096
 MOST_QUEUES = 1024
 MOST_PAIRS = 64
+_SEEN = re.compile(r'"busy_share"')
+"""Is in each document to which a witness added something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +136,7 @@ def seen_at(record: PointRecord) -> SeenPoint | None:
 
 def seen_in(trial: StoredTrial) -> Mapping[str, Any] | None:
     """What the witness added to a trial; None if there was none, or it could not see."""
-    return seen_of(trial.result.raw)
+    return seen_of(trial.result.raw) if may_have(trial.result, _SEEN) else None
 
 
 def seen_of(trial: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -177,13 +181,16 @@ def counted_queues(document: Mapping[str, Any], place: str) -> dict[int, int]:
 
 
 def _at_result(trials: Sequence[StoredTrial]) -> StoredTrial | None:
-    seen = [trial for trial in trials if trial.result.is_valid and seen_in(trial) is not None]
-    passed = [trial for trial in seen if trial.result.is_pass]
-    if passed:
-        return max(passed, key=lambda trial: (trial.result.intended_fps, trial.result.intended_duration_s))
-    return min(
-        seen, key=lambda trial: (trial.result.intended_fps, -trial.result.intended_duration_s), default=None
+    valid = [trial for trial in trials if trial.result.is_valid]
+    passed = sorted(
+        (trial for trial in valid if trial.result.is_pass),
+        key=lambda trial: (-trial.result.intended_fps, -trial.result.intended_duration_s),
     )
+    failed = sorted(
+        (trial for trial in valid if not trial.result.is_pass),
+        key=lambda trial: (trial.result.intended_fps, -trial.result.intended_duration_s),
+    )
+    return next((trial for trial in (*passed, *failed) if seen_in(trial) is not None), None)
 
 
 def _mean_cpus(seen: Sequence[Mapping[str, Any]]) -> tuple[SeenCpu, ...]:

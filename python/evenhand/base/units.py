@@ -447,6 +447,23 @@ def one_unit(values: Iterable[float], kind: str) -> OneUnit:
     return OneUnit(unit, factor, decimals)
 
 
+def representatives(values: Iterable[float], *kinds: str) -> list[float]:
+    """A few of these values, beside which `one_unit` writes any other value as beside all of them.
+
+    Args:
+        kinds: As for `one_unit`; the few are right for each of them.
+    """
+    known = [value for value in values if math.isfinite(value)]
+    found = {min((value for value in known if value), key=abs, default=0.0)}
+    for kind in kinds:
+        for _, factor in () if kind == WHOLE_FPS else _SCALES.get(kind, ()):
+            for decimals in range(1, MOST_DECIMALS + 1):
+                last_digits = (f"{value / factor:.{decimals}f}"[-1] for value in known)
+                place = next((place for place, digit in enumerate(last_digits) if digit != "0"), None)
+                found |= set() if place is None else {known[place]}
+    return list(found)
+
+
 def write_alone(value: float, kind: str) -> str:
     """One value with its unit, where it has no column: `5.2 kfps`, `0.0125 ms`."""
     unit = one_unit([value], kind)

@@ -21,12 +21,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.folders import temporary_folder
 from evenhand.dut.shell import Answer
-from evenhand.testbed import TestbedDut
-from evenhand.testbed.workers import check_destination
+
+if TYPE_CHECKING:
+    from evenhand.testbed import TestbedDut
 
 CONNECT_TIMEOUT_S = 10
 """For each host on the way; the whole way gets three times as long."""
@@ -62,6 +64,8 @@ def ssh_command(destination: str, command: str, *options: str, config: Path | No
         RequestError: It is not a destination.
         HostError: There is no ssh.
     """
+    from evenhand.testbed.workers import check_destination  # loads pydantic, and who shows a run asks no host
+
     return [*begin_of_ssh(config, *options), "--", check_destination(destination), command]
 
 
@@ -193,6 +197,8 @@ class SshShell:
             "-o",
             f"ControlPath={escaped(control)}",
         ]
+        from evenhand.testbed.workers import check_destination  # as above
+
         self.destination = check_destination(destination)
         self._errors: _Lines = queue.SimpleQueue()
         # It lives as long as its input is open, so it ends when this process does. In a session of its own,

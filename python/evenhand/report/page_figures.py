@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
@@ -35,8 +36,11 @@ from evenhand.report.page_figures_throughput import (
 from evenhand.report.page_words import show_addresses, show_size, show_version
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
+from evenhand.run.unread_results import may_have
 from evenhand.trial import Verdict
 
+_LOST = re.compile(r'"lost_by_tenth":\s*\[\s*\d')
+"""Is in each document of a trial that says when frames were lost."""
 DELAY_FIGURES = {
     "typical": "typical latency",
     "worst_case": "worst-case latency",
@@ -238,15 +242,15 @@ def _place(found: PointRecord) -> str:
 def _nearest_loss(found: Sequence[PointRecord]) -> tuple[PointRecord, StoredTrial] | None:
     """The trial of the last point that has one: the series' end is where a DUT has most to do."""
     for one in reversed(found):
-        failed = [
-            t
-            for t in trials_of_point(one)
-            if t.result.verdict is Verdict.FAIL and any(d.lost_by_tenth for d in t.result.directions.values())
-        ]
-        if failed:
-            return one, min(
-                failed, key=lambda trial: (trial.result.intended_fps, -trial.result.intended_duration_s)
-            )
+        failed = sorted(
+            (t for t in trials_of_point(one) if t.result.verdict is Verdict.FAIL),
+            key=lambda trial: (trial.result.intended_fps, -trial.result.intended_duration_s),
+        )
+        for trial in failed:
+            if may_have(trial.result, _LOST) and any(
+                direction.lost_by_tenth for direction in trial.result.directions.values()
+            ):
+                return one, trial
     return None
 
 

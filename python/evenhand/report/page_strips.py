@@ -14,6 +14,7 @@ from evenhand.base.units import format_count, format_rate
 from evenhand.procedure.registry import LOSS
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import PointRecord, Repetition
+from evenhand.run.figures import time_left_out_of
 from evenhand.trial import LAPSES, CleanTime, LeftOut
 
 MOST_STRIPS = 24
@@ -64,6 +65,7 @@ def shown_strips(found: PointRecord) -> ShownStrips | None:
     judged = [
         (repetition, trial)
         for repetition in found.repetitions
+        if time_left_out_of(repetition) is not None  # which tells it without looking at each trial
         for trial in deciding_trials(repetition)
         if trial.result.is_judged_by_clean_time
     ]

@@ -19,7 +19,15 @@ from evenhand.analysis.inside import seen_at
 from evenhand.base.locks import holder_of
 from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.terminal_table import rendered
-from evenhand.base.units import MULTIPLE, format_count, format_duration, format_ratio, one_unit
+from evenhand.base.units import (
+    MULTIPLE,
+    WHOLE_FPS,
+    format_count,
+    format_duration,
+    format_ratio,
+    one_unit,
+    representatives,
+)
 from evenhand.base.visible import visible
 from evenhand.plan import ONE_EACH, SideCounts
 from evenhand.procedure.descriptor import Figure, show_number
@@ -235,7 +243,12 @@ def _points_table(entries: Sequence[tuple[int, PointRecord]]) -> Table:
         "state",
     ]
     rows: list[list[str | Cell]] = []
-    beside = [value for _, measured in entries for value in (*measured.values, measured.median_upper or 0.0)]
+    figures = {PROCEDURES[measured.point.procedure].figure.unit for _, measured in entries}
+    kinds = {MULTIPLE, *(WHOLE_FPS if unit == "fps" else unit for unit in figures)}
+    beside = representatives(
+        (value for _, measured in entries for value in (*measured.values, measured.median_upper or 0.0)),
+        *kinds,
+    )
     for number, measured in entries:
         point, counted = measured.point, verdicts_of(trials_of(measured))
         median, low, high = _figures(measured, beside)

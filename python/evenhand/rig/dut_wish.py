@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from evenhand.dut import HashType
 from evenhand.plan import AddressPlan
-from evenhand.testbed import TestbedDut
 
 if TYPE_CHECKING:
     from evenhand.dut.record import SetupRecord
+    from evenhand.testbed import TestbedDut
 
 MOST_LISTED = 1000
 """Changes that a document lists; there may be 131,072 neighbours."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.dut.facts import changes_since_last, read_facts, read_facts_and_macs
@@ -20,8 +20,10 @@ from evenhand.dut.linux_answers import read_carriers
 from evenhand.dut.ssh import SshShell, open_shell
 from evenhand.dut.witness import DutWitness, open_witness
 from evenhand.plan import SIDES, SideName
-from evenhand.testbed import TestbedDut
 from evenhand.testbed.places import place_of
+
+if TYPE_CHECKING:
+    from evenhand.testbed import TestbedDut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 from evenhand.procedure.registry import LATENCY
 from evenhand.run.campaign_record import PointRecord, Repetition
+from evenhand.run.unread_results import UnreadResult
 from evenhand.trial import TIME_LEFT_OUT, TimeLeftOut, read_left_out, read_time_left_out, show_share
 
 __all__ = [
@@ -68,7 +69,10 @@ def time_left_out_of(repetition: Repetition) -> TimeLeftOut | None:
     trials = [
         trial.result for search in repetition.searches if search.is_measurement for trial in search.trials
     ]
-    return TimeLeftOut.of(trials) if trials else stated_time_left_out(repetition.result)
+    are_unread = any(isinstance(trial, UnreadResult) for trial in trials)
+    if not trials or (are_unread and repetition.result is not None):
+        return stated_time_left_out(repetition.result)
+    return TimeLeftOut.of(trials)
 
 
 def stated_time_left_out(result: Mapping[str, Any] | None) -> TimeLeftOut | None:

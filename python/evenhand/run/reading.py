@@ -5,10 +5,10 @@ checked)."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,8 +16,9 @@ from typing import Any
 from evenhand.base.errors import EngineError, RequestError
 from evenhand.base.validation.hostile_json import LEAST, MAX_TEXT, MOST, read_json
 from evenhand.run.run_file import APPLICATION_ID, SCHEMA, SUFFIX, VERSION
-from evenhand.run.snapshot import copy_to_memory, not_a_run
+from evenhand.run.snapshot import not_a_run, open_as_it_is
 from evenhand.run.stored_shapes import SHAPES
+from evenhand.run.unread_results import TrialDocuments, unread_result
 from evenhand.search import Role
 from evenhand.trial import LARGEST_SEED, TrialResult
 
@@ -38,6 +39,20 @@ _LIMITS = {
 _PRAGMAS = frozenset(
     {"application_id", "user_version", "page_count", "page_size", "quick_check", "table_info"}
 )
+_KNOWN_OF_TRIALS = (
+    "id",
+    "search_id",
+    "number",
+    "purpose",
+    "attempt",
+    "is_full_length",
+    "verdict",
+    "intended_fps",
+    "intended_duration_s",
+)
+"""What a table of verdicts needs, without the documents."""
+_MOST_ALIKE = 1000
+"""Documents that are remembered while searches are read."""
 _TYPES = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int)}
 StoredRow = dict[str, Any]
 
@@ -45,8 +60,20 @@ StoredRow = dict[str, Any]
 class RunTables:
     """The tables of a run file that was found sound: a copy, which only reads. Made by `open_to_read`."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
+        self._path = path
+        self.are_documents_kept = False
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is the file itself, and no copy: its trials should not all be read at once."""
+        return self._connection.in_transaction
+
+    def keep_documents(self) -> TrialDocuments:
+        """The documents of its trials, which can be read for as long as they are asked for."""
+        self.are_documents_kept = True
+        return TrialDocuments(self._connection, self._path, lambda text: as_mapping(text, "trials.document"))
 
     def rows(self, table: str, *wanted: str, last: int | None = None) -> list[StoredRow]:
         """All rows in the order of their ids, each value of its column's type; None only where the schema
@@ -60,6 +87,13 @@ class RunTables:
         Raises:
             ValueError: A value is of another type. `open_to_read` makes a RequestError of it.
         """
+        names, rows = self.tuples(table, *wanted, last=last)
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def tuples(
+        self, table: str, *wanted: str, last: int | None = None
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """The same as names of columns, and the values of each row."""
         if not any((kind, name) == ("table", table) for kind, name, _ in _objects_of(SCHEMA)):
             raise ValueError(f"the table {table} is missing")
         described = self._connection.execute(f"PRAGMA table_info({table})").fetchall()
@@ -68,13 +102,9 @@ class RunTables:
         end = "" if last is None else f" DESC LIMIT {last}"
         select = f"SELECT {', '.join(names)} FROM {table} ORDER BY id{end}"
         rows = self._connection.execute(select).fetchall()[:: 1 if last is None else -1]
-        return [
-            {
-                name: _checked(value, kind, f"{table}.{name}", may_be_null=not is_not_null)
-                for value, (_, name, kind, is_not_null, *_) in zip(row, columns, strict=True)
-            }
-            for row in rows
-        ]
+        for values, (_, name, kind, is_not_null, *_) in zip(zip(*rows, strict=True), columns, strict=False):
+            _check_column(values, kind, f"{table}.{name}", may_be_null=not is_not_null)
+        return names, rows
 
 
 @contextmanager
@@ -89,11 +119,17 @@ def open_to_read(path: Path) -> Iterator[RunTables]:
             version.
         HostError: It cannot be read.
     """
-    with closing(copy_to_memory(path)) as connection:
+    connection = open_as_it_is(path)
+    tables = RunTables(connection, path)
+    with ExitStack() as stack:
+        stack.callback(connection.close)
         try:
             _restrain(connection)
             _check(connection, path)
-            yield RunTables(connection)
+            yield tables
+            if tables.are_documents_kept:
+                stack.pop_all()
+                connection.rollback()  # writers need not wait any more
         except (
             sqlite3.Error,
             sqlite3.Warning,
@@ -168,14 +204,16 @@ def _restrain(connection: sqlite3.Connection) -> None:
 def _authorize(
     action: int, first: str | None, second: str | None, database: str | None, trigger: str | None
 ) -> int:
-    """Allows reading tables, and nothing else that a schema could bring in: no function, no virtual table, no
-    writing, no other file."""
+    """Allows reading tables and to end that, and nothing else that a schema could bring in: no function, no
+    virtual table, no writing, no other file."""
     if trigger is not None:
         return sqlite3.SQLITE_DENY
     if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ):
         return sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_PRAGMA:
         return sqlite3.SQLITE_OK if first in _PRAGMAS else sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_TRANSACTION:
+        return sqlite3.SQLITE_OK if first == "ROLLBACK" else sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_DENY
 
 
@@ -232,14 +270,25 @@ def _objects_of(schema: str) -> frozenset[tuple[str, str, str]]:
         return _objects(connection)
 
 
-def _checked(value: Any, kind: str, what: str, *, may_be_null: bool) -> Any:
+def _check_column(values: Sequence[Any], kind: str, what: str, *, may_be_null: bool) -> None:
+    """ValueError with what is wrong of the first value that is not right."""
+    found = set(map(type, values))
+    is_sound = found <= {*_TYPES[kind], *([type(None)] if may_be_null else [])}
+    if is_sound and float in found:
+        sizes = [abs(value) for value in values if value]
+        is_sound = not sizes or LEAST <= min(sizes) <= max(sizes) <= MOST
+    if not is_sound:
+        for value in values:
+            _check_value(value, kind, what, may_be_null=may_be_null)
+
+
+def _check_value(value: Any, kind: str, what: str, *, may_be_null: bool) -> None:
     if value is None and may_be_null:
-        return None
+        return
     if isinstance(value, float) and value != 0 and not LEAST <= abs(value) <= MOST:
         raise ValueError(f"{what} contains {value!r}, which no one has measured")
     if not isinstance(value, _TYPES[kind]):
         raise ValueError(f"{what} contains a value that is not {kind}")
-    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,15 +387,23 @@ def read_searches(tables: RunTables, *, with_trials: bool = True) -> Mapping[int
     """Searches by their ids, in order, each with its trials if they are wanted. ValueError if one is not a
     search."""
     trials: dict[int, list[StoredTrial]] = {}
-    for row in tables.rows("trials") if with_trials else ():
-        trials.setdefault(row["search_id"], []).append(_trial(row))
+    for search_id, trial in _trials(tables) if with_trials else ():
+        trials.setdefault(search_id, []).append(trial)
+    # Repetitions have the same set-up, plan and goal, word for word.
+    read: Callable[[str, str], dict[str, Any]] = lru_cache(maxsize=_MOST_ALIKE)(as_mapping)
     return MappingProxyType(
-        {row["id"]: _search(row, trials.get(row["id"], [])) for row in tables.rows("searches")}
+        {row["id"]: _search(row, trials.get(row["id"], []), read) for row in tables.rows("searches")}
     )
 
 
-def _search(row: StoredRow, trials: list[StoredTrial]) -> StoredSearch:
-    setup = as_mapping(row["setup"], "searches.setup")
+def _search(
+    row: StoredRow, trials: list[StoredTrial], read: Callable[[str, str], dict[str, Any]]
+) -> StoredSearch:
+    """
+    Args:
+        read: `as_mapping`, which may know the text.
+    """
+    setup = read(row["setup"], "searches.setup")
     if not isinstance(setup.get("name", ""), str):
         raise ValueError("the testbed's name in searches.setup is not text")
     return StoredSearch(
@@ -354,12 +411,12 @@ def _search(row: StoredRow, trials: list[StoredTrial]) -> StoredSearch:
         kind=row["kind"],
         started_at=row["started_at"],
         finished_at=row["finished_at"],
-        plan=as_mapping(row["plan"], "searches.plan"),
+        plan=read(row["plan"], "searches.plan"),
         frame_size=row["frame_size"],
         imix=row["imix"],
         seed=as_seed(row["seed"]),
         setup=setup,
-        goal=as_mapping(row["goal"], "searches.goal"),
+        goal=read(row["goal"], "searches.goal"),
         outcome=row["outcome"],
         result=None if row["result"] is None else as_mapping(row["result"], "searches.result"),
         trials=tuple(sorted(trials, key=lambda trial: trial.number)),
@@ -368,12 +425,33 @@ def _search(row: StoredRow, trials: list[StoredTrial]) -> StoredSearch:
     )
 
 
-def _trial(row: StoredRow) -> StoredTrial:
+def _trials(tables: RunTables) -> Iterator[tuple[int, StoredTrial]]:
+    """All trials, each with the id of its search. Documents of a large file are read when they are needed."""
+    if not tables.is_large:
+        for row in tables.rows("trials"):
+            document = as_mapping(row["document"], "trials.document")
+            yield row["search_id"], _trial(row, TrialResult.from_contract(document))
+        return
+    documents = tables.keep_documents()
+    names, rows = tables.tuples("trials", *_KNOWN_OF_TRIALS)
+    for values in rows:
+        row = dict(zip(names, values, strict=True))
+        result = unread_result(
+            documents,
+            row["id"],
+            verdict=row["verdict"],
+            intended_fps=row["intended_fps"],
+            intended_duration_s=row["intended_duration_s"],
+        )
+        yield row["search_id"], _trial(row, result)
+
+
+def _trial(row: StoredRow, result: TrialResult) -> StoredTrial:
     return StoredTrial(
         number=row["number"],
         purpose=row["purpose"],
         attempt=row["attempt"],
         is_full_length=bool(row["is_full_length"]),
-        result=TrialResult.from_contract(as_mapping(row["document"], "trials.document")),
+        result=result,
         row=row["id"],
     )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: a run file as it is at one moment, copied into memory. The file, and what lies beside it, are
-never changed.
+"""Station 9: a run file as it is at one moment, copied into memory unless it is large. The file, and what
+lies beside it, are never changed.
 
 Run files come by mail. SQLite itself is careful with a database that is broken, but what lies beside one it
 trusts: it rolls a journal back into the file, deletes the "super-journal" that the journal names, whatever
@@ -16,7 +16,8 @@ import os
 import shutil
 import sqlite3
 import stat
-from contextlib import closing
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from evenhand.base.errors import EvenhandError, HostError, RequestError
@@ -24,7 +25,11 @@ from evenhand.base.folders import temporary_folder
 from evenhand.run.run_file import SUFFIX
 
 MAX_FILE_BYTES = 2**30
-"""Largest size of a file and of its journal: some 35,000 trials."""
+"""Largest size of a file that is copied into memory, and of its journal: some 35,000 trials."""
+MAX_BYTES_IN_PLACE = 2**32
+"""Largest size of a file that is read where it lies."""
+COPIED_BYTES = 2**24
+"""Largest size of a file that `open_as_it_is` copies."""
 _NEXT = f"Name a run file (*{SUFFIX})."
 _MAGIC = b"SQLite format 3\0"
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
@@ -54,17 +59,39 @@ def copy_to_memory(path: Path) -> sqlite3.Connection:
         RequestError: There is no such file, or it is not a database that Evenhand can have written.
         HostError: It cannot be read, or it is being written for longer than a reader waits.
     """
+    return _open(path, _Sizes(most=MAX_FILE_BYTES, most_copied=MAX_FILE_BYTES))
+
+
+def open_as_it_is(path: Path) -> sqlite3.Connection:
+    """The same, but a large database is not copied: it is the file itself, in a transaction that writers wait
+    for."""
+    return _open(path, _Sizes(most=MAX_BYTES_IN_PLACE, most_copied=COPIED_BYTES))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """In octets."""
+
+    most: int
+    most_copied: int
+
+    def check(self, path: Path, size: int) -> None:
+        if size > self.most:
+            raise not_a_run(path, f"it has {size} octets, but at most {self.most} are read")
+
+
+def _open(path: Path, sizes: _Sizes) -> sqlite3.Connection:
     try:
         path = _find(path)
-        _check_header(path)
+        _check_header(path, sizes)
         if os.path.lexists(_beside(path, "-wal")):
             raise not_a_run(path, f"there is a {path.name}-wal beside it, which Evenhand never creates")
         try:
-            return _copy(path, "ro")
+            return _take(path, "ro", sizes)
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise
-        return _copy_rolled_back(path)
+        return _take_rolled_back(path, sizes)
     except sqlite3.OperationalError as error:
         raise HostError(
             f"this file cannot be read: {error}",
@@ -108,7 +135,7 @@ def _find(path: Path) -> Path:
     return found
 
 
-def _check_header(path: Path) -> None:
+def _check_header(path: Path, sizes: _Sizes) -> None:
     with path.open("rb") as file:
         header = file.read(_HEADER_BYTES)
         size = os.fstat(file.fileno()).st_size
@@ -116,28 +143,33 @@ def _check_header(path: Path) -> None:
         raise not_a_run(path, "it is not a database")
     if header[18:20] != _ROLLBACK_JOURNAL:
         raise not_a_run(path, "it has a write-ahead log, which Evenhand never uses")
-    _check_size(path, size)
+    sizes.check(path, size)
 
 
-def _check_size(path: Path, size: int) -> None:
-    if size > MAX_FILE_BYTES:
-        raise not_a_run(path, f"it has {size} octets, but at most {MAX_FILE_BYTES} are read")
-
-
-def _copy(path: Path, mode: str) -> sqlite3.Connection:
+def _take(path: Path, mode: str, sizes: _Sizes) -> sqlite3.Connection:
     """`mode`: ro, or rw to have a journal rolled back. As a URI, quoted: a name with #, ? or % is that
     name."""
     journal = _beside(path, "-journal")
     if os.path.lexists(journal) and not stat.S_ISREG(journal.lstat().st_mode):
         raise not_a_run(path, f"{journal.name} beside it is not a regular file")
-    with closing(
-        sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=_BUSY_S)
-    ) as source:
+    # Trials of a large file are read later, by whichever thread shows them.
+    source = sqlite3.connect(
+        f"{path.as_uri()}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        timeout=_BUSY_S,
+        check_same_thread=False,
+    )
+    with ExitStack() as stack:
+        stack.callback(source.close)
         # The lock first: `backup` would wait for it for ever.
         source.execute("BEGIN")
         (pages,) = source.execute("PRAGMA page_count").fetchone()
         (page_octets,) = source.execute("PRAGMA page_size").fetchone()
-        _check_size(path, pages * page_octets)
+        sizes.check(path, pages * page_octets)
+        if pages * page_octets > sizes.most_copied:
+            stack.pop_all()
+            return source
         memory = sqlite3.connect(":memory:", isolation_level=None)
         try:
             source.backup(memory)
@@ -147,7 +179,7 @@ def _copy(path: Path, mode: str) -> sqlite3.Connection:
     return memory
 
 
-def _copy_rolled_back(path: Path) -> sqlite3.Connection:
+def _take_rolled_back(path: Path, sizes: _Sizes) -> sqlite3.Connection:
     """A writer was killed. It rolls back itself when it goes on; a reader does it in copies."""
     journal = _beside(path, "-journal")
     for _ in range(_ATTEMPTS):
@@ -156,14 +188,14 @@ def _copy_rolled_back(path: Path) -> sqlite3.Connection:
             copies = [folder / f"run{SUFFIX}", folder / f"run{SUFFIX}-journal"]
             for original, copy in zip((path, journal), copies, strict=True):
                 with original.open("rb") as file:
-                    _check_size(path, os.fstat(file.fileno()).st_size)
+                    sizes.check(path, os.fstat(file.fileno()).st_size)
                     with copy.open("xb") as target:
                         shutil.copyfileobj(file, target)
             # Half of it may have been rolled back by then: rolling back the whole once more makes the same of
             # it.
             if before is not None and before == _stamp(journal):
-                _check_journal(path, copies[1])
-                return _copy(copies[0], "rw")
+                _check_journal(path, copies[1], sizes)
+                return _take(copies[0], "rw", sizes)
     raise HostError(
         "this file is being written continuously",
         code="run.file-being-written",
@@ -180,14 +212,14 @@ def _stamp(journal: Path) -> tuple[int, int, int] | None:
     return facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
-def _check_journal(path: Path, journal: Path) -> None:
+def _check_journal(path: Path, journal: Path, sizes: _Sizes) -> None:
     """Refused: one that names a super-journal, which SQLite would open and delete, and one that would make
     the file grow without end."""
     content = journal.read_bytes()
     if content.endswith(_JOURNAL_MAGIC):
         raise not_a_run(path, f"{path.name}-journal beside it belongs to more than one file")
     pages, page_octets = (int.from_bytes(content[at : at + 4], "big") for at in (16, 24))
-    _check_size(path, pages * page_octets)
+    sizes.check(path, pages * page_octets)
 
 
 def _beside(path: Path, suffix: str) -> Path:

@@ -5,6 +5,7 @@ fall."""
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NoReturn
 
 MAX_TEXT = 2**24
@@ -16,6 +17,11 @@ MOST, LEAST = 1e30, 1e-100
 is finite still."""
 _MAX_DIGITS = 20
 """2^64 - 1 has so many."""
+_MAY_BE_LARGE = re.compile(r"\d{21}|\d[eE]\+?\d")
+"""Is in every text that has a number with too many digits, or a fraction beyond `MOST`; numbers of other
+texts need not be looked at one by one."""
+_MAY_BE_HALF = re.compile(r"\\u[dD]")
+"""Is in every text that has half of a surrogate pair, if the text itself has none."""
 
 
 def read_json(text: str, *, is_stored: bool = True) -> Any:
@@ -27,20 +33,29 @@ def read_json(text: str, *, is_stored: bool = True) -> Any:
     """
     if is_stored and len(text) > MAX_TEXT:
         raise ValueError(f"a JSON text of {len(text)} characters is too long")
-    if is_stored and text.count(",") + text.count("[") + text.count("{") > MAX_VALUES:
+    containers = text.count("[") + text.count("{")
+    if is_stored and text.count(",") + containers > MAX_VALUES:
         raise ValueError("a JSON text has too many values")
+    numbers: dict[str, Any] = {}
+    if _MAY_BE_LARGE.search(text) is not None:
+        numbers = {"parse_float": _read_float, "parse_int": _read_int}
     try:
-        value = json.loads(
-            text,
-            parse_constant=_refuse,
-            parse_float=_read_float,
-            parse_int=_read_int,
-            object_pairs_hook=_read_object,
-        )
+        value = json.loads(text, parse_constant=_refuse, object_pairs_hook=_read_object, **numbers)
     except RecursionError:
         raise ValueError("a JSON text is nested too deeply") from None
-    _check(value)
+    with_texts = _MAY_BE_HALF.search(text) is not None or not _is_whole(text)
+    if with_texts or containers > MAX_DEPTH:
+        _check(value, with_texts=with_texts)
     return value
+
+
+def _is_whole(text: str) -> bool:
+    """Whether it has no half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refuse(word: str) -> NoReturn:
@@ -69,8 +84,9 @@ def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _check(value: Any) -> None:
+def _check(value: Any, *, with_texts: bool) -> None:
     """Depth, and that texts are text: half of a surrogate pair cannot be printed."""
+    kinds: tuple[type, ...] = (dict, list, str) if with_texts else (dict, list)
     layer = [value]
     for _ in range(MAX_DEPTH):
         below: list[Any] = []
@@ -78,10 +94,11 @@ def _check(value: Any) -> None:
             if isinstance(item, str):
                 item.encode()
             elif isinstance(item, dict):
-                below += item.keys()
-                below += item.values()
+                below += [each for each in item.values() if isinstance(each, kinds)]
+                if with_texts:
+                    below += item.keys()
             elif isinstance(item, list):
-                below += item
+                below += [each for each in item if isinstance(each, kinds)]
         if not below:
             return
         layer = below
