@@ -8,7 +8,7 @@ from dataclasses import replace
 from evenhand.report.flows import has_flows
 from evenhand.report.trial import trial_report
 from evenhand.trial import ClassCount, Load, SimulatedMeasurer, TrialResult
-from evenhand.trial.flow_counts import read_flow_counts
+from evenhand.trial.flow_result import read_flow_result
 from tests.report.test_throughput import shown
 
 FLOW = {
@@ -39,7 +39,7 @@ def with_flows() -> TrialResult:
         offered_frames=100,
         received_frames=90,
         lost_frames=10,
-        flow=read_flow_counts(FLOW),
+        flow=read_flow_result(FLOW),
     )
     nothing = {**FLOW, "name": "rest", "loss_at_most": None, "latency": {"count": 0, **NONE}}
     rest = ClassCount(
@@ -48,7 +48,7 @@ def with_flows() -> TrialResult:
         offered_frames=900,
         received_frames=0,
         lost_frames=900,
-        flow=read_flow_counts(nothing),
+        flow=read_flow_result(nothing),
     )
     directions = {
         name: replace(direction, classes=(voice, rest)) for name, direction in result.directions.items()
@@ -57,7 +57,7 @@ def with_flows() -> TrialResult:
 
 
 def test_a_flow_is_read_as_it_was_counted() -> None:
-    flow = read_flow_counts(FLOW)
+    flow = read_flow_result(FLOW)
     assert flow is not None
     assert (flow.name, flow.loss_at_most, flow.reordered_frames, flow.latency.p999_ns) == (
         "voice",
@@ -65,7 +65,7 @@ def test_a_flow_is_read_as_it_was_counted() -> None:
         3,
         8900,
     )
-    assert read_flow_counts(None) is None
+    assert read_flow_result(None) is None
 
 
 def test_each_flow_of_each_direction_has_a_row() -> None:

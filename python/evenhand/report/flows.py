@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from evenhand.base.table import Table, make_table
 from evenhand.base.units import format_count, format_ratio
-from evenhand.trial import ClassCount, FlowCounts, TrialResult
+from evenhand.trial import ClassCount, FlowResult, TrialResult
 
 _HEADINGS = (
     "",
@@ -32,14 +32,14 @@ def flows_table(result: TrialResult) -> Table:
     return make_table(_HEADINGS, [_row(*each) for each in _flows(result)])
 
 
-def _flows(result: TrialResult) -> Iterator[tuple[str, ClassCount, FlowCounts]]:
+def _flows(result: TrialResult) -> Iterator[tuple[str, ClassCount, FlowResult]]:
     for name, direction in result.directions.items():
         for of_class in direction.classes:
             if of_class.flow is not None:
                 yield name, of_class, of_class.flow
 
 
-def _row(direction: str, of_class: ClassCount, flow: FlowCounts) -> list[str]:
+def _row(direction: str, of_class: ClassCount, flow: FlowResult) -> list[str]:
     lost = of_class.lost_frames / of_class.offered_frames if of_class.offered_frames else 0.0
     return [
         f"{direction}, {flow.name}",

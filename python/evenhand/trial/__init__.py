@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evenhand.trial.engine_group import DEFAULT_START_DIFFERENCE_US, EngineGroup
     from evenhand.trial.engine_process import find_engine
     from evenhand.trial.engine_session import EngineSession, TesterSession
-    from evenhand.trial.flow_counts import FlowCounts, FlowLatency
+    from evenhand.trial.flow_result import FlowLatency, FlowResult
     from evenhand.trial.group_parts import ComparedClock, EngineMember
     from evenhand.trial.learning import (
         DEFAULT_RATE_FPS,
@@ -87,7 +87,7 @@ else:
             ),
             "clean_time": ("LAPSES", "CleanCounts", "CleanTime", "LeftOut", "read_left_out"),
             "direction": ("ClassCount", "Delays", "DirectionResult", "LostFrame", "SeenFlow", "Variation"),
-            "flow_counts": ("FlowCounts", "FlowLatency"),
+            "flow_result": ("FlowResult", "FlowLatency"),
             "direction_rates": ("DirectionRates", "read_direction_rates"),
             "engine_group": ("DEFAULT_START_DIFFERENCE_US", "EngineGroup"),
             "engine_process": ("find_engine",),
@@ -174,8 +174,8 @@ __all__ = [
     "EngineMeasurer",
     "EngineMember",
     "EngineSession",
-    "FlowCounts",
     "FlowLatency",
+    "FlowResult",
     "Generator",
     "LearnedSide",
     "LearningProgress",

@@ -10,7 +10,7 @@ from typing import Any
 
 from evenhand.trial.clean_time import CleanCounts, read_clean_counts
 from evenhand.trial.contract_values import finite, number, optional, whole
-from evenhand.trial.flow_counts import FlowCounts, read_flow_counts
+from evenhand.trial.flow_result import FlowResult, read_flow_result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ class ClassCount:
     offered_frames: int
     received_frames: int
     lost_frames: int
-    flow: FlowCounts | None = None
+    flow: FlowResult | None = None
     """What else was counted, where the class is a flow."""
 
 
@@ -322,7 +322,7 @@ def _corrupted(document: Mapping[str, Any] | None) -> Mapping[str, int] | None:
 def _class(document: Mapping[str, Any]) -> ClassCount:
     keys = ("ip_version", "frame_size", "offered_frames", "received_frames", "lost_frames")
     counts = {key: whole(document, key) for key in keys}
-    return ClassCount(**counts, flow=read_flow_counts(document.get("flow")))
+    return ClassCount(**counts, flow=read_flow_result(document.get("flow")))
 
 
 def _slice_delay(entry: Sequence[Any]) -> SliceDelay:

@@ -24,7 +24,7 @@ class FlowLatency:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlowCounts:
+class FlowResult:
     """Of one flow, besides the counts of its class."""
 
     name: str
@@ -39,14 +39,14 @@ class FlowCounts:
     latency: FlowLatency
 
 
-def read_flow_counts(document: Mapping[str, Any] | None) -> FlowCounts | None:
+def read_flow_result(document: Mapping[str, Any] | None) -> FlowResult | None:
     """ValueError, KeyError or TypeError if the document is outside the contract."""
     if document is None:
         return None
     latency = document["latency"]
     counts = ("duplicated_frames", "reordered_frames", "late_frames", "remarked_frames")
     times = ("min_ns", "mean_ns", "max_ns", "p50_ns", "p99_ns", "p999_ns")
-    return FlowCounts(
+    return FlowResult(
         name=str(document["name"]),
         loss_at_most=optional(document["loss_at_most"]),
         latency=FlowLatency(**{key: optional(latency[key]) for key in times}),
