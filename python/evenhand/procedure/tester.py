@@ -36,7 +36,7 @@ from evenhand.procedure.connection_trials import (
 )
 from evenhand.procedure.dut_checks import check_empties, check_way, way_notes
 from evenhand.procedure.events import Note, OnEvent, TrialPhase, ignore
-from evenhand.procedure.flows import limits_for
+from evenhand.procedure.flows import check_tags, limits_for
 from evenhand.procedure.limits import limits_of
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.single_pair import SinglePair, check_same_dut
