@@ -64,7 +64,7 @@ CEILING = CeilingGoal(max_fps=MOST_FPS, min_fps=None, duration_s=1.0, precision=
 
 
 def full_load_fps(plan: AddressPlan) -> float:
-    """What is called 100 %: the highest load, to MOST_FPS, that router and tester carry on this host."""
+    """What is called 100 %: the highest load, to MOST_FPS, that router and tester carry on this machine."""
     with reference_router(plan, ReferenceDut()) as router:
         setup = make_reference_setup(router)
         opened = open_tester(
@@ -76,7 +76,7 @@ def full_load_fps(plan: AddressPlan) -> float:
             )
     if entry.ceiling.rate_fps is None:
         sys.exit(
-            f"latency: {plan.name}: this host keeps no load; the last trial said"
+            f"latency: {plan.name}: this machine keeps no load; the last trial said"
             f" {entry.ceiling.trials[-1].reasons}"
         )
     return entry.ceiling.rate_fps

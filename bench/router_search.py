@@ -4,7 +4,7 @@ limit and queue, and beside the plain bisection (`search_time.py`).
 
 Trials are real, 60 s for the confirmation; their time is reckoned as in `search_time.py`: sending, and the
 waits of RFC 2544, of which the bench makes the others shorter than that for residual frames. INVALID trials,
-which are this host's doing, are reckoned apart. Ten repetitions, the first argument or what is usual, take
+which are this machine's doing, are reckoned apart. Ten repetitions, the first argument or what is usual, take
 twenty minutes for each IP version.
 """
 
@@ -28,7 +28,7 @@ from evenhand.trial import RFC_WAITS, EngineMeasurer, Limits, SimulatedMeasurer,
 
 MODEL = DeviceModel(elements=1, hash_type="type2", rate_fps=50_000.0, queue_frames=2_048)
 """One element, so that its limit is as sharp as that of the simulated device. Its queue outlasts 40 ms in
-which this host takes the sender's CPU away; one of 256 frames lost frames to a twentieth of that."""
+which this machine takes the sender's CPU away; one of 256 frames lost frames to a twentieth of that."""
 MAX_FPS = 120_000.0
 FORWARD: tuple[Direction, ...] = ("forward",)
 LIMITS = Limits(offered_tolerance=0.0005, overdue_after_us=5_000, overdue_tolerance=0.02)
@@ -42,7 +42,7 @@ WITHIN = 1.2
 
 @dataclass(slots=True)
 class RealReckoning:
-    """As `Reckoning`, but what this host spoiled counts apart."""
+    """As `Reckoning`, but what this machine spoiled counts apart."""
 
     measurer: EngineMeasurer
     seconds: float = 0.0

@@ -10,10 +10,11 @@ It runs on CPU 0 and the tester on CPU 1, joined by memif, and everything is ask
   lost and none to this one;
 * an IMIX of both versions over veth, in a namespace of its own: what came back of each size and version, as
   the tester counts it, is what tcpdump has in its file, read by scapy (R6985-01, R5180-14); needs root;
-* a search, which may rightly end with "tester_limit" (two cores, shared with other machines), but never with
+* a search, which may rightly end with "tester_ceiling" (two cores, shared with other machines), but never
+with
   a load that a trial refuted;
 * a campaign of throughput, loss and latency over both versions, up to what tester and router both can: every
-  point has a number, a lower bound for throughput, or the tester's own limit as the reason; no frame is lost
+  point has a number, a lower bound for throughput, or the tester's ceiling as the reason; no frame is lost
   at a load that it can carry; its report is made, and its comparison with itself is 1.000;
 * what `evenhand import` makes of siitperf's files: the example of its repository, and those that its README
   has for many addresses. The testbed files that it writes and the trials that it prints, as they stand: PASS.
@@ -322,7 +323,7 @@ def campaign(program: Path, folder: Path) -> tuple[bool, dict[str, Any]]:
         len(points) == CAMPAIGN_POINTS
         # A tester that shares two cores with other machines may fall short: then there is no number, and
         # never a wrong one.
-        and all("tester's own limit" in reason for reason in without.values())
+        and all("tester's ceiling" in reason for reason in without.values())
         and {ratio["ratio"] for ratio in ratios if ratio is not None} <= {1.0}
         and all(
             point["median"] == 0
@@ -376,7 +377,7 @@ def cases(
         found = search["throughput_fps_per_direction"]
         is_right = (search["outcome"] == "found" and found < min(failed)) or search[
             "outcome"
-        ] == "tester_limit"
+        ] == "tester_ceiling"
         yield (
             "search",
             is_right,

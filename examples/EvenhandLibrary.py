@@ -22,8 +22,8 @@ from evenhand.pytest_tester import NotMeasuredError, PytestTester, open_tester_o
 class EvenhandLibrary:
     """Measures a router.
 
-    What the router does wrong fails a test. What the tester could not decide, because it or its host spoiled
-    every trial, skips it: that says nothing of the router.
+    What the router does wrong fails a test. What the tester could not decide, because it or its machine
+    spoiled every trial, skips it: that says nothing of the router.
 
     Rates are per direction, such as ``500kfps`` or ``1Mfps``; durations are such as ``500ms`` or ``60s``.
     """

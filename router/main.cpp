@@ -88,7 +88,7 @@ void serve(session::LineChannel& channel, router::Router& router) {
     }
 }
 
-/// Loud, because a number measured on a router that was away says something about this host as well.
+/// Loud, because a number measured on a router that was away says something about this machine as well.
 void tell_time_kept(const router::RouterConfig& config, const router::RouterCounters& counters,
                     const router::CountersContext& context) {
     const auto& model = counters.forward.model;
@@ -106,13 +106,14 @@ void tell_time_kept(const router::RouterConfig& config, const router::RouterCoun
             is_stated || !config.model ? "State a higher load: delayed_load_fps, or evenhand router --delayed-load."
                                        : "This is a bug.");
     }
-    if (model.late_frames != 0) {
+    if (model.overdue_frames != 0) {
         fmt::print(stderr,
                    "evenhand-router: WARNING: could not keep its model's time: {} of {} frames left more than {} us "
                    "after their time, the worst {:.0f} us late; "
-                   "the longest time away from the ports was {:.0f} us. Latencies of this run are this host's too.\n",
-                   model.late_frames, model.departed_frames, context.late_after_us,
-                   static_cast<double>(model.longest_late) * to_us, static_cast<double>(model.longest_gap) * to_us);
+                   "the longest time away from the ports was {:.0f} us. Latencies of this run are this "
+                   "machine's too.\n",
+                   model.overdue_frames, model.departed_frames, context.overdue_after_us,
+                   static_cast<double>(model.longest_overdue) * to_us, static_cast<double>(model.longest_gap) * to_us);
     }
 }
 

@@ -68,7 +68,7 @@ OUT_OF_THEM = {
 BEHIND_THE_FRONT = {
     # Computes queues from facts that were recorded: analysis must not load the rig's front.
     "evenhand.analysis.inside": {"dut"},
-    # The verb `check` looks at this host, and at that of each engine: nothing else asks for this.
+    # The verb `check` looks at this machine, and at that of each engine: nothing else asks for this.
     "evenhand.cli.check": {"host"},
     "evenhand.cli.check_run": {"host", "testbed"},
     # The verb `dut` prints, applies and undoes a set-up; `predict` reads a NIC's hash there.

@@ -58,7 +58,7 @@ SECTIONS = (
             "Limits",
             "ConnectionWish",
             "LearningChoice",
-            "SinglePair",
+            "OnePair",
         ),
     ),
     (
@@ -151,11 +151,11 @@ OWN = {
     "MlrResult": "is_ceiling_reached highest_offered_fps losses_of sustainable_fps_of",
     "SearchTrial": "number",
     "Imix": "letters is_custom short order",
-    "Profile": "host_macs macs single_pair dut vlans learning ceiling established mix"
+    "Profile": "host_macs macs one_pair dut vlans learning ceiling established mix"
     " traffic traffics streams address_words sent_lines vlan_lines link_line octets",
-    "ThroughputGoal": "search is_max_testers max_trials lowest_fps",
+    "ThroughputGoal": "search is_max_ceiling max_trials lowest_fps",
     "Tst009Goal": "search",
-    "MlrGoals": "search is_max_testers max_trials lowest_fps final_duration_s",
+    "MlrGoals": "search is_max_ceiling max_trials lowest_fps final_duration_s",
     "MlrGoal": "attributes",
     "DelayGoal": "length_s is_full_length start_s is_worst_case_maximum wish",
     "DelayTest": "procedure requirement",
@@ -166,7 +166,7 @@ OWN = {
     "CapacityGoal": "rate_goal longest_idle_s",
     "TearDownGoal": "longest_idle_s",
     "BurstSearch": "max_frames is_held_back",
-    "SinglePair": "line ratio source dut_macs",
+    "OnePair": "line ratio source dut_macs",
     "Deviation": "line",
     "ConnectionWish": "line",
 }

@@ -66,7 +66,7 @@ run::DutOnHost read_dut(ObjectReader r) {
         dut.cpus.push_back(std::move(cpu));
     }
     if (dut.cpus.empty())
-        r.refuse("cpus", "there is no CPU", "Name the CPUs of this host that the DUT runs on, or leave dut out.");
+        r.refuse("cpus", "there is no CPU", "Name the CPUs of this machine that the DUT runs on, or leave dut out.");
     r.finish();
     return dut;
 }

@@ -190,7 +190,7 @@ run::HostMacMode read_host_macs(ObjectReader& r, const plan::AddressPlan& plan) 
     if (mode == run::HostMacMode::pseudorandom && (plan.left.gateway || plan.right.gateway)) {
         r.refuse("host_macs",
                  "\"pseudorandom\" with a gateway: hosts behind a gateway have no MAC on the link (R4814-06)",
-                 "Use a direct form, or leave host_macs out.");
+                 "Use a direct plan, or leave host_macs out.");
     }
     return mode;
 }

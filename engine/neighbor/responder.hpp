@@ -15,7 +15,7 @@
 
 namespace evenhand::neighbor {
 
-/// In gateway forms a side owns its gateway address, but no host address (SEED-18). In direct forms it owns every host
+/// In gateway plans a side owns its gateway address, but no host address (SEED-18). In direct plans it owns every host
 /// address of every network, and no other address (SEED-20). In both it owns the link-local address. The target of a
 /// question decides, not the group or MAC that it was sent to (SEED-21), so that unicast probes of a DUT that refreshes
 /// its entries are answered like the first question.
@@ -23,9 +23,9 @@ namespace evenhand::neighbor {
 /// answer() is called by the workers that receive on this side, all other functions by the session.
 class Responder {
    public:
-    /// Gateway form. `dut`: the address whose MAC is learnt.
+    /// Gateway plan. `dut`: the address whose MAC is learnt.
     Responder(const plan::MacAddress& own_mac, const plan::IpAddress& gateway, const plan::IpAddress& dut);
-    /// Direct form. Hosts have the port's MAC if there are no `host_macs`.
+    /// Direct plan. Hosts have the port's MAC if there are no `host_macs`.
     Responder(const plan::MacAddress& own_mac, const plan::HostSet& hosts,
               const std::optional<plan::HostMacs>& host_macs, const plan::IpAddress& dut);
 
@@ -46,7 +46,7 @@ class Responder {
     /// the length of the received frame.
     [[nodiscard]] std::size_t answer(std::span<std::byte> frame, std::size_t octets) noexcept;
 
-    /// Writes the question for the DUT's MAC, which is also the learning frame of gateway forms; in direct forms the
+    /// Writes the question for the DUT's MAC, which is also the learning frame of gateway plans; in direct plans the
     /// first host asks. Needs solicitation_octets of room.
     [[nodiscard]] std::size_t write_question(std::span<std::byte> frame) const;
 
@@ -80,8 +80,8 @@ class Responder {
     plan::MacAddress own_mac_;
     plan::IpAddress dut_;
     std::optional<plan::IpAddress> link_local_;  // IPv6
-    std::optional<plan::IpAddress> gateway_;     // in gateway forms
-    std::optional<plan::HostSet> hosts_;         // in direct forms
+    std::optional<plan::IpAddress> gateway_;     // in gateway plans
+    std::optional<plan::HostSet> hosts_;         // in direct plans
     std::optional<plan::HostMacs> host_macs_;
     Sightings* sightings_ = nullptr;
     Responder* other_ = nullptr;             // the responder of a mix's other plan

@@ -17,7 +17,7 @@ class HostMacs {
    public:
     HostMacs(std::uint64_t seed, Side side) noexcept;
 
-    /// MAC of host i < 2^24. A hot path: each frame of a direct form has it as its source.
+    /// MAC of host i < 2^24. A hot path: each frame of a direct plan has it as its source.
     [[nodiscard]] MacAddress mac(std::uint32_t host) const noexcept {
         const std::uint32_t rr = permute(host);
         return {static_cast<std::uint8_t>(rr >> 24U << 2U),

@@ -33,7 +33,7 @@ inline constexpr std::array both_directions{Direction::forward, Direction::rever
 
 struct PlanSide {
     std::optional<IpAddress> gateway =
-        std::nullopt;       // the tester's own address on this side; nothing: the hosts are on the link (direct forms)
+        std::nullopt;       // the tester's own address on this side; nothing: the hosts are on the link (direct plans)
     IpAddress dut_address;  // the DUT's interface on this side; its first address, if it has one in each network
     HostRange hosts;
     /// Where the DUT translates: the addresses by which the other side's hosts are known on this side; nothing: their

@@ -162,7 +162,7 @@ Refusal explain_pci(std::string_view device, const fs::path& root) {
         }
         if (!others.empty()) {
             return {fmt::format("its IOMMU group {} has devices that the kernel still drives: {}", group, others),
-                    fmt::format("Give those to vfio-pci as well, if this host can do without them: {}",
+                    fmt::format("Give those to vfio-pci as well, if this machine can do without them: {}",
                                 bind_command(others))};
         }
         const fs::path file = root / "dev/vfio" / group;

@@ -27,7 +27,7 @@ class DpdkCounters {
 
     /// All counters except dropped answers, which the device knows nothing about.
     [[nodiscard]] tally::PortCounters read();
-    /// Whether this host no longer has the device, or will soon lose it: its kernel interface was deleted, or the
+    /// Whether this machine no longer has the device, or will soon lose it: its kernel interface was deleted, or the
     /// kernel wants the device back.
     [[nodiscard]] bool is_removed() const;
 

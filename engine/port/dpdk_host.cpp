@@ -101,7 +101,7 @@ void start_dpdk(const HostOptions& options, const std::vector<std::string>& pci_
     // DPDK reserves addresses for all of it, and crashes if there is not enough memory. With hugepages it checks first.
     if (const auto host_mb = physical_memory_mb(); !options.hugepages && options.memory_mb > host_mb) {
         throw Fault{FaultCode::no_memory,
-                    fmt::format("this host has {} MB of memory, and memory_mb is {}", host_mb, options.memory_mb),
+                    fmt::format("this machine has {} MB of memory, and memory_mb is {}", host_mb, options.memory_mb),
                     "host.memory_mb", "Lower it, or leave it out of the testbed file: it is what the ports need then."};
     }
     // The main thread only reads requests and reports: it may run wherever the process may, and the scheduler keeps it

@@ -100,7 +100,7 @@ class DpdkPort {
     /// proven if the receivers saw fewer.
     [[nodiscard]] bool counts_exactly() const noexcept;
     [[nodiscard]] tally::PortCounters counters() const;
-    /// Whether the device was removed from this host, or is about to be: an interface that was deleted, a NIC or a
+    /// Whether the device was removed from this machine, or is about to be: an interface that was deleted, a NIC or a
     /// virtual function that the kernel wants back. From then on, nothing that it counts or sends is meaningful.
     [[nodiscard]] bool is_removed() const;
     [[nodiscard]] std::uint64_t dropped_answers() const noexcept;

@@ -46,7 +46,7 @@ CleanWatch::CleanWatch(const TrialRequest& request, const std::vector<std::uniqu
       ends_at_s_{request.clean->wanted_s},
       ends_if_passed_s_{request.clean->wanted_s} {
     for (const auto& worker : workers) {
-        logs_.emplace_back(&worker->lapses->of_senders, tally::LapseKind::sender_late);
+        logs_.emplace_back(&worker->lapses->of_senders, tally::LapseKind::sender_overdue);
         logs_.emplace_back(&worker->lapses->of_receivers, tally::LapseKind::receiver_away);
     }
     gathered_.assign(logs_.size(), 0);

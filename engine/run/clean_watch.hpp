@@ -64,9 +64,9 @@ class CleanWatch {
         tally::TrialResult::Clean time;
         plan::PerDirection<tally::DirectionResult::Clean> counts;
     };
-    /// Judged is the time in which the DUT had caught up. If that is too little, all time outside lapses is judged in two
-    /// cases. No more was lost there than may be: an even load is harder for a DUT that has more frames in its queues
-    /// than an even load leaves there, so that a pass there is a pass. Or frames are lost there all the time.
+    /// Judged is the time in which the DUT had caught up. If that is too little, all time outside lapses is judged in
+    /// two cases. No more was lost there than may be: an even load is harder for a DUT that has more frames in its
+    /// queues than an even load leaves there, so that a pass there is a pass. Or frames are lost there all the time.
     [[nodiscard]] Judged judged() const;
 
    private:

@@ -36,7 +36,7 @@ std::vector<tally::Deviation> deviations_of(const TrialRequest& request, Hosts h
         found.push_back({"R2544-20", fmt::format("sent for {} s instead of 60 s", duration_s)});
     if (request.clean)
         found.push_back({"R2544-20",
-                         "what the tester's or its host's lapses may have touched is not judged; sent for longer "
+                         "what the tester's or its machine's lapses may have touched is not judged; sent for longer "
                          "instead"});
     const auto limit = [&](double value, double standard, const char* what) {
         if (value != standard) found.push_back({"R2544-39", fmt::format(fmt::runtime(what), value, standard)});

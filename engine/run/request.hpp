@@ -40,7 +40,7 @@ struct WorkerRequest {
     std::vector<Queue> receivers;  // number = receive queue
 };
 
-/// A DUT that runs on this host, so that effects of the host can be told from those of the DUT. This is a fact about
+/// A DUT that runs on this machine, so that effects of the host can be told from those of the DUT. This is a fact about
 /// the host: it says nothing about how the DUT works (SEED-07).
 struct DutOnHost {
     struct Cpu {
@@ -51,7 +51,7 @@ struct DutOnHost {
     unsigned ring_frames = 0;  // frames of one direction that wait without loss while the DUT does not run
 };
 
-/// Whose MAC the hosts of direct forms have (R4814-06).
+/// Whose MAC the hosts of direct plans have (R4814-06).
 enum class HostMacMode : std::uint8_t { port, pseudorandom };
 
 struct OpenRequest {
@@ -142,7 +142,7 @@ struct LearnRequest {
     std::vector<plan::Direction> directions{plan::Direction::forward, plan::Direction::reverse};
 };
 
-/// Watch CPUs of this host for a while, without opening or sending anything.
+/// Watch CPUs of this machine for a while, without opening or sending anything.
 struct WatchRequest {
     double seconds = 5;
     std::vector<unsigned> cpus;

@@ -47,7 +47,7 @@ class Tester {
     [[nodiscard]] tally::TrialResult run_trial(const TrialRequest& asked, TrialObserver& observer);
 
     /// Has the DUT resolve every host of the receiving sides, and determines which of them it reaches: sends a small
-    /// test frame to each host, and again to those that were not reached, round after round. In gateway forms this
+    /// test frame to each host, and again to those that were not reached, round after round. In gateway plans this
     /// shows whether the routes are right. Faults: bad_rate, not_resolved (nothing is sent then), no_device.
     [[nodiscard]] LearningResult learn(const LearnRequest& request, LearningObserver& observer);
 
@@ -58,7 +58,7 @@ class Tester {
     /// Throws Fault{not_resolved} unless the DUT's MAC is known on both sides.
     void check_resolved(const char* where) const;
 
-    /// Throws Fault{no_device} if a port was removed from this host since it was opened.
+    /// Throws Fault{no_device} if a port was removed from this machine since it was opened.
     void check_ports() const;
     /// Whether a port was removed.
     [[nodiscard]] bool has_lost_a_port() const;
@@ -143,7 +143,7 @@ class Tester {
     [[nodiscard]] unsigned streams(plan::Side side) const { return streams_[side]; }
     [[nodiscard]] unsigned receive_queues(plan::Side side) const { return receive_queues_[side]; }
     [[nodiscard]] std::vector<std::unique_ptr<Worker>>& workers() { return workers_; }
-    /// One watch for each of the DUT's CPUs, if the DUT runs on this host.
+    /// One watch for each of the DUT's CPUs, if the DUT runs on this machine.
     [[nodiscard]] std::vector<std::unique_ptr<witness::CpuWatch>>& watches() { return watches_; }
     /// Measured over the time since the tester was opened: the longer that is, the more exact.
     [[nodiscard]] double ticks_per_second() const;

@@ -29,8 +29,8 @@ void Tester::check_ports() const {
         if (!port(side).is_removed()) continue;
         const auto& device = port(side).device();
         throw Fault{FaultCode::no_device,
-                    fmt::format("{} was removed from this host after it had been opened: unplugged, deleted, or asked "
-                                "back by the kernel",
+                    fmt::format("{} was removed from this machine after it had been opened: unplugged, deleted, or "
+                                "asked back by the kernel",
                                 device.substr(0, device.find(','))),
                     place_of(side),
                     "Put it back (a NIC has to be bound again), then start again. The kernel waits until this tester "

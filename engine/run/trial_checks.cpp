@@ -24,7 +24,7 @@ constexpr std::uint64_t most_frames = std::uint64_t{1} << 44U;  // over 24 h at 
 /// Nothing was sent, and nothing will be sent.
 [[noreturn]] void refuse_start(std::int64_t start_at_unix_ns, double ahead_s, const char* what) {
     throw Fault{FaultCode::too_late,
-                fmt::format("frame 0 is due at {} ns of this host's clock, {:.3f} s {}: {}", start_at_unix_ns,
+                fmt::format("frame 0 is due at {} ns of this machine's clock, {:.3f} s {}: {}", start_at_unix_ns,
                             std::abs(ahead_s), ahead_s < 0 ? "ago" : "from now", what),
                 "start_at_unix_ns",
                 "Start later, after the waits of phases (a) and (b); and see that the clocks agree."};

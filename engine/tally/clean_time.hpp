@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 6, tally: which part of a trial is judged when its tester or its host was away from time to time.
+// Station 6, tally: which part of a trial is judged when its tester or its machine was away from time to time.
 //
 // A lapse affects more frames than those that were sent in it. None is judged from the first frame that may have been
 // in flight, or in a queue, when the lapse began, to the frame before which the DUT has certainly caught up. The delays

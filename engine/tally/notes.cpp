@@ -43,9 +43,9 @@ std::string example_of(const DirectionResult& d) {
                        seen.source_port, to_string(seen.destination), seen.destination_port);
 }
 
-/// "the sender was late 3 times, the DUT's CPU was away once"
+/// "the sender was overdue 3 times, the DUT's CPU was away once"
 std::string lapses_of(const TrialResult::Clean& clean) {
-    static constexpr std::array<const char*, lapse_names.size()> what{"the sender was late", "a receiver was away",
+    static constexpr std::array<const char*, lapse_names.size()> what{"the sender was overdue", "a receiver was away",
                                                                       "the DUT's CPU was away"};
     std::string text;
     for (std::size_t kind = 0; kind < what.size(); ++kind) {

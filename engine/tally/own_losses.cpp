@@ -35,8 +35,8 @@ std::uint64_t untimed_losses(const TrialResult& result, const DirectionResult& d
     }
     if (d.unrecorded_frames != 0) {
         note(reasons, "record_overrun",
-             "{}: {} frames came before the tester had made room for them in its record of the trial; this host kept "
-             "its main thread from a CPU for long",
+             "{}: {} frames came before the tester had made room for them in its record of the trial; this machine "
+             "kept its main thread from a CPU for long",
              name_of(result, d.direction), d.unrecorded_frames);
     }
     if (d.late_by_gap_frames != 0) {
@@ -77,7 +77,7 @@ std::uint64_t away_losses(const TrialResult& whole, const DirectionResult& d, st
         absences += cpu.absences;
     }
     note(reasons, "host_took_cpu",
-         "{}: this host took the DUT's CPU away ({}, up to {:.1f} ms); {} frames arrived at the DUT in such moments "
+         "{}: this machine took the DUT's CPU away ({}, up to {:.1f} ms); {} frames arrived at the DUT in such moments "
          "and may have overrun its ring of {}",
          name_of(whole, d.direction), absences == 1 ? "once" : fmt::format("{} times", absences),
          longest_us / us_per_ms, d.away_frames, whole.host.dut->ring_frames);

@@ -18,8 +18,8 @@ namespace evenhand::tally {
 /// - late_bursts(): frames that came to the DUT as bursts. All testers share the DUT, and it is unknown whose frames
 /// its
 ///   queues had no room for.
-/// - away_losses(): frames, of any tester, that came to the DUT while this host had taken its CPU away, as noticed by
-///   the tester that watches that CPU.
+/// - away_losses(): frames, of any tester, that came to the DUT while this machine had taken its CPU away, as noticed
+/// by   the tester that watches that CPU.
 ///
 /// Each returns how many frames that may be, and adds the reason to `reasons`.
 std::uint64_t untimed_losses(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons);

@@ -65,7 +65,7 @@ std::optional<QueueFilling> find_queue_filling(const SliceDelays& delays, double
     }
     if (least.size() < fewest_slices) return {};
     // Behind a hash one queue may fill while another is empty: then only the greatest delays grow. The smallest delays
-    // are not affected by stalls.
+    // are not affected by lapses.
     const auto of_all = steady_step(least, slice_s);
     const auto of_one = steady_step(greatest, slice_s);
     if (!of_all && !of_one) return {};

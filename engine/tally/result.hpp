@@ -249,7 +249,7 @@ struct HostCpu {
     double longest_us = 0;
 };
 
-/// Recorded in every trial; `dut` only if the DUT runs on this host.
+/// Recorded in every trial; `dut` only if the DUT runs on this machine.
 struct HostRecord {
     std::vector<HostCpu> tester;
     struct Dut {
@@ -312,7 +312,8 @@ struct TrialResult {
         [[nodiscard]] bool is_enough() const noexcept {
             constexpr double spare_share = 0.01;
             constexpr double spare_s = 0.15;
-            return loses_steadily || clean_s >= std::max(wanted_s / 2, wanted_s - std::max(spare_share * wanted_s, spare_s));
+            return loses_steadily ||
+                   clean_s >= std::max(wanted_s / 2, wanted_s - std::max(spare_share * wanted_s, spare_s));
         }
     };
     std::optional<Clean> clean;

@@ -19,7 +19,7 @@ namespace evenhand::tally {
 /// lapses could explain so much of the loss that the rest would have passed: frames that left overdue (a burst follows
 /// a stall, and the device may have dropped as many as were in it), frames that its own ring or buffers missed, and
 /// frames that may have overrun the ring in a poll gap. Then INVALID. The same holds for frames that came to a DUT on
-/// this host while the host had taken its CPU away, which is no fault of the DUT's.
+/// this machine while the host had taken its CPU away, which is no fault of the DUT's.
 void judge(TrialResult& result);
 
 /// The same for a trial that several testers made together. `whole` has the sums, and reasons that are already known,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clean time: which frames are judged of a trial in which the tester, or its host, was away now and then.
+// Clean time: which frames are judged of a trial in which the tester, or its machine, was away now and then.
 #include "tally/clean_time.hpp"
 
 #include <doctest/doctest.h>
@@ -69,7 +69,7 @@ struct Bench {
         double in_ring = 0;
         for (std::uint64_t k = 0; k < frames; ++k) {
             const double due_s = static_cast<double>(k) / load_fps;
-            const double sent_s = end_of_stall(LapseKind::sender_late, due_s);
+            const double sent_s = end_of_stall(LapseKind::sender_overdue, due_s);
             if ((free_s - sent_s) * capacity_fps > queue_frames) continue;
             if (lost_share > 0 && std::uniform_real_distribution{}(random) < lost_share) continue;
             free_s = end_of_stall(LapseKind::dut_away, std::max(free_s, sent_s)) + 1 / capacity_fps;
@@ -145,7 +145,7 @@ TEST_CASE("a DUT has caught up with delays that are hardly longer than before: 5
         tally::DelaysByTime by_time{
             .slice_s = slice_s, .ticks_per_second = ticks_per_second, .directions = {{&delays}}};
         CleanTime clean{by_time};
-        clean.note({.kind = LapseKind::sender_late, .from_s = 1, .until_s = 1.1});
+        clean.note({.kind = LapseKind::sender_overdue, .from_s = 1, .until_s = 1.1});
         const auto parts = clean.look(4);
         REQUIRE(parts.size() == 1);
         return parts[0].until_s;
@@ -181,7 +181,7 @@ TEST_CASE("delays that an absence of the DUT's CPU made just before a lapse are 
         CAPTURE(away_s);
         // All frames of the absence arrive at its end.
         const auto until_s =
-            caught_up_s({.kind = LapseKind::sender_late, .from_s = 1, .until_s = 1.004}, [&](double at_s) {
+            caught_up_s({.kind = LapseKind::sender_overdue, .from_s = 1, .until_s = 1.004}, [&](double at_s) {
                 if (at_s > 0.99 - away_s && at_s < 0.99) return 1e6 * (0.99 - at_s);
                 return at_s < 1.004 ? 20.0 : draining_us(at_s - 1.004);
             });
@@ -190,7 +190,8 @@ TEST_CASE("delays that an absence of the DUT's CPU made just before a lapse are 
 }
 
 TEST_CASE("an absence of the DUT's CPU after a lapse does not hide that its queue is still long") {
-    const auto until_s = caught_up_s({.kind = LapseKind::sender_late, .from_s = 1, .until_s = 1.004}, [](double at_s) {
+    const Lapse lapse{.kind = LapseKind::sender_overdue, .from_s = 1, .until_s = 1.004};
+    const auto until_s = caught_up_s(lapse, [](double at_s) {
         if (at_s > 1.03 && at_s < 1.05) return 1e6 * (1.05 - at_s);
         return at_s < 1.004 ? 20.0 : draining_us(at_s - 1.004);
     });
@@ -199,7 +200,7 @@ TEST_CASE("an absence of the DUT's CPU after a lapse does not hide that its queu
 
 TEST_CASE(
     "a DUT with a lapse at the beginning, whose usual delays nobody knows, has caught up when they no longer fall") {
-    const auto until_s = caught_up_s({.kind = LapseKind::sender_late, .from_s = 0.001, .until_s = 0.005},
+    const auto until_s = caught_up_s({.kind = LapseKind::sender_overdue, .from_s = 0.001, .until_s = 0.005},
                                      [](double at_s) { return draining_us(at_s - 0.005); });
     CHECK(until_s >= 0.005 + 0.079);
     CHECK(until_s < 0.005 + 0.079 + 0.05);
@@ -283,7 +284,7 @@ TEST_CASE("an overloaded device loses all the time, one with a backlog does not,
             CAPTURE(queue);
             Bench bench{.load = load, .seconds = 8, .queue_frames = queue};
             for (double at_s = 0.1; at_s < bench.seconds - 0.2; at_s += 0.2)
-                bench.stalls.push_back({LapseKind::sender_late, at_s, at_s + 0.004});
+                bench.stalls.push_back({LapseKind::sender_overdue, at_s, at_s + 0.004});
             bench.stalls.push_back({LapseKind::dut_away, 1.15, 1.25});
             const auto outcome = bench.run();
             CHECK(outcome.loses_steadily == (load > 1));
@@ -332,7 +333,7 @@ TEST_CASE("left out is from the first frame in flight to where delays are as bef
 
     // A short queue was full, and is empty soon.
     bench = {.load = 0.5, .queue_frames = 100};
-    bench.stalls = {{LapseKind::sender_late, 1.0, 1.03}};
+    bench.stalls = {{LapseKind::sender_overdue, 1.0, 1.03}};
     outcome = bench.run();
     REQUIRE(outcome.left_out.size() == 1);
     CHECK(outcome.left_out[0].until_s < 1.04);
@@ -359,7 +360,7 @@ TEST_CASE("a lapse that meets frames of before an earlier series joins that") {
     for (std::uint64_t k = 0; k < 200'000; ++k)
         delays.note(k, static_cast<pace::Ticks>((k < 115'000 ? 100e-6 : 0.4) * ticks_per_second));
     CleanTime clean{{.slice_s = 1e-3, .ticks_per_second = ticks_per_second, .directions = {{&delays}}}};
-    clean.note({LapseKind::sender_late, 1.0, 1.005});
+    clean.note({LapseKind::sender_overdue, 1.0, 1.005});
     clean.note({LapseKind::receiver_away, 1.12, 1.125});
     clean.note({LapseKind::dut_away, 1.16, 1.165});
     REQUIRE(clean.look(2.0).size() == 1);
@@ -371,7 +372,7 @@ TEST_CASE("a lapse that meets frames of before an earlier series joins that") {
 
 TEST_CASE("where nothing comes any more the device gets as much time again, and is judged then") {
     Bench bench{.load = 0.5, .queue_frames = 100, .lost_share = 1};
-    bench.stalls = {{LapseKind::sender_late, 1.0, 1.1}};
+    bench.stalls = {{LapseKind::sender_overdue, 1.0, 1.1}};
     const auto outcome = bench.run();
     REQUIRE(outcome.left_out.size() == 1);
     CHECK(outcome.left_out[0].until_s == doctest::Approx(1.2).epsilon(0.01));

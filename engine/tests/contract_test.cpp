@@ -274,7 +274,7 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(worker.senders.at(0).side == plan::Side::right);
         CHECK(worker.receivers.at(0).side == plan::Side::left);
     }
-    SUBCASE("open with a DUT on this host") {
+    SUBCASE("open with a DUT on this machine") {
         const auto r = read_as<run::OpenRequest>(line_with("requests.jsonl", R"("dut":)"));
         REQUIRE(r.dut);
         CHECK(r.dut->ring_frames == 256);
@@ -531,7 +531,7 @@ TEST_CASE("small replies fit the schema") {
                                              .left_out = {{.from_s = 1, .until_s = 2, .kinds = {true, false, true}}}}),
                 "progress");
     CHECK(disturbed["sending_s"] == 2.5);
-    CHECK(disturbed["left_out"] == Json::parse(R"([[1.0,2.0,["sender_late","dut_away"]]])"));
+    CHECK(disturbed["left_out"] == Json::parse(R"([[1.0,2.0,["sender_overdue","dut_away"]]])"));
     const auto learning =
         fitting(contract::write_learning(7, {.round = 2, .sides = {{std::nullopt, {{.hosts = 9, .reachable = 4}}}}}),
                 "learning");

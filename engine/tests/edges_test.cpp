@@ -206,7 +206,7 @@ TEST_CASE("the offset between the clocks of two CPUs is measured as it was injec
         const auto offset = pace::measure_offset(0, pace::TickClock{}, std::thread::hardware_concurrency() > 1 ? 1 : 0,
                                                  second, std::chrono::milliseconds{500});
         if (!offset) continue;
-        // The counters of this host may themselves be apart by a little, for which the limit of trials is 10 us.
+        // The counters of this machine may themselves be apart by a little, for which the limit of trials is 10 us.
         CHECK(std::abs(offset->ticks - injected) <= offset->uncertainty + 50'000);
     }
 }

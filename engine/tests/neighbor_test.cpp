@@ -231,7 +231,7 @@ std::string mac_hex(const plan::MacAddress& mac) { return hex(std::as_bytes(std:
 
 }  // namespace
 
-TEST_CASE("in direct forms every host is answered for, asked by all or to itself (SEED-20, R2544-25)") {
+TEST_CASE("in direct plans every host is answered for, asked by all or to itself (SEED-20, R2544-25)") {
     for (const auto& plan : {tests::direct_v4(253), tests::direct_v4(), tests::direct_v6()}) {
         auto responder = direct(plan);
         const plan::HostSet hosts{plan.right.hosts};
@@ -252,7 +252,7 @@ TEST_CASE("in direct forms every host is answered for, asked by all or to itself
 }
 
 TEST_CASE(
-    "in direct forms nothing else is answered for: network, DUT, broadcast, the other side, a gateway (SEED-20)") {
+    "in direct plans nothing else is answered for: network, DUT, broadcast, the other side, a gateway (SEED-20)") {
     for (const char* const target : {"198.19.0.0", "198.19.0.1", "198.19.255.255", "198.18.0.2", "10.0.1.2",
                                      "198.20.0.2", "0.0.0.0", "255.255.255.255"}) {
         CHECK_MESSAGE(is_silent(direct(tests::direct_v4()), question_for(ip(target), "198.19.0.1")), target);
@@ -285,7 +285,7 @@ TEST_CASE("hosts of all networks are answered for, and no DUT of any (SEED-20)")
     }
 }
 
-TEST_CASE("in direct forms too the target decides, never the group (SEED-21)") {
+TEST_CASE("in direct plans too the target decides, never the group (SEED-21)") {
     auto responder = Responder{own, plan::HostSet{tests::direct_v6().left.hosts}, {}, ip("2001:2::1")};
     CHECK_FALSE(
         answer(responder, solicit({.target = "2001:2::100:2", .source = "2001:2::1", .destination = "ff02::1:ff00:2"}))
@@ -324,7 +324,7 @@ TEST_CASE(
     CHECK(told(answer(v6, question_for(ip("fe80::ff:fe00:11"), "fe80::ff:fe00:22"))) == own_hex);
 }
 
-TEST_CASE("in direct forms the first host asks for the DUT (SEED-22)") {
+TEST_CASE("in direct plans the first host asks for the DUT (SEED-22)") {
     const plan::HostMacs macs{99, plan::Side::right};
     Octets frame(neighbor::arp_octets, std::byte{0xAA});
     REQUIRE(direct(tests::direct_v4()).write_question(frame) == 60);

@@ -98,8 +98,8 @@ TEST_CASE("an absence of the DUT's CPU explains the losses of all testers, which
         REQUIRE(both.reasons.size() == 2);
         CHECK(both.reasons[0].code == "host_took_cpu");
         CHECK(both.reasons[0].text ==
-              "forward: this host took the DUT's CPU away (2 times, up to 100.0 ms); 2000 frames arrived at the DUT in "
-              "such moments and may have overrun its ring of 256");
+              "forward: this machine took the DUT's CPU away (2 times, up to 100.0 ms); 2000 frames arrived at the DUT "
+              "in such moments and may have overrun its ring of 256");
         CHECK(both.reasons[1].text ==
               "2000 of 2000000 frames were lost; up to 2000 of them may not be the DUT's fault");
         CHECK(alone(all).verdict == Verdict::invalid);

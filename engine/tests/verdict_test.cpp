@@ -332,16 +332,16 @@ const std::vector<Case> cases{
     {"a link that was down is no lapse",
      [](auto& r) { judge_clean(r, 10, 0); left(r).after.link_up = false; }, Verdict::invalid, {"link"}},
     // the host that DUT and tester share
-    {"the host took the DUT's CPU and that explains the loss",
+    {"the machine took the DUT's CPU and that explains the loss",
      [](auto& r) { tests::take_dut_cpu(r); forward(r).away_frames = 5; lose(forward(r), 5); },
       Verdict::invalid, {"host_took_cpu", "loss"}},
-    {"the host took the DUT's CPU and that does not explain the loss",
+    {"the machine took the DUT's CPU and that does not explain the loss",
      [](auto& r) { tests::take_dut_cpu(r); forward(r).away_frames = 5; lose(forward(r), 6); }, Verdict::fail, {"loss"}},
-    {"the host took the DUT's CPU and nothing was lost",
+    {"the machine took the DUT's CPU and nothing was lost",
      [](auto& r) { tests::take_dut_cpu(r); forward(r).away_frames = 500'000; }, Verdict::pass, {}},
-    {"the host took the DUT's CPU, but all is lost",
+    {"the machine took the DUT's CPU, but all is lost",
      [](auto& r) { tests::take_dut_cpu(r); forward(r).away_frames = 500'000; lose(forward(r), frames); }, Verdict::fail, {"loss"}},
-    {"the host took the DUT's CPU for less than its ring lasts",
+    {"the machine took the DUT's CPU for less than its ring lasts",
      [](auto& r) { tests::take_dut_cpu(r); lose(forward(r), 1); }, Verdict::fail, {"loss"}},
     {"lapses are added up",
      [](auto& r) {
@@ -457,8 +457,8 @@ TEST_CASE("a reason says which of a port's counters spoke, and why they are not 
           std::string::npos);
 }
 
-// The one thing that is known of a DUT is what the host did to its CPUs, where it lives on this host. It is recorded;
-// frames that may have been lost by it are counted before, in away_frames.
+// The one thing that is known of a DUT is what the host did to its CPUs, where it lives on this machine. It is
+// recorded; frames that may have been lost by it are counted before, in away_frames.
 TEST_CASE("what is known of the DUT changes no verdict and no reason (SEED-07)") {
     using Dut = tally::HostRecord::Dut;
     const std::vector<std::optional<Dut>> known{

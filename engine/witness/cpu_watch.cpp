@@ -106,7 +106,7 @@ CpuWatch::CpuWatch(unsigned cpu, const std::vector<int>& threads) : cpu_{cpu} {
     held.unlock();
     thread_.join();
     throw Fault{FaultCode::no_cpu, fmt::format("CPU {} cannot be watched: this process may not use it", cpu),
-                "dut.cpus", "Name the CPU that the DUT runs on, on this host."};
+                "dut.cpus", "Name the CPU that the DUT runs on, on this machine."};
 }
 
 CpuWatch::~CpuWatch() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beside the stations: watches one CPU of this host by sleeping on it.
+// Beside the stations: watches one CPU of this machine by sleeping on it.
 #pragma once
 
 #include <condition_variable>

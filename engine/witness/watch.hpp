@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beside the stations: watches CPUs and clocks of this host for a while, before anything relies on them.
+// Beside the stations: watches CPUs and clocks of this machine for a while, before anything relies on them.
 #pragma once
 
 #include <functional>

@@ -37,7 +37,7 @@ def open_testbed(
         engine: Default: EVENHAND_ENGINE, this checkout's, PATH.
         on_event: Gets every `ProcedureEvent` while a method measures; match it by its type. An exception of
             its own ends the procedure.
-        host_name: Store the name of this host as well.
+        host_name: Store the name of this machine as well.
 
     Raises:
         RequestError: The file is invalid, or does not confirm an isolated test environment; the run file

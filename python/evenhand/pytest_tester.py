@@ -147,7 +147,7 @@ class PytestTester:
         value = known.value_of(found.to_document())
         shown = "no number" if value is None else show_value(value, known.figure)
         self._keep(known.name, value, f"{known.figure.name}: {shown}, {found.outcome}")
-        if value is None and str(found.outcome) == "tester_limit":
+        if value is None and str(found.outcome) == "tester_ceiling":
             reasons = [reason for trial in found.trials for reason in trial.reasons if not trial.is_valid]
             raise NotMeasuredError(
                 f"{known.name}: the tester could not decide, which says nothing of the DUT.\n"

@@ -83,7 +83,7 @@ struct RouterConfig {
     LongerDelayConfig longer_delay;
     std::optional<double> delayed_load_fps;  // the highest load in each direction for whose frames the delays have room
     StallConfig stall;
-    double late_after_us = 100;
+    double overdue_after_us = 100;
     std::size_t largest_frame_size = frame::largest_usual_frame_size;  // octets with FCS that its ports take
     unsigned cpu = 0;
     port::HostOptions host;
@@ -102,7 +102,7 @@ enum class RouterRequest : std::uint8_t { counters, flush, stop };
 /// What is needed to convert the model's counters into times.
 struct CountersContext {
     double ticks_per_second = 1;
-    double late_after_us = 100;
+    double overdue_after_us = 100;
 };
 
 /// A copy of all counters at one moment.

@@ -59,7 +59,7 @@ void read_delays(ObjectReader& r, RouterConfig& config) {
     }
     if (r.has("delayed_load_fps")) config.delayed_load_fps = r.number("delayed_load_fps", 0, largest_fps, true);
     if (r.has("stall")) config.stall = read_stall(r.object("stall"));
-    if (r.has("late_after_us")) config.late_after_us = r.number("late_after_us", 0, longest_us, true);
+    if (r.has("overdue_after_us")) config.overdue_after_us = r.number("overdue_after_us", 0, longest_us, true);
 }
 
 Room room_of(const RouterConfig& config) {

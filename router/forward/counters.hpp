@@ -28,8 +28,8 @@ struct InterfaceCounters {
 /// How well the router kept the times of its own model.
 struct ModelCounters {
     std::uint64_t departed_frames = 0;
-    std::uint64_t late_frames = 0;      // left later than `late_after` after their time
-    std::uint64_t longest_late = 0;     // ticks
+    std::uint64_t overdue_frames = 0;   // left later than `overdue_after` after their time
+    std::uint64_t longest_overdue = 0;  // ticks
     std::uint64_t longest_gap = 0;      // ticks between two looks at the ports of which the second found something
     std::uint64_t overflow_frames = 0;  // there was no room for them to wait: the router was sized too small
 };

@@ -28,7 +28,7 @@ struct ForwardOptions {
     Ticks longer_delay = 0;          // for each longer_every-th admitted frame, in addition
     std::uint64_t longer_every = 0;  // 0: for none
     StallOptions stalls;
-    Ticks late_after = 0;                // a frame that leaves later than this after its time counts as late
+    Ticks overdue_after = 0;             // a frame that leaves later than this after its time counts as late
     std::size_t waiting_frames = 65536;  // how many frames can wait for their departure
     Ticks horizon = 0;                   // no frame waits longer, including the stall that it meets
     Ticks ticks_per_second = 1;

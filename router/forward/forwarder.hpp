@@ -323,9 +323,9 @@ class Forwarder {
             ModelCounters& model = self->counters_.model;
             ++model.departed_frames;
             if (const auto late = static_cast<std::int64_t>(self->now_ - waiting.due);
-                late > static_cast<std::int64_t>(self->options_.late_after)) {
-                ++model.late_frames;
-                model.longest_late = std::max(model.longest_late, static_cast<Ticks>(late));
+                late > static_cast<std::int64_t>(self->options_.overdue_after)) {
+                ++model.overdue_frames;
+                model.longest_overdue = std::max(model.longest_overdue, static_cast<Ticks>(late));
             }
             self->departures_.leave(waiting.frame, waiting.out, self->now_);
         }

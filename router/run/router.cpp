@@ -41,7 +41,7 @@ std::uint64_t memory_mb(const RouterConfig& config, const Room& room) {
     return other_mb + (buffers * buffer_octets >> 20U);
 }
 
-/// How much memory this host can still provide; nothing if it does not say.
+/// How much memory this machine can still provide; nothing if it does not say.
 std::optional<std::uint64_t> available_mb() {
     std::ifstream file{"/proc/meminfo"};
     for (std::string line; std::getline(file, line);) {
@@ -56,12 +56,12 @@ void refuse_too_long_delays(const RouterConfig& config, std::uint64_t needed_mb)
     const auto host_mb = available_mb();
     if (!host_mb || config.host.hugepages || needed_mb <= *host_mb) return;
     const bool is_delayed = config.extra_delay_us != 0 || config.longer_delay.us != 0;
-    throw Fault{
-        FaultCode::no_memory,
-        fmt::format("the frames that wait in the router need {} MB, and this host has {} MB left", needed_mb, *host_mb),
-        is_delayed ? "delayed_load_fps" : "elements.queue_frames",
-        is_delayed ? "State the highest load per direction that the delay must hold, or use a shorter delay."
-                   : "Use shorter queues, or fewer elements."};
+    throw Fault{FaultCode::no_memory,
+                fmt::format("the frames that wait in the router need {} MB, and this machine has {} MB left", needed_mb,
+                            *host_mb),
+                is_delayed ? "delayed_load_fps" : "elements.queue_frames",
+                is_delayed ? "State the highest load per direction that the delay must hold, or use a shorter delay."
+                           : "Use shorter queues, or fewer elements."};
 }
 
 Ticks to_ticks(double us, double ticks_per_second) {
@@ -79,7 +79,7 @@ unsigned interface_towards(std::span<const Interface> interfaces, const plan::Ip
 }  // namespace
 
 Router::Router(const RouterConfig& config)
-    : context_{.ticks_per_second = pace::calibrate_ticks_per_second(), .late_after_us = config.late_after_us},
+    : context_{.ticks_per_second = pace::calibrate_ticks_per_second(), .overdue_after_us = config.overdue_after_us},
       flush_us_per_entry_{config.nat ? std::optional{config.nat->flush_us_per_entry} : std::nullopt} {
     const Room room = room_of(config);
     open_ports(config, room);
@@ -88,7 +88,7 @@ Router::Router(const RouterConfig& config)
     ForwardOptions options;
     options.ticks_per_second = static_cast<Ticks>(std::llround(context_.ticks_per_second));
     options.extra_delay = to_ticks(config.extra_delay_us, context_.ticks_per_second);
-    options.late_after = to_ticks(config.late_after_us, context_.ticks_per_second);
+    options.overdue_after = to_ticks(config.overdue_after_us, context_.ticks_per_second);
     options.waiting_frames = room.in_total;
     options.longer_every = config.longer_delay.every;
     options.longer_delay = to_ticks(config.longer_delay.us, context_.ticks_per_second);

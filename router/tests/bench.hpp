@@ -111,7 +111,7 @@ class Bench {
    private:
     std::unique_ptr<Forwarder<MemoryPort>> make(std::optional<ElementModel> model, DefectOptions defects,
                                                 ForwardOptions options, const std::optional<NatOptions>& nat) {
-        options.late_after = 100 * us;
+        options.overdue_after = 100 * us;
         options.waiting_frames = 8192;
         options.horizon = options.extra_delay + options.longer_delay + options.stalls.length;
         options.ticks_per_second = second;

@@ -38,7 +38,7 @@ TEST_CASE("the extra delay is kept to the turn") {
     CHECK(bench.take_test_frames(1).empty());
     bench.run(3 * us);
     CHECK(bench.take_test_frames(1).size() == 1);
-    CHECK(bench.counters().model.late_frames == 0);  // what was to wait is not late
+    CHECK(bench.counters().model.overdue_frames == 0);  // what was to wait is not late
 }
 
 TEST_CASE("every n-th frame takes longer by as much as was said, and no other") {
@@ -57,7 +57,7 @@ TEST_CASE("every n-th frame takes longer by as much as was said, and no other") 
     const auto longer = bench.take_test_frames(1);
     REQUIRE(longer.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) CHECK(number_of(longer[i]) == 3 * i + 2);
-    CHECK(bench.counters().model.late_frames == 0);
+    CHECK(bench.counters().model.overdue_frames == 0);
 }
 
 TEST_CASE("in a stall nothing leaves, so many frames as were said wait for its end, and the others are lost") {
@@ -97,8 +97,8 @@ TEST_CASE("no frame leaves before its delay has passed since the look that found
         CHECK(left.front() <= came + delay + service + us);
         CHECK(std::ranges::is_sorted(left));
         // By the model they came all along, so most of them are late, and that is told.
-        CHECK(bench.counters().model.late_frames > (has_elements ? 2 : 15));
-        CHECK(bench.counters().model.longest_late > 900 * us);
+        CHECK(bench.counters().model.overdue_frames > (has_elements ? 2 : 15));
+        CHECK(bench.counters().model.longest_overdue > 900 * us);
     }
 }
 

@@ -139,7 +139,7 @@ TEST_CASE(
         }
     }
     CHECK(bench.take_test_frames(1).size() >= 12'499);
-    CHECK(bench.counters().model.late_frames == 0);
+    CHECK(bench.counters().model.overdue_frames == 0);
     // The router is away for 3 ms: it finds 1500.
     for (int ms = 0; ms < 3; ++ms) {
         for (const auto& f : frames) bench.send(0, f);
@@ -149,7 +149,7 @@ TEST_CASE(
     CHECK(bench.take_test_frames(1).size() >= 1500);
     CHECK(bench.counters().interfaces[0].element_dropped_frames == 0);
     CHECK(bench.counters().model.longest_gap >= 3000 * us);
-    CHECK(bench.counters().model.late_frames > 1400);  // and it says so
+    CHECK(bench.counters().model.overdue_frames > 1400);  // and it says so
     // Four times as many in 1 ms are twice what the element serves: not all of them fit.
     for (int i = 0; i < 4; ++i) {
         for (const auto& f : frames) bench.send(0, f);
@@ -225,7 +225,7 @@ TEST_CASE(
         run(5 * second, 10'000 * us);
         const auto& element = bench.forwarder().model()->elements.counters(0);
         c.served = element.served_frames, c.dropped = element.dropped_frames, c.most_waiting = element.most_waiting;
-        c.late = bench.counters().model.late_frames, c.longest_gap = bench.counters().model.longest_gap;
+        c.late = bench.counters().model.overdue_frames, c.longest_gap = bench.counters().model.longest_gap;
         c.questions = bench.neighbors().counters().questions.value() + bench.neighbors().counters().probes.value();
         CHECK(bench.forwarder().is_idle(second / 2));
         return c;

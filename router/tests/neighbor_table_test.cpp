@@ -403,7 +403,7 @@ TEST_CASE("65,536 neighbours become known and stale with bounded work in each tu
     }
 }
 
-TEST_CASE("in a gateway form two entries are all, whatever the number of hosts (SEED-19)") {
+TEST_CASE("in a gateway plan two entries are all, whatever the number of hosts (SEED-19)") {
     Rig rig;
     for (unsigned i = 0; i < 10'000; ++i) {
         for (const unsigned interface : {0U, 1U}) {

@@ -61,7 +61,7 @@ def point(
             started_at=WHEN,
             finished_at=WHEN,
             outcome=(
-                "tester_limit"
+                "tester_ceiling"
                 if value is None or number in kept
                 else "at_or_above_maximum"
                 if value >= maximum

@@ -98,7 +98,7 @@ def test_of_unlike_sides_the_one_with_more_addresses_is_their_number() -> None:
         unlike = replace(made, point=replace(made.point, hosts=hosts, networks=networks))
         (found,) = analyse(record(unlike)).curves[0].points
         assert (found.address_count, found.label) == (count, label)
-        assert not found.is_single_pair
+        assert not found.is_one_pair
 
 
 def test_degradation_is_positive_where_it_is_worse() -> None:
@@ -575,12 +575,12 @@ def test_a_lower_bound_or_an_open_search_says_nothing_of_the_prediction() -> Non
     config = router_config(16)
     points = predicted_series(16, "direct-v4-net16", None)
     first, *others = points[-1].repetitions
-    kept = replace(first, outcome="tester_limit", result={"is_at_least": True})
+    kept = replace(first, outcome="tester_ceiling", result={"is_at_least": True})
     wide = [replace(each, result={"upper_fps_per_direction": (each.value or 0) * 1.2}) for each in others]
     some = [*points[:-1], replace(points[-1], repetitions=(kept, *wide))]
     whole, cut = (analyse(record(*each, testbeds={"lab": {"dut": config}})) for each in (points, some))
     last = cut.curves[0].measured[-1]
-    assert (last.at_tester_limit, last.at_maximum, last.is_at_least) == (1, 1, False)
+    assert (last.at_tester_ceiling, last.at_maximum, last.is_at_least) == (1, 1, False)
     assert cut.published[0].is_predicted
     assert predicted_shape(cut.curves[0]) == predicted_shape(whole.curves[0])
 

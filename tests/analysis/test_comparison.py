@@ -26,7 +26,7 @@ def test_a_run_compared_with_itself_is_one_everywhere_and_nothing_differs() -> N
     one = record(
         point(1, noisy(1e5, 10, 0.02)),
         point(16, [4e5]),
-        point(32, [None], reason="tester's limit"),
+        point(32, [None], reason="tester's ceiling"),
         point(64, []),
         point(1, [0.0, 0.0], procedure="loss"),
         point(1, [12.5, 13.0], procedure="latency"),
@@ -37,7 +37,7 @@ def test_a_run_compared_with_itself_is_one_everywhere_and_nothing_differs() -> N
         assert [p.others[other].reason for p in comparison.points] == [
             None,
             None,
-            "tester's limit",
+            "tester's ceiling",
             "not measured yet",
             None,
             None,
@@ -320,7 +320,7 @@ def test_one_run_is_not_enough() -> None:
 
 
 def test_what_a_procedure_has_written_is_said_in_words() -> None:
-    mine, others = {"max_fps": 107_266.0, "is_max_testers": True}, {"max_fps": 60_000.0}
+    mine, others = {"max_fps": 107_266.0, "is_max_ceiling": True}, {"max_fps": 60_000.0}
     with raises("analysis.not-alike") as refused:
         both(point(16, [1e5], goal=mine), point(16, [1e5], goal=others))
     assert "goal: maximum rate 107.3 kfps against 60 kfps" in refused.value.what

@@ -166,7 +166,7 @@ def test_a_dip_between_points_of_the_plateau_is_no_fall() -> None:
 def test_a_point_without_number_leaves_the_place_open_and_says_so() -> None:
     points = [
         point(1, [1e5] * 10),
-        point(2, [None], reason="tester's limit"),
+        point(2, [None], reason="tester's ceiling"),
         point(4, [4e5] * 10),
         point(8, [4e5] * 10),
     ]
@@ -177,7 +177,7 @@ def test_a_point_without_number_leaves_the_place_open_and_says_so() -> None:
     assert any(
         sentence.startswith("2 x 2 has no number, so where the rise ends") for sentence in shape.sentences
     )
-    assert any("2 x 2 has no number: tester's limit" in warning for warning in analysis.warnings)
+    assert any("2 x 2 has no number: tester's ceiling" in warning for warning in analysis.warnings)
 
 
 @settings(deadline=None, max_examples=60)

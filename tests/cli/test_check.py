@@ -42,7 +42,7 @@ def test_a_check_of_the_host_alone_ends_well_whatever_it_finds(evenhand: Run, en
     ended = evenhand("check", *QUICK)
     assert ended.code == 0, ended.err
     for words in (
-        "This host",
+        "This machine",
         "DPDK 22.11.11",
         "away 3 times, longest 1.52 ms",
         "What can run here",
@@ -59,31 +59,31 @@ def test_the_document_has_the_documented_shape(evenhand: Run, engine_playing: Pl
     assert alone["testbed"] is None
     assert alone["ceilings"] == []
     assert finding(alone, "clock")["facts"]["ticks"]["error_ppm_raw"] == 0.25
-    assert finding(alone, "stalls")["facts"]["seconds"] == 0.1
+    assert finding(alone, "absences")["facts"]["seconds"] == 0.1
     assert [part["part"] for part in alone["host"]["parts"]] == list(Part)
-    whole = fits(evenhand("check", testbed, "--looped", *QUICK, "--json").json)
+    whole = fits(evenhand("check", testbed, "--own-loop", *QUICK, "--json").json)
     assert whole["testbed"]["is_dut_resolved"]
     assert whole["testbed"]["ports"]["left"]["receive_queues"] == 1
-    assert [ceiling["way"] for ceiling in whole["ceilings"]] == ["dut", "looped"]
+    assert [ceiling["way"] for ceiling in whole["ceilings"]] == ["dut", "own_loop"]
 
 
 @pytest.mark.parametrize(("plan", "size"), [("gateway-v4", 64), ("gateway-v6", 84)])
 def test_the_ceiling_is_that_of_the_tester_not_of_the_dut(
     evenhand: Run, engine_playing: Play, testbed: Path, plan: str, size: int
 ) -> None:
-    """MLR-14: through a DUT that forwards 640 kfps, a tester of 2.3 Mfps keeps 2.3 Mfps; looped, what is lost
-    is its own fault."""
+    """MLR-14: through a DUT that forwards 640 kfps, a tester of 2.3 Mfps keeps 2.3 Mfps; own_loop, what is
+    lost is its own fault."""
     engine_playing("simulated-640000-2300000")
-    through, looped = fits(evenhand("check", testbed, "--looped", "--plan", plan, *QUICK, "--json").json)[
+    through, own_loop = fits(evenhand("check", testbed, "--own-loop", "--plan", plan, *QUICK, "--json").json)[
         "ceilings"
     ]
     assert 2.3e6 * 0.95 <= through["ceiling_fps_per_direction"] <= 2.3e6
     assert through["above"]["offered_fps_per_direction"] == pytest.approx(2.3e6, rel=1e-3)
     assert through["above"]["reasons"][0]["code"] == "offered_load"
     assert not through["is_loss_ours"]
-    assert 640_000 * 0.95 <= looped["ceiling_fps_per_direction"] <= 640_000
-    assert looped["is_loss_ours"]
-    for ceiling in (through, looped):
+    assert 640_000 * 0.95 <= own_loop["ceiling_fps_per_direction"] <= 640_000
+    assert own_loop["is_loss_ours"]
+    for ceiling in (through, own_loop):
         assert (ceiling["plan"], ceiling["frame_size"]) == (plan, size)
         assert ceiling["directions"] == ["forward", "reverse"]
 
@@ -149,7 +149,7 @@ def test_a_host_without_an_engine_is_told_to_build_it(
     assert "make build" in ended.out
     document = fits(evenhand("check", "--json").json)
     assert not any(part["can_run"] for part in document["host"]["parts"])
-    assert evenhand("check", "--looped").code == 3
+    assert evenhand("check", "--own-loop").code == 3
 
 
 @pytest.mark.parametrize("part", ["no-watch", "crash", "contract-2"])
@@ -181,10 +181,10 @@ def test_nothing_is_opened_without_a_testbed(evenhand: Run, engine_playing: Play
         (("--require", "luck"), "base.not-one-of", "--require"),
         (("--watch", "2h"), "cli.out-of-range", "--watch"),
         (("--watch", "soon"), "base.not-a-quantity", "--watch"),
-        (("--looped", "--duration", "0"), "cli.out-of-range", "--duration"),
-        (("--looped", "--precision", "0"), "cli.out-of-range", "--precision"),
+        (("--own-loop", "--duration", "0"), "cli.out-of-range", "--duration"),
+        (("--own-loop", "--precision", "0"), "cli.out-of-range", "--precision"),
         (
-            ("--looped", "--maximum-rate", "1kfps", "--minimum-rate", "2kfps"),
+            ("--own-loop", "--maximum-rate", "1kfps", "--minimum-rate", "2kfps"),
             "cli.minimum-above-maximum",
             "--minimum-rate",
         ),
@@ -220,7 +220,7 @@ def test_a_bad_testbed_opens_no_port(
     exit_code: int,
     code: str,
 ) -> None:
-    """SEED-80, R6815-01: as in all verbs. What this host lacks for it is told after what it has."""
+    """SEED-80, R6815-01: as in all verbs. What this machine lacks for it is told after what it has."""
     engine_playing("fair")
     testbed.write_text(TESTBED.replace(old, new))
     ended = evenhand("check", testbed, *QUICK)
@@ -288,7 +288,8 @@ def test_a_port_that_this_host_does_not_have_is_an_error_after_the_host_was_show
 def test_a_port_that_does_not_open_is_told_in_the_one_document(
     evenhand: Run, tmp_path: Path, plan: str
 ) -> None:
-    """By the real engine: the host's findings, what --looped finds, and the error at the port whose it is."""
+    """By the real engine: the host's findings, what --own-loop finds, and the error at the port whose it
+    is."""
     try:
         find_engine()
     except HostError as error:
@@ -306,7 +307,7 @@ def test_a_port_that_does_not_open_is_told_in_the_one_document(
         file,
         "--plan",
         plan,
-        "--looped",
+        "--own-loop",
         "--watch",
         "0",
         "--duration",
@@ -324,7 +325,7 @@ def test_a_port_that_does_not_open_is_told_in_the_one_document(
         "left": {"device": device.format(n=0), "error": document["error"]},
         "right": None,
     }
-    assert [ceiling["way"] for ceiling in document["ceilings"]] == ["looped"]
+    assert [ceiling["way"] for ceiling in document["ceilings"]] == ["own_loop"]
     assert finding(document, "engine")["state"] == "good"
     assert ended.err.count("Error:") == 1
 
@@ -381,7 +382,7 @@ def test_a_command_line_of_the_dut_that_is_not_reached_is_a_finding(
     line = ("check", testbed, "--plan", plan, "--ports-only", *QUICK)
     shown = evenhand(*line)
     assert shown.code == 0, shown.err
-    assert "This host" in shown.out
+    assert "This machine" in shown.out
     assert "The DUT is resolved." in shown.out
     assert "The DUT cannot be reached over SSH:" in shown.out
     assert "Connection refused" in shown.out

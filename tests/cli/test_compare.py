@@ -163,7 +163,7 @@ plan = "PLAN"
 procedure = "PROCEDURE"
 hosts = [4]
 repetitions = 2
-single-pair-first = false
+one-pair-first = false
 duration = "1s"
 waits = "short"
 """

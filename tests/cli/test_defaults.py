@@ -110,7 +110,7 @@ def test_without_address_options_all_hosts_behind_gateways_are_sent_to(
         )
 
 
-def test_a_search_without_address_options_states_the_gateway_form_with_all_hosts(
+def test_a_search_without_address_options_states_the_gateway_plan_with_all_hosts(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path
 ) -> None:
     """SEED-05: text, document and run file."""

@@ -153,7 +153,7 @@ duration = "1s"
 final-duration = "2s"
 precision = "5%"
 waits = "short"
-single-pair-first = false
+one-pair-first = false
 """
 
 

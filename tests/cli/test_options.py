@@ -125,7 +125,7 @@ def test_a_suite_has_the_options_of_the_shell_and_few_keys_of_its_own() -> None:
         "hash-types",
         "rounds",
         "inner-repetitions",
-        "single-pair-first",
+        "one-pair-first",
         "hooks",
         "routes",
     }

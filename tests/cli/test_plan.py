@@ -18,7 +18,7 @@ Run = Callable[..., Ended]
 Play = Callable[[str], Path]
 
 
-def test_the_default_is_the_gateway_form_with_the_maximum_of_hosts(evenhand: Run) -> None:
+def test_the_default_is_the_gateway_plan_with_the_maximum_of_hosts(evenhand: Run) -> None:
     """SEED-05."""
     assert (
         evenhand("plan", "show", "gateway-v4", "--json").json["address_plan"]["left"]["hosts"]["host"][

@@ -188,7 +188,7 @@ def test_a_campaign_has_plan_files_and_a_plan_of_its_own(tmp_path: Path, edge: P
     path = edge.parent / "ours.toml"
     path.write_text(CAMPAIGN)
     plan = expand(read_campaign(path))
-    assert [(point.plan, point.is_single_pair) for point in plan.points] == [
+    assert [(point.plan, point.is_one_pair) for point in plan.points] == [
         *(("table", True), ("table", False)),
         *(("edge", True), ("edge", False)),
         *(("gateway-v4", True), ("gateway-v4", False)),
@@ -226,8 +226,8 @@ def test_a_campaign_is_measured_and_resumed_with_its_plan_file(
     record = read_record(run)
     sent = [point.repetitions[0].searches[0].plan for point in record.points]
     whole = read_plan_file(tmp_path / "files" / edge.name)
-    assert sent == [whole.single_pair().to_contract(), whole.to_contract()]
-    assert [point.point.is_single_pair for point in record.points] == [True, False]
+    assert sent == [whole.one_pair().to_contract(), whole.to_contract()]
+    assert [point.point.is_one_pair for point in record.points] == [True, False]
     assert record.spec["own-plans"] == {"edge": whole.to_contract()}
     assert "is finished" in evenhand("run", run, "--resume").err
 

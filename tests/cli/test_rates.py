@@ -243,7 +243,7 @@ frame-sizes = [128]
 duration = "1s"
 final-duration = "1s"
 waits = "short"
-single-pair-first = false
+one-pair-first = false
 """
     path = write_campaign(tmp_path, text, part="simulated-64000000", name="rates.toml")
     testbed = tmp_path / "testbed.toml"

@@ -47,7 +47,7 @@ def test_quick_demo_measures_and_stores_every_trial(tmp_path: Path) -> None:
     ]
     stored = read_run(run)
     for search in searches:
-        assert search["outcome"] in {"found", "tester_limit", "at_or_above_maximum", "below_minimum"}
+        assert search["outcome"] in {"found", "tester_ceiling", "at_or_above_maximum", "below_minimum"}
         assert search["trials"]
         assert {trial["result"]["verdict"] for trial in search["trials"]} <= {"PASS", "FAIL", "INVALID"}
         assert search["dut_neighbors"] == 2

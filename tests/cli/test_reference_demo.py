@@ -57,7 +57,7 @@ def test_quick_demo_shows_the_bias(tmp_path: Path, plan: str) -> None:
     assert many["elements_at_work"] == ports["elements_at_work"] == 16
     found = [s["found_fps_per_direction"] for s in (one, many, ports)]
     if None in found:
-        # A busy machine can end a search with "tester limit". It says so, and claims nothing.
+        # A busy machine can end a search with "tester ceiling". It says so, and claims nothing.
         assert document["verdict"][0].startswith("No verdict")
         assert done.returncode == 1
     else:

@@ -20,13 +20,12 @@ SEARCH = ("--maximum-rate", "1Mfps", "--duration", "1s", "--final-duration", "1s
 def test_the_run_of_a_verb_becomes_a_page_beside_it(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str
 ) -> None:
-    """SEED-02, SEED-49: the single pair and many addresses, each with its trials; the command that made
+    """SEED-02, SEED-49: one address pair and many addresses, each with its trials; the command that made
     them."""
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
     assert (
-        evenhand("throughput", testbed, "--plan", plan, "--single-pair-first", *SEARCH, "--run", run).code
-        == 0
+        evenhand("throughput", testbed, "--plan", plan, "--one-pair-first", *SEARCH, "--run", run).code == 0
     )
     ended = evenhand("report", run, "--pictures", tmp_path / "pictures")
     assert ended.code == 0, ended.err

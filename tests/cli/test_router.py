@@ -323,6 +323,6 @@ def test_two_routers_in_one_folder_do_not_meet(tmp_path: Path, programs: None) -
     assert ended.returncode == 0, ended.stderr
     assert "the testbed file of this router is reference-router-2.toml" in told
     assert "nother reference router, started by process " in told, (
-        "the first one's, or that of another user of this host"
+        "the first one's, or that of another user of this machine"
     )
     assert list(tmp_path.iterdir()) == []

@@ -83,7 +83,7 @@ def test_mlr_may_follow_a_search_with_a_single_address_pair(
 ) -> None:
     """SEED-02: the strictest goals of both are compared."""
     engine_playing("simulated-640000")
-    ended = evenhand("throughput", testbed, *QUICK, "--search", "mlr", "--single-pair-first", "--no-run")
+    ended = evenhand("throughput", testbed, *QUICK, "--search", "mlr", "--one-pair-first", "--no-run")
     assert ended.code == 0, ended.err
     assert "the result with many addresses is 1.000 times that" in ended.out
     assert ended.out.count("Goals, loads per direction") == 2

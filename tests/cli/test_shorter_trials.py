@@ -27,8 +27,8 @@ Measured = list[tuple[str, float]]
 def ended_by(
     monkeypatch: pytest.MonkeyPatch, evenhand: Callable[..., Ended]
 ) -> Callable[..., tuple[Ended, Measured]]:
-    """`evenhand demo`, whose searches with trials of 2 s end at the tester's limit for this reason, from the
-    given case on."""
+    """`evenhand demo`, whose searches with trials of 2 s end at the tester's ceiling for this reason, from
+    the given case on."""
 
     def run(code: str, *options: str, first: int = 1) -> tuple[Ended, Measured]:
         measured: Measured = []
@@ -63,7 +63,7 @@ def spoiled(result: ThroughputResult, code: str) -> ThroughputResult:
         )
         for trial in result.trials
     )
-    return replace(result, outcome=Outcome.TESTER_LIMIT, throughput_fps=None, upper_fps=None, trials=trials)
+    return replace(result, outcome=Outcome.TESTER_CEILING, throughput_fps=None, upper_fps=None, trials=trials)
 
 
 @pytest.mark.parametrize("code", ["receiver_gap", "offered_load", "sender_overdue"])
@@ -74,7 +74,7 @@ def test_what_the_host_spoiled_is_measured_with_shorter_trials_from_there_on(
     assert ended.code == 0, ended.err
     assert measured == [("type1", 2.0), ("type1", 2.0), ("type1", 1.0), ("type2", 1.0)]
     assert (
-        "Trials of 2 s were INVALID too often on this host. From now on trials last 1 s, and a search"
+        "Trials of 2 s were INVALID too often on this machine. From now on trials last 1 s, and a search"
         " stops at 2 %." in ended.err
     )
     searches = json.loads(ended.out)["searches"]

@@ -96,7 +96,7 @@ def test_nothing_is_cut_at_80_columns(table_run: Path) -> None:
 def test_who_measures_a_run_is_told_and_that_nobody_does(table_run: Path) -> None:
     record = replace(read_record(table_run), finished_at=None)
     shown = " ".join(at_80(campaign_report(record)).split())
-    assert "not finished: interrupted, or measured on another host" in shown
+    assert "not finished: interrupted, or measured on another machine" in shown
     with campaign_locked(table_run):
         shown = " ".join(at_80(campaign_report(record)).split())
     assert f"not finished: being measured by process {os.getpid()}" in shown

@@ -47,7 +47,7 @@ def test_a_search_begins_at_the_testers_own_ceiling(
         == document["throughput_fps_per_direction"]
         == ceiling["rate_fps_per_direction"]
     )
-    assert document["outcome"] == "tester_limit"
+    assert document["outcome"] == "tester_ceiling"
     assert document["is_at_least"]
     assert document["verdicts"]["INVALID"] == 0
     assert [kind for kind, _ in kinds(first)] == ["ceiling", "throughput"]
@@ -76,7 +76,7 @@ def test_a_ceiling_that_was_found_in_a_bad_minute_is_found_again(
     assert all(0.95 * 400_000 <= fps <= 400_000 for fps in found)
     (point,) = read_record(then).points
     assert len(point.repetitions) == 2
-    assert (point.at_maximum, point.at_tester_limit) == (2, 2)
+    assert (point.at_maximum, point.at_tester_ceiling) == (2, 2)
 
 
 def test_a_known_ceiling_that_no_search_has_reached_is_not_looked_for_again(

@@ -130,7 +130,7 @@ def test_repetitions_are_stored_and_summed_up(
 
 
 def test_one_value_has_no_interval_and_is_counted_as_one() -> None:
-    """SEED-72: two of the three searches met the tester's own limit; "39,375 .. 39,375 (0 %)" read as an
+    """SEED-72: two of the three searches met the tester's ceiling; "39,375 .. 39,375 (0 %)" read as an
     exact result."""
     plan = make_plan("gateway-v4")
     profile = Profile(plan=plan, frame_size=64, seed=1, directions=("forward", "reverse"))
@@ -147,7 +147,7 @@ def test_one_value_has_no_interval_and_is_counted_as_one() -> None:
     value = found[1].throughput_fps
     assert value is not None
     cells = [cell.text for cell in row]
-    assert cells == ["?", *[f"{round(value):,}"] * 3, "-", "2 tester limit, 1 found"]
+    assert cells == ["?", *[f"{round(value):,}"] * 3, "-", "2 tester ceiling, 1 found"]
     told = [deviation.text for deviation in table.deviations if deviation.requirement == "SEED-72"]
     assert told == ["1 of 3 searches found a value, instead of 10: the variation of the result is not known"]
 
@@ -196,9 +196,9 @@ def test_one_pair_comes_first_with_every_size(
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
     ended = evenhand(
-        "throughput", testbed, *QUICK, "--frame-size", "64,128", "--single-pair-first", "--run", run
+        "throughput", testbed, *QUICK, "--frame-size", "64,128", "--one-pair-first", "--run", run
     )
-    assert [search.setup["traffic"]["is_single_pair"] for search in read_run(run).searches] == [
+    assert [search.setup["traffic"]["is_one_pair"] for search in read_run(run).searches] == [
         True,
         False,
         True,

@@ -236,7 +236,7 @@ def test_a_fault_of_the_host_is_3(evenhand: Run, engine_playing: Play, testbed: 
 
 
 @pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
-def test_a_single_pair_is_never_published_as_many_addresses(
+def test_one_pair_is_never_published_as_many_addresses(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, plan: str
 ) -> None:
     """SEED-40, SEED-49: `--host-mode fixed` was shown, and stored, as 65,534 x 65,534 addresses."""
@@ -246,7 +246,7 @@ def test_a_single_pair_is_never_published_as_many_addresses(
         ended = evenhand("throughput", testbed, *QUICK, "--plan", plan, *options, "--run", run)
         assert "1 address pair" in ended.out
         assert "65,53" not in ended.out
-        assert read_run(run).searches[0].setup["traffic"]["is_single_pair"] is True
+        assert read_run(run).searches[0].setup["traffic"]["is_one_pair"] is True
     document = evenhand(
         "throughput", testbed, *QUICK, "--plan", plan, "--host-mode", "fixed", "--json", "--no-run"
     ).json

@@ -55,7 +55,7 @@ def test_a_verb_says_it_and_its_run_file_says_the_same(
     ended = evenhand(*arguments, "--run", "a.evenhand")
     assert ended.code == 0, ended.err
     (line,) = [text for text in ended.out.splitlines() if text.startswith(LINE)]
-    assert "Deviation from R2544-20: what the tester's or its host's lapses" in " ".join(ended.out.split())
+    assert "Deviation from R2544-20: what the tester's or its machine's lapses" in " ".join(ended.out.split())
     shown = evenhand("show", "a.evenhand", "--point", "1").out
     assert " ".join(line.split()) in " ".join(shown.split())
     assert "2.5 %" in evenhand("show", "a.evenhand").out

@@ -116,7 +116,7 @@ def commands() -> list[Command]:
 
 
 def links(path: Path) -> list[str]:
-    """Targets of the links and pictures of a document that are not on another host, with their anchors."""
+    """Targets of the links and pictures of a document that are not on another machine, with their anchors."""
     inner = (child for token in _parsed(path) for child in token.children or ())
     targets = (
         child.attrGet("href") if child.type == "link_open" else child.attrGet("src") for child in inner

@@ -14,8 +14,8 @@ from evenhand.procedure.registry import PROCEDURES
 from evenhand.reference import DEFAULT_QUEUE_FRAMES
 from evenhand.run.campaign.outline import describe
 from evenhand.spec.file import (
-    CampaignDut,
     CampaignFile,
+    DutHashing,
     Hooks,
     Published,
     Reference,
@@ -34,7 +34,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "[[suite]]": SUITE,
     "[hooks] and [suite.hooks]": Hooks,
     "[reference]": Reference,
-    "[dut]": CampaignDut,
+    "[dut-hashing]": DutHashing,
     "[[published]]": Published,
 }
 SAME_FOR_ALL = (

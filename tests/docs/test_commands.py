@@ -56,7 +56,7 @@ NOT_RUN = {
     "evenhand tear-down": "the same",
     "evenhand capacity": "the same",
     "evenhand check testbed.toml": "needs the reader's own DUT",
-    "evenhand check --looped": "takes up to a minute and a half on a busy machine: tests/wire/test_check.py"
+    "evenhand check --own-loop": "takes up to a minute and a half on a busy machine: tests/wire/test_check.py"
     " does it with one load",
     "evenhand check --watch 60s": "takes a minute",
     "evenhand run examples/": "takes a minute: tests/run and tests/wire/test_campaign.py run campaigns",
@@ -198,7 +198,8 @@ def test_trial_over_a_cable_runs_without_hardware(command: Command, run: Run) ->
     ids=str,
 )
 def test_check_of_a_host_has_the_tables_that_the_document_shows(command: Command, run: Run) -> None:
-    """What stands in them is this host's; which checks there are, and which parts, is the same everywhere."""
+    """What stands in them is this machine's; which checks there are, and which parts, is the same
+    everywhere."""
     if command.words not in _CHECKED:
         _CHECKED[command.words] = run(command.words)
     ended = _CHECKED[command.words]
@@ -209,7 +210,7 @@ def test_check_of_a_host_has_the_tables_that_the_document_shows(command: Command
     (shown,) = [
         block
         for block in blocks("text", document="docs/how-to/check-a-host.md")
-        if block.text.startswith("This host")
+        if block.text.startswith("This machine")
     ]
     assert _first_words(ended.stdout) == _first_words(shown.text)
 
@@ -219,7 +220,7 @@ def test_the_check_of_a_host_that_is_shown_has_the_table_of_its_nics(tmp_path: P
     (shown,) = [
         block
         for block in blocks("text", document="docs/how-to/check-a-host.md")
-        if block.text.startswith("This host")
+        if block.text.startswith("This machine")
     ]
     table = nics_table(survey(tmp_path))
     assert table is not None

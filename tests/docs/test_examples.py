@@ -62,6 +62,6 @@ def test_two_runs_of_the_gate_can_be_compared() -> None:
         goal = read_point(point).goal
         assert isinstance(goal, ThroughputGoal)
         assert point.repetitions == 4
-        assert not goal.is_max_testers
+        assert not goal.is_max_ceiling
         assert goal.final_duration_s > queue_s / goal.precision
     assert "768 / 50,000 s / 1 % = 1.5 s" in read("examples/README.md")

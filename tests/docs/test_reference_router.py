@@ -148,7 +148,7 @@ def test_tutorial_tells_the_settings_of_the_demo() -> None:
         [
             "addresses only" if case.hash_type == "type1" else "addresses and ports",
             "one address pair, pseudorandom ports"
-            if case.is_single_pair
+            if case.is_one_pair
             else "all addresses of the plan, pseudorandom ports",
             row[3],
         ]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A `Shell` whose commands run in a network namespace of this host: the kernel's own router, without a way to
-it that could fail."""
+"""A `Shell` whose commands run in a network namespace of this machine: the kernel's own router, without a way
+to it that could fail."""
 
 from __future__ import annotations
 

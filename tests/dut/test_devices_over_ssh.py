@@ -339,7 +339,7 @@ def test_what_is_stopped_by_hand_is_put_back(made: NamespaceDut, system: str) ->
 
 
 def test_what_was_killed_in_the_middle_is_put_back(device: Device) -> None:
-    """kill -9 after the first lines: what the device was is written on this host."""
+    """kill -9 after the first lines: what the device was is written on this machine."""
     stopped_at(device, r"198\.19\.0\.0", signal.SIGKILL)
     assert ("10.0.0.1" in device.text) == (device.system not in TRIED_FIRST)
     undone = run(device, "undo", device.testbed())

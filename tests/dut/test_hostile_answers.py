@@ -51,7 +51,7 @@ JUNK = st.recursive(
 
 @dataclass
 class LocalShell:
-    """This host's own, of which one command says something else."""
+    """This machine's own, of which one command says something else."""
 
     changed: dict[str, str]
 
@@ -66,7 +66,7 @@ class LocalShell:
 
 @cache
 def _answers() -> dict[str, str]:
-    """What `read_state` asks for `lo`, and what this host says."""
+    """What `read_state` asks for `lo`, and what this machine says."""
     asked: dict[str, Answer] = {}
 
     class Listener:

@@ -33,7 +33,7 @@ RECORD = SetupRecord(
 
 @dataclass(frozen=True)
 class NamespaceShell:
-    """A `Shell` in a namespace of this host."""
+    """A `Shell` in a namespace of this machine."""
 
     namespace: str
 

@@ -181,7 +181,7 @@ def test_ipv6_interfaces_are_64_with_interface_id_1(plan: str) -> None:
 def test_gc_thresh_has_room_for_the_hosts_of_both_sides(
     dut_setup: Run, hosts: str, limits: tuple[int, ...] | None
 ) -> None:
-    """SEED-23: for direct forms, on top of the kernel's defaults; nothing where these suffice."""
+    """SEED-23: for direct plans, on top of the kernel's defaults; nothing where these suffice."""
     out = dut_setup("direct-v4-net16", *LINUX, "--hosts", hosts).out
     found = {line for line in out.splitlines() if line.startswith("sysctl -w net.ipv4.neigh")}
     wanted = (
@@ -196,7 +196,7 @@ def test_gc_thresh_has_room_for_the_hosts_of_both_sides(
 @pytest.mark.parametrize(
     "plan", ["gateway-v4", "gateway-v6", "nets-v4-gateway", "nets-v6-gateway", "classic-v4"]
 )
-def test_gateway_forms_need_no_neighbour_limits(dut_setup: Run, plan: str) -> None:
+def test_gateway_plans_need_no_neighbour_limits(dut_setup: Run, plan: str) -> None:
     """R5180-07: hosts are one hop beyond the DUT."""
     assert "gc_thresh" not in dut_setup(plan, *LINUX).out
 

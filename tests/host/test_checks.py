@@ -16,7 +16,7 @@ from evenhand.base.cpu_list import format_cpu_list, parse_cpu_list
 from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.host import Finding, HostSurvey, Part, State, survey_host
 from evenhand.testbed import HostNetwork
-from evenhand.trial import CpuStalls, Watch, WatchedClock
+from evenhand.trial import CpuAbsences, Watch, WatchedClock
 from tests.host.fake_host import E1000E, PLUGINS, add_nic, make_host
 
 NETWORK = HostNetwork(frozenset({"eth0", "eth1", "eth2"}), {"eth0": "it carries a default route"})
@@ -24,14 +24,14 @@ ABOUT = {"version": "0.1.0", "dpdk": "22.11.11"}
 USER = {"proc/self/status": "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n"}
 
 
-def watch_of(*cpus: CpuStalls, raw_ppm: float = 0.3) -> Watch:
+def watch_of(*cpus: CpuAbsences, raw_ppm: float = 0.3) -> Watch:
     clock = WatchedClock(
         source="tsc", ticks_per_second=2.6e9, error_ppm_raw=raw_ppm, error_ppm_monotonic=12.0
     )
     return Watch(seconds=5.0, cpus=cpus or (QUIET,), clock=clock)
 
 
-QUIET = CpuStalls(cpu=0, absences=0, longest_us=0, away_us=0, stolen_us=0)
+QUIET = CpuAbsences(cpu=0, absences=0, longest_us=0, away_us=0, stolen_us=0)
 
 
 def survey(
@@ -143,7 +143,7 @@ def test_cpus_that_are_not_isolated_get_the_kernel_options(
 
 
 def test_of_two_cpus_none_is_to_be_isolated(tmp_path: Path) -> None:
-    """The tester and a router on this host need both."""
+    """The tester and a router on this machine need both."""
     isolation = finding(
         survey(
             tmp_path,
@@ -304,19 +304,19 @@ def test_without_an_engine_nothing_runs(tmp_path: Path) -> None:
     found = survey(tmp_path, about=error, watched=error)
     assert all("engine" in part.missing for part in found.parts)
     assert finding(found, "engine").commands == ("make build",)
-    assert finding(found, "stalls").state is State.UNKNOWN
+    assert finding(found, "absences").state is State.UNKNOWN
 
 
 def test_an_engine_that_cannot_watch_is_no_error(tmp_path: Path) -> None:
-    stalls = finding(
+    absences = finding(
         survey(
             tmp_path,
             watched=RequestError('"watch" is none of ...', code="engine.bad-request", where="request"),
         ),
-        "stalls",
+        "absences",
     )
-    assert stalls.state is State.UNKNOWN
-    assert '"watch" is none of' in stalls.found
+    assert absences.state is State.UNKNOWN
+    assert '"watch" is none of' in absences.found
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_an_engine_that_cannot_watch_is_no_error(tmp_path: Path) -> None:
         (1, 100_500.0, 100_500.0, 100_000.0, True, "The hypervisor took them"),
     ],
 )
-def test_stalls_are_weak_where_they_would_make_trials_invalid(
+def test_absences_are_weak_where_they_would_make_trials_invalid(
     tmp_path: Path,
     absences: int,
     longest_us: float,
@@ -339,12 +339,12 @@ def test_stalls_are_weak_where_they_would_make_trials_invalid(
     words: str,
 ) -> None:
     """R2544-39: by the same limits as a trial."""
-    cpu = CpuStalls(cpu=1, absences=absences, longest_us=longest_us, away_us=away_us, stolen_us=stolen_us)
-    stalls = finding(survey(tmp_path, watched=watch_of(QUIET, cpu)), "stalls")
-    assert (stalls.state is State.WEAK) == is_weak
-    assert words in stalls.advice
-    assert "CPU 0 never away" in stalls.found
-    assert stalls.facts["cpus"][1]["longest_us"] == longest_us
+    cpu = CpuAbsences(cpu=1, absences=absences, longest_us=longest_us, away_us=away_us, stolen_us=stolen_us)
+    absences = finding(survey(tmp_path, watched=watch_of(QUIET, cpu)), "absences")
+    assert (absences.state is State.WEAK) == is_weak
+    assert words in absences.advice
+    assert "CPU 0 never away" in absences.found
+    assert absences.facts["cpus"][1]["longest_us"] == longest_us
 
 
 @pytest.mark.parametrize(

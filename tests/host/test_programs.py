@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.host.clock import check_stalls
+from evenhand.host.clock import check_absences
 from evenhand.host.programs import ProcessTimes, ProgramUse, busiest_programs, read_process_times
-from evenhand.trial import CpuStalls, Watch, WatchedClock
+from evenhand.trial import CpuAbsences, Watch, WatchedClock
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -94,22 +94,22 @@ def test_a_real_program_that_computes_is_found() -> None:
 
 
 def test_the_advice_names_the_programs_and_their_processes() -> None:
-    cpu = CpuStalls(cpu=1, absences=40, longest_us=4000.0, away_us=900_000.0, stolen_us=0.0)
+    cpu = CpuAbsences(cpu=1, absences=40, longest_us=4000.0, away_us=900_000.0, stolen_us=0.0)
     clock = WatchedClock(source="tsc", ticks_per_second=2.6e9, error_ppm_raw=0.0, error_ppm_monotonic=0.0)
     watched = Watch(seconds=5.0, cpus=(cpu,), clock=clock)
     uses = (
         ProgramUse(name="cc1plus", busy_share=1.514, pids=(7, 8, 9, 10)),
         ProgramUse(name="find", busy_share=0.06, pids=(3,)),
     )
-    found = check_stalls(watched, uses)
+    found = check_absences(watched, uses)
     assert "cc1plus 151 % (processes 7, 8, 9, ...), find 6 % (process 3)" in found.advice
     assert found.facts["programs"][0] == {"name": "cc1plus", "busy_share": 1.514, "pids": (7, 8, 9, 10)}
-    assert "Find out what else runs" in check_stalls(watched).advice
+    assert "Find out what else runs" in check_absences(watched).advice
     own = (
         ProgramUse(name="evenhand-engine", busy_share=0.87, pids=(5,)),
         ProgramUse(name="napi/ehdl-linux", busy_share=0.2, pids=(6,)),
     )
-    alone, beside = check_stalls(watched, own).advice, check_stalls(watched, (*own, *uses)).advice
+    alone, beside = check_absences(watched, own).advice, check_absences(watched, (*own, *uses)).advice
     assert "of Evenhand is at work itself: evenhand-engine 87 % (process 5)" in alone
     assert "Find out what else runs" in alone
     assert "one CPU): cc1plus 151 %" in beside

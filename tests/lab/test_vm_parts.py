@@ -77,7 +77,7 @@ def lab_of(name: str, **others: object) -> dict[str, object]:
 
 
 def test_keys_are_of_this_lab_alone_and_nobody_else_may_read_them(folder: Path) -> None:
-    """R6815-01: whoever can log in on this host cannot log into the machine."""
+    """R6815-01: whoever can log in on this machine cannot log into the machine."""
     access = make_access("vm", 2222)
     assert access.folder.stat().st_mode & 0o777 == 0o700
     assert {name: (access.folder / name).stat().st_mode & 0o77 for name in ("key", "keys.tar")} == {

@@ -209,7 +209,7 @@ def campaign_of(cell: Cell) -> str:
             f"hosts = {HOSTS}",
             "repetitions = 1",
             'waits = "short"',
-            "single-pair-first = false",
+            "one-pair-first = false",
             *lines,
         ]
     )

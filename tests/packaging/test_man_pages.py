@@ -97,14 +97,14 @@ def test_bash_completes_verbs_and_options(tmp_path: Path) -> None:
         source {tmp_path}/bash/evenhand
         complete -p evenhand
         COMP_WORDS=(evenhand throu) COMP_CWORD=1; _evenhand_completion evenhand; echo "${{COMPREPLY[@]}}"
-        COMP_WORDS=(evenhand check --loo) COMP_CWORD=2; _evenhand_completion evenhand
+        COMP_WORDS=(evenhand check --own) COMP_CWORD=2; _evenhand_completion evenhand
         echo "${{COMPREPLY[@]}}"
     """
     ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
     assert ended.stdout.splitlines() == [
         "complete -o default -F _evenhand_completion evenhand",
         "throughput",
-        "--looped",
+        "--own-loop",
     ], ended.stderr
 
 

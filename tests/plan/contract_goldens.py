@@ -61,7 +61,7 @@ def cases() -> Iterator[tuple[str, AddressPlan]]:
                 continue
             yield f"{name}, {title}", plan
             if title in ("all", "few"):
-                yield f"{name}, {title}, its single pair", plan.single_pair()
+                yield f"{name}, {title}, its one address pair", plan.one_pair()
     for name in WITH_PREFIX:
         yield f"{name}, every host", make_plan(name)
         yield f"{name}, unlike sides", make_plan(name, (1, 3))

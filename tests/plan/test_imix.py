@@ -259,9 +259,9 @@ def test_plans_that_make_no_mix_are_refused() -> None:
             mix_versions(gateway_v4(), gateway_v6(), share)
 
 
-def test_a_single_pair_of_a_mix_is_one_of_each_version() -> None:
+def test_one_pair_of_a_mix_is_one_of_each_version() -> None:
     """SEED-02."""
-    plan = mix_versions(gateway_v4(), gateway_v6(), (1, 1)).single_pair()
+    plan = mix_versions(gateway_v4(), gateway_v6(), (1, 1)).one_pair()
     assert plan.other is not None
     assert plan.pairs == plan.other.plan.pairs == 1
     assert plan.title == "gateway-v4+gateway-v6"

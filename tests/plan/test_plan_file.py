@@ -256,7 +256,7 @@ def test_the_request_is_that_of_the_contract(
 
 def test_one_pair_is_the_first_host_of_each_side() -> None:
     """SEED-02, in the form of a plan without prefixes."""
-    plan = own(None, {"hosts": None, "routes": 100, "mode": "decrement"}).single_pair()
+    plan = own(None, {"hosts": None, "routes": 100, "mode": "decrement"}).one_pair()
     assert plan.pairs == plan.hosts.left == plan.hosts.right == 1
     assert [str(side.host_range.first_address) for side in plan.sides] == ["198.18.0.1", "198.19.0.1"]
     assert all(isinstance(side.host_range, HostRange) for side in plan.sides)

@@ -271,8 +271,8 @@ def test_the_dut_s_protocols_of_both_sides_are_warned_of() -> None:
 
 
 def test_fewer_hosts_are_fewer_on_both_links() -> None:
-    for plan in (translated().single_pair(), with_hosts(translated(), 1)):
-        assert Traffic(plan=plan).is_single_pair
+    for plan in (translated().one_pair(), with_hosts(translated(), 1)):
+        assert Traffic(plan=plan).is_one_pair
         assert plan.left.peers is not None
         assert (plan.hosts, plan.left.peers.count) == ((1, 1), 1)
 

@@ -305,7 +305,7 @@ def test_hosts_lie_in_the_block_of_their_side(name: str) -> None:
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
 def test_the_first_hosts_are_those_of_a_smaller_count_and_sides_may_differ(name: str) -> None:
-    """SEED-02, SEED-30, SEED-42, R2544-13: from a single pair upwards."""
+    """SEED-02, SEED-30, SEED-42, R2544-13: from one address pair upwards."""
     topology = TOPOLOGIES[name]
     pair = topology(1, network_counts=1)
     assert pair.pairs == 1

@@ -67,7 +67,7 @@ CASES: dict[str, tuple[AddressPlan, str]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_result_says_how_many_addresses_occur(case: str) -> None:
-    """SEED-49, SEED-40: a plan of 65,534 hosts of which one is used is a single pair, and is published as
+    """SEED-49, SEED-40: a plan of 65,534 hosts of which one is used is one address pair, and is published as
     one."""
     plan, said = CASES[case]
     assert Traffic(plan=plan).address_words == said
@@ -90,7 +90,7 @@ def test_addresses_that_occur_are_those_that_the_engine_sends(engine: EngineSess
             assert len(found) == told[role]["addresses"]
             assert {told[role]["first"], told[role]["last"]} <= found
         assert len({(frame["source"], frame["destination"]) for frame in frames}) == told["pairs"]
-    assert traffic["is_single_pair"] == all(traffic["directions"][d]["pairs"] == 1 for d in DIRECTIONS)
+    assert traffic["is_one_pair"] == all(traffic["directions"][d]["pairs"] == 1 for d in DIRECTIONS)
 
 
 def test_a_mode_that_is_not_pseudorandom_is_said_not_to_be() -> None:

@@ -31,6 +31,6 @@ def test_hosts_of_all_networks_count() -> None:
 
 
 @pytest.mark.parametrize("name", GATEWAY)
-def test_gateway_forms_are_never_warned_of(name: str) -> None:
+def test_gateway_plans_are_never_warned_of(name: str) -> None:
     """SEED-06."""
     assert plan_warnings(make_plan(name)) == []

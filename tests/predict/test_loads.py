@@ -71,7 +71,7 @@ PUBLISHED = {
 def test_the_loads_are_those_of_the_reference_table(
     family: str, elements: int, hosts: int, published: float
 ) -> None:
-    """RSS-06: busiest queue relative to the mean, one direction, direct forms, type 1."""
+    """RSS-06: busiest queue relative to the mean, one direction, direct plans, type 1."""
     plan = direct_v4_net16(hosts) if family == "v4" else direct_v6(hosts)
     prediction = predict(plan, DeviceModel(elements=elements), ("forward",))
     assert float(prediction.busiest_to_mean) == pytest.approx(published, abs=0.001)

@@ -125,7 +125,7 @@ def test_a_number_is_held_if_its_rate_has_not_collapsed(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(
     ("beyond", "outcome"),
-    [(Outcome.STOPPED, CapacityOutcome.STOPPED), (Outcome.TESTER_LIMIT, CapacityOutcome.TESTER_LIMIT)],
+    [(Outcome.STOPPED, CapacityOutcome.STOPPED), (Outcome.TESTER_CEILING, CapacityOutcome.TESTER_CEILING)],
 )
 def test_what_the_tester_did_not_find_out_is_no_number_that_is_not_held(
     monkeypatch: pytest.MonkeyPatch, beyond: Outcome, outcome: CapacityOutcome

@@ -13,7 +13,7 @@ from evenhand.plan import make_plan
 from evenhand.procedure import DelayGoal, DelayResult, DelayTest, OwnLoop, Profile
 from evenhand.procedure.delay import _Repeat
 from evenhand.procedure.delay_result import STAMPS
-from evenhand.procedure.own_loop import LOOPED_DRIVER
+from evenhand.procedure.own_loop import OWN_LOOP_DRIVER
 from evenhand.procedure.record import nowhere
 from evenhand.procedure.registry import LATENCY
 from evenhand.report.found import found_lines, found_tables
@@ -36,7 +36,7 @@ def repeat(goal: DelayGoal, *, own_loop: OwnLoop | None = None, **device: Any) -
         measurer=measurer, goal=goal, on_event=lambda event: None, record=nowhere(), overhead_s=0.0
     ).run()
     profile = Profile(
-        plan=make_plan("gateway-v4").single_pair(), frame_size=64, seed=1, directions=("forward", "reverse")
+        plan=make_plan("gateway-v4").one_pair(), frame_size=64, seed=1, directions=("forward", "reverse")
     )
     return DelayResult(profile=profile, goal=goal, repetitions=repetitions, own_loop=own_loop or OwnLoop())
 
@@ -158,7 +158,9 @@ def test_only_ports_that_can_be_joined_have_an_own_loop(left: str, right: str, r
         "right": {"device": right},
         "tester": {"cpus": [0]},
     }
-    found = Setup(name="t.toml", testbed=make_testbed(document, where="t.toml")).why_not_joined(LOOPED_DRIVER)
+    found = Setup(name="t.toml", testbed=make_testbed(document, where="t.toml")).why_no_own_loop(
+        OWN_LOOP_DRIVER
+    )
     assert found is None if reason is None else reason in (found or "")
 
 
@@ -213,7 +215,7 @@ def test_invalid_trials_are_repeated_and_not_charged_to_the_dut() -> None:
 
 def test_a_load_that_the_tester_does_not_keep_ends_it() -> None:
     found = repeat(goal_of(repetitions=5), tester_ceiling_fps=RATE_FPS / 2)
-    assert found.outcome == "tester_limit"
+    assert found.outcome == "tester_ceiling"
     assert (len(found.repetitions), found.valid, found.statistics("forward", "typical")) == (1, (), None)
     assert "says nothing about the DUT" in "\n".join(found_lines(found, LATENCY))
     assert any("0 of 5 repetitions" in deviation.text for deviation in found.deviations)

@@ -43,7 +43,7 @@ def test_the_tolerance_is_twice_what_three_of_four_trials_showed(share: float, t
     """The strictest step that leaves room: a trial may be sixty times as long."""
     disturbed = replace(QUIET, overdue_share=share)
     assert strictest([disturbed] * 8, where="x")["overdue_tolerance"] == tolerance
-    # Two bad trials of eight are for patience, not for the limits; a third is what this host does.
+    # Two bad trials of eight are for patience, not for the limits; a third is what this machine does.
     assert strictest(probes(disturbed, disturbed), where="x")["overdue_tolerance"] == TOLERANCES[0]
     assert strictest(probes(*[disturbed] * 3), where="x")["overdue_tolerance"] == tolerance
 
@@ -147,7 +147,9 @@ def test_another_command_within_an_hour_does_not_measure_the_host_again(
     assert ask() == first
     assert len(probed) == 1 + is_measured
     if not is_measured:
-        assert notes[-1].text.startswith(f"As measured at {kept_at:%H:%M} UTC, this host keeps: at most 5 %")
+        assert notes[-1].text.startswith(
+            f"As measured at {kept_at:%H:%M} UTC, this machine keeps: at most 5 %"
+        )
     ask(cpus=(2,))
     assert len(probed) == 2 + is_measured
     assert ask() == first
@@ -161,7 +163,8 @@ def test_a_limit_that_is_set_need_not_be_kept_and_is_not_told() -> None:
     assert found == {"longest_overdue_us": 100_000.0, "offered_tolerance": OFFERED[0]}
     told = HostLimits(limits=found, probes=tuple(busy), cpus=(1,), found_at="2026-11-25T05:00:00Z")
     assert told.line(["longest_overdue_us"]) == (
-        "8 trials of 1 s without a DUT show which limits this host keeps: no frame is more than 100 ms late."
+        "8 trials of 1 s without a DUT show which limits this machine keeps: no frame is more than 100 ms"
+        " late."
     )
     assert "overdue frames" not in told.line()
 

@@ -41,7 +41,7 @@ def test_a_throughput_with_loss_serves_nothing_and_a_bound_is_known_as_one() -> 
     assert not throughput_to_serve(bounds[:1], source="a", where="after").is_at_least
     assert throughput_to_serve(bounds, source="a", where="after").is_at_least
     assert throughput_to_serve(
-        [{"throughput_fps_per_direction": 1e5, "outcome": "tester_limit"}], source="", where=""
+        [{"throughput_fps_per_direction": 1e5, "outcome": "tester_ceiling"}], source="", where=""
     ).is_at_least
     with raises("procedure.no-throughput-found"):
         throughput_to_serve([result(None)], source="a", where="after")
@@ -86,7 +86,7 @@ final-duration = "1s"
 observe = "1s"
 precision = "5%"
 waits = "short"
-single-pair-first = false
+one-pair-first = false
 {options}
 """
     campaign = write_campaign(tmp_path, suite)

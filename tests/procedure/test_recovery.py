@@ -28,7 +28,7 @@ GOAL = RecoveryGoal(throughput_fps=THROUGHPUT_FPS, throughput_source="before.eve
 
 def profile_of(theoretical_fps: int | None = 1_488_095) -> Profile:
     return Profile(
-        plan=make_plan("gateway-v6").single_pair(),
+        plan=make_plan("gateway-v6").one_pair(),
         frame_size=84,
         seed=1,
         directions=("forward", "reverse"),
@@ -135,7 +135,11 @@ def test_invalid_trials_are_repeated_and_a_tester_that_cannot_ends_it() -> None:
     found = measure(recovery_s=0.25, invalid_trials=(2, 3))
     assert [len(repetition) for repetition in found.repetitions] == [1, 3, 1]
     ended = measure(tester_ceiling_fps=50_000)
-    assert (ended.outcome, ended.values("forward"), ended.average_s("forward")) == ("tester_limit", (), None)
+    assert (ended.outcome, ended.values("forward"), ended.average_s("forward")) == (
+        "tester_ceiling",
+        (),
+        None,
+    )
     assert "says nothing about the DUT" in "\n".join(found_lines(ended, RECOVERY))
     assert "-" in shown(found_tables(ended, RECOVERY)[-1])
 

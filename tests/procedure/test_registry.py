@@ -247,7 +247,7 @@ def test_a_procedure_of_one_file_is_measured_shown_and_exported(
     """By the commands, on the simulated device: nothing else had to know it."""
     suite = (
         'name = "c"\ntestbed = "testbed.toml"\n[[suite]]\nname = "s"\nprocedure = "soak"\nhosts = [4]\n'
-        'repetitions = 2\nrate = "1kfps"\nsoak = "1s"\nwaits = "short"\nsingle-pair-first = false\n'
+        'repetitions = 2\nrate = "1kfps"\nsoak = "1s"\nwaits = "short"\none-pair-first = false\n'
     )
     campaign = write_campaign(tmp_path, suite)
     monkeypatch.setenv("EVENHAND_ENGINE", str(tmp_path / "engine"))
@@ -308,7 +308,7 @@ def test_an_option_of_one_declaration_is_everywhere(
 
     suite = (
         'name = "c"\ntestbed = "testbed.toml"\n[[suite]]\nname = "s"\nprocedure = "warm-soak"\nhosts = [4]\n'
-        'repetitions = 1\nrate = "1kfps"\nsoak = "1s"\nwaits = "short"\nsingle-pair-first = false\n'
+        'repetitions = 1\nrate = "1kfps"\nsoak = "1s"\nwaits = "short"\none-pair-first = false\n'
     )
     for value, code in (("5", "base.not-a-text"), ('"5 parsec"', "base.not-a-quantity")):
         wrong = write_campaign(tmp_path, f"{suite}warm-up = {value}\n", name="wrong.toml")
@@ -347,7 +347,7 @@ def test_a_table_of_one_function_is_everywhere(
     )
     suite = (
         'name = "c"\ntestbed = "testbed.toml"\n[[suite]]\nname = "s"\nprocedure = "soak"\nhosts = [4]\n'
-        'repetitions = 1\nrate = "1kfps"\nsoak = "1s"\nwaits = "short"\nsingle-pair-first = false\n'
+        'repetitions = 1\nrate = "1kfps"\nsoak = "1s"\nwaits = "short"\none-pair-first = false\n'
     )
     campaign = write_campaign(tmp_path, suite)
     monkeypatch.setenv("EVENHAND_ENGINE", str(tmp_path / "engine"))

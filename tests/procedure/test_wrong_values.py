@@ -178,7 +178,7 @@ def test_a_wrong_condition_is_refused_before_an_engine_is_looked_for(
         ({"frame_sizes": None}, "frame_sizes"),
         ({"repetitions": 3}, "repetitions"),
         ({"repetitions": None}, "repetitions"),
-        ({"single_pair_first": "yes"}, "single_pair_first"),
+        ({"one_pair_first": "yes"}, "one_pair_first"),
     ],
 )
 def test_what_only_tables_take_is_checked_too(wrong: dict[str, Any], named: str, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_what_only_tables_take_is_checked_too(wrong: dict[str, Any], named: str,
     path.write_text(TESTBED)
     with evenhand.open_testbed(path, engine=tmp_path / "none") as bed:
         calls: list[Callable[..., Any]] = [bed.throughput_table]
-        if named != "single_pair_first":
+        if named != "one_pair_first":
             calls += [bed.loss_table]
         for call in calls:
             with pytest.raises(RequestError) as refused:

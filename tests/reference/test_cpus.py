@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which CPU a reference router takes: none that a living one of this host has, if that leaves the tester one
-of its own."""
+"""Which CPU a reference router takes: none that a living one of this machine has, if that leaves the tester
+one of its own."""
 
 from __future__ import annotations
 

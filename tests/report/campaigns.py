@@ -112,7 +112,7 @@ def throughput_record(
     return PointRecord(
         point=point,
         state=PointState.MEASURED if has_number else PointState.NO_NUMBER,
-        reason=None if has_number else "tester_limit: the tester did not offer the load that it intended",
+        reason=None if has_number else "tester_ceiling: the tester did not offer the load that it intended",
         hooks=(),
         repetitions=tuple(done),
     )
@@ -340,7 +340,7 @@ def series_a() -> CampaignRecord:
 
 @lru_cache(maxsize=4)
 def appendix_a(version: int = 4, repetitions: int = 10, *, is_series_only: bool = False) -> CampaignRecord:
-    """17 points of the direct form, one behind gateways, one pair with ports and type 2; then sizes, loss,
+    """17 points of the direct plan, one behind gateways, one pair with ports and type 2; then sizes, loss,
     delays, bursts, recovery."""
     chance = random.Random(version)
     direct, gateway, most = (

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from evenhand.base.table import Table
-from evenhand.procedure import Profile, SinglePair, Throughput
+from evenhand.procedure import OnePair, Profile, Throughput
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.report.found import entry_of, found_lines, found_tables
 from evenhand.report.result_entry import ResultEntry
@@ -28,11 +28,9 @@ def tables_of(result: SearchResult, profile: Profile) -> list[Table]:
     return found_tables(Throughput(profile=profile, search=result), THROUGHPUT)
 
 
-def line_of_pair(before: SinglePair, result: SearchResult, profile: Profile) -> str:
+def line_of_pair(before: OnePair, result: SearchResult, profile: Profile) -> str:
     """What is said of the search with one address pair that was made before."""
     (line,) = (
-        line
-        for line in lines_of(result, replace(profile, single_pair=before))
-        if line.startswith("Before it")
+        line for line in lines_of(result, replace(profile, one_pair=before)) if line.startswith("Before it")
     )
     return line

@@ -162,7 +162,7 @@ def test_without_three_numbers_there_is_no_verdict(plan: str) -> None:
 
 def test_a_search_that_was_given_up_is_told_beside_the_one_that_counts() -> None:
     one, many, ports = cases("gateway-v4")
-    shorter = replace(many, given_up=replace(one.result, outcome=Outcome.TESTER_LIMIT))
+    shorter = replace(many, given_up=replace(one.result, outcome=Outcome.TESTER_CEILING))
     given_up = f"a search with trials of 1 s was abandoned after {len(one.result.trials)} trials"
     (told,) = [line for line in bias_lines([one, shorter, ports]) if given_up in line]
     assert "too many of them were INVALID" in told
@@ -175,10 +175,10 @@ def test_a_search_that_was_given_up_is_told_beside_the_one_that_counts() -> None
 
 
 def test_a_search_without_a_number_says_what_passed_and_is_not_called_as_predicted(tmp_path: Path) -> None:
-    """A tester's limit is a lower bound of the router: table, sentence and page say so, each for itself."""
+    """A tester's ceiling is a lower bound of the router: table, sentence and page say so, each for itself."""
     found = cases("gateway-v4")
     result = found[2].result
-    found[2] = replace(found[2], result=replace(result, outcome=Outcome.TESTER_LIMIT, throughput_fps=None))
+    found[2] = replace(found[2], result=replace(result, outcome=Outcome.TESTER_CEILING, throughput_fps=None))
     passed = result.highest_passed_fps
     assert passed is not None
     console = Console(file=io.StringIO(), width=100)

@@ -52,7 +52,7 @@ def test_what_is_sent_and_what_is_missing_stands_beside_the_points() -> None:
         shown(
             {
                 "name": "x",
-                "suite": [{"name": "a", "hosts": 16, "single-pair-first": False, "maximum-rate": "1Mfps"}],
+                "suite": [{"name": "a", "hosts": 16, "one-pair-first": False, "maximum-rate": "1Mfps"}],
             }
         ).split()
     )

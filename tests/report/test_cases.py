@@ -80,7 +80,7 @@ def gate_of(first: CampaignRecord, second: CampaignRecord, limit: float, **optio
 
 def test_what_fails_is_the_dut_and_what_is_invalid_is_an_error() -> None:
     (good,) = points({16: 5e6})
-    lost = replace(good, state=PointState.NO_NUMBER, reason="tester_limit: late", repetitions=())
+    lost = replace(good, state=PointState.NO_NUMBER, reason="tester_ceiling: late", repetitions=())
     lost = replace(lost, point=replace(lost.point, key="lost"))
     begun = replace(good, state=PointState.BEGUN, point=replace(good.point, key="begun"))
     record = record_of(

@@ -17,7 +17,7 @@ from evenhand.base.terminal_table import Printable, rendered
 from evenhand.host import survey_host
 from evenhand.host.devices import InterfaceFacts, PortFacts, port_facts
 from evenhand.plan import SIDES, SideName, make_plan
-from evenhand.procedure import DUT_WAY, LOOPED_WAY, CeilingEntry, Profile
+from evenhand.procedure import DUT_WAY, OWN_LOOP_WAY, CeilingEntry, Profile
 from evenhand.report.check import (
     advice_lines,
     ceiling_lines,
@@ -31,7 +31,7 @@ from evenhand.report.check import (
 )
 from evenhand.search import find_tester_ceiling
 from evenhand.testbed import HostNetwork, lay_out_workers
-from evenhand.trial import CpuStalls, Limits, SimulatedMeasurer, Watch, WatchedClock
+from evenhand.trial import CpuAbsences, Limits, SimulatedMeasurer, Watch, WatchedClock
 from tests.host.fake_host import E1000E, PLUGINS, add_nic, make_host
 
 COLUMNS = 80
@@ -55,7 +55,7 @@ def without_folds(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
-def busy_host(root: Path) -> Iterable[CpuStalls]:
+def busy_host(root: Path) -> Iterable[CpuAbsences]:
     """A host with much to say of it."""
     make_host(
         root, {"proc/self/status": "Uid:\t1000\t1000\nCapEff:\t0\n", "sys/devices/system/cpu/isolated": None}
@@ -63,7 +63,7 @@ def busy_host(root: Path) -> Iterable[CpuStalls]:
     for number in range(4):
         add_nic(root, f"0000:0{number}:00.0", "ixgbe", f"eth{number}")
     return [
-        CpuStalls(cpu=cpu, absences=120, longest_us=100_200.5, away_us=900_000, stolen_us=880_000)
+        CpuAbsences(cpu=cpu, absences=120, longest_us=100_200.5, away_us=900_000, stolen_us=880_000)
         for cpu in range(8)
     ]
 
@@ -197,7 +197,7 @@ def make_port(side: SideName, number: int, *, is_resolved: bool) -> PortFacts:
     )
 
 
-@pytest.mark.parametrize(("way", "plan"), [(LOOPED_WAY, "gateway_v4"), (DUT_WAY, "gateway_v6")])
+@pytest.mark.parametrize(("way", "plan"), [(OWN_LOOP_WAY, "gateway_v4"), (DUT_WAY, "gateway_v6")])
 def test_a_ceiling_tells_what_happened_above_it(way: str, plan: str) -> None:
     """MLR-14: rates offered, and the reasons."""
     address_plan = make_plan(plan)
@@ -212,7 +212,7 @@ def test_a_ceiling_tells_what_happened_above_it(way: str, plan: str) -> None:
         max_fps=1e6,
         min_fps=1e3,
         duration_s=1.0,
-        is_loss_ours=way == LOOPED_WAY,
+        is_loss_ours=way == OWN_LOOP_WAY,
     )
     text = shown(
         *ceiling_lines(
@@ -231,7 +231,7 @@ def test_a_ceiling_tells_what_happened_above_it(way: str, plan: str) -> None:
     assert "The highest load that it offered, on schedule or not: 700,000 fps" in text
     assert "limits that differ from the defaults: overdue_after_us 5000." in text
     assert f"UDP over IPv{address_plan.ip_version}" in text
-    assert ("a lost frame was lost by the tester" in text) == (way == LOOPED_WAY)
+    assert ("a lost frame was lost by the tester" in text) == (way == OWN_LOOP_WAY)
 
 
 def test_a_tester_that_keeps_nothing_is_told_so() -> None:

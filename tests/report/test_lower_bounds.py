@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from evenhand.base.units import format_count
-from evenhand.procedure import SinglePair, search_deviations
+from evenhand.procedure import OnePair, search_deviations
 from evenhand.report.campaign_rows import rows_of
 from evenhand.report.page import _summary
 from evenhand.report.page_head import headline_figures
@@ -28,11 +28,11 @@ def test_a_tester_that_cannot_send_more_gives_at_least_what_passed() -> None:
     result = find_throughput(SimulatedMeasurer(limit_fps=900_000, tester_ceiling_fps=800_000), GOAL)
     lines = lines_of(result, PROFILE)
     assert lines[0].startswith("Throughput: at least 800,000 fps per direction")
-    assert "tester limit: the tester itself could not keep the load" in lines[1]
+    assert "tester ceiling: the tester itself could not keep the load" in lines[1]
     document = result.to_document()
     assert (document["throughput_fps_per_direction"], document["is_at_least"]) == (800_000, True)
     assert not any("lower bound" in deviation.text for deviation in search_deviations(result, PROFILE))
-    before = SinglePair.of(result, PROFILE)
+    before = OnePair.of(result, PROFILE)
     assert before is not None
     assert "at least 800,000 fps" in line_of_pair(before, result, PROFILE)
     assert before.ratio(result) is None
@@ -53,7 +53,7 @@ def test_what_no_full_length_trial_has_confirmed_is_no_bound() -> None:
     result = find_throughput(
         SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(last, last + 100)), GOAL
     )
-    assert result.outcome is Outcome.TESTER_LIMIT
+    assert result.outcome is Outcome.TESTER_CEILING
     assert (result.throughput_fps, result.is_at_least) == (None, False)
     assert result.highest_passed_fps is not None
     expected = (
@@ -72,7 +72,7 @@ def test_what_a_full_length_trial_has_confirmed_stays_a_bound() -> None:
     first = next(t.number for t in whole.trials if t.result.intended_fps > 300_000.0 and t.result.is_pass)
     spoiled = SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(first + 1, 500))
     result = find_throughput(spoiled, goal)
-    assert result.outcome is Outcome.TESTER_LIMIT
+    assert result.outcome is Outcome.TESTER_CEILING
     assert (result.throughput_fps, result.is_at_least) == (300_000.0, True)
     assert result.final_trial is not None
 
@@ -106,7 +106,7 @@ def test_page_and_exports_mark_the_repetition() -> None:
     rows = list(rows_of(limited, "repetitions"))
     assert [(row["value"], row["is_at_least"]) for row in rows] == [(5e5, True), (8e5, False)]
     (row,) = rows_of(limited, "points")
-    assert (row["at_maximum"], row["at_tester_limit"]) == (1, 1)
+    assert (row["at_maximum"], row["at_tester_ceiling"]) == (1, 1)
     assert [cells[1].text for cells in _repetitions(limited.points[0], "fps").rows] == [">= 500", "800"]
     assert ['is_at_least="true"' in document["telemetry"][0] for document in uti_documents(limited)] == [
         True,

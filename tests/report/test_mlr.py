@@ -79,7 +79,7 @@ def test_each_goal_is_told_with_both_bounds_and_all_its_attributes() -> None:
     [
         (2e6, math.inf, "at or above the maximum of 1,000,000 fps"),
         (10, math.inf, "below the minimum of 1,000 fps"),
-        (640_000, 300_000, "tester limit"),
+        (640_000, 300_000, "tester ceiling"),
     ],
 )
 def test_an_irregular_result_says_why(limit_fps: float, tester_ceiling_fps: float, words: str) -> None:
@@ -90,7 +90,7 @@ def test_an_irregular_result_says_why(limit_fps: float, tester_ceiling_fps: floa
     assert words in table
     assert "irregular (" in lines_of(result, PROFILE)[0]
     if "tester" in words:
-        limit = f"{format_count(result.tester_limit_fps or 0)} fps per direction"
+        limit = f"{format_count(result.above_ceiling_fps or 0)} fps per direction"
         said = (
             f"Every trial at {limit} was INVALID: this tester cannot keep that load, which"
             " says nothing about the DUT."

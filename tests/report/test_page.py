@@ -50,7 +50,7 @@ def page_of(record: CampaignRecord, **options: Any) -> Page:
 
 
 def small(points: Sequence[PointRecord] | None = None, **changes: Any) -> CampaignRecord:
-    """The single pair and 16 x 16 of the direct form, so that a test of words does not draw everything."""
+    """One address pair and 16 x 16 of the direct plan, so that a test of words does not draw everything."""
     whole = appendix_a(4, REPETITIONS).points
     return record_of([whole[0], whole[4]] if points is None else points, **changes)
 
@@ -123,12 +123,12 @@ def test_every_point_opens_to_its_repetitions_and_trials(version: int) -> None:
     assert all(style == said for style, said in cells)
     for repetition in (rep for point in record.points for rep in point.repetitions):
         assert str(repetition.seed) in page.text
-    assert "simulated stall of the tester" in page.shown
+    assert "simulated lapse of the tester" in page.shown
 
 
 def test_a_point_without_a_number_says_why() -> None:
     page = Page(text_of(4))
-    assert "No number: tester_limit: the tester did not offer the load that it intended" in page.shown
+    assert "No number: tester_ceiling: the tester did not offer the load that it intended" in page.shown
     assert "34 points measured; 1 without a number" in page.shown
 
 
@@ -208,7 +208,7 @@ def test_what_nobody_said_of_the_dut_is_named() -> None:
     assert f"Not stated about the DUT: {', '.join(DUT_FACTS.values())}." in unknown
 
 
-def test_deviations_are_told_once_and_the_single_pair_of_the_campaign_counts() -> None:
+def test_deviations_are_told_once_and_one_pair_of_the_campaign_counts() -> None:
     """SEED-02, SEED-85: a suite that began with one pair does not deviate; one that did not says so."""
     text = Page(text_of(4)).shown
     assert text.count("the final trial lasted 5 s instead of 60 s") == 1

@@ -69,11 +69,11 @@ def moments(procedure: str) -> Iterator[tuple[str, list[PointRecord]]]:
             replace(repetition, **change)
             for repetition, change in zip(found.repetitions, changes, strict=False)
         ]
-        reason = "tester_limit" if state is PointState.NO_NUMBER else None
+        reason = "tester_ceiling" if state is PointState.NO_NUMBER else None
         return replace(found, state=state, reason=reason, repetitions=tuple(made))
 
     under_way = {"finished_at": None, "outcome": None, "value": None, "result": None}
-    without = {"value": None, "outcome": "tester_limit", "reason": "the tester's ceiling"}
+    without = {"value": None, "outcome": "tester_ceiling", "reason": "the tester's ceiling"}
     bound = {"outcome": "at_or_above_maximum"}
     first_states: dict[str, tuple[PointState, list[dict[str, Any]]]] = {
         "nothing is begun": (PointState.PENDING, []),

@@ -137,8 +137,8 @@ def test_many_repetitions_do_not_fill_the_page() -> None:
     [
         ([], "judged by all of its 10.0 s; nothing was left out"),
         (
-            [(1.0, 3.1, ("sender_late",))],
-            "judged by 10.0 s in 2 pieces of 12.1 s; 2.1 s left out: the sender was late once",
+            [(1.0, 3.1, ("sender_overdue",))],
+            "judged by 10.0 s in 2 pieces of 12.1 s; 2.1 s left out: the sender was overdue once",
         ),
         (
             [(0.0, 0.05, ("dut_away", "receiver_away")), (5.0, 5.009, ("receiver_away",))],
@@ -159,28 +159,28 @@ def test_a_part_is_where_it_was_and_as_wide_as_it_was() -> None:
 
 
 def test_several_kinds_in_one_part_are_one_above_the_other() -> None:
-    bars = bars_of(clean_of([(5.0, 7.5, ("sender_late", "dut_away"))]))
+    bars = bars_of(clean_of([(5.0, 7.5, ("sender_overdue", "dut_away"))]))
     begin, width = WIDTH * 2 // 5, WIDTH // 5
     assert bars == {
-        KINDS["sender_late"][1]: [(begin, 0, width, HEIGHT / 2)],
+        KINDS["sender_overdue"][1]: [(begin, 0, width, HEIGHT / 2)],
         KINDS["dut_away"][1]: [(begin, HEIGHT / 2, width, HEIGHT / 2)],
     }
 
 
 def test_a_millisecond_can_be_seen_and_stays_within_the_strip() -> None:
-    bars = bars_of(clean_of([(0.0, 0.001, ("sender_late",)), (10.0, 10.001, ("sender_late",))]))
+    bars = bars_of(clean_of([(0.0, 0.001, ("sender_overdue",)), (10.0, 10.001, ("sender_overdue",))]))
     assert bars == {
-        KINDS["sender_late"][1]: [(0, 0, NARROWEST, HEIGHT), (WIDTH - NARROWEST, 0, NARROWEST, HEIGHT)]
+        KINDS["sender_overdue"][1]: [(0, 0, NARROWEST, HEIGHT), (WIDTH - NARROWEST, 0, NARROWEST, HEIGHT)]
     }
 
 
 def test_parts_that_touch_each_other_are_one_of_all_their_kinds() -> None:
     """However many parts a trial lists, a strip has no more of them than can be seen."""
-    parts: list[Part] = [(at / 100, at / 100 + 0.001, ("sender_late",)) for at in range(900)]
+    parts: list[Part] = [(at / 100, at / 100 + 0.001, ("sender_overdue",)) for at in range(900)]
     bars = bars_of(clean_of([*parts, (9.0, 9.001, ("dut_away",))]))
     assert sum(map(len, bars.values())) <= WIDTH // NARROWEST
-    (joined,) = bars_of(clean_of([(5.0, 5.001, ("sender_late",)), (5.002, 5.003, ("receiver_away",))]))[
-        KINDS["sender_late"][1]
+    (joined,) = bars_of(clean_of([(5.0, 5.001, ("sender_overdue",)), (5.002, 5.003, ("receiver_away",))]))[
+        KINDS["sender_overdue"][1]
     ]
     assert joined[3] == HEIGHT / 2
 
@@ -189,16 +189,16 @@ def test_parts_that_touch_each_other_are_one_of_all_their_kinds() -> None:
     "changes",
     [
         {"sent_s": 0.0, "clean_s": 0.0},
-        {"left_out": [[-1e29, 1e29, ["sender_late"]]]},
+        {"left_out": [[-1e29, 1e29, ["sender_overdue"]]]},
         {"left_out": [[1e29, -1e29, ["dut_away", "dut_away"]]]},
         {"left_out": [[5.0, 1.0, ["receiver_away"]], [4.0, 2.0, ["receiver_away"]]]},
         {"clean_s": 0.0, "pieces": 1 << 63},
-        {"lapses": {"sender_late": 1 << 63, "receiver_away": 0, "dut_away": 0}},
+        {"lapses": {"sender_overdue": 1 << 63, "receiver_away": 0, "dut_away": 0}},
     ],
     ids=str,
 )
 def test_whatever_a_file_says_the_strip_stays_in_its_place(changes: dict[str, Any]) -> None:
-    clean = clean_of([(5.0, 7.5, ("sender_late",))], **changes)
+    clean = clean_of([(5.0, 7.5, ("sender_overdue",))], **changes)
     assert describe_clean(clean)
     for bars in bars_of(clean).values():
         for begin, top, width, height in bars:

@@ -111,7 +111,7 @@ def test_no_column_says_that_nothing_is_stated() -> None:
 
 
 def test_the_page_begins_with_the_share_of_invalid_trials() -> None:
-    """A reader must know at once that the host was busy, and what became of such trials."""
+    """A reader must know at once that the machine was busy, and what became of such trials."""
     assert "INVALID (" not in page_of(both()).split("</header>")[0]
     spoiled = throughput_record(
         point_of("old", 0, "gateway-v4", 16, repetitions=2),
@@ -120,7 +120,7 @@ def test_the_page_begins_with_the_share_of_invalid_trials() -> None:
         invalid_trials=range(1, 4),
     )
     head = page_of(record_of([spoiled])).split("</header>")[0]
-    assert re.search(r"\d+ trials, 6 of them INVALID \(\d+ %\): spoiled by the tester or its host", head)
+    assert re.search(r"\d+ trials, 6 of them INVALID \(\d+ %\): spoiled by the tester or its machine", head)
 
 
 def test_a_point_that_is_being_measured_is_no_point_without_a_number() -> None:
@@ -187,17 +187,17 @@ def test_a_hostile_or_empty_dut_still_gives_a_line() -> None:
 @pytest.mark.parametrize(
     ("own", "words"),
     [
-        ({"dut": "linux namespace"}, "DUT: the kernel's router in a namespace, on this host; AMD"),
-        ({"dut": "virtual machine", "accelerator": "kvm"}, "DUT: a virtual machine, on this host; AMD"),
+        ({"dut": "linux namespace"}, "DUT: the kernel's router in a namespace, on this machine; AMD"),
+        ({"dut": "virtual machine", "accelerator": "kvm"}, "DUT: a virtual machine, on this machine; AMD"),
         (
             {"dut": "virtual machine", "accelerator": "tcg"},
-            "DUT: a virtual machine, on this host, emulated without KVM; AMD",
+            "DUT: a virtual machine, on this machine, emulated without KVM; AMD",
         ),
         (
             {"dut": "linux namespace", "translator": "TAYGA"},
-            "DUT: the kernel's router in a namespace, on this host, which translates by TAYGA; AMD",
+            "DUT: the kernel's router in a namespace, on this machine, which translates by TAYGA; AMD",
         ),
-        ({"dut": "virtual machine", "translator": ["<b>"]}, "DUT: a virtual machine, on this host; AMD"),
+        ({"dut": "virtual machine", "translator": ["<b>"]}, "DUT: a virtual machine, on this machine; AMD"),
         ({"dut": ["<b>"]}, "DUT: AMD"),
         ([1], "DUT: AMD"),
         (None, "DUT: AMD"),

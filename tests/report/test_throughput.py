@@ -14,13 +14,7 @@ from rich.console import Console
 
 from evenhand.base.terminal_table import Printable, rendered
 from evenhand.plan import make_plan
-from evenhand.procedure import (
-    Profile,
-    SinglePair,
-    WorstTesterFigures,
-    collect_deviations,
-    throughput_document,
-)
+from evenhand.procedure import OnePair, Profile, WorstTesterFigures, collect_deviations, throughput_document
 from evenhand.report.proof import make_pcap
 from evenhand.report.suite import SuiteEntry, suite_lines, suite_table
 from evenhand.report.throughput import ceiling_lines, filling_lines, verification_lines
@@ -157,13 +151,13 @@ def test_the_outcome_is_said_in_words(limit_fps: float, words: str) -> None:
     assert words in lines_of(found(limit_fps=limit_fps), PROFILE)[1]
 
 
-def test_a_tester_limit_is_no_throughput() -> None:
+def test_a_tester_ceiling_is_no_throughput() -> None:
     result = find_throughput(
         SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=500), ThroughputGoal(max_fps=1e6)
     )
     lines = lines_of(result, PROFILE)
     assert "no throughput" in lines[0]
-    assert "tester limit" in lines[1]
+    assert "tester ceiling" in lines[1]
     assert "Highest load passed: none" in lines[1]
 
 
@@ -181,17 +175,13 @@ def test_a_short_final_trial_is_a_deviation() -> None:
     assert [d.requirement for d in collect_deviations(result.trials, PROFILE)] == ["R2544-20", "SEED-02"]
 
 
-def test_the_omission_of_a_single_pair_is_named_and_only_that() -> None:
+def test_the_omission_of_one_pair_is_named_and_only_that() -> None:
     """SEED-02, SEED-85, R2544-13: a many-address result without one carries the deviation; one pair alone, or
     after one, does not."""
     one_pair = replace(PROFILE, plan=make_plan("gateway_v4", 1))
-    before = SinglePair.of(found(limit_fps=300_000), one_pair)
+    before = OnePair.of(found(limit_fps=300_000), one_pair)
     assert before is not None
-    for profile, is_named in (
-        (PROFILE, True),
-        (one_pair, False),
-        (replace(PROFILE, single_pair=before), False),
-    ):
+    for profile, is_named in ((PROFILE, True), (one_pair, False), (replace(PROFILE, one_pair=before), False)):
         result = found(limit_fps=600_000)
         assert ("SEED-02" in {d.requirement for d in collect_deviations(result.trials, profile)}) == is_named
         assert (
@@ -204,22 +194,20 @@ def test_the_omission_of_a_single_pair_is_named_and_only_that() -> None:
         document = throughput_document(result, profile)
         assert any(d["requirement"] == "SEED-02" for d in document["deviations"]) == is_named
     line = next(
-        line
-        for line in lines_of(result, replace(PROFILE, single_pair=before))
-        if line.startswith("Before it")
+        line for line in lines_of(result, replace(PROFILE, one_pair=before)) if line.startswith("Before it")
     )
     assert "with 1 address pair: 299,8" in line
     assert "2.00" in line
-    assert document["single_pair"]["many_to_one"] == pytest.approx(2, rel=0.01)
+    assert document["one_pair"]["many_to_one"] == pytest.approx(2, rel=0.01)
 
 
-def test_a_search_that_the_tester_ended_is_no_single_pair_result() -> None:
+def test_a_search_that_the_tester_ended_is_no_one_pair_result() -> None:
     """SEED-02: it says nothing of the DUT, so the omission stays named."""
     limited = find_throughput(
         SimulatedMeasurer(limit_fps=1e6, tester_ceiling_fps=500), ThroughputGoal(max_fps=1e6)
     )
-    assert SinglePair.of(limited, PROFILE) is None
-    at_maximum = SinglePair.of(found(limit_fps=2e6), PROFILE)
+    assert OnePair.of(limited, PROFILE) is None
+    at_maximum = OnePair.of(found(limit_fps=2e6), PROFILE)
     assert at_maximum is not None
     assert at_maximum.ratio(found()) is None
     assert "at least 1,000,000 fps" in line_of_pair(at_maximum, found(), PROFILE)
@@ -318,13 +306,13 @@ def test_without_a_trial_no_figure_is_told() -> None:
     assert set(told.values()) == {None}
 
 
-def test_a_tester_limit_names_what_made_the_trials_invalid() -> None:
+def test_a_tester_ceiling_names_what_made_the_trials_invalid() -> None:
     """R2544-39: and the load that they offered is none that a valid trial offered."""
     device = SimulatedMeasurer(limit_fps=900_000, invalid_probability=1, is_load_offered=False)
     limited = find_throughput(device, ThroughputGoal(max_fps=1e6))
     lines = "\n".join(lines_of(limited, PROFILE))
     causes = f"in {len(limited.trials)} trials"
-    assert f"tester limit: the tester itself could not keep the load (offered_load {causes})" in lines
+    assert f"tester ceiling: the tester itself could not keep the load (offered_load {causes})" in lines
     assert "highest load offered in a valid trial: none" in lines
     assert f"Tester: no trial was valid (offered_load {causes}); in the INVALID ones: latest frame" in lines
     assert throughput_document(limited, PROFILE)["tester"]["is_of_invalid_trials"]

@@ -164,7 +164,7 @@ def test_no_next_step_after_a_valid_trial_nor_after_a_repetition_that_was_valid_
 
 
 @pytest.mark.parametrize(("invalid_probability", "lines"), [(1.0, 1), (0.0, 0)])
-def test_a_search_that_ends_at_the_testers_limit_says_where_to_look(
+def test_a_search_that_ends_at_the_testers_ceiling_says_where_to_look(
     invalid_probability: float, lines: int
 ) -> None:
     device = SimulatedMeasurer(

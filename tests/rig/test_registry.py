@@ -90,7 +90,7 @@ def test_a_file_of_the_name_of_the_reference_router_is_a_testbed(
 
 
 def test_what_is_known_before_a_port_is_looked_at(tmp_path: Path) -> None:
-    """The file names an interface that this host does not have; that is refused when the file is read."""
+    """The file names an interface that this machine does not have; that is refused when the file is read."""
     path = tmp_path / "t.toml"
     path.write_text(
         TESTBED.replace("net_ring0", "net_af_packet0,iface=no-such-one")

@@ -30,7 +30,7 @@ from tests.run.goldens import FILES as FOLDER
 from tests.run.goldens import PACKED
 
 VERSIONS = {"v4": Family.IPV4, "v6": Family.IPV6}
-TESTER_LIMIT = "640000-200000"
+TESTER_CEILING = "640000-200000"
 """A device that forwards more than the tester offers."""
 AWAY = "640000------0.02"
 """A tester that is away for two hundredths of the time, where that is left out."""
@@ -64,7 +64,7 @@ repetitions = 1
 inner-repetitions = 2
 from = "0s"
 tagged = 5
-single-pair-first = false
+one-pair-first = false
 maximum-rate = "1Mfps"
 duration = "1s"
 final-duration = "2s"
@@ -207,8 +207,8 @@ FILES: Mapping[str, Callable[[Recording, Path], None]] = {
     "loss-device-gone": _dies,
     "throughput-table-v4": partial(_verb, (*TABLE, "--plan", "gateway-v4"), DEVICES[Outcome.FOUND]),
     "throughput-table-v6": partial(_verb, (*TABLE, "--plan", "gateway-v6"), DEVICES[Outcome.FOUND]),
-    "throughput-single-pair": partial(
-        _verb, ("throughput", "--single-pair-first", *QUICK, "--plan", "gateway-v4"), DEVICES[Outcome.FOUND]
+    "throughput-one-pair": partial(
+        _verb, ("throughput", "--one-pair-first", *QUICK, "--plan", "gateway-v4"), DEVICES[Outcome.FOUND]
     ),
     "throughput-mix": partial(
         _verb,
@@ -223,7 +223,9 @@ FILES: Mapping[str, Callable[[Recording, Path], None]] = {
         ("throughput", *QUICK, "--plan", "nat44", "--established", "500", "--establish-rate", "1kfps"),
         "300000--64",
     ),
-    "throughput-tester-limit": partial(_verb, ("throughput", *QUICK, "--plan", "gateway-v6"), TESTER_LIMIT),
+    "throughput-tester-ceiling": partial(
+        _verb, ("throughput", *QUICK, "--plan", "gateway-v6"), TESTER_CEILING
+    ),
     "throughput-clean-time": partial(
         _verb, ("throughput", *QUICK, "--clean-time", "--plan", "gateway-v4"), AWAY
     ),

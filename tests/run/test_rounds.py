@@ -28,7 +28,7 @@ def status(*finished: int, rounds: int = 5) -> CampaignStatus:
             ended_early=False,
             values=(1.0,) * done,
             lower_bounds=(False,) * done,
-            at_tester_limit=0,
+            at_tester_ceiling=0,
             undecided=0,
             measured_s=1.0,
             under_way_s=0.0,
@@ -83,7 +83,7 @@ def bounded(of: CampaignStatus, *points: tuple[int, int]) -> CampaignStatus:
             replace(
                 each,
                 lower_bounds=(True,) * bounds + (False,) * (len(each.values) - bounds),
-                at_tester_limit=of_tester,
+                at_tester_ceiling=of_tester,
                 undecided=of_tester,
             )
             for each, (bounds, of_tester) in zip(of.points, points, strict=True)

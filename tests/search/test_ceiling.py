@@ -30,7 +30,7 @@ def test_a_lossy_device_does_not_lower_the_ceiling() -> None:
     assert ceiling.to_document()["above"] is None
 
 
-def test_loss_between_looped_ports_is_the_testers_own() -> None:
+def test_loss_in_its_own_loop_is_the_testers_own() -> None:
     """MLR-14: without a DUT, a frame that is lost was lost by the tester."""
     ceiling = ceiling_of(SimulatedMeasurer(limit_fps=400_000), is_loss_ours=True)
     assert ceiling.rate_fps is not None

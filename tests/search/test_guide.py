@@ -28,7 +28,7 @@ def check_is_proven(device: SimulatedMeasurer, result: ThroughputResult) -> None
     if result.throughput_fps is None:
         assert result.outcome not in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM)
         return
-    if result.outcome is Outcome.TESTER_LIMIT:
+    if result.outcome is Outcome.TESTER_CEILING:
         at_result = [
             t
             for t in device.trials

@@ -196,7 +196,7 @@ def test_invalid_trials_within_the_patience_change_nothing(is_load_offered: bool
     device = SimulatedMeasurer(limit_fps=640_000, invalid_trials=numbers, is_load_offered=is_load_offered)
     result = search(device)
     assert [found.lower_fps for found in result.goals] == [found.lower_fps for found in undisturbed.goals]
-    assert result.tester_limit_fps is None
+    assert result.above_ceiling_fps is None
     assert max(trial.attempt for trial in result.trials) == 3
 
 
@@ -204,27 +204,27 @@ def test_invalid_trials_within_the_patience_change_nothing(is_load_offered: bool
 def test_patience_is_the_goals_own(is_load_offered: bool, attempts: int) -> None:
     device = SimulatedMeasurer(limit_fps=640_000, invalid_probability=1, is_load_offered=is_load_offered)
     result = search(device, patience=8, invalid_retries=2)
-    assert result.outcome is Outcome.TESTER_LIMIT
+    assert result.outcome is Outcome.TESTER_CEILING
     assert len(result.trials) == 5 * attempts
     assert [found.lower_fps for found in result.goals] == [None, None]
 
 
-def test_a_load_that_stays_invalid_is_the_testers_limit_and_no_loss() -> None:
+def test_a_load_that_stays_invalid_is_the_testers_ceiling_and_no_loss() -> None:
     """R2544-39, MLR-14: the device passes all that this tester can offer, so no load is an upper bound."""
     device = SimulatedMeasurer(limit_fps=900_000, tester_ceiling_fps=700_000)
     result = search(device)
-    assert result.outcome is Outcome.TESTER_LIMIT
+    assert result.outcome is Outcome.TESTER_CEILING
     for found in result.goals:
         assert found.upper_fps is None
         assert found.throughput_fps == found.lower_fps
         assert found.is_at_least
         assert found.lower_fps is not None
         assert 700_000 * 0.99 < found.lower_fps <= 700_000
-    assert result.tester_limit_fps is not None
-    assert result.tester_limit_fps > 700_000
+    assert result.above_ceiling_fps is not None
+    assert result.above_ceiling_fps > 700_000
     given_up = {trial.intended_fps for trial in device.trials if not trial.is_valid}
     assert len(given_up) > 1
-    assert result.tester_limit_fps == min(given_up)
+    assert result.above_ceiling_fps == min(given_up)
 
 
 def test_a_device_slower_than_the_tester_is_found_all_the_same() -> None:
@@ -242,7 +242,7 @@ def test_the_way_down_from_a_load_is_as_far_as_the_tester_fell_short() -> None:
     assert len({trial.intended_fps for trial in device.trials if not trial.is_valid}) == 1
 
 
-def test_a_goal_that_tolerates_much_is_steered_below_the_testers_limit_too() -> None:
+def test_a_goal_that_tolerates_much_is_steered_below_the_testers_ceiling_too() -> None:
     """The loss that the package is told of where a load stayed INVALID is above every goal's."""
     lax = MlrGoal(name="PDR", loss_ratio=0.3)
     (found,) = search(SimulatedMeasurer(limit_fps=400_000, tester_ceiling_fps=700_000), lax).goals

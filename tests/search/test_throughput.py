@@ -99,7 +99,7 @@ def test_search_never_reports_a_load_that_lost_frames(
     limit_fps: float, noise: float, invalid: float, buffer_frames: float, seed: int
 ) -> None:
     """R2544-20: the last trial at the reported load is a full-length one that passed, on any device; at the
-    tester's limit it may be the last valid one."""
+    tester's ceiling it may be the last valid one."""
     device = SimulatedMeasurer(
         limit_fps=limit_fps,
         noise_probability=noise,
@@ -112,7 +112,7 @@ def test_search_never_reports_a_load_that_lost_frames(
     if result.throughput_fps is None:
         assert result.outcome not in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM)
         return
-    if result.outcome is Outcome.TESTER_LIMIT and result.final_trial is None:
+    if result.outcome is Outcome.TESTER_CEILING and result.final_trial is None:
         at_result = [
             t
             for t in device.trials
@@ -138,7 +138,7 @@ def test_invalid_trials_are_no_result_of_the_device(limit_fps: float, invalid_tr
         assert result.upper_fps > limit_fps
     if result.highest_passed_fps is not None:
         assert result.highest_passed_fps <= limit_fps
-    if result.outcome is Outcome.TESTER_LIMIT:
+    if result.outcome is Outcome.TESTER_CEILING:
         proven = [t.load_fps for t in result.trials if t.is_full_length and t.result.is_pass]
         assert result.throughput_fps == max(proven, default=None)
         assert result.is_at_least is (result.throughput_fps is not None)
@@ -208,7 +208,7 @@ def test_a_tester_that_cannot_keep_up_ends_the_search_with_what_was_really_teste
     """R2544-39: the ceiling of the tester is no limit of the DUT."""
     device = SimulatedMeasurer(limit_fps=900_000, tester_ceiling_fps=800_000)
     result = search(device)
-    assert result.outcome is Outcome.TESTER_LIMIT
+    assert result.outcome is Outcome.TESTER_CEILING
     assert result.throughput_fps == result.highest_passed_fps == 800_000
     assert result.is_at_least
     assert result.upper_fps is None
@@ -251,7 +251,7 @@ def test_short_trials_that_a_full_length_one_has_refuted_are_no_lower_bound() ->
     whole = search(replace(device, trials=[]))
     refuted = next(i for i, t in enumerate(whole.trials, start=1) if t.is_full_length)
     bound = search(replace(device, trials=[], invalid_trials=range(refuted + 1, 1000), is_load_offered=False))
-    assert bound.outcome is Outcome.TESTER_LIMIT
+    assert bound.outcome is Outcome.TESTER_CEILING
     assert bound.highest_passed_fps is not None
     assert bound.highest_passed_fps > 400_000
     assert (bound.throughput_fps, bound.is_at_least) == (None, False)
@@ -270,7 +270,7 @@ def test_a_device_whose_limit_lies_below_the_testers_is_found_all_the_same(ceili
 def test_a_tester_that_keeps_no_load_gives_up() -> None:
     device = SimulatedMeasurer(limit_fps=900_000, invalid_probability=1, is_load_offered=False)
     result = search(device)
-    assert result.outcome is Outcome.TESTER_LIMIT
+    assert result.outcome is Outcome.TESTER_CEILING
     assert len(result.trials) == 15
     assert result.throughput_fps is None
     assert not result.is_at_least
@@ -278,11 +278,11 @@ def test_a_tester_that_keeps_no_load_gives_up() -> None:
     assert result.highest_offered_fps is None
 
 
-def test_a_tester_limit_within_the_search_keeps_the_highest_load_that_passed() -> None:
-    """Issue: the search ends with "tester limit" and the highest load that was really tested."""
+def test_a_tester_ceiling_within_the_search_keeps_the_highest_load_that_passed() -> None:
+    """Issue: the search ends with "tester ceiling" and the highest load that was really tested."""
     device = SimulatedMeasurer(limit_fps=640_000, invalid_trials={4, 5, 6}, is_load_offered=False)
     result = search(device)
-    assert result.outcome is Outcome.TESTER_LIMIT
+    assert result.outcome is Outcome.TESTER_CEILING
     assert [t.result.intended_fps for t in result.trials[:7]] == [
         1e6,
         5e5,
@@ -304,7 +304,7 @@ def test_a_tester_that_keeps_no_more_load_is_given_one_trial_to_confirm_what_pas
     length where that works."""
     invalid = range(3, 3 + 5 * (DEFAULT_INVALID_RETRIES + 1))
     result = search(SimulatedMeasurer(limit_fps=640_000, invalid_trials=invalid, is_load_offered=False))
-    assert result.outcome is Outcome.TESTER_LIMIT
+    assert result.outcome is Outcome.TESTER_CEILING
     assert (result.throughput_fps, result.trials[-1].purpose, result.trials[-1].number) == (
         500_000,
         Purpose.CONFIRMATION,
@@ -313,7 +313,7 @@ def test_a_tester_that_keeps_no_more_load_is_given_one_trial_to_confirm_what_pas
     for_good = search(
         SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(3, 1000), is_load_offered=False)
     )
-    assert for_good.outcome is Outcome.TESTER_LIMIT
+    assert for_good.outcome is Outcome.TESTER_CEILING
     assert (for_good.throughput_fps, for_good.highest_passed_fps) == (None, 500_000)
     assert for_good.final_trial is None
 
@@ -324,7 +324,7 @@ def test_a_confirmation_that_stays_invalid_ends_the_search() -> None:
     result = search(
         SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(last, last + DEFAULT_PATIENCE + 1))
     )
-    assert result.outcome is Outcome.TESTER_LIMIT
+    assert result.outcome is Outcome.TESTER_CEILING
     assert result.throughput_fps is None  # no trial of full length has confirmed it
     assert result.highest_passed_fps == undisturbed.throughput_fps
     assert not result.is_at_least
@@ -579,7 +579,7 @@ def test_a_short_trial_with_a_filling_queue_is_decided_by_a_full_length_one() ->
 
 
 class Shaky:
-    """Loses nothing, but the tester does not keep any load above its own limit."""
+    """Loses nothing, but the tester does not keep any load above its ceiling."""
 
     def __init__(self, limit_fps: float) -> None:
         self.limit_fps, self.device = limit_fps, SimulatedMeasurer(limit_fps=1e9)
@@ -599,6 +599,6 @@ def test_loads_that_the_tester_does_not_keep_count_only_if_no_other_lies_between
     result = find_throughput(Shaky(limit_fps), goal)
     loads = {trial.load_fps for trial in result.trials if not trial.result.is_valid}
     assert len(loads) > 5
-    assert result.outcome is Outcome.TESTER_LIMIT
+    assert result.outcome is Outcome.TESTER_CEILING
     assert result.throughput_fps is not None
     assert (1 - goal.precision) * limit_fps < result.throughput_fps <= limit_fps

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of another host: over OpenSSH's own server they come, move and go; nothing is written there; and
-what a hostile one sends does nothing here."""
+"""The runs of another machine: over OpenSSH's own server they come, move and go; nothing is written there;
+and what a hostile one sends does nothing here."""
 
 from __future__ import annotations
 

@@ -167,8 +167,8 @@ def test_a_live_page_moves_until_the_run_is_killed(shown: Browser, tmp_path: Pat
         wait_until(lambda: shown.ask(running), "the list, which is open already, shows the run")
         shown.open(f"{address}/run/a.evenhand", width=1280)
         wait_until(lambda: shown.ask(CHARTS) >= 4, "rates, delays, their growth and the search are drawn")
-        bands = "document.getElementById('stalls').innerText"
-        wait_until(lambda: "a receiver was away" in shown.ask(bands), "the host's stalls are bands")
+        bands = "document.getElementById('lapses').innerText"
+        wait_until(lambda: "a receiver was away" in shown.ask(bands), "the host's lapses are bands")
         text = "document.getElementById('tiles').innerText"
         before = wait_until(lambda: shown.ask(text), "rates are in numbers")
         wait_until(lambda: shown.ask(text) not in ("", before), "they change")

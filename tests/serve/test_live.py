@@ -89,8 +89,8 @@ def test_the_delay_grows_by_what_its_last_samples_say(tmp_path: Path) -> None:
     live.samples.clear()
 
 
-@pytest.mark.parametrize("kinds", [["sender_late"], ["receiver_away", "dut_away"]])
-def test_stalls_have_the_time_of_day_and_what_is_told_twice_is_one(tmp_path: Path, kinds: list[str]) -> None:
+@pytest.mark.parametrize("kinds", [["sender_overdue"], ["receiver_away", "dut_away"]])
+def test_lapses_have_the_time_of_day_and_what_is_told_twice_is_one(tmp_path: Path, kinds: list[str]) -> None:
     live = LiveRun(path=tmp_path / "a.evenhand")
 
     def tell(sending_s: float, late_s: float, *parts: tuple[float, float]) -> list[list[Any]]:
@@ -107,7 +107,7 @@ def test_stalls_have_the_time_of_day_and_what_is_told_twice_is_one(tmp_path: Pat
                 left_out=[(*part, kinds) for part in parts],
             )
         )
-        told: list[list[Any]] = json.loads(live.stalls_event.partition("data: ")[2])
+        told: list[list[Any]] = json.loads(live.lapses_event.partition("data: ")[2])
         return told
 
     assert tell(2.0, 0.0, (1.5, 1.75)) == [[1001.5, 1001.75, kinds]]

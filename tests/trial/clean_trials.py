@@ -14,7 +14,8 @@ Part = tuple[float, float, tuple[str, ...]]
 """From, until, in seconds of the sending phase; the kinds of lapses."""
 NOT_JUDGED = {
     "requirement": "R2544-20",
-    "text": "what the tester's or its host's lapses may have touched is not judged; sent for longer instead",
+    "text": "what the tester's or its machine's lapses may have touched is not judged; sent for longer"
+    " instead",
 }
 
 

@@ -105,7 +105,7 @@ def simulate_unlike(limits: str, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def leave_out(raw: dict[str, Any], request: dict[str, Any], *, wanted_s: float) -> None:
-    """The sender was late once, in the middle: what it sent then is not judged."""
+    """The sender was overdue once, in the middle: what it sent then is not judged."""
     sent_s = request["duration_s"]
     left_out_s = sent_s - wanted_s
     raw["intended_duration_s"] = wanted_s
@@ -116,8 +116,8 @@ def leave_out(raw: dict[str, Any], request: dict[str, Any], *, wanted_s: float) 
         "clean_s": wanted_s,
         "is_enough": True,
         "pieces": 2,
-        "lapses": {"sender_late": 1, "receiver_away": 0, "dut_away": 0},
-        "left_out": [[wanted_s / 2, wanted_s / 2 + left_out_s, ["sender_late"]]],
+        "lapses": {"sender_overdue": 1, "receiver_away": 0, "dut_away": 0},
+        "left_out": [[wanted_s / 2, wanted_s / 2 + left_out_s, ["sender_overdue"]]],
     }
     lost = frames = 0
     for direction in raw["directions"].values():
@@ -127,7 +127,7 @@ def leave_out(raw: dict[str, Any], request: dict[str, Any], *, wanted_s: float) 
         direction["clean"] = {"frames": judged, "lost_frames": lost_of_it}
         lost, frames = lost + direction["clean"]["lost_frames"], frames + judged
     raw["loss_ratio"] = lost / frames
-    text = "what the tester's or its host's lapses may have touched is not judged; sent for longer instead"
+    text = "what the tester's or its machine's lapses may have touched is not judged; sent for longer instead"
     raw["deviations"] = [*raw["deviations"], {"requirement": "R2544-20", "text": text}]
 
 

@@ -74,7 +74,7 @@ def test_a_file_that_exists_stays(tmp_path: Path) -> None:
     [{"side": "up"}, {"kind": "odd"}, {"octets": "zz"}, {"octets": 5}, {"unix_ns": -1}, {"length": None}],
 )
 def test_what_is_no_frame_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
-    """An engine may be on another host."""
+    """An engine may be on another machine."""
     with capture_file(tmp_path / "a.pcapng", where="--capture") as file, raises("trial.kept-frame"):
         file.add([frame(**changes)], trial=1, load=LOAD)
 

@@ -31,7 +31,7 @@ def start(part: str) -> EngineSession:
 
 
 def test_learning_tells_its_progress_and_whom_it_did_not_reach() -> None:
-    """SEED-20: a direct form with a host that the DUT cannot reach must not go unnoticed into a trial."""
+    """SEED-20: a direct plan with a host that the DUT cannot reach must not go unnoticed into a trial."""
     told: list[LearningProgress] = []
     with start("fair") as session:
         result = learn(session, on_progress=told.append)

@@ -167,7 +167,7 @@ def test_replies_of_another_form_are_the_engines_fault(name: str, lie: dict[str,
 
 
 def test_a_line_has_a_longest_length_and_events_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither ended, and both filled the memory of this host."""
+    """Neither ended, and both filled the memory of this machine."""
     monkeypatch.setattr(engine_process, "MOST_LINE_OCTETS", 1 << 20)
     monkeypatch.setattr("evenhand.trial.engine_session.CLOSE_TIMEOUT_S", 0.2)
     for part, said in (

@@ -13,7 +13,7 @@ from evenhand.trial import SimulatedMeasurer, TimeLeftOut, TrialResult, read_tim
 from tests.errors import raises
 from tests.trial.clean_trials import Part, judged_by_clean_time
 
-LATE: Part = (1.0, 1.5, ("sender_late",))
+LATE: Part = (1.0, 1.5, ("sender_overdue",))
 AWAY: Part = (3.0, 4.5, ("receiver_away", "dut_away"))
 
 
@@ -136,10 +136,10 @@ def test_what_is_no_document_states_nothing(document: Any) -> None:
         ("left_out", [[0.0, 1.0]]),
         ("left_out", [[0.0, 1.0, []]]),
         ("left_out", [[0.0, 1.0, ["<script>"]]]),
-        ("left_out", [[0.0, 1.0, [["sender_late"]]]]),
-        ("left_out", [["0", 1.0, ["sender_late"]]]),
-        ("left_out", [[0.0, float("inf"), ["sender_late"]]]),
-        ("left_out", [[0.0, 1.0, ["sender_late"]]] * 1001),
+        ("left_out", [[0.0, 1.0, [["sender_overdue"]]]]),
+        ("left_out", [["0", 1.0, ["sender_overdue"]]]),
+        ("left_out", [[0.0, float("inf"), ["sender_overdue"]]]),
+        ("left_out", [[0.0, 1.0, ["sender_overdue"]]] * 1001),
     ],
 )
 def test_a_clean_time_outside_the_contract_is_refused(key: str, value: Any) -> None:

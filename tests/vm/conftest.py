@@ -16,7 +16,7 @@ from evenhand.plan import make_plan
 
 def suite() -> str:
     """Debian's code name of the machine's system, from the environment (`EVENHAND_VM_DEBIAN=trixie`); this
-    host's if it says nothing."""
+    machine's if it says nothing."""
     return os.environ.get("EVENHAND_VM_DEBIAN", "")
 
 

@@ -68,7 +68,7 @@ def setup_of_one(router: ReferenceRouter) -> Setup:
 
 @contextmanager
 def group_of(number: int, **options: Any) -> Iterator[EngineGroup]:
-    """Engines of this host, whose ports are not open yet."""
+    """Engines of this machine, whose ports are not open yet."""
     with ExitStack() as stack:
         members = [
             EngineMember(

@@ -53,8 +53,8 @@ def router(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.mark.thorough
 @pytest.mark.parametrize("router", versions_of("gateway-v4", "gateway-v6", proved="v6"), indirect=True)
 def test_a_queue_of_known_depth_gives_the_burst_and_the_buffer_time(router: Path, tmp_path: Path) -> None:
-    """R9004-01, R9004-03, R9004-05, R9004-08, R9004-09, IPv4 and IPv6: what a stall of this host makes of a
-    burst costs some frames."""
+    """R9004-01, R9004-03, R9004-05, R9004-08, R9004-09, IPv4 and IPv6: what a stall of this machine makes of
+    a burst costs some frames."""
     run = tmp_path / "bursts.evenhand"
     goal = evenhand.BackToBackGoal(
         rate_fps=RATE_FPS,
@@ -134,7 +134,7 @@ def test_the_last_lost_frame_is_the_one_that_the_router_lost(name: str, tmp_path
             with evenhand.open_testbed(path) as opened:
                 found = opened.recovery(goal=goal, plan=name, directions=ONE_WAY, waits=QUICK, limits=PATIENT)
         if len(found.trials) == 1 and found.lost_frames("forward") == 1:
-            break  # else this host took a CPU away for longer than a ring lasts
+            break  # else this machine took a CPU away for longer than a ring lasts
     assert found.trials[0].directions["forward"].last_lost is not None
     assert found.trials[0].directions["forward"].last_lost.sequence == lost
     assert found.values("forward") == pytest.approx((0.2,), abs=2 / QUIET_FPS)
@@ -161,7 +161,7 @@ def test_bursts_may_follow_each_other_as_fast_as_they_are_served(
         patience=60,
     )
     with evenhand.open_testbed(router) as opened:
-        # A burst that comes while this host has the router's CPU is evened out, and fits.
+        # A burst that comes while this machine has the router's CPU is evened out, and fits.
         found = until(
             lambda found: all(interval.outcome == "below_minimum" for interval in found.intervals[1:]),
             lambda: opened.burst(goal=goal, plan=router.stem, directions=ONE_WAY, waits=QUICK, limits=LIMITS),

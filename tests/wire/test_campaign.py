@@ -103,12 +103,12 @@ def test_a_campaign_on_the_reference_router_goes_on_after_kill_and_finds_what_is
     assert [point.state for point in record.points] == [PointState.MEASURED] * 4
     assert [len(point.values) for point in record.points] == [2, 2, 1, 1]
     for one, many in (record.points[:2], record.points[2:]):
-        assert one.point.is_single_pair
+        assert one.point.is_one_pair
         assert median(one.values) == pytest.approx(RATE_FPS, rel=0.35)
         assert median(many.values) > 2.5 * median(one.values)
         first = many.repetitions[0].result
         assert first is not None
-        assert first["single_pair"]["throughput_fps_per_direction"] == one.values[0]
+        assert first["one_pair"]["throughput_fps_per_direction"] == one.values[0]
         assert many.repetitions[0].searches[0].setup["dut"]["config"]["elements"]["hash"] == "type1"
     assert set(record.testbeds) == {"reference router"}
 
@@ -123,7 +123,7 @@ name = "delays"
 procedure = "latency"
 plan = "PLAN"
 hosts = "max"
-single-pair-first = false
+one-pair-first = false
 rate = "5kfps"
 duration = "300ms"
 from = "100ms"

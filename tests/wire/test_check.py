@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand check` with the real engine: looped ports, a lab, a port that does not exist; as root and as
-nobody."""
+"""`evenhand check` with the real engine: ports in their own loop, a lab, a port that does not exist; as root
+and as nobody."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import pytest
 from evenhand import testbed
 from evenhand.lab import linux_lab
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.procedure import LOOPED_WAY, CeilingGoal, measure_ceiling, open_tester
-from evenhand.rig import make_looped_setup
+from evenhand.procedure import OWN_LOOP_WAY, CeilingGoal, measure_ceiling, open_tester
+from evenhand.rig import make_own_loop_setup
 from evenhand.trial import Limits, find_engine
 from tests.preloaded.commands import evenhand_command
 from tests.wire.wire_session import PATIENT, cpus
@@ -44,10 +44,10 @@ def run(*words: str | Path, prefix: list[str] | None = None) -> subprocess.Compl
 
 @PLANS
 @pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.two_cpus)])
-def test_looped_ports_need_no_dut(plan: AddressPlan, number: int, tmp_path: Path) -> None:
+def test_ports_in_their_own_loop_need_no_dut(plan: AddressPlan, number: int, tmp_path: Path) -> None:
     """MLR-14: every frame comes back, whatever the addresses; the maximum is kept, since a busy machine is
     forgiven its delays here."""
-    setup = make_looped_setup(testbed.Tester(cpus=tuple(cpus()[-number:])), tmp_path)
+    setup = make_own_loop_setup(testbed.Tester(cpus=tuple(cpus()[-number:])), tmp_path)
     goal = CeilingGoal(max_fps=20_000.0, min_fps=None, duration_s=0.3, precision=0.05)
     with open_tester(
         setup,
@@ -58,7 +58,7 @@ def test_looped_ports_need_no_dut(plan: AddressPlan, number: int, tmp_path: Path
         engine=None,
     ) as tester:
         entry = measure_ceiling(
-            tester, setup.testbed.tester.cpus, goal, way=LOOPED_WAY, limits=Limits(**PATIENT)
+            tester, setup.testbed.tester.cpus, goal, way=OWN_LOOP_WAY, limits=Limits(**PATIENT)
         )
     assert entry.ceiling.is_at_maximum, entry.ceiling.reasons_above
     assert entry.ceiling.trials[-1].lost_frames == 0
@@ -68,8 +68,8 @@ def test_looped_ports_need_no_dut(plan: AddressPlan, number: int, tmp_path: Path
 def test_more_cpus_get_a_queue_for_each_stream(tmp_path: Path) -> None:
     """A ring of the cable that nobody reads would look like loss."""
     for number in range(1, 14):
-        tester = make_looped_setup(testbed.Tester(cpus=tuple(range(number))), tmp_path).testbed.tester
-        request = make_looped_setup(tester, tmp_path).testbed.open_request(
+        tester = make_own_loop_setup(testbed.Tester(cpus=tuple(range(number))), tmp_path).testbed.tester
+        request = make_own_loop_setup(tester, tmp_path).testbed.open_request(
             gateway_v4(), frame_size=64, seed=1
         )
         for side in ("left", "right"):
@@ -103,7 +103,7 @@ def test_a_check_runs_for_any_user(user: str, tmp_path: Path) -> None:
         "--json",
         "--watch",
         "0.2s",
-        "--looped",
+        "--own-loop",
         "--maximum-rate",
         "20kfps",
         "--minimum-rate",
@@ -131,9 +131,9 @@ def test_a_check_runs_for_any_user(user: str, tmp_path: Path) -> None:
         20_000,
         *range(10_000, 20_000),
     }
-    stalls = findings["stalls"]
-    if stalls["state"] != "unknown":  # an engine that can watch
-        assert [cpu["cpu"] for cpu in stalls["facts"]["cpus"]] == cpus()
+    absences = findings["absences"]
+    if absences["state"] != "unknown":  # an engine that can watch
+        assert [cpu["cpu"] for cpu in absences["facts"]["cpus"]] == cpus()
         assert findings["clock"]["facts"]["ticks"]["ticks_per_second"] > 1e6
 
 
@@ -187,7 +187,7 @@ def test_the_ports_of_a_lab_are_told_with_what_the_kernel_knows(plan: AddressPla
 @pytest.mark.thorough
 def test_ports_joined_by_a_cable_are_tested_without_a_dut(tmp_path: Path) -> None:
     """R2544-06: with both IP versions every frame comes, and all counters agree; what software ports have not
-    is no fault. One file has it, without what only this host has."""
+    is no fault. One file has it, without what only this machine has."""
     cable = f"id=0,socket={tmp_path / 'c'},socket-abstract=no,rsize=11"
     testbed_file, found = tmp_path / "lab.toml", tmp_path / "found.json"
     testbed_file.write_text(

@@ -97,9 +97,9 @@ def test_people_read_each_engines_part(ssh: Path, tmp_path: Path) -> None:
     words = " ".join(ended.stdout.split())
     for expected in (
         "The host of engine far, on root@tester2",
-        "Ports of engine near, on this host",
+        "Ports of engine near, on this machine",
         "Ports of engine far, on root@tester2",
-        "Clock of engine far, against this host's:",
+        "Clock of engine far, against this machine's:",
         "The DUT's MACs are taken from the testbed file",
     ):
         assert expected in words
@@ -122,7 +122,7 @@ def test_people_read_each_engines_part(ssh: Path, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("ssh")
 @pytest.mark.parametrize("plan", versions_of("gateway-v4", "gateway-v6", proved="v6"))
 def test_the_ceiling_without_a_dut_is_that_of_all_engines_at_once(plan: str, tmp_path: Path) -> None:
-    """Each has a cable of its own, on its host; no port of the testbed is opened for it."""
+    """Each has a cable of its own, on its machine; no port of the testbed is opened for it."""
     goal = (
         "--maximum-rate",
         "20kfps",
@@ -133,13 +133,13 @@ def test_the_ceiling_without_a_dut_is_that_of_all_engines_at_once(plan: str, tmp
         "--duration",
         "0.2s",
     )
-    ended = check(tmp_path, "--ports-only", "--looped", "--json", "--plan", plan, *goal)
+    ended = check(tmp_path, "--ports-only", "--own-loop", "--json", "--plan", plan, *goal)
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)
     jsonschema.validate(document, SCHEMA)
-    (looped,) = document["ceilings"]
-    assert looped["way"] == "looped"
-    assert looped["cpus"] == [cpus()[0], cpus()[-1]]
+    (own_loop,) = document["ceilings"]
+    assert own_loop["way"] == "own_loop"
+    assert own_loop["cpus"] == [cpus()[0], cpus()[-1]]
     assert document["host_limits"] is not None
 
 
@@ -157,8 +157,8 @@ def engines(*ssh_of: str | None) -> list[Document]:
 
 @pytest.mark.usefixtures("ssh")
 def test_the_limits_of_all_hosts_are_those_of_the_worst(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every engine sends its probes at once, on its host, over a cable of its own: no port of the testbed is
-    opened."""
+    """Every engine sends its probes at once, on its machine, over a cable of its own: no port of the testbed
+    is opened."""
     monkeypatch.setattr(host_limits, "PROBES", 2)
     monkeypatch.setattr(host_limits, "PROBE_S", 0.2)
     told: list[Any] = []

@@ -80,7 +80,7 @@ def test_what_a_stopped_tester_may_have_touched_is_left_out(plan: AddressPlan, t
         assert "clean_time" in [note.code for note in judged.notes]
         clean = judged.clean
         assert clean is not None
-        assert clean.lapses["sender_late"] >= 2
+        assert clean.lapses["sender_overdue"] >= 2
         assert clean.clean_s <= clean.sent_s - 2 * STOPPED_S
         for direction in judged.directions.values():
             assert direction.clean is not None

@@ -145,7 +145,7 @@ def test_a_clock_that_jumps_in_mid_trial_makes_it_invalid_and_the_next_is_refuse
         moved_us = int(reason.removeprefix("b: its clock moved by ").split()[0])
         assert moved_us == pytest.approx(2e6, abs=1e5)
         with raises(
-            "trial.engine-clock-off", match=r"engine b is [12]\.\d+ s ahead of this host's \(limit 0.1 s\)"
+            "trial.engine-clock-off", match=r"engine b is [12]\.\d+ s ahead of this machine's \(limit 0.1 s\)"
         ):
             measure(group)
         b.jump(0.0)  # as NTP does, before long

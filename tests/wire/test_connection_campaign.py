@@ -32,7 +32,7 @@ table-capacity = {CAPACITY_OF_TABLE}
 [every-suite]
 hosts = 20
 repetitions = 1
-single-pair-first = false
+one-pair-first = false
 waits = "short"
 overdue-tolerance = "99%"
 longest-overdue = "10s"
@@ -106,7 +106,7 @@ def test_a_campaign_has_rate_capacity_tear_down_and_throughput_with_connections(
     for point in points:
         assert point.repetitions[0].searches, point.point.key
         if point.state is PointState.NO_NUMBER:
-            assert point.repetitions[0].outcome == "tester_limit", ended.stderr
+            assert point.repetitions[0].outcome == "tester_ceiling", ended.stderr
     if points[1].values:
         assert 0.7 * CAPACITY_OF_TABLE <= points[1].values[0] <= CAPACITY_OF_TABLE
     page = Page((tmp_path / "nat.html").read_text())

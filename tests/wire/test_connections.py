@@ -94,7 +94,7 @@ def valid(measure: Any) -> TrialResult:
 def counted(
     router: ReferenceRouter, part: str, measure: Callable[[], TrialResult]
 ) -> tuple[TrialResult, Document]:
-    """A trial that this host did not spoil, and what the router counted in it.
+    """A trial that this machine did not spoil, and what the router counted in it.
 
     Args:
         part: The part of its counters.
@@ -248,7 +248,7 @@ def test_the_capacity_is_the_number_of_entries(when_full: str) -> None:
             start=400, most=4000, precision=0.1, max_fps=8000.0, rate_precision=0.5, patience=20
         )
         found = measure_capacity(tester, goal)
-        if found.outcome in (CapacityOutcome.TESTER_LIMIT, CapacityOutcome.STOPPED):
+        if found.outcome in (CapacityOutcome.TESTER_CEILING, CapacityOutcome.STOPPED):
             pytest.skip("the host left no valid trial")
         assert found.outcome is CapacityOutcome.FOUND
         assert found.held is not None
@@ -267,7 +267,7 @@ def test_a_number_that_the_dut_would_forget_too_soon_ends_the_search_with_a_lowe
         found = measure_capacity(
             tester, goal, on_event=lambda event: told.append(event.text) if isinstance(event, Note) else None
         )
-        if found.outcome in (CapacityOutcome.TESTER_LIMIT, CapacityOutcome.STOPPED):
+        if found.outcome in (CapacityOutcome.TESTER_CEILING, CapacityOutcome.STOPPED):
             pytest.skip("the host left no valid trial")
         assert found.outcome is CapacityOutcome.TIMEOUT
         assert found.held is not None
@@ -393,10 +393,10 @@ def test_the_walk_of_the_how_to_finds_what_the_router_was_told(
         few = ["--waits", "short", "--patience", "30", *LENIENT_OPTIONS]
         rate = ["--rate", "2kfps", "--connections", "500", "--repetitions", "1"]
         (removed,) = documents(["tear-down", "reference-router.toml", *rate, *few], tmp_path)
-        assert removed["outcome"] in ("measured", "tester_limit")
+        assert removed["outcome"] in ("measured", "tester_ceiling")
         size = ["--from", "200", "--most", "400", "--maximum-rate", "2kfps", "--rate-precision", "90%"]
         (held,) = documents(["capacity", "reference-router.toml", *size, *few], tmp_path)
-        assert held["outcome"] in ("at_least", "tester_limit")
+        assert held["outcome"] in ("at_least", "tester_ceiling")
 
 
 @contextmanager

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.wire
 
 
 NONE_LEFT_OUT = {**PATIENT, "overdue_after_us": 1e9}
-"""For exact counts of delays, wherever this host made frames late."""
+"""For exact counts of delays, wherever this machine made frames late."""
 
 
 def of_forward(document: dict[str, Any]) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def test_a_known_delay_is_found(plan: AddressPlan) -> None:
     """R8219-09: not less than the router takes, and what tester and host add to the median is less than the
     delay itself.
 
-    Asked again where this host took the router's CPU away: its model then takes frames to have come before
+    Asked again where this machine took the router's CPU away: its model then takes frames to have come before
     they did.
     """
 
@@ -280,7 +280,7 @@ def test_what_a_stalled_router_cannot_keep_is_lost_in_the_tenth_of_the_stall(pla
         return direction
 
     def holds(direction: Document) -> bool:
-        # Whatever this host adds, a stall's loss stands together.
+        # Whatever this machine adds, a stall's loss stands together.
         is_lost_together = (
             max(direction["lost_by_tenth"]) >= stalled * 0.45 and direction["lost_frames"] >= stalled * 0.9
         )

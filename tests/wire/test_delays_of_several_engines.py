@@ -32,7 +32,7 @@ PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda
 SCHEMA = json.loads((Path(__file__).parents[2] / "contract" / "reply.schema.json").read_text())
 WAITS = Waits(**FAST_WAITS)
 LIMITS = Limits(**{**PATIENT, "overdue_after_us": 1e9})
-"""No delay is left out, wherever this host made frames late."""
+"""No delay is left out, wherever this machine made frames late."""
 RATE_FPS = 2000.0
 FRAMES = 2000
 

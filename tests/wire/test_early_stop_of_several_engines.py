@@ -33,7 +33,7 @@ LONG_S = 30.0
 def early(
     plan: AddressPlan, of_a: ReferenceDut, of_b: ReferenceDut, *, loss_ratio: float, duration_s: float
 ) -> TrialResult:
-    """One that this host did not spoil."""
+    """One that this machine did not spoil."""
     reasons = []
     with router_of_pairs(plan, of_a, 1) as first, router_of_pairs(plan, of_b, 1) as second:
         setup = setup_of([engine_table(first, 0), engine_table(second, 1)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine on another host: `ssh host evenhand-engine`, here with OpenSSH's own server in a network
+"""An engine on another machine: `ssh host evenhand-engine`, here with OpenSSH's own server in a network
 namespace of its own."""
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def eight_ports(
 
 
 def offered(group: EngineGroup, load: Load) -> TrialResult:
-    """A trial that this host did not spoil."""
+    """A trial that this machine did not spoil."""
     measurer = EngineMeasurer(session=group, waits=Waits(**FAST_WAITS), limits=LIMITS)
     reasons = []
     for _ in range(MOST_ATTEMPTS):

@@ -57,7 +57,7 @@ def rig(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def trial(setup: Setup, plan: AddressPlan, **options: Any) -> TrialResult:
-    """One that this host did not spoil."""
+    """One that this machine did not spoil."""
     for _ in range(MOST_ATTEMPTS):
         bed = OpenTestbed(setup=setup, **options)
         limits = replace(Limits(), **PATIENT)
@@ -136,8 +136,8 @@ def test_what_the_dut_drops_explains_what_the_tester_lost(rig: Rig) -> None:
         assert seen["unexplained_frames"] == result.lost_frames - seen["dropped_packets"]
         return seen
 
-    # Where this host takes the DUT's CPU away, frames do not even get to its IP layer. Without a stall IPv4
-    # counts each of them; IPv6 of this kernel drops them without a counter, which is told as well.
+    # Where this machine takes the DUT's CPU away, frames do not even get to its IP layer. Without a stall
+    # IPv4 counts each of them; IPv6 of this kernel drops them without a counter, which is told as well.
     until(lambda seen: plan.versions == (6,) or seen["dropped_packets"] == seen["lost_frames"], measured)
 
 

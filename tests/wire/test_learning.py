@@ -193,7 +193,7 @@ def test_frames_carry_the_mac_that_their_host_answers_with(tmp_path: Path) -> No
             f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}",
             host_macs="pseudorandom",
         )
-        # What a stall of this host makes too late at the end of a trial is not sent.
+        # What a stall of this machine makes too late at the end of a trial is not sent.
         sent = [
             run_trial(session, trial=trial, directions=["forward"], rate_fps=200, duration_s=0.5)[
                 "directions"

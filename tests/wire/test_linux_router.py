@@ -75,7 +75,7 @@ def test_frames_inside_the_namespace_are_those_of_plan_frames(rig: Rig, tmp_path
     """SEED-40, SEED-47, D3: a capture on the DUT's own interface shows addresses, ports, checksums and
     numbers as previewed."""
     plan, lab, session, opened = rig
-    for _ in range(MOST_ATTEMPTS):  # until this host lets the DUT see all of them
+    for _ in range(MOST_ATTEMPTS):  # until this machine lets the DUT see all of them
         captured, trial = _capture(
             lab,
             tmp_path,
@@ -169,7 +169,7 @@ def test_neighbours_are_answered_before_during_and_between_trials(rig: Rig) -> N
             answers.append(ask(gateway_of(plan.left)))
 
     numbers = count(1, MOST_ATTEMPTS)
-    # Events wait while one is handled: where this host made a question be asked anew, the later ones come
+    # Events wait while one is handled: where this machine made a question be asked anew, the later ones come
     # behind the trial.
     document = until(
         lambda found: found["directions"]["reverse"]["neighbor_frames"] >= len(answers),

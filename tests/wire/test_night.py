@@ -30,7 +30,7 @@ GUARD_S = 800
 """Only against a command that never ends."""
 SUITES = """
 hosts = 16
-single-pair-first = false
+one-pair-first = false
 maximum-rate = "80kfps"
 """
 FAST, SLOW = (

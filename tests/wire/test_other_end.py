@@ -21,7 +21,7 @@ from tests.wire.wire_session import FAST_WAITS, PATIENT, memif_cable, one_worker
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 
 BUSY_FPS = 300_000
-"""The rate of each direction: often in a burst, and not much for this host."""
+"""The rate of each direction: often in a burst, and not much for this machine."""
 PLANS = (make_plan("gateway-v4", 4), make_plan("gateway-v6", 4))
 
 

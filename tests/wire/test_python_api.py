@@ -192,7 +192,7 @@ def test_delays_hold_what_the_router_adds(plan: str, tmp_path: Path) -> None:
                     if found.outcome == "measured":
                         break
                 else:
-                    pytest.skip("this host was too busy for a third of a second of even load")
+                    pytest.skip("this machine was too busy for a third of a second of even load")
                 for direction in found.profile.directions:
                     values = found.values(direction, figure)
                     assert len(values) == 2

@@ -181,8 +181,8 @@ def test_seeded_defects_are_counted_exactly(name: str) -> None:
             and all(d["receiver"]["gap_frames"] == 0 for d in directions)
         ):
             break
-        # Else the host took the tester's CPU away: not every frame left, or the rings overflowed, and those
-        # losses are real.
+        # Else the machine took the tester's CPU away: not every frame left, or the rings overflowed, and
+        # those losses are real.
     assert counters["defects"] == {
         "lost_frames": 1,
         "duplicated_frames": 1,

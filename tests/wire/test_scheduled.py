@@ -84,6 +84,6 @@ def test_two_workers_measure_a_campaign_and_one_that_is_killed_costs_nothing_but
         assert Counter(repetition.number for repetition in point.repetitions) == {1: 1, 2: 1}
         assert point.values == (RATE_FPS, RATE_FPS)
         assert len({repetition.testbed for repetition in point.repetitions}) == 1
-    assert [point.point.is_single_pair for point in record.points] == [True, False, True, False]
+    assert [point.point.is_one_pair for point in record.points] == [True, False, True, False]
     begun = Counter((tmp_path / "begun.txt").read_text().splitlines())
     assert begun == {**{point.point.key: 1 for point in record.points}, "v4/throughput/64/n=1": 2}

@@ -67,7 +67,7 @@ LONG_S = 20.0
 def trial_of(
     setup: Setup, plan: AddressPlan, *, rate_fps: float = 2000, duration_s: float = 1.0
 ) -> TrialResult:
-    """One that this host did not spoil."""
+    """One that this machine did not spoil."""
     reasons = []
     for _ in range(MOST_ATTEMPTS):
         found = OpenTestbed(setup=setup).trial(

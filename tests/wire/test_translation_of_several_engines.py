@@ -37,7 +37,7 @@ name = "PLAN"
 plan = "PLAN"
 hosts = [50]
 repetitions = 1
-single-pair-first = false
+one-pair-first = false
 maximum-rate = "2kfps"
 duration = "300ms"
 final-duration = "300ms"
@@ -51,7 +51,7 @@ patience = 30
 
 
 def trial_of_both(name: str, dut: ReferenceDut) -> tuple[TrialResult, Document]:
-    """A trial that this host did not spoil, and what the router counted in it."""
+    """A trial that this machine did not spoil, and what the router counted in it."""
     plan = make_plan(name)
     with router_of_pairs(plan, dut) as router:
         setup = setup_of([engine_table(router, number, pair=number) for number in range(2)])

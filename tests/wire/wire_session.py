@@ -156,8 +156,8 @@ def dut_of(lab: LinuxLab | VmLab) -> Document:
 
 
 def valid_trial(session: EngineSession, *, trial: int = 1, **arguments: Any) -> Document:
-    """A trial that neither the tester nor this host spoiled: INVALID ones are repeated, as a search does, but
-    with more patience.
+    """A trial that neither the tester nor this machine spoiled: INVALID ones are repeated, as a search does,
+    but with more patience.
 
     PASS and FAIL count at once. Each attempt has a number of its own, from `trial` on.
     """
@@ -199,8 +199,8 @@ def run_trial(
 
 
 def until(holds: Callable[[Found], bool], measured: Callable[[], Found]) -> Found:
-    """What was measured when it first held. Asked again where this host may have taken a CPU away: that adds
-    to delays and to losses, and now and then takes from them, but never as often as this is asked."""
+    """What was measured when it first held. Asked again where this machine may have taken a CPU away: that
+    adds to delays and to losses, and now and then takes from them, but never as often as this is asked."""
     found = []
     for _ in range(MOST_ATTEMPTS):
         found.append(measured())
@@ -210,7 +210,8 @@ def until(holds: Callable[[Found], bool], measured: Callable[[], Found]) -> Foun
 
 
 def was_sent_whole(document: Document) -> bool:
-    """Whether each frame of each direction left: none is sent that a stall of this host has made too late."""
+    """Whether each frame of each direction left: none is sent that a stall of this machine has made too
+    late."""
     return all(
         direction["offered_frames"] == direction["intended_frames"]
         for direction in document["directions"].values()
@@ -224,7 +225,7 @@ def drop_captures(folder: Path) -> None:
 
 
 def measure(setup: Setup, plan: AddressPlan, frame_size: int) -> TrialResult:
-    """One short trial by the procedure, of a set-up with a DUT; one that this host spoiled is repeated."""
+    """One short trial by the procedure, of a set-up with a DUT; one that this machine spoiled is repeated."""
     limits = replace(Limits(), **PATIENT)
     for _ in range(MOST_ATTEMPTS):
         result = (

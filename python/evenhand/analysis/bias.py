@@ -78,7 +78,7 @@ def _verdict(
         return None
     many = next((m for m in manies if not is_direct(m.curve.key.plan)), manies[0])
     ordered = [many.curve, *(curve for curve in curves if curve is not many.curve)]
-    pairs = [point for curve in ordered for point in curve.measured if point.is_single_pair]
+    pairs = [point for curve in ordered for point in curve.measured if point.is_one_pair]
     varying = next((pair for pair in pairs if ports_vary(by_key[pair.key])), None)
     fixed = next((pair for pair in pairs if not ports_vary(by_key[pair.key])), None)
     pair = varying or fixed
@@ -179,7 +179,7 @@ def ports_vary(record: PointRecord) -> bool:
 def _many_of(curve: Curve) -> _Many | None:
     """Behind gateways the point with most addresses; on the link the plateau, since beyond it the neighbour
     table has a say."""
-    measured = [point for point in curve.measured if not point.is_single_pair]
+    measured = [point for point in curve.measured if not point.is_one_pair]
     if not measured:
         return None
     points, level, comparisons = [measured[-1]], LEVEL_OF_ONE, DIRECTIONS_OF_TEST

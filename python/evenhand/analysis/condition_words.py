@@ -18,7 +18,7 @@ LONGEST_VALUE = 100
 _Write = Callable[[float], str]
 _OWN_NAMES: Mapping[str, tuple[str, _Write | None]] = {
     "max_fps": ("maximum rate", format_rate),
-    "is_max_testers": ("the maximum is the tester's own:", None),
+    "is_max_ceiling": ("the maximum is the tester's own:", None),
     "min_fps": ("minimum rate", format_rate),
     "duration_s": ("duration", format_duration),
     "stops_early": ("a trial may end early:", None),

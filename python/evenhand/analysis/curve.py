@@ -91,7 +91,7 @@ def _curve_point(record: PointRecord, device: KnownDevice | None) -> CurvePoint:
         values=record.values,
         statistics=record.statistics,
         lower_bounds=record.lower_bounds,
-        at_tester_limit=record.at_tester_limit,
+        at_tester_ceiling=record.at_tester_ceiling,
         uppers=record.uppers,
         lowers=record.lowers,
         predicted=None if device is None else device.throughput_fps(record),

@@ -76,7 +76,7 @@ class CurvePoint:
     lower_bounds: tuple[bool, ...] = ()
     """Which of the values are lower bounds: the highest load that was tried passed, or the tester could not
     keep a higher one. Empty: none."""
-    at_tester_limit: int = 0
+    at_tester_ceiling: int = 0
     """How many of them because of the tester."""
     uppers: tuple[float, ...] = ()
     """Upper ends in the order of the values: the lowest load that failed, between which and the value the
@@ -96,7 +96,7 @@ class CurvePoint:
     @property
     def is_testers(self) -> bool:
         """Whether it is one because the tester could not keep a higher load."""
-        return self.is_at_least and self.at_tester_limit > 0
+        return self.is_at_least and self.at_tester_ceiling > 0
 
     @property
     def at_maximum(self) -> int:
@@ -109,13 +109,13 @@ class CurvePoint:
         return max(self.routes) if self.routes is not None else max(self.hosts.times(self.networks))
 
     @property
-    def is_single_pair(self) -> bool:
+    def is_one_pair(self) -> bool:
         return self.hosts == self.networks == ONE_EACH
 
     @property
     def is_single(self) -> bool:
         """See `Point.is_single`."""
-        return self.is_single_pair or self.routes == ONE_EACH
+        return self.is_one_pair or self.routes == ONE_EACH
 
     @property
     def label(self) -> str:
@@ -138,7 +138,7 @@ class CurvePoint:
             "values": list(self.values),
             "uppers": [upper if math.isfinite(upper) else None for upper in self.uppers],
             "at_maximum": self.at_maximum,
-            "at_tester_limit": self.at_tester_limit,
+            "at_tester_ceiling": self.at_tester_ceiling,
             "statistics": None if self.statistics is None else self.statistics.to_document(),
             "predicted": self.predicted,
         }

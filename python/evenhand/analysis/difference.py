@@ -240,7 +240,7 @@ def _unknown(
 
 def _capped(*found: MeasuredValues) -> str:
     if any(measured.is_testers for measured in found):
-        return "a result is only a lower bound, because on this host no higher load could be decided"
+        return "a result is only a lower bound, because on this machine no higher load could be decided"
     return (
         "a result is only a lower bound, because the highest load that was tried passed; unless that is the"
         " line rate, set a higher maximum-rate"

@@ -84,7 +84,7 @@ def predicted_shape(curve: Curve) -> Shape | None:
             uppers=(),
             lowers=(),
             lower_bounds=(),
-            at_tester_limit=0,
+            at_tester_ceiling=0,
         )
         for point in curve.measured
         if point.predicted is not None

@@ -49,7 +49,7 @@ def ratios_of(curves: Sequence[Curve]) -> tuple[Ratio, ...]:
                     )
                 )
         for other in alike:
-            pair = next((p for p in other.measured if p.is_single_pair), None)
+            pair = next((p for p in other.measured if p.is_one_pair), None)
             if other.key.hash_type == "type2" and pair is not None:
                 below = f"{other.title}, one address pair"
                 name = "many addresses, type 1 / one pair with ports, type 2"
@@ -63,7 +63,7 @@ def ratios_of(curves: Sequence[Curve]) -> tuple[Ratio, ...]:
 def _many_behind_gateways(curves: Sequence[Curve]) -> Iterator[tuple[Curve, CurvePoint]]:
     """The point with most addresses of each curve whose DUT does not hash ports."""
     for curve in curves:
-        many = [point for point in curve.measured if not point.is_single_pair]
+        many = [point for point in curve.measured if not point.is_one_pair]
         is_gateway = ip_version(curve.key.plan) is not None and not is_direct(curve.key.plan)
         if curve.key.procedure == THROUGHPUT.name and curve.key.hash_type != "type2" and is_gateway and many:
             yield curve, many[-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand check`: what this host offers, what a testbed's ports are, and how much load the tester itself
+"""`evenhand check`: what this machine offers, what a testbed's ports are, and how much load the tester itself
 keeps."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from evenhand.spec.common_options import DEFAULT_SEED, LimitOptions, SeedOption
 from evenhand.spec.frames import FramesOption, read_frames
 from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
 
-EXAMPLE = "Example: evenhand check lab.toml --plan gateway-v6 --looped"
+EXAMPLE = "Example: evenhand check lab.toml --plan gateway-v6 --own-loop"
 MOST_WATCH_S = 3600.0
 
 
@@ -53,10 +53,10 @@ def check(
         ),
     ] = None,
     *,
-    looped: Annotated[
+    own_loop: Annotated[
         bool,
         typer.Option(
-            "--looped",
+            "--own-loop",
             help="Find the tester's ceiling in its own loop: its two ports are joined to each other inside"
             " its process, and no DUT is needed.",
         ),
@@ -127,16 +127,16 @@ def check(
     progress_form: ProgressOption = ProgressForm.AUTO,
     json_output: JsonOption = False,
 ) -> None:
-    """Show what this host offers, which parts of Evenhand can run on it, and what to do about those that
+    """Show what this machine offers, which parts of Evenhand can run on it, and what to do about those that
     cannot. Nothing is changed.
 
-    Without TESTBED and --looped nothing is sent. With a TESTBED its ports are opened, its DUT is asked for
+    Without TESTBED and --own-loop nothing is sent. With a TESTBED its ports are opened, its DUT is asked for
     its MACs, and trials through the DUT find the tester's own ceiling: the highest load at which the tester
-    keeps its schedule (RFC 9971). --looped needs no DUT, and no frame leaves the process.
+    keeps its schedule (RFC 9971). --own-loop needs no DUT, and no frame leaves the process.
     """
     required = require or []
     _check_options(testbed, ports_only=ports_only, required=required)
-    pull_s = _read_cable(testbed, cable, pull, excluded=looped or ports_only or bool(required))
+    pull_s = _read_cable(testbed, cable, pull, excluded=own_loop or ports_only or bool(required))
     address_plan = plan.read(testbed)
     size, note = read_frames(address_plan, frame_size)
     watch_s = parse_duration(watch_time, where="--watch")
@@ -172,12 +172,12 @@ def check(
         is_json=json_output,
     )
     with progress_display(progress_form) as progress:
-        ways = (setup is not None and not ports_only) + looped
+        ways = (setup is not None and not ports_only) + own_loop
         if ways:
             found_s = ExpectedTime.of(goal, expected_s(goal), expected_parts(goal), 0.0, times=ways)
             progress.expect(replace(found_s, seconds=found_s.seconds + watch_s))
         survey = run.survey(watch_s, progress)
-        if note is not None and (setup is not None or looped):
+        if note is not None and (setup is not None or own_loop):
             progress.say(note)
         if setup is not None and cable is not None:
             run.check_cable(setup, cable, progress, pull_s=pull_s)
@@ -185,8 +185,8 @@ def check(
             run.check_testbed(setup, progress, with_ceiling=not ports_only, watch_s=watch_s)
         elif testbed is not None and absent is not None:
             run.take_as_absent(testbed, absent)
-        if looped:
-            run.check_looped(setup, progress)
+        if own_loop:
+            run.check_own_loop(setup, progress)
     error = run.unopened or _unmet(survey, required, run)
     if json_output:
         write_json({**run.to_document(), "error": error_part(error)})
@@ -236,7 +236,7 @@ def _read_cable(testbed: str | None, cable: Path | None, pull: str | None, *, ex
             "a cable joins the ports, so there is no DUT: --cable cannot be combined with other checks",
             code="cli.cable-excludes",
             where="--cable",
-            next_step="Leave out --looped, --ports-only and --require.",
+            next_step="Leave out --own-loop, --ports-only and --require.",
         )
     check_new(cable, where="--cable")
     return None if pull is None else parse_duration(pull, where="--pull")
@@ -255,7 +255,7 @@ def _unmet(survey: HostSurvey, required: list[Requirement], run: CheckRun) -> Ho
         )
         steps = " ".join([unmet[0].advice, *unmet[0].commands])
         return HostError(
-            f"this host lacks what is needed for: {lacking} (missing: {names})",
+            f"this machine lacks what is needed for: {lacking} (missing: {names})",
             code="cli.requirement-unmet",
             where="--require",
             next_step=steps,
@@ -269,7 +269,7 @@ def _unmet(survey: HostSurvey, required: list[Requirement], run: CheckRun) -> Ho
 
 
 def _setup_of(testbed: str, plan: AddressPlan) -> tuple[Setup | None, HostError | None]:
-    """The set-up, or what this host lacks for it: what else the host offers is reported before that.
+    """The set-up, or what this machine lacks for it: what else the host offers is reported before that.
     RequestError if the file itself is wrong."""
     try:
         setup = read_setup(testbed, plan)

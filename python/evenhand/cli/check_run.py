@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`evenhand check`: the looks at this host, at the testbed's ports and at the tester's own loop."""
+"""`evenhand check`: the looks at this machine, at the testbed's ports and at the tester's own loop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from evenhand.host.survey import survey_over_ssh
 from evenhand.plan import SIDES, AddressPlan, Direction, FrameSize, gateway_v4, gateway_v6, largest_octets
 from evenhand.procedure import (
     DUT_WAY,
-    LOOPED_WAY,
+    OWN_LOOP_WAY,
     Began,
     CableTest,
     CeilingEntry,
@@ -53,7 +53,7 @@ from evenhand.report.check import (
     unreached_line,
 )
 from evenhand.report.trial import describe_clock_offsets
-from evenhand.rig import Setup, TestbedEngine, Tester, looped_setup
+from evenhand.rig import Setup, TestbedEngine, Tester, own_loop_setup
 from evenhand.testbed import lay_out_workers
 from evenhand.trial import ComparedClock, EngineGroup, EngineSession, Watch, find_engine, read_clock_offsets
 from evenhand.trial.watch import watch
@@ -336,19 +336,19 @@ class CheckRun:
             bad = sum(len(test.bad) for test in tests.values())
             console.print(
                 f"{checks} checks, {bad} bad. The results are in {file}: frame and port counters, driver"
-                " names, versions, and this host's system and CPU. The file contains no addresses of this"
-                " host and no names of its users or programs. You may send it to Evenhand's maintainers.",
+                " names, versions, and this machine's system and CPU. The file contains no addresses of this"
+                " machine and no names of its users or programs. You may send it to Evenhand's maintainers.",
                 markup=False,
             )
 
     def take_as_absent(self, testbed: str, error: HostError) -> None:
-        """A testbed whose ports, or whose lab, this host does not have."""
+        """A testbed whose ports, or whose lab, this machine does not have."""
         self.unopened = error
         self._testbed = {"name": testbed, **_UNOPENED, "ports": {"left": None, "right": None}}
 
-    def check_looped(self, setup: Setup | None, progress: ProgressDisplay) -> None:
+    def check_own_loop(self, setup: Setup | None, progress: ProgressDisplay) -> None:
         """The ceiling without a DUT, on the CPUs of the testbed, or on all but the first, which a DUT on this
-        host would have; of several engines all at once, on their hosts."""
+        machine would have; of several engines all at once, on their hosts."""
         if setup is None:
             allowed = sorted(os.sched_getaffinity(0))
             tester = Tester(cpus=tuple(allowed[1:] or allowed))
@@ -358,10 +358,10 @@ class CheckRun:
         limits = None if setup is None else setup.testbed.limits
         octets = largest_octets(self._frame_size)
         with (
-            looped_setup(tester, engines, limits=limits, largest_octets=octets) as looped,
-            self._open(looped, needs_dut=True) as opened,
+            own_loop_setup(tester, engines, limits=limits, largest_octets=octets) as own_loop,
+            self._open(own_loop, needs_dut=True) as opened,
         ):
-            self._find_ceiling(LOOPED_WAY, looped, opened, progress)
+            self._find_ceiling(OWN_LOOP_WAY, own_loop, opened, progress)
         self._find_limits(tester, engines, progress)
 
     def _find_limits(
@@ -374,7 +374,7 @@ class CheckRun:
             )
         except HostError as error:
             self._host_limits = {"unknown": error.what}
-            line = f"This host keeps no limits. {error.what[0].upper()}{error.what[1:]}. {error.next_step}"
+            line = f"This machine keeps no limits. {error.what[0].upper()}{error.what[1:]}. {error.next_step}"
         else:
             self._host_limits = found.to_document()
             line = f"{found.line()} Use them with: --limits host"

@@ -16,7 +16,7 @@ from evenhand.cli.common import out, write_json
 from evenhand.cli.demo_parts import addresses_in_words, demo_document, opened_demo, read_demo
 from evenhand.cli.progress.running import written_beside
 from evenhand.lab import LinuxLab, linux_lab
-from evenhand.procedure import Began, Conditions, Measured, OpenTestbed, SinglePair
+from evenhand.procedure import Began, Conditions, Measured, OnePair, OpenTestbed
 from evenhand.procedure.maximum import record_ceiling
 from evenhand.report.suite import (
     SuiteEntry,
@@ -76,7 +76,7 @@ def linux_demo(
     )
     with opened_demo(run, host_name=host_name, greeting=greeting) as (store, progress):
         for _, of_plan in groupby(points, key=lambda point: point.plan):
-            one_pair, everything = of_plan
+            pair, everything = of_plan
             plan = plan_of(everything)
             with (
                 linux_lab(plan, name=LAB_NAME) as lab,
@@ -94,16 +94,16 @@ def linux_demo(
                 # The ceiling of the plan before is near: one step up or down finds it.
                 start_fps = max(ceilings.values(), default=START_FPS)
                 ceilings[plan.name] = ceiling_fps = _find_ceiling(bed, everything, start_fps, seed=seed)
-                single_pair = None
-                for point in (one_pair, everything):
+                one_pair = None
+                for point in (pair, everything):
                     progress.later = TimeSpan.of(expected_s * (len(points) - len(entries) - 1))
                     sent = plan_of(point)
                     progress.say(
                         f"{sent.title}, {addresses_in_words(sent)}, {point.frame_size} octet frames:",
                         style="bold",
                     )
-                    entry = _measure(bed, point, lab, ceiling_fps, seed=seed, single_pair=single_pair)
-                    single_pair = SinglePair.of(entry.result, entry.profile)
+                    entry = _measure(bed, point, lab, ceiling_fps, seed=seed, one_pair=one_pair)
+                    one_pair = OnePair.of(entry.result, entry.profile)
                     entries.append(entry)
     has_numbers = all(entry.result.throughput_fps is not None for entry in entries)
     if json_output:
@@ -176,13 +176,7 @@ def _find_ceiling(bed: OpenTestbed, point: Point, start_fps: float, *, seed: int
 
 
 def _measure(
-    bed: OpenTestbed,
-    point: Point,
-    lab: LinuxLab,
-    ceiling_fps: float,
-    *,
-    seed: int,
-    single_pair: SinglePair | None,
+    bed: OpenTestbed, point: Point, lab: LinuxLab, ceiling_fps: float, *, seed: int, one_pair: OnePair | None
 ) -> SuiteEntry:
     request = read_point(point, bed.setup.testbed.limits)
     plan = plan_of(point)
@@ -190,7 +184,7 @@ def _measure(
         **request.conditions,
         "seed": seed,
         "limits": demo_limits(request.conditions["limits"], ceiling_fps),
-        "single_pair": single_pair,
+        "one_pair": one_pair,
     }
     found = bed.throughput(
         goal=replace(request.goal, max_fps=ceiling_fps),

@@ -22,7 +22,7 @@ from evenhand.cli.progress.running import written_beside
 from evenhand.cli.run_options import open_run
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Traffic, make_plan
 from evenhand.predict import predict
-from evenhand.procedure import Conditions, OpenTestbed, SinglePair
+from evenhand.procedure import Conditions, OnePair, OpenTestbed
 from evenhand.reference import reference_router
 from evenhand.report.bias import BiasCase, bias_document, bias_lines, bias_picture, has_verdict
 from evenhand.report.plain import OF_THE_HOST
@@ -146,21 +146,21 @@ def reference_demo(
                 long_s, goal = format_duration(given_up.goal.duration_s), demo_goal(points[index])
                 progress.say(
                     f"Trials of {long_s} were INVALID too often on"
-                    f" this host. From now on trials last {format_duration(goal.duration_s)},"
+                    f" this machine. From now on trials last {format_duration(goal.duration_s)},"
                     f" and a search stops at {format_ratio(goal.precision)}.",
                     style="bold",
                 )
                 if store is not None:
                     store.abandon_search(
                         f"a search with trials of {long_s} was abandoned, because"
-                        " too many of them were INVALID on this host; one with trials of"
+                        " too many of them were INVALID on this machine; one with trials of"
                         f" {format_duration(goal.duration_s)} took its place"
                     )
                 done = replace(measured(points[index], title=title), given_up=given_up)
-            # The first of them is the one with a single pair; each has a router of its own, set up alike but
-            # for its hash (SEED-02).
-            one_pair = SinglePair.of(cases[0].result, cases[0].profile) if cases else None
-            cases.append(replace(done, profile=replace(done.profile, single_pair=one_pair)))
+            # The first of them is the one with one address pair; each has a router of its own, set up alike
+            # but for its hash (SEED-02).
+            one_pair = OnePair.of(cases[0].result, cases[0].profile) if cases else None
+            cases.append(replace(done, profile=replace(done.profile, one_pair=one_pair)))
     _write_page(cases, page, run)  # before anything is printed: a closed pipe must not cost the page
     if json_output:
         write_json(_document(cases, run, page, host_name=host_name))
@@ -210,7 +210,7 @@ def _measure(
 def _needs_shorter_trials(result: ThroughputResult) -> bool:
     """Whether the host kept the search from its end: a shorter trial meets fewer of its moments. A link that
     is down is down for shorter ones too."""
-    return result.outcome is Outcome.TESTER_LIMIT and not OF_THE_HOST.isdisjoint(
+    return result.outcome is Outcome.TESTER_CEILING and not OF_THE_HOST.isdisjoint(
         causes_of_invalid(trial.result for trial in result.trials)
     )
 
@@ -219,7 +219,8 @@ def _write_page(cases: list[BiasCase], page: Path | None, run: Path | None) -> N
     if page is not None:
         from evenhand.report.bias_page import write_bias_page  # its libraries take longer than most verbs
 
-        # As in a run file: a page is made to be sent to others, whom the folders of this host do not concern.
+        # As in a run file: a page is made to be sent to others, whom the folders of this machine do not
+        # concern.
         command = without_folders(command_line())
         write_bias_page(
             cases, page, host=read_host_facts(), versions=read_versions(), command=command, run=run

@@ -42,7 +42,7 @@ def apply_setup(
 
 
 def status(dut: TestbedDut, testbed: Path, *, json_output: bool) -> None:
-    """What this host has written down; the device is not asked."""
+    """What this machine has written down; the device is not asked."""
     _said(dut, json_output).status(read_held(str(dut.ssh)), testbed)
 
 

@@ -218,7 +218,7 @@ def status(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
         say(f"A set-up of {on.destination} has begun, but nothing has been changed yet.")
     elif here is not None:
         say(
-            f"{on.destination} has no record of a set-up, but this host has one for"
+            f"{on.destination} has no record of a set-up, but this machine has one for"
             f" {here.plan}: evenhand dut undo {testbed}"
         )
     else:
@@ -231,7 +231,8 @@ def undo_setup(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Also undo the set-up of a run that may still be active, perhaps on another host."
+            "--force",
+            help="Also undo the set-up of a run that may still be active, perhaps on another machine.",
         ),
     ] = False,
     json_output: JsonOption = False,

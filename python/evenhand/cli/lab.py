@@ -77,7 +77,7 @@ def up(
         typer.Option(
             "--debian",
             metavar="NAME",
-            help="Debian release of the virtual machine: bookworm or trixie. Default: that of this host.",
+            help="Debian release of the virtual machine: bookworm or trixie. Default: that of this machine.",
         ),
     ] = None,
     nat_ports: NatPortsOption = None,
@@ -117,7 +117,7 @@ def up(
         )
     if translator is TranslatorProgram.JOOL and kind is LabKind.LINUX:
         raise RequestError(
-            "the Linux lab translates with TAYGA: Jool would be a module of this host's own kernel",
+            "the Linux lab translates with TAYGA: Jool would be a module of this machine's own kernel",
             code="cli.option-not-here",
             where="--translator",
             next_step=f"Omit it, or use: evenhand lab up vm --plan {address_plan.title} --translator jool",
@@ -142,7 +142,7 @@ def up(
         )
     elif debian:
         raise RequestError(
-            "the Linux lab always uses the kernel of this host",
+            "the Linux lab always uses the kernel of this machine",
             code="cli.option-not-here",
             where="--debian",
             next_step="Omit it, or use: evenhand lab up vm",

@@ -164,7 +164,7 @@ def _of_the_host(error: OSError | MemoryError) -> HostError:
     """What no verb has foreseen: a folder that may not be read, a disk that is full."""
     if isinstance(error, MemoryError):
         made = HostError(
-            "this host does not have enough memory",
+            "this machine does not have enough memory",
             code="cli.out-of-memory",
             next_step="Stop other programs, or request less.",
         )

@@ -16,12 +16,12 @@ from evenhand.base.rates import ANY_LINE, Line
 from evenhand.base.time_span import TimeSpan
 from evenhand.cli.common import TestbedArgument
 from evenhand.cli.conditions import ConditionOptions, Given
+from evenhand.cli.one_pair import OnePairOptions, read_throughput
 from evenhand.cli.options import with_options
 from evenhand.cli.progress.line import ProgressDisplay
-from evenhand.cli.single_pair import SinglePairOptions, read_throughput
 from evenhand.cli.tables import ResultsAtLoads, exit_code_of, show_found
 from evenhand.plan import AddressPlan, FrameSize, Traffic
-from evenhand.procedure import Conditions, OpenTestbed, Repetitions, SinglePair
+from evenhand.procedure import Conditions, OnePair, OpenTestbed, Repetitions
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure, check_rates
 from evenhand.procedure.repetition import STOPPED
 from evenhand.rig import Setup, TestbedLimits
@@ -46,7 +46,7 @@ def verb_of(procedure: Procedure) -> Callable[..., int | None]:
         "frame_size": (FRAME_SIZE_OPTIONS[procedure.frame_sizes], None),
         "options": (procedure.options, required),
         **({"repetition": (RepetitionOptions, required)} if procedure.is_repeated else {}),
-        **({"single_pair": (SinglePairOptions, required)} if procedure.is_compared_with_one_pair else {}),
+        **({"one_pair": (OnePairOptions, required)} if procedure.is_compared_with_one_pair else {}),
         "retries": (RetryOptions, required),
         "conditions": (ConditionOptions, required),
     }
@@ -69,7 +69,7 @@ class _Request:
     frame_size: Any
     options: Any
     repetition: RepetitionOptions | None = None
-    single_pair: SinglePairOptions = field(default_factory=SinglePairOptions)
+    one_pair: OnePairOptions = field(default_factory=OnePairOptions)
     retries: RetryOptions
     conditions: ConditionOptions
 
@@ -93,7 +93,7 @@ class _Request:
 
 
 def _measure(request: _Request) -> int:
-    procedure, options, pair = request.procedure, request.options, request.single_pair
+    procedure, options, pair = request.procedure, request.options, request.one_pair
     given = request.conditions.read(request.testbed)
     pair.check(given.plan)
     sizes, notes = read_sizes_of(procedure, given.plan, request.frame_size)
@@ -122,28 +122,28 @@ def _measure(request: _Request) -> int:
             given.check_rate(setup, load_fps, [size], where=procedure.load_option.where)
     given = given.with_rates(_one_ratio([request.in_frames(lines.get(size, ANY_LINE))[1] for size in sizes]))
     before = pair.read(setup, given, sizes[0], goal)
-    times = len(sizes) * len(goals_at) * (repetitions.count + pair.single_pair_first)
+    times = len(sizes) * len(goals_at) * (repetitions.count + pair.one_pair_first)
     expected = given.expect(procedure, goal, options, times=times)
     first = None
     with given.open(str(procedure.verb), setup, notes, expected=expected) as (bed, store, progress):
         if procedure.needs_table(len(sizes), repetitions.count):
-            conditions = Conditions(**request.of(given, setup, goal), single_pair=before)
+            conditions = Conditions(**request.of(given, setup, goal), one_pair=before)
             found = bed.measure_table(
                 procedure,
                 sizes,
                 goal,
                 repetitions=repetitions,
-                single_pair_first=pair.single_pair_first,
+                one_pair_first=pair.one_pair_first,
                 throughputs=known,
                 goals=goals if lines else None,
                 **conditions,
             )
         else:
             conditions = request.of(given, setup, goal, frame_size=sizes[0])
-            if pair.single_pair_first:
+            if pair.one_pair_first:
                 first, before = _measure_one_pair(procedure, goal, given.plan, bed, progress, conditions)
             has_own_loop = procedure.has_own_loop(options)
-            conditions = Conditions(**conditions, single_pair=before)
+            conditions = Conditions(**conditions, one_pair=before)
             if len(goals_at) > 1:
                 found = _measure_at_each(procedure, goals_at, bed, progress, conditions, has_own_loop)
             else:
@@ -159,18 +159,18 @@ def _measure_one_pair(
     bed: OpenTestbed,
     progress: ProgressDisplay,
     conditions: Conditions,
-) -> tuple[Any, SinglePair | None]:
+) -> tuple[Any, OnePair | None]:
     """What the procedure finds with one address pair (SEED-02), and what of it stands beside the result with
     many."""
     many = Traffic(plan=plan, directions=conditions["directions"]).address_words
     progress.say(f"1 of 2: {plan.label}, {ONE_PAIR}.", style="bold")
     progress.later = procedure.expected_span(goal, conditions["waits"].total_s)
-    one_pair: Conditions = {**conditions, "plan": plan.single_pair()}
+    one_pair: Conditions = {**conditions, "plan": plan.one_pair()}
     name = f"{procedure.name}, {ONE_PAIR}"
-    first = bed.measure(procedure, goal, name=name, details={"role": Role.SINGLE_PAIR}, **one_pair)
+    first = bed.measure(procedure, goal, name=name, details={"role": Role.ONE_PAIR}, **one_pair)
     progress.later = TimeSpan.of(0.0)
     progress.say(f"2 of 2: {many}.", style="bold")
-    return first, SinglePair.of(first.search, first.profile)
+    return first, OnePair.of(first.search, first.profile)
 
 
 def _goals_of_each_load(
@@ -222,12 +222,12 @@ def _one_ratio(rates: Sequence[DirectionRates | None]) -> DirectionRates | None:
 def _check_one_throughput(request: _Request, sizes: int) -> None:
     """RequestError for one throughput that the user gives for several frame sizes."""
     use = request.procedure.throughput
-    if sizes > 1 and request.single_pair.after is not None:
+    if sizes > 1 and request.one_pair.after is not None:
         raise RequestError(
             f"a run to compare with has one frame size, but {sizes} are given",
             code="cli.one-frame-size-only",
             where="--after, --frame-size",
-            next_step="Use --single-pair-first, or one frame size.",
+            next_step="Use --one-pair-first, or one frame size.",
         )
     if use is None or sizes == 1 or not request.procedure.frame_sizes.takes_several:
         return

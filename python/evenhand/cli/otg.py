@@ -23,7 +23,9 @@ def otg(
     host: Annotated[
         str,
         typer.Option(
-            "--host", metavar="ADDRESS", help="Where it listens; for more than this host a token is needed."
+            "--host",
+            metavar="ADDRESS",
+            help="Where it listens; for more than this machine a token is needed.",
         ),
     ] = "127.0.0.1",
     https_port: Annotated[

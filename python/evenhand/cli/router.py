@@ -213,7 +213,7 @@ def describe_hosts(plan: AddressPlan) -> str:
 
 
 def others_lines(cpus: RouterCpus) -> list[str]:
-    """What the router of another user on this host has to do with this one's results."""
+    """What the router of another user on this machine has to do with this one's results."""
     if cpus.other is None:
         return []
     own = "Measure with one at a time, or give each of them its own CPUs: taskset -c 2,3 evenhand router ..."
@@ -224,7 +224,7 @@ def others_lines(cpus: RouterCpus) -> list[str]:
             f" {cpus.router}: no CPU is left. {shared}"
         ]
     return [
-        f"Another reference router, started by {cpus.other}, runs on this host; the testers"
+        f"Another reference router, started by {cpus.other}, runs on this machine; the testers"
         f" of both may use the same CPUs. {own}"
     ]
 
@@ -301,7 +301,7 @@ def testbed_text(
         "# Written by `evenhand router`, and gone when it ends.\n"
         "isolated_test_environment = true # both ends of the cables are in this machine\n"
         f"{'' if plan is None else ALL_ISOLATED}{_tester_text(router)}"
-        "\n# Where the router runs: what this host does to it is recorded, and is not the router's loss.\n"
+        "\n# Where the router runs: what this machine does to it is recorded, and is not the router's loss.\n"
         f"[dut]\nplan = {json.dumps(plan or plan_title(router.plan))}\n{addresses}"
         f"cpus = [{router.cpu}]\nthreads = [{router.thread}]\nring_frames = {router.ring_frames}\n"
         f"largest_frame_size = {router.dut.largest_frame_size}\n{_connection_keys(router)}"

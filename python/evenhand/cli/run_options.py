@@ -33,7 +33,7 @@ RunOption = Annotated[
 ]
 NoRunOption = Annotated[bool, typer.Option("--no-run", help="Store nothing.")]
 HostNameOption = Annotated[
-    bool, typer.Option("--host-name", help="Store the name of this host in the run as well.")
+    bool, typer.Option("--host-name", help="Store the name of this machine in the run as well.")
 ]
 
 

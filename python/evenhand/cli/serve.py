@@ -27,7 +27,7 @@ def serve(
         typer.Option(
             "--follow",
             metavar="ssh:HOST[:FOLDER]",
-            help="Show the runs of a folder of another host instead, over your own ssh. No run is changed"
+            help="Show the runs of a folder of another machine instead, over your own ssh. No run is changed"
             " there.",
         ),
     ] = None,
@@ -50,7 +50,7 @@ def serve(
     socket: Annotated[
         Path | None,
         typer.Option(
-            "--socket", metavar="FILE", help="Listen on this socket file only, for a proxy on this host."
+            "--socket", metavar="FILE", help="Listen on this socket file only, for a proxy on this machine."
         ),
     ] = None,
     token_file: Annotated[
@@ -109,7 +109,7 @@ def serve(
         )
     if follow is not None and folder != Path("."):
         raise RequestError(
-            "a server shows a folder of this host or of another one",
+            "a server shows a folder of this machine or of another one",
             code="cli.options-exclude-each-other",
             where=f"FOLDER {folder}, --follow",
             next_step="Give only one of them: the other host's folder belongs to --follow.",

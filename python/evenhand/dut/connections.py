@@ -28,8 +28,8 @@ class Emptied:
 
 
 def empty_by_command(command: str, *, where: str, longest_s: float = LONGEST_S) -> Emptied:
-    """Run a command of the user's on this host. HostError with its last words if it fails, or takes too long:
-    then it is ended with all that it started."""
+    """Run a command of the user's on this machine. HostError with its last words if it fails, or takes too
+    long: then it is ended with all that it started."""
     ended = run_shell_command(command, timeout_s=longest_s)
     if ended.exit_code == 0:
         return Emptied(seconds=ended.duration_s)

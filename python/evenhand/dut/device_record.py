@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was set up on a device without a shell, and what its configuration was before: written on this host
+"""What was set up on a device without a shell, and what its configuration was before: written on this machine
 before anything is changed, since the device has no place for it. It is also the lock: whoever writes it has
 the device until it is put back."""
 
@@ -91,7 +91,7 @@ def keep(destination: str, record: DeviceRecord) -> None:
 
 
 def read_held(destination: str) -> DeviceRecord | None:
-    """The record that this host has of the device; None if it has none."""
+    """The record that this machine has of the device; None if it has none."""
     path = file_of(destination)
     try:
         document = json.loads(path.read_text())
@@ -139,7 +139,7 @@ def _written(path: Path, record: DeviceRecord) -> Path:
 
 def _not_writable(path: Path, error: OSError) -> HostError:
     return HostError(
-        f"the record of the DUT cannot be written on this host, so nothing was changed: {error.strerror}",
+        f"the record of the DUT cannot be written on this machine, so nothing was changed: {error.strerror}",
         code="rig.record-not-writable",
         where=str(path),
         next_step="Make that folder writable, or set XDG_STATE_HOME to another folder.",

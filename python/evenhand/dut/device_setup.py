@@ -262,8 +262,8 @@ def _refuse_unsaved(on: DeviceDut) -> None:
     say = on.terminal.dialog.unsaved
     if say is not None and re.search(r"^\s*[+-]", on.terminal.say(say, session=""), re.MULTILINE):
         raise RequestError(
-            f"{on.system.title} has changes that are committed and not saved: they would be lost if this host"
-            " lost it while it is set up",
+            f"{on.system.title} has changes that are committed and not saved: they would be lost if this"
+            " machine lost it while it is set up",
             code="rig.dut-not-saved",
             where=on.where,
             next_step="Save them there (configure, save), or take them back; then run this again.",

@@ -329,7 +329,8 @@ def keep_here(destination: str, record: SetupRecord) -> None:
         new.replace(path)
     except OSError as error:
         raise HostError(
-            f"the record of the DUT cannot be written on this host, so nothing was changed: {error.strerror}",
+            f"the record of the DUT cannot be written on this machine, so nothing was changed:"
+            f" {error.strerror}",
             code="rig.record-not-writable",
             where=str(path),
             next_step="Make that folder writable, or set XDG_STATE_HOME to another folder.",

@@ -88,7 +88,7 @@ def ssh_program() -> str:
     program = shutil.which("ssh")
     if program is None:
         raise HostError(
-            "ssh is not installed on this host",
+            "ssh is not installed on this machine",
             code="rig.program-missing",
             where="PATH",
             next_step="Install it: apt-get install openssh-client.",
@@ -130,7 +130,7 @@ def why_not(destination: str, said: list[str]) -> HostError:
         )
     if "Host key verification failed" in text:
         return HostError(
-            "its host key is not known on this host",
+            "its host key is not known on this machine",
             code="rig.host-key-unknown",
             where=where,
             next_step=f"Connect by hand once, and verify the key: ssh {destination} true",

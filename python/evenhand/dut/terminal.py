@@ -216,7 +216,7 @@ def _resolved(destination: str, config: Path | None) -> dict[str, str]:
 
 
 def _addresses(host: str) -> frozenset[str]:
-    """Empty if this host does not know them, as behind a jump host."""
+    """Empty if this machine does not know them, as behind a jump host."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:

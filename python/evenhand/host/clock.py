@@ -13,7 +13,7 @@ from evenhand.base.errors import EvenhandError
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.host.finding import Finding, State, read_text
 from evenhand.host.programs import ProgramUse
-from evenhand.trial import CpuStalls, Limits, Watch
+from evenhand.trial import CpuAbsences, Limits, Watch
 
 CLOCK_FOLDER = Path("sys/devices/system/clocksource/clocksource0")
 MOSTLY = 0.5
@@ -51,7 +51,7 @@ def check_clock(root: Path, watched: Watch | EvenhandError | None) -> Finding:
                 state=State.WEAK,
                 facts=facts,
                 advice=f"Trials are INVALID beyond {limit_ppm:g} ppm. See what the kernel"
-                " reports about the TSC; use another host if the kernel does not"
+                " reports about the TSC; use another machine if the kernel does not"
                 " trust it:",
                 commands=("sudo dmesg | grep -i tsc",),
             )
@@ -72,7 +72,7 @@ def check_clock(root: Path, watched: Watch | EvenhandError | None) -> Finding:
     )
 
 
-def check_stalls(watched: Watch | EvenhandError | None, programs: Sequence[ProgramUse] = ()) -> Finding:
+def check_absences(watched: Watch | EvenhandError | None, programs: Sequence[ProgramUse] = ()) -> Finding:
     """How often and how long each CPU was away. Weak if trials at the default limits would be INVALID for
     it.
 
@@ -80,10 +80,10 @@ def check_stalls(watched: Watch | EvenhandError | None, programs: Sequence[Progr
         programs: What else used the CPUs meanwhile; the advice names them.
     """
     if watched is None:
-        return Finding(name="stalls", found="not measured", state=State.UNKNOWN, facts=_NOTHING_SEEN)
+        return Finding(name="absences", found="not measured", state=State.UNKNOWN, facts=_NOTHING_SEEN)
     if isinstance(watched, EvenhandError):
         return Finding(
-            name="stalls", found=f"not looked for: {watched.what}", state=State.UNKNOWN, facts=_NOTHING_SEEN
+            name="absences", found=f"not looked for: {watched.what}", state=State.UNKNOWN, facts=_NOTHING_SEEN
         )
     facts = {
         "seconds": watched.seconds,
@@ -99,7 +99,7 @@ def check_stalls(watched: Watch | EvenhandError | None, programs: Sequence[Progr
         or cpu.longest_us > limits.longest_overdue_us
     ]
     if not bad:
-        return Finding(name="stalls", found=found, facts=facts)
+        return Finding(name="absences", found=found, facts=facts)
     away_us, stolen_us = sum(cpu.away_us for cpu in bad), sum(cpu.stolen_us for cpu in bad)
     advice = (
         f"CPU {format_cpu_list(cpu.cpu for cpu in bad)}: away for more than"
@@ -109,14 +109,14 @@ def check_stalls(watched: Watch | EvenhandError | None, programs: Sequence[Progr
     )
     if stolen_us > MOSTLY * away_us:
         return Finding(
-            name="stalls",
+            name="absences",
             found=found,
             state=State.WEAK,
             facts=facts,
             advice=(f"{advice} The hypervisor took them: let it give this virtual machine CPUs of its own."),
         )
     return Finding(
-        name="stalls",
+        name="absences",
         found=found,
         state=State.WEAK,
         facts=facts,
@@ -160,7 +160,7 @@ def _few(pids: Sequence[int]) -> str:
     return ", ".join(map(str, pids[:3])) + (", ..." if len(pids) > 3 else "")
 
 
-def _describe(cpu: CpuStalls) -> str:
+def _describe(cpu: CpuAbsences) -> str:
     if not cpu.absences:
         return f"CPU {cpu.cpu} never away"
     times = "once" if cpu.absences == 1 else f"{cpu.absences} times"

@@ -47,7 +47,9 @@ def check_cpus(root: Path, allowed: Collection[int]) -> Finding:
         state=State.MISSING,
         missing_for=(Part.REFERENCE,),
         facts=facts,
-        advice=(f"{advice}; this host has one. Give the virtual machine a second CPU, or use another host."),
+        advice=(
+            f"{advice}; this machine has one. Give the virtual machine a second CPU, or use another machine."
+        ),
     )
 
 
@@ -87,7 +89,7 @@ def check_isolation(root: Path, allowed: Collection[int]) -> Finding:
             f" isolcpus={free} nohz_full={free} rcu_nocbs={free} to the kernel's command line"
         )
     else:
-        # A CPU alone for the rest of the host and one for the tester leave none for a DUT on this host.
+        # A CPU alone for the rest of the host and one for the tester leave none for a DUT on this machine.
         which = "the only CPU" if len(online) == 1 else "these two CPUs"
         return Finding(
             name="isolation",

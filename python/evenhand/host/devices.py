@@ -170,7 +170,7 @@ def check_nics(nics: Sequence[Nic], *, has_devbind: bool) -> Finding:
             if nic.warning is not None and not nic.carries_default_route
         ]
         advice = [
-            f"A tester needs {PORTS} ports that the host itself does not use; this host has"
+            f"A tester needs {PORTS} ports that the host itself does not use; this machine has"
             f" {ready + len(wanted)}.",
             *used,
         ]

@@ -69,8 +69,8 @@ class Finding:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Finding:
-        """What `to_document` has written, on another host. KeyError, TypeError or ValueError if that is not
-        so."""
+        """What `to_document` has written, on another machine. KeyError, TypeError or ValueError if that is
+        not so."""
         return cls(
             name=str(document["name"]),
             found=str(document["found"]),
@@ -138,7 +138,7 @@ def read_versions() -> dict[str, str]:
 
 
 def read_host_facts(root: Path = Path("/"), *, host_name: bool = False) -> dict[str, Any]:
-    """Machine, CPU, clock, kernel, mitigations, governor, huge pages (SEED-84). What this host does not
+    """Machine, CPU, clock, kernel, mitigations, governor, huge pages (SEED-84). What this machine does not
     report is None.
 
     A run is made to be sent to others: nothing here names the host or who runs it, unless `host_name` asks

@@ -61,7 +61,7 @@ class KnownCeiling:
 
 
 def find_ceiling(conditions: Mapping[str, Any]) -> KnownCeiling | None:
-    """None if it was not found on this host as it is now, in the last days.
+    """None if it was not found on this machine as it is now, in the last days.
 
     Args:
         conditions: All but the host that it depends on: traffic, ports, CPUs, versions. Folders in it do not

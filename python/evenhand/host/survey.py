@@ -15,7 +15,7 @@ from typing import Any
 
 from evenhand.base.errors import EvenhandError, HostError
 from evenhand.dut.ssh import command_over_ssh
-from evenhand.host.clock import check_clock, check_stalls
+from evenhand.host.clock import check_absences, check_clock
 from evenhand.host.cpus import check_cpus, check_frequency, check_isolation
 from evenhand.host.devices import check_nics, check_vfio, read_nics
 from evenhand.host.finding import Finding, Part, PartReadiness, State
@@ -33,8 +33,8 @@ class HostSurvey:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> HostSurvey:
-        """What `to_document` has written, on another host. KeyError, TypeError or ValueError if that is not
-        so."""
+        """What `to_document` has written, on another machine. KeyError, TypeError or ValueError if that is
+        not so."""
         return cls(findings=tuple(Finding.from_document(finding) for finding in document["findings"]))
 
     @property
@@ -103,7 +103,7 @@ def survey_host(
             check_isolation(root, allowed),
             check_frequency(root),
             check_clock(root, watched),
-            check_stalls(watched, programs),
+            check_absences(watched, programs),
             check_privileges(root),
             check_namespaces(root, has_program),
             check_hugepages(root),

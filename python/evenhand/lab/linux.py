@@ -93,7 +93,7 @@ class LinuxLab:
 
     @staticmethod
     def check_programs() -> None:
-        """HostError if this host lacks a program that such a lab needs: it needs none."""
+        """HostError if this machine lacks a program that such a lab needs: it needs none."""
 
     @property
     def tester_namespace(self) -> str:
@@ -144,7 +144,7 @@ class LinuxLab:
         return RING_FRAMES
 
     def check_running(self) -> None:
-        """Nothing to do: the kernel that forwards is this host's own."""
+        """Nothing to do: the kernel that forwards is this machine's own."""
 
     def testbed_dut(self) -> dict[str, Any]:
         """For `[dut]` of the testbed that the lab is: nothing, since there is no other computer to log

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that a Linux lab needs besides the kernel: which of them its plan and rules need, and which of
-these this host lacks, all of them at once."""
+these this machine lacks, all of them at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Need:
 
 
 def check_linux_programs(plan: AddressPlan, rules: int) -> None:
-    """HostError that names all programs that such a lab needs and this host does not have.
+    """HostError that names all programs that such a lab needs and this machine does not have.
 
     Args:
         rules: Number of rules of its firewall.

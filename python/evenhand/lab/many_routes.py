@@ -20,7 +20,7 @@ _MEMORY_FILE = Path("/proc/meminfo")
 
 
 def check_many_routes(many: Sequence[ManyRoutes]) -> None:
-    """HostError if this host has too little memory for them, or not the program that sets them."""
+    """HostError if this machine has too little memory for them, or not the program that sets them."""
     if not many:
         return
     if shutil.which(PROGRAM, path=system_path()) is None:
@@ -34,11 +34,11 @@ def check_many_routes(many: Sequence[ManyRoutes]) -> None:
     if left is not None and needed > left:
         counts = " and ".join(f"{each.prefixes.count:,} IPv{each.prefixes.version}" for each in many)
         raise HostError(
-            f"this host has {left >> 20:,} MB of memory left, and the DUT's tables of routes need about"
+            f"this machine has {left >> 20:,} MB of memory left, and the DUT's tables of routes need about"
             f" {needed >> 20:,} MB for {counts} routes",
             code="rig.table-of-routes-too-small",
             where="lab",
-            next_step="Use fewer routes, or give this host more memory.",
+            next_step="Use fewer routes, or give this machine more memory.",
         )
 
 
@@ -71,7 +71,7 @@ def set_many_routes(many: ManyRoutes) -> None:
                 f"{PROGRAM} did not end within {patience_s:.0f} s",
                 code="rig.routes-too-slow",
                 where="lab",
-                next_step="Use fewer routes, or try again when this host is less busy.",
+                next_step="Use fewer routes, or try again when this machine is less busy.",
             ) from None
         finally:
             process.kill()
@@ -85,7 +85,7 @@ def set_many_routes(many: ManyRoutes) -> None:
             f" {many.side} side{f': {reason}' if reason else ''}",
             code="rig.table-of-routes-too-small",
             where="lab",
-            next_step="Use fewer routes, or give this host more memory.",
+            next_step="Use fewer routes, or give this machine more memory.",
         )
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Taps of several queues in a namespace: what the tester sends on the interface, a virtual machine on this
-host receives, and back.
+machine receives, and back.
 
 The kernel copies each frame into the queue of the tap, so a slow machine never holds the tester's buffers;
 what finds the queue full is dropped there. The taps stay when the machine dies, so that the tester's ports
@@ -82,7 +82,7 @@ def close(queues: tuple[list[int], list[int]]) -> None:
 
 
 def check_tun() -> None:
-    """HostError if this host has no taps."""
+    """HostError if this machine has no taps."""
     if not os.path.exists(TUN):
         raise HostError(
             f"{TUN} does not exist",

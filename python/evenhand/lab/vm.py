@@ -72,7 +72,7 @@ class VmLab:
     """Hosts in each network, left and right, that the DUT is set up for."""
     networks: SideCounts
     dut_cpu: int
-    """CPU of this host that the machine runs on."""
+    """CPU of this machine that the machine runs on."""
     tester_cpus: tuple[int, ...]
     """CPUs that are left for the tester, in order; `dut_cpu` itself if there is no other."""
     ssh_port: int
@@ -92,7 +92,7 @@ class VmLab:
     """What the machine said of itself when it was up: name and version of its Debian."""
     kernel: str = ""
     suite: str = ""
-    """Debian's code name that its user chose; that of this host by default."""
+    """Debian's code name that its user chose; that of this machine by default."""
 
     @staticmethod
     def check_programs() -> None:
@@ -149,7 +149,7 @@ class VmLab:
         return af_packet_device(SIDES.index(side), self.tester_interface(side), self.largest_frame_size)
 
     def dut_threads(self) -> list[int]:
-        """QEMU's, on this host."""
+        """QEMU's, on this machine."""
         return [
             int(thread.name)
             for process in machine_processes(self.name)
@@ -223,7 +223,7 @@ class VmLab:
 
 
 def check_vm_programs() -> None:
-    """HostError if this host lacks what a machine needs: QEMU, OpenSSH, taps, and what makes its image, if
+    """HostError if this machine lacks what a machine needs: QEMU, OpenSSH, taps, and what makes its image, if
     none was made here before. It names all at once. The packages of the image are not looked at."""
     taps.check_tun()
     lacking = [] if shutil.which(QEMU) is not None else [QEMU_PACKAGE]
@@ -232,7 +232,7 @@ def check_vm_programs() -> None:
         lacking += lacking_for_image()
     if lacking:
         raise HostError(
-            f"a lab with a virtual machine needs {', '.join(lacking)}, which this host does not have",
+            f"a lab with a virtual machine needs {', '.join(lacking)}, which this machine does not have",
             code="rig.program-missing",
             where="PATH",
             next_step=f"Install what is missing: sudo apt-get install {' '.join(lacking)}",
@@ -257,7 +257,7 @@ def vm_up(
     Args:
         name, dut_cpu, force, largest_frame_size, nat_ports: As for `lab_up`.
         translator: None: TAYGA, if the plan needs one.
-        suite: Debian's code name, such as trixie; that of this host by default.
+        suite: Debian's code name, such as trixie; that of this machine by default.
         say: Gets lines on what takes long.
 
     Raises:

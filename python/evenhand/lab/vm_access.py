@@ -113,7 +113,7 @@ def make_access(lab: str, port: int) -> Access:
     """The folder, with new keys.
 
     Raises:
-        HostError: There is no OpenSSH on this host, or the folder cannot be made.
+        HostError: There is no OpenSSH on this machine, or the folder cannot be made.
     """
     _check_programs()
     access = Access(lab)

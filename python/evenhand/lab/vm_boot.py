@@ -111,7 +111,7 @@ def _devices(access: Access, port: int, queues: tuple[list[int], list[int]], mtu
     devices = [
         "-drive",
         f"file={access.disk},format=raw,if=virtio,readonly=on",
-        # restrict: nothing from inside reaches this host, or any other network.
+        # restrict: nothing from inside reaches this machine, or any other network.
         "-netdev",
         f"user,id=mgmt,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:{port}-:22",
         "-device",

@@ -2,7 +2,7 @@
 """Root images of virtual machines, made of Debian packages without a loop mount, and kept until their recipe
 changes.
 
-`mmdebstrap` unpacks the packages, from the sources that this host's own apt uses; `mke2fs -d` makes a file
+`mmdebstrap` unpacks the packages, from the sources that this machine's own apt uses; `mke2fs -d` makes a file
 system of them. Root needs nothing else; another user needs `uidmap` and `fakeroot`, and a range of his own in
 /etc/subuid. The machine's first process is a script of the recipe: no systemd, so that a machine without KVM
 is up in seconds.
@@ -52,7 +52,7 @@ END
 chmod 755 "$1/etc/initramfs-tools/hooks/evenhand"
 """
 
-# In the chroot runs the kernel of this host, for which a package would build its modules.
+# In the chroot runs the kernel of this machine, for which a package would build its modules.
 _MODULES = """set -e
 kernel=$(basename "$1"/lib/modules/*)
 chroot "$1" dkms autoinstall -k "$kernel" >&2
@@ -95,8 +95,8 @@ class ImageRecipe:
     """A word; of each name only the newest image is kept."""
     packages: tuple[str, ...]
     """Beside BASE_PACKAGES, with what they depend on; nothing that is only recommended. `a|b` is the first of
-    these that this host's apt knows, `a|-` is a or nothing; a pattern of apt, such as `?name(^librte-net-)`,
-    is all that it fits."""
+    these that this machine's apt knows, `a|-` is a or nothing; a pattern of apt, such as
+    `?name(^librte-net-)`, is all that it fits."""
     boot: str
     """The script that the first process runs, as root, when file systems and `lo` are there. When it ends the
     machine switches itself off. No udev runs: `modprobe` what is needed."""
@@ -105,7 +105,7 @@ class ImageRecipe:
     """Kernel modules that DKMS builds when the image is made, from packages of the above, with
     linux-headers-amd64; no image is made without them."""
     suite: str = ""
-    """Debian's code name; that of this host by default."""
+    """Debian's code name; that of this machine by default."""
     size_mb: int = 3000
     """Size of the file system in MB; the file has holes where nothing is."""
 
@@ -144,7 +144,7 @@ class VmImage:
 
 
 def host_suite(root: Path = Path("/")) -> str:
-    """The code name of this host's Debian. HostError if it is not Debian."""
+    """The code name of this machine's Debian. HostError if it is not Debian."""
     with suppress(OSError):
         lines = dict(
             line.split("=", 1) for line in (root / "etc/os-release").read_text().splitlines() if "=" in line
@@ -160,7 +160,7 @@ def host_suite(root: Path = Path("/")) -> str:
 
 
 def apt_sources(suite: str) -> list[str]:
-    """Lines for sources.list: Debian as this host's apt has it, for this suite.
+    """Lines for sources.list: Debian as this machine's apt has it, for this suite.
 
     Raises:
         HostError: apt knows no Debian.

@@ -46,8 +46,8 @@ def check_qemu() -> None:
 
 
 def has_kvm(image: VmImage) -> bool:
-    """Whether KVM runs a machine here. Tried, once since this host was booted, with the kernel of this image:
-    there are hosts with a /dev/kvm on which firmware runs and a kernel gets nowhere."""
+    """Whether KVM runs a machine here. Tried, once since this machine was booted, with the kernel of this
+    image: there are hosts with a /dev/kvm on which firmware runs and a kernel gets nowhere."""
     if shutil.which(QEMU) is None or not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return False
     known = image.folder.parent / ".kvm"

@@ -58,10 +58,11 @@ class Places:
     def __post_init__(self) -> None:
         if not (self.host == "localhost" or is_loopback(self.host)) and not self.token:
             raise RequestError(
-                f"{self.host} can be reached from other hosts, and there is no token",
+                f"{self.host} can be reached from other machines, and there is no token",
                 code="otg.no-token",
                 where="--host",
-                next_step="Omit --host for this host alone, or name a file with a token: --token-file FILE.",
+                next_step="Omit --host for this machine alone, or name a file with a token: --token-file"
+                " FILE.",
             )
 
 

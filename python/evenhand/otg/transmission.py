@@ -35,7 +35,7 @@ from evenhand.trial.group_parts import EarlyStopOfAll
 WAITS = Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=0.5, restabilize_s=0.0)
 """A client waits for the first frame, and for the last counts."""
 LEADS_S = (0.1, 1.0, 5.0)
-"""From the start to the first frame: the engine is on this host, and ready. Where it was not, as on a busy
+"""From the start to the first frame: the engine is on this machine, and ready. Where it was not, as on a busy
 host, a trial of which nothing was sent begins anew with the next."""
 TOO_LATE = "engine.too-late"
 STOP_NOTICE_S = 0.3

@@ -54,7 +54,7 @@ _NEVER: dict[IpVersion, tuple[Network, ...]] = {
     4: tuple(map(ipaddress.ip_network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3"))),
     6: tuple(map(ipaddress.ip_network, ("::/16", "fe80::/10", "ff00::/8"))),
 }
-"""No router forwards to them: this host, loopback, link-local, multicast and what is reserved."""
+"""No router forwards to them: this machine, loopback, link-local, multicast and what is reserved."""
 
 
 def make_prefixes(

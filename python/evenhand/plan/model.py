@@ -352,10 +352,10 @@ class AddressPlan:
 
         return replace(self, left=side(self.left, self.right), right=side(self.right, self.left))
 
-    def single_pair(self) -> AddressPlan:
+    def one_pair(self) -> AddressPlan:
         """The same set-up of the DUT, of which one address pair is used: the first host of each side
         (SEED-02)."""
-        other = None if self.other is None else replace(self.other, plan=self.other.plan.single_pair())
+        other = None if self.other is None else replace(self.other, plan=self.other.plan.one_pair())
         return replace(self.with_counts(1, 1), other=other)
 
     def to_request(self) -> dict[str, Any]:

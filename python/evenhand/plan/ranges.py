@@ -176,7 +176,7 @@ class HostRange:
         return replace(self, network_range=replace(self.network_range, mode="fixed"))
 
     def address(self, host_index: int, network: int = 0) -> Address:
-        """Address of this host in this network, both counted from 0; IndexError outside the range."""
+        """Address of this machine in this network, both counted from 0; IndexError outside the range."""
         if not 0 <= host_index < self.count:
             raise IndexError(host_index)
         if not 0 <= network < self.network_count:

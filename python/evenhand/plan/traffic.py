@@ -49,7 +49,7 @@ class Traffic:
         return self.plan.pairs_of(direction)
 
     @property
-    def is_single_pair(self) -> bool:
+    def is_one_pair(self) -> bool:
         """Whether every frame of a direction has the same two addresses (SEED-02)."""
         return all(self.pairs(direction) == 1 for direction in self.directions)
 
@@ -78,7 +78,7 @@ class Traffic:
     def address_words(self) -> str:
         """`1 address pair`, `65,534 x 65,534 addresses`, `1 source x 256 destination addresses in 1 x 256
         networks`."""
-        if self.is_single_pair:
+        if self.is_one_pair:
             return "1 address pair"
         each = [self._addresses_of(direction) for direction in self.directions]
         if len(set(each)) > 1:
@@ -122,7 +122,7 @@ class Traffic:
     ) -> list[str]:
         """Sentences for below a result (SEED-49, R4814-01): addresses and how they are chosen, UDP ports,
         seed; gateways, routes, MACs."""
-        how = "" if self.is_single_pair or self.order else ", pseudorandom"
+        how = "" if self.is_one_pair or self.order else ", pseudorandom"
         spans = ", ".join(self._span_of(side.name) for side in self.plan.sides)
         drawn = "" if seed is None else f"; seed {seed}"
         sent = (
@@ -138,7 +138,7 @@ class Traffic:
         plan = self.plan
         return {
             "addresses": self.address_words,
-            "is_single_pair": self.is_single_pair,
+            "is_one_pair": self.is_one_pair,
             "is_pseudorandom": all(mode == "pseudorandom" for mode in self.modes.values()),
             "directions": {
                 direction: {

@@ -351,7 +351,7 @@ MOST_UNSUSPICIOUS_DIRECT_HOSTS = 2048
 
 
 def plan_warnings(plan: AddressPlan) -> list[str]:
-    """Sentences for people, before anything is sent or set up; none for gateway forms (SEED-06, SEED-80)."""
+    """Sentences for people, before anything is sent or set up; none for gateway plans (SEED-06, SEED-80)."""
     return [warning for part in plan.plans for warning in _warnings(part)]
 
 

@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     )
     from evenhand.procedure.limits import limits_of, retries_of
     from evenhand.procedure.loss import FrameLoss, LossGoal, LossOutcome, LossPoint, LossTable, measure_loss
-    from evenhand.procedure.maximum import DUT_WAY, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
+    from evenhand.procedure.maximum import DUT_WAY, OWN_LOOP_WAY, CeilingEntry, CeilingGoal, measure_ceiling
+    from evenhand.procedure.one_pair import OMISSION, OnePair, check_same_dut, says_something
     from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
     from evenhand.procedure.profile import Profile, WorstTesterFigures, collect_deviations
     from evenhand.procedure.record import Recorder, SearchRecord
     from evenhand.procedure.recovery import Recovery, RecoveryGoal, measure_recovery
     from evenhand.procedure.repetition import Repetitions, Row, check_frame_sizes, check_whole_sizes, repeat
-    from evenhand.procedure.single_pair import OMISSION, SinglePair, check_same_dut, says_something
     from evenhand.procedure.single_trial import SingleTrial, measure_trial
     from evenhand.procedure.statistics import Interval, Statistics
     from evenhand.procedure.tear_down import Removal, TearDown, TearDownGoal
@@ -112,13 +112,13 @@ else:
             ),
             "limits": ("limits_of", "retries_of"),
             "loss": ("FrameLoss", "LossGoal", "LossOutcome", "LossPoint", "LossTable", "measure_loss"),
-            "maximum": ("DUT_WAY", "LOOPED_WAY", "CeilingEntry", "CeilingGoal", "measure_ceiling"),
+            "maximum": ("DUT_WAY", "OWN_LOOP_WAY", "CeilingEntry", "CeilingGoal", "measure_ceiling"),
             "own_loop": ("OwnLoop", "measure_own_loop"),
             "profile": ("Profile", "WorstTesterFigures", "collect_deviations"),
             "record": ("Recorder", "SearchRecord"),
             "recovery": ("Recovery", "RecoveryGoal", "measure_recovery"),
             "repetition": ("Repetitions", "Row", "check_frame_sizes", "check_whole_sizes", "repeat"),
-            "single_pair": ("OMISSION", "SinglePair", "check_same_dut", "says_something"),
+            "one_pair": ("OMISSION", "OnePair", "check_same_dut", "says_something"),
             "single_trial": ("SingleTrial", "measure_trial"),
             "statistics": ("Interval", "Statistics"),
             "tear_down": ("Removal", "TearDown", "TearDownGoal"),
@@ -142,9 +142,9 @@ __all__ = [
     "DUT_WAY",
     "FRAME_SIZE_SETS",
     "JUMBO_FRAME_SIZES",
-    "LOOPED_WAY",
     "MAX_FRAME_SIZE",
     "OMISSION",
+    "OWN_LOOP_WAY",
     "RFC8219_FRAME_SIZES",
     "RFC_FRAME_SIZES",
     "UP_TO_LINE_RATE",
@@ -184,6 +184,7 @@ __all__ = [
     "Measured",
     "Note",
     "OnEvent",
+    "OnePair",
     "OpenTestbed",
     "OpenTester",
     "OrderName",
@@ -197,7 +198,6 @@ __all__ = [
     "Repetitions",
     "Row",
     "SearchRecord",
-    "SinglePair",
     "SingleTrial",
     "Statistics",
     "TearDown",

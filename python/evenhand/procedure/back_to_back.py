@@ -118,7 +118,7 @@ def measure_back_to_back(
             recorder=recorder,
         )
         # A lower bound would make the corrected buffer time an upper one.
-        throughput_fps = None if throughput.outcome is Outcome.TESTER_LIMIT else throughput.throughput_fps
+        throughput_fps = None if throughput.outcome is Outcome.TESTER_CEILING else throughput.throughput_fps
     skipped = why_skipped(throughput, throughput_fps, goal)
     repetitions: list[BurstSearch] = []
     if skipped is not None:
@@ -164,7 +164,7 @@ def measure_back_to_back(
                 },
             )
         # A tester that does not offer a burst will not offer it the next time either.
-        if last.outcome in ("stopped", "tester_limit"):
+        if last.outcome in ("stopped", "tester_ceiling"):
             break
     return BackToBack(
         profile=tester.profile,

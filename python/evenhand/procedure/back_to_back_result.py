@@ -55,11 +55,11 @@ class BurstSearch:
 
     @property
     def outcome(self) -> str:
-        """`found`, `at_maximum`, `tester_limit` or `stopped`."""
+        """`found`, `at_maximum`, `tester_ceiling` or `stopped`."""
         if any(trial.was_stopped for trial in self.trials):
             return "stopped"
         if self.frames is None:
-            return "tester_limit"
+            return "tester_ceiling"
         return "at_maximum" if self.bracket.upper is None else "found"
 
     @property
@@ -162,11 +162,11 @@ class BackToBack:
 
     @property
     def outcome(self) -> str:
-        """`measured`; `skipped`; `tester_limit` if a repetition could not be decided; or `stopped`."""
+        """`measured`; `skipped`; `tester_ceiling` if a repetition could not be decided; or `stopped`."""
         if self.skipped is not None:
             return "skipped"
         outcomes = {search.outcome for search in self.repetitions}
-        return next((outcome for outcome in ("stopped", "tester_limit") if outcome in outcomes), "measured")
+        return next((outcome for outcome in ("stopped", "tester_ceiling") if outcome in outcomes), "measured")
 
     @property
     def stopped_early(self) -> str | None:

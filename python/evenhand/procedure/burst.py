@@ -169,7 +169,7 @@ class BurstInterval:
     def mean_fps(self) -> float | None:
         """Mean load over bursts and silence, per direction, at the smallest interval; None if there is none,
         as at the tester's ceiling."""
-        return None if self.outcome is Outcome.TESTER_LIMIT else self.search.throughput_fps
+        return None if self.outcome is Outcome.TESTER_CEILING else self.search.throughput_fps
 
     @property
     def interval_s(self) -> float | None:
@@ -217,10 +217,10 @@ class BurstIntervals:
 
     @property
     def outcome(self) -> str:
-        """`measured`, `tester_limit` if one could not be decided, or `stopped`."""
+        """`measured`, `tester_ceiling` if one could not be decided, or `stopped`."""
         outcomes = {interval.outcome for interval in self.intervals}
         return next(
-            (str(outcome) for outcome in (Outcome.STOPPED, Outcome.TESTER_LIMIT) if outcome in outcomes),
+            (str(outcome) for outcome in (Outcome.STOPPED, Outcome.TESTER_CEILING) if outcome in outcomes),
             "measured",
         )
 

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 from evenhand.base.cpu_list import format_cpu_list
 from evenhand.plan import SIDES, AddressPlan, Direction, SideName
 from evenhand.procedure.events import Began, Measured, Note, OnEvent, ignore
-from evenhand.procedure.maximum import DEFAULT_LIMITS, LOOPED_WAY, CeilingEntry, CeilingGoal, measure_ceiling
+from evenhand.procedure.maximum import (
+    DEFAULT_LIMITS,
+    OWN_LOOP_WAY,
+    CeilingEntry,
+    CeilingGoal,
+    measure_ceiling,
+)
 from evenhand.procedure.tester import OpenTester, open_tester
 from evenhand.trial import CEILING_WAITS, DirectionResult, Limits, TrialResult
 
@@ -256,7 +262,7 @@ def ceiling_check(what: str, entry: CeilingEntry | None) -> CableCheck:
     return CableCheck(
         name=name,
         state=CableState.ABSENT if kept is None else CableState.GOOD,
-        found="this host kept its schedule at no load that was tried"
+        found="this machine kept its schedule at no load that was tried"
         if kept is None
         else f"{kept:,.0f} fps in each direction were kept"
         + (", the most that was asked for" if ceiling.is_at_maximum else ""),
@@ -334,7 +340,7 @@ def measure_cable(
                         tester,
                         joined.testbed.tester.cpus,
                         goal,
-                        way=LOOPED_WAY,
+                        way=OWN_LOOP_WAY,
                         on_event=on_event,
                         limits=limits,
                     )

@@ -12,7 +12,7 @@ from evenhand.base.validation.typed_fields import check_type
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs, Imix
 from evenhand.procedure.connection_trials import ConnectionWish
 from evenhand.procedure.learning import LearningChoice
-from evenhand.procedure.single_pair import SinglePair
+from evenhand.procedure.one_pair import OnePair
 from evenhand.trial import LARGEST_SEED, DirectionRates, Limits, Waits
 
 
@@ -43,7 +43,7 @@ class Conditions(TypedDict, total=False):
     rates: DirectionRates | None
     """How the loads of the two directions differ. Default: they do not. The load of a trial or search is that
     of the faster direction, or of the one that is not held."""
-    single_pair: SinglePair | None
+    one_pair: OnePair | None
     """An earlier search with one address pair (SEED-02)."""
 
 
@@ -58,7 +58,7 @@ _KINDS: Mapping[str, Any] = {
     "learning": LearningChoice,
     "established": ConnectionWish | None,
     "rates": DirectionRates | None,
-    "single_pair": SinglePair | None,
+    "one_pair": OnePair | None,
 }
 """Types of the attributes of `Conditions`, for those who do not run a type checker."""
 

@@ -65,7 +65,7 @@ class CapacityOutcome(StrEnum):
     TIMEOUT = "timeout"
     """The DUT would forget some of the next number of connections before all are validated, so that it was
     not tried."""
-    TESTER_LIMIT = "tester_limit"
+    TESTER_CEILING = "tester_ceiling"
     STOPPED = "stopped"
 
 
@@ -81,7 +81,7 @@ class CapacityStep:
     @property
     def is_held(self) -> bool | None:
         """Whether that many connections are held; None if the tester did not manage to find out."""
-        if self.rate.outcome in (Outcome.STOPPED, Outcome.TESTER_LIMIT) and self.rate.rate_fps is None:
+        if self.rate.outcome in (Outcome.STOPPED, Outcome.TESTER_CEILING) and self.rate.rate_fps is None:
             return None
         return self.rate.rate_fps is not None
 
@@ -234,7 +234,7 @@ def _search_capacity(
             on_event(Note(text=f"{format_count(number)} connections: {error.what}. {error.next_step}"))
             return end(CapacityOutcome.TIMEOUT, held.connections, not_held)
         if step.is_held is None:
-            return end(_why_not(step) or CapacityOutcome.TESTER_LIMIT, held.connections, not_held)
+            return end(_why_not(step) or CapacityOutcome.TESTER_CEILING, held.connections, not_held)
         if step.is_held:
             held = step
         else:
@@ -248,7 +248,7 @@ def _why_not(step: CapacityStep) -> CapacityOutcome | None:
     if step.is_held is not None:
         return None
     is_stopped = step.rate.outcome is Outcome.STOPPED
-    return CapacityOutcome.STOPPED if is_stopped else CapacityOutcome.TESTER_LIMIT
+    return CapacityOutcome.STOPPED if is_stopped else CapacityOutcome.TESTER_CEILING
 
 
 def with_highest_rate(

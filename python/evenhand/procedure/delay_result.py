@@ -417,10 +417,10 @@ class DelayResult:
 
     @property
     def outcome(self) -> str:
-        """`measured`, `tester_limit` if a repetition had no valid trial, or `stopped`."""
+        """`measured`, `tester_ceiling` if a repetition had no valid trial, or `stopped`."""
         if any(trial.was_stopped for trial in self.trials):
             return "stopped"
-        return "measured" if self.is_complete else "tester_limit"
+        return "measured" if self.is_complete else "tester_ceiling"
 
     def average(self, direction: Direction, figure: str) -> float | None:
         """Average over the repetitions, in ns, which R2544-24 requires."""

@@ -139,7 +139,7 @@ class Result(Protocol):
 
     @property
     def outcome(self) -> Any:
-        """How it ended, as text of the run file: `found`, `tester_limit`, `stopped`, ..."""
+        """How it ended, as text of the run file: `found`, `tester_ceiling`, `stopped`, ..."""
 
     @property
     def trials(self) -> Sequence[TrialResult]:

@@ -86,7 +86,7 @@ class TrialPhase:
     sending_s: float = 0.0
     """With `left_out`: the present time since frame 0 was due."""
     left_out: tuple[LeftOut, ...] = ()
-    """The latest parts that the trial is not judged by, because the tester or its host was away."""
+    """The latest parts that the trial is not judged by, because the tester or its machine was away."""
 
     @classmethod
     def from_contract(cls, document: Mapping[str, Any]) -> Self:

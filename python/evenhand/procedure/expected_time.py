@@ -44,8 +44,8 @@ class ExpectedTime:
     parts: str
     """What takes most of it, for people."""
     assumes: str = UNREPEATED
-    """What it depends on; empty: on nothing that this host could do. On a busy host, repeated trials can take
-    several times as long as all others."""
+    """What it depends on; empty: on nothing that this machine could do. On a busy host, repeated trials can
+    take several times as long as all others."""
 
     @classmethod
     def of(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: the strictest limits that this host can keep (`--limits host`), found by trials with the
+"""Procedure: the strictest limits that this machine can keep (`--limits host`), found by trials with the
 tester's own loop, without a DUT.
 
 Only limits that cannot turn a fault of the tester into one of the DUT are taken from the host. A frame that
@@ -101,7 +101,7 @@ class HostLimits:
     """What a host keeps, and by what that was found."""
 
     limits: Mapping[str, float]
-    """Limits by the names of `Limits`: those that `host_keeps` may name, as far as this host keeps any."""
+    """Limits by the names of `Limits`: those that `host_keeps` may name, as far as this machine keeps any."""
     probes: tuple[Probe, ...]
     cpus: tuple[int, ...]
     """The tester's."""
@@ -117,7 +117,7 @@ class HostLimits:
         values = "; ".join(shown_limits(self.limits, names))
         return (
             f"{len(self.probes)} trials of {format_duration(PROBE_S)} without a DUT show which limits this"
-            f" host keeps: {values}."
+            f" machine keeps: {values}."
         )
 
     def to_document(self) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def strictest(
         names: Names of the limits that are needed. Another one that the host does not keep is left out.
 
     Raises:
-        HostError: No limits would make a trial on this host worth anything.
+        HostError: No limits would make a trial on this machine worth anything.
     """
     overdue = HEADROOM * _quantile([probe.overdue_share for probe in probes])
     longest_us = HEADROOM * max(probe.longest_overdue_us for probe in probes)
@@ -176,7 +176,7 @@ def strictest(
         return kept
     seen = max(probes, key=lambda probe: probe.overdue_share)
     raise HostError(
-        "this host does not let the tester keep any load: up to"
+        "this machine does not let the tester keep any load: up to"
         f" {format_ratio(seen.overdue_share)} of the frames that it sent within a second were overdue, the"
         f" latest by {format_duration(max(probe.longest_overdue_us for probe in probes) / 1e6)}",
         code="procedure.no-load-kept",
@@ -230,7 +230,7 @@ def limits_of_host(
     runs once in an hour. Errors as `settle_limits`.
 
     Args:
-        engines: Where there are several, all of them at once, each on its host; the worst of them counts.
+        engines: Where there are several, all of them at once, each on its machine; the worst of them counts.
         names: Which of them are used, and so reported.
         is_urgent: See `Setup.is_urgent`.
     """
@@ -267,7 +267,7 @@ def measure_host_limits(
     is_urgent: bool = False,
 ) -> HostLimits:
     """Make the trials now, with the tester's two ports joined by a cable inside the process; up to `SERIES`
-    times as long as this host keeps none of the limits in `names` that mean anything. Errors as
+    times as long as this machine keeps none of the limits in `names` that mean anything. Errors as
     `settle_limits`."""
     users: Sequence[Tester] = engines or [tester]
     for series in range(1, SERIES + 1):
@@ -297,12 +297,14 @@ def _probe(
     is_urgent: bool,
 ) -> list[Probe]:
     on_event(
-        Began(what="limits that this host can keep", remaining_s=PROBES * (PROBE_S + CEILING_WAITS.total_s))
+        Began(
+            what="limits that this machine can keep", remaining_s=PROBES * (PROBE_S + CEILING_WAITS.total_s)
+        )
     )
     probes = []
-    with rig.looped_setup(tester, engines) as looped:
+    with rig.own_loop_setup(tester, engines) as own_loop:
         opened = open_tester(
-            replace(looped, is_urgent=is_urgent),
+            replace(own_loop, is_urgent=is_urgent),
             make_plan("gateway-v4"),
             frame_size=64,
             seed=1,
@@ -317,7 +319,7 @@ def _probe(
                 trial = measurer.measure(PROBE_S, PROBE_FPS * max(1, len(engines)))
                 if trial.was_stopped:
                     raise HostError(
-                        "stopped while the limits of this host were being measured; there is no result",
+                        "stopped while the limits of this machine were being measured; there is no result",
                         code="procedure.stopped",
                         where="--limits host",
                     )
@@ -350,7 +352,7 @@ class KeptLimits:
     def line(self, names: Sequence[str]) -> str:
         """For people. `names`: of the limits that are taken from the host."""
         values = "; ".join(shown_limits(self.limits, names))
-        return f"As measured at {self.kept_at[11:16]} UTC, this host keeps: {values}."
+        return f"As measured at {self.kept_at[11:16]} UTC, this machine keeps: {values}."
 
 
 def _kept(key: _Key, names: Sequence[str] = HOST_CHOOSES) -> KeptLimits | None:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 LIMIT_SET, OF_RFC, OF_HOST = "set", "rfc", "host"
 """The key of a testbed's limits, and its values."""
 HOST_CHOOSES = ("overdue_tolerance", "longest_overdue_us", "offered_tolerance")
-"""Limits that may be those that this host can keep."""
+"""Limits that may be those that this machine can keep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WishedLimits(Limits):
-    """Limits of which some are to be as strict as this host can keep them; measured before the first trial
+    """Limits of which some are to be as strict as this machine can keep them; measured before the first trial
     (`host_limits.py`)."""
 
     host_keeps: tuple[str, ...]

@@ -29,7 +29,7 @@ START_FPS = 1e6
 """Load at which ports without a line rate begin; up from there by doubling."""
 HIGHEST_FPS = 150e6
 """A load above the maximum of 100 Gbit/s with the smallest frames."""
-DUT_WAY, LOOPED_WAY = "dut", "looped"
+DUT_WAY, OWN_LOOP_WAY = "dut", "own_loop"
 LEAST_SHARE = 0.01
 MakeMeasurer = Callable[[OpenTester, OnEvent], Measurer]
 """Makes trials of a kind of their own with a tester."""
@@ -106,7 +106,7 @@ def measure_ceiling(
     """The highest load that this tester keeps. Begins at the maximum where there is one, else at 1 Mfps.
 
     Args:
-        way: `DUT_WAY` or `LOOPED_WAY`: without a DUT, a lost frame was lost by the tester.
+        way: `DUT_WAY` or `OWN_LOOP_WAY`: without a DUT, a lost frame was lost by the tester.
         ending_losses: Go no further up than to a load at which the DUT lost frames in so many trials; 0: go
             on.
         kept_fps: A load that the tester has kept before; only whether it keeps more is found then.
@@ -125,12 +125,12 @@ def measure_ceiling(
     quick = replace(tester, waits=CEILING_WAITS, limits=limits)
     measurer = quick.measurer(on_event) if make_measurer is None else make_measurer(quick, on_event)
     overhead_s = getattr(measurer, "overhead_s", CEILING_WAITS.total_s)
-    what = "the tester's ceiling" + (", own loop" if way == LOOPED_WAY else "")
+    what = "the tester's ceiling" + (", own loop" if way == OWN_LOOP_WAY else "")
     on_event(Began(what=what, remaining_s=EXPECTED_LOADS * (goal.duration_s + overhead_s)))
 
     def on_trial(result: TrialResult) -> None:
         on_result(result)
-        on_event(Measured(what="tester, own loop" if way == LOOPED_WAY else "tester", result=result))
+        on_event(Measured(what="tester, own loop" if way == OWN_LOOP_WAY else "tester", result=result))
 
     ceiling = find_tester_ceiling(
         measurer,
@@ -140,7 +140,7 @@ def measure_ceiling(
         duration_s=goal.duration_s,
         precision=goal.precision,
         attempts=ATTEMPTS,
-        is_loss_ours=way == LOOPED_WAY,
+        is_loss_ours=way == OWN_LOOP_WAY,
         ending_losses=ending_losses,
         kept_fps=kept_fps,
         on_trial=on_trial,
@@ -168,7 +168,7 @@ def record_ceiling(
         numbers = count(1)
         ceiling = find(lambda result: record.add_result(result, number=next(numbers), purpose="ceiling"))
         record.finish_with(
-            "found" if ceiling.rate_fps else "tester_limit", {"ceiling_fps_per_direction": ceiling.rate_fps}
+            "found" if ceiling.rate_fps else "tester_ceiling", {"ceiling_fps_per_direction": ceiling.rate_fps}
         )
     return ceiling
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LONGEST_S = 5.0
 """Longest trial of the loop: its percentiles are over every frame, so seconds are enough."""
-LOOPED_DRIVER = "net_memif"
+OWN_LOOP_DRIVER = "net_memif"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ def measure_own_loop(
     Raises:
         HostError: The host is not ready, or the trial was stopped.
     """
-    reason = setup.why_not_joined(LOOPED_DRIVER)
+    reason = setup.why_no_own_loop(OWN_LOOP_DRIVER)
     if reason is not None:
         return OwnLoop(unknown=reason)
     if any(part.is_translated for part in plan.plans):
@@ -101,11 +101,11 @@ def measure_own_loop(
     goal: Mapping[str, Any] = {"rate_fps_per_direction": rate_fps, "duration_s": length_s}
     with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
         testbed = setup.testbed
-        looped = rig.make_looped_setup(
+        own_loop = rig.make_own_loop_setup(
             testbed.tester, Path(folder), limits=testbed.limits, largest_octets=largest_octets(frame_size)
         )
         opened = open_tester(
-            looped,
+            own_loop,
             plan,
             frame_size=frame_size,
             seed=seed,
@@ -138,7 +138,7 @@ def measure_own_loop(
                 what="the tester's own loop, without the DUT", load=load, is_full_length=True
             )
             found = _judge(trial)
-            record.finish_with("measured" if found.unknown is None else "tester_limit", found.to_document())
+            record.finish_with("measured" if found.unknown is None else "tester_ceiling", found.to_document())
     if trial.was_stopped:
         raise HostError(
             "stopped while the tester's own loop was being measured; there is no result",

@@ -18,10 +18,10 @@ from evenhand.procedure.events import Note, OnEvent, ignore
 from evenhand.procedure.host_limits import settle_limits
 from evenhand.procedure.learning import ALL_HOSTS_FIRST, LearningChoice, choose_frames, learn_first
 from evenhand.procedure.limits import limits_of
+from evenhand.procedure.one_pair import OnePair
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.record import Recorder
 from evenhand.procedure.repetition import check_frame_sizes
-from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.tester import EnginesOf, OpenTester, open_tester
 from evenhand.trial import RFC_WAITS, CaptureFile, DirectionRates, Limits, Replay, Waits
 
@@ -69,7 +69,7 @@ class PreparedTestbed:
         learning: LearningChoice = ALL_HOSTS_FIRST,
         established: ConnectionWish | None = None,
         rates: DirectionRates | None = None,
-        single_pair: SinglePair | None = None,
+        one_pair: OnePair | None = None,
     ) -> Iterator[OpenTester]:
         """For a procedure of your own: an engine with open ports. The DUT has answered, and has learnt its
         hosts.
@@ -92,7 +92,7 @@ class PreparedTestbed:
                 "learning": learning,
                 "established": established,
                 "rates": rates,
-                "single_pair": single_pair,
+                "one_pair": one_pair,
             }
         )
         self.check_idle(established, waits, longest_trial_s)
@@ -117,7 +117,7 @@ class PreparedTestbed:
             on_event=self.on_event,
         )
         with opened as tester:
-            after = tester.after(single_pair)
+            after = tester.after(one_pair)
             profile = replace(after.profile, established=established)
             ready = replace(
                 after, profile=profile, replay=self.replay, capture=self.capture, established=established

@@ -29,7 +29,7 @@ from evenhand.plan import (
     whole_octets,
 )
 from evenhand.procedure.connection_trials import ConnectionWish
-from evenhand.procedure.single_pair import OMISSION, SinglePair
+from evenhand.procedure.one_pair import OMISSION, OnePair
 from evenhand.search import FULL_LENGTH_S, SearchTrial
 from evenhand.trial import (
     Deviation,
@@ -61,7 +61,7 @@ class Profile:
     """Whose MACs the hosts on the link have (R4814-06)."""
     macs: Mapping[SideName, PortMacs] | None = None
     """MACs of tester and DUT on both links; None before they are known."""
-    single_pair: SinglePair | None = None
+    one_pair: OnePair | None = None
     """The search with one address pair that was made before this one (SEED-02); None if there is none."""
     dut: Mapping[str, str | None] | None = None
     """Facts of the DUT as the testbed file has them, None for those that it does not state (SEED-84); None
@@ -221,7 +221,8 @@ class WorstTesterFigures:
     max_offered_error: float | None
     """Largest relative distance of offered from intended load."""
     longest_absence_us: float | None
-    """Longest time for which this host took a CPU away from the DUT; None if the DUT is not on this host."""
+    """Longest time for which this machine took a CPU away from the DUT; None if the DUT is not on this
+    machine."""
     invalid_reasons: Mapping[str, int]
     """Codes of what made trials INVALID, and how many trials each spoiled; none if all were valid."""
 
@@ -265,7 +266,7 @@ class WorstTesterFigures:
         away = ""
         if self.longest_absence_us is not None:
             away = (
-                "; this host took the DUT's CPU away for at most"
+                "; this machine took the DUT's CPU away for at most"
                 f" {format_duration(self.longest_absence_us / 1000000.0)}"
             )
         words = (
@@ -302,7 +303,7 @@ def collect_deviations(trials: Sequence[SearchTrial], profile: Profile) -> list[
     as one."""
     has_full_length = any(trial.is_full_length for trial in trials)
     found = {(deviation.requirement, deviation.text): deviation for deviation in profile.deviations}
-    if profile.single_pair is None and not profile.traffic.is_single_pair:
+    if profile.one_pair is None and not profile.traffic.is_one_pair:
         found[OMISSION.requirement, OMISSION.text] = OMISSION
     for trial in trials:
         for deviation in trial.result.deviations:
@@ -321,7 +322,7 @@ def collect_deviations(trials: Sequence[SearchTrial], profile: Profile) -> list[
 def plain_deviations(trials: Iterable[TrialResult], profile: Profile) -> list[Deviation]:
     """Each deviation once, of a procedure whose trials all count alike."""
     found = {(deviation.requirement, deviation.text): deviation for deviation in profile.deviations}
-    if not profile.traffic.is_single_pair:
+    if not profile.traffic.is_one_pair:
         # With one pair first, a reader would see what the choice of addresses does to the result (SEED-85).
         deviation = Deviation(
             requirement="SEED-02",

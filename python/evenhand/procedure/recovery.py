@@ -194,10 +194,10 @@ class Recovery:
 
     @property
     def outcome(self) -> str:
-        """`measured`, `tester_limit` if a repetition had no valid trial, or `stopped`."""
+        """`measured`, `tester_ceiling` if a repetition had no valid trial, or `stopped`."""
         if any(trial.was_stopped for trial in self.trials):
             return "stopped"
-        return "measured" if len(self.valid) == self.goal.repetitions else "tester_limit"
+        return "measured" if len(self.valid) == self.goal.repetitions else "tester_ceiling"
 
     @property
     def deviations(self) -> list[Deviation]:

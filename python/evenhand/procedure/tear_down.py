@@ -115,7 +115,7 @@ class TearDown:
     profile: Profile
     goal: TearDownGoal
     outcome: str
-    """`measured`, `stopped`; `not_opened` if the DUT did not take all connections, `tester_limit` if the
+    """`measured`, `stopped`; `not_opened` if the DUT did not take all connections, `tester_ceiling` if the
     tester did not open them as it should."""
     removals: tuple[Removal, ...]
     trials: tuple[TrialResult, ...]
@@ -232,7 +232,7 @@ def measure_tear_down(
                     if trials[-1].was_stopped
                     else "not_opened"
                     if trials[-1].is_valid
-                    else "tester_limit"
+                    else "tester_ceiling"
                 )
                 break
             removed = trials[-1].raw[REMOVED]

@@ -32,11 +32,11 @@ from evenhand.procedure.limits import retries_of
 from evenhand.procedure.line_rates import line_rates_of
 from evenhand.procedure.loss import LOSS, FrameLoss, LossGoal, LossTable
 from evenhand.procedure.maximum import check_given
+from evenhand.procedure.one_pair import OnePair
 from evenhand.procedure.prepared_testbed import PreparedTestbed
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.recovery import RECOVERY, Recovery, RecoveryGoal
 from evenhand.procedure.repetition import STOPPED, Repetitions, check_whole_sizes, repeat
-from evenhand.procedure.single_pair import SinglePair
 from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.tear_down import TEAR_DOWN, TearDown, TearDownGoal
 from evenhand.procedure.tester import EnginesOf, OpenTester, choose_maximum
@@ -95,7 +95,7 @@ class OpenTestbed(PreparedTestbed):
         goal: Any = None,
         *,
         repetitions: Repetitions = ONCE,
-        single_pair_first: bool = False,
+        one_pair_first: bool = False,
         throughputs: Mapping[FrameSize, KnownThroughput] | None = None,
         goals: Mapping[FrameSize, Any] | None = None,
         **conditions: Unpack[Conditions],
@@ -106,7 +106,7 @@ class OpenTestbed(PreparedTestbed):
         Args:
             frame_sizes: In this order; `frame_size` of the conditions is ignored.
             repetitions: Number of repetitions, and when fewer are enough.
-            single_pair_first: Measure with one address pair first, once for each size (SEED-02).
+            one_pair_first: Measure with one address pair first, once for each size (SEED-02).
             throughputs: By frame size, what was measured earlier under the same conditions.
             goals: By frame size, goals that differ in their rates alone: half of the line rate is another
                 number of frames for each. Default: `goal` for all.
@@ -114,7 +114,7 @@ class OpenTestbed(PreparedTestbed):
         assert procedure.table is not None, f"{procedure.name} has no table"
         check_type(frame_sizes, Sequence[int | Imix], where="frame_sizes")
         check_type(repetitions, Repetitions, where="repetitions")
-        check_type(single_pair_first, bool, where="single_pair_first")
+        check_type(one_pair_first, bool, where="one_pair_first")
         check_type(throughputs, Mapping[Any, Any] | None, where="throughputs")
         chosen = self._goal(procedure, goal, conditions)
         plan, sizes = self._sizes(frame_sizes, conditions)
@@ -124,14 +124,14 @@ class OpenTestbed(PreparedTestbed):
         rows: list[Any] = []
         for place, size in enumerate(sizes, start=1):
             of_size: Conditions = {**conditions, "plan": plan, "frame_size": size}
-            later = (len(sizes) - place) * (repetitions.count + single_pair_first)
+            later = (len(sizes) - place) * (repetitions.count + one_pair_first)
             wish = (goals or {}).get(size, chosen)
             if throughputs and size in throughputs:
                 wish = wish.after(throughputs[size])
             self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
-            if single_pair_first:
+            if one_pair_first:
                 followed = followed_by(self.on_event, each.times(later + repetitions.count))
-                of_size["single_pair"] = replace(self, on_event=followed)._single_pair(plan, wish, of_size)
+                of_size["one_pair"] = replace(self, on_event=followed)._one_pair(plan, wish, of_size)
             with self._tester_for(procedure, wish, of_size) as tester:
                 rows.append(
                     self._row(procedure, tester, wish, repetitions, size=size, later=later, each=each)
@@ -178,11 +178,11 @@ class OpenTestbed(PreparedTestbed):
             measure, repetitions, frame_size=size, spread_of=procedure.spread_of, on_event=self.on_event
         )
 
-    def _single_pair(self, plan: AddressPlan, goal: Goal, of_size: Conditions) -> SinglePair | None:
-        one_pair: Conditions = {**of_size, "plan": plan.single_pair(), "single_pair": None}
+    def _one_pair(self, plan: AddressPlan, goal: Goal, of_size: Conditions) -> OnePair | None:
+        one_pair: Conditions = {**of_size, "plan": plan.one_pair(), "one_pair": None}
         name = f"throughput, {describe_size(of_size['frame_size'])}, one address pair"
-        first = self.throughput(goal=goal, name=name, role=Role.SINGLE_PAIR, **one_pair)
-        return SinglePair.of(first.search, first.profile)
+        first = self.throughput(goal=goal, name=name, role=Role.ONE_PAIR, **one_pair)
+        return OnePair.of(first.search, first.profile)
 
     def _goal(self, procedure: Procedure, goal: Any, conditions: Conditions) -> Any:
         """The goal, or the procedure's own. RequestError for one of another type, or conditions that the
@@ -241,7 +241,7 @@ class OpenTestbed(PreparedTestbed):
         *,
         repetitions: Repetitions = ONCE,
         goal: Goal | None = None,
-        single_pair_first: bool = False,
+        one_pair_first: bool = False,
         **conditions: Unpack[Conditions],
     ) -> ThroughputTable:
         """Throughput by frame size, each search repeated (R2544-04, R2544-22, SEED-72). Every search is
@@ -251,7 +251,7 @@ class OpenTestbed(PreparedTestbed):
             frame_sizes,
             goal,
             repetitions=repetitions,
-            single_pair_first=single_pair_first,
+            one_pair_first=one_pair_first,
             **conditions,
         )
         return found
@@ -384,7 +384,7 @@ class OpenTestbed(PreparedTestbed):
         Args:
             goal: The test and its load. The RFCs require the throughput: `throughput(...).throughput_fps`.
             has_own_loop: First measure what the tester itself adds at this load, if its ports can be joined
-                to each other on this host.
+                to each other on this machine.
             name: The name of the test in the run file. Default: the name of `goal.test`.
         """
         found: DelayResult = self.measure(LATENCY, goal, name=name, has_own_loop=has_own_loop, **conditions)

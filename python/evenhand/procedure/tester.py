@@ -38,8 +38,8 @@ from evenhand.procedure.dut_checks import check_empties, check_way, way_notes
 from evenhand.procedure.events import Note, OnEvent, TrialPhase, ignore
 from evenhand.procedure.flows import check_tags, limits_for
 from evenhand.procedure.limits import limits_of
+from evenhand.procedure.one_pair import OnePair, check_same_dut
 from evenhand.procedure.profile import Profile
-from evenhand.procedure.single_pair import SinglePair, check_same_dut
 from evenhand.trial import (
     DEFAULT_START_DIFFERENCE_US,
     RFC_WAITS,
@@ -73,7 +73,7 @@ class EnginesOf:
 
     @property
     def cpus_here(self) -> list[int]:
-        """CPUs of this host that are busy with testing."""
+        """CPUs of this machine that are busy with testing."""
         if not self._engines:
             return list(self._setup.testbed.tester.cpus)
         return [cpu for engine in self._engines if engine.ssh is None for cpu in engine.cpus]
@@ -273,13 +273,13 @@ class OpenTester:
             )
         return self.established
 
-    def after(self, single_pair: SinglePair | None) -> OpenTester:
+    def after(self, one_pair: OnePair | None) -> OpenTester:
         """The tester that knows what was found before with one address pair. RequestError if another DUT
         answered then."""
-        if single_pair is None:
+        if one_pair is None:
             return self
-        check_same_dut(single_pair, self.profile)
-        return replace(self, profile=replace(self.profile, single_pair=single_pair))
+        check_same_dut(one_pair, self.profile)
+        return replace(self, profile=replace(self.profile, one_pair=one_pair))
 
     def details(self) -> dict[str, Any]:
         """The set-up of a search, for the run file. For a lab, it has the DUT's neighbour table after
@@ -290,7 +290,7 @@ class OpenTester:
             "opened": self.opened,
             "resolved": self.resolved,
             "waits": self.waits.to_contract(),
-            "single_pair": None if profile.single_pair is None else profile.single_pair.to_document(),
+            "one_pair": None if profile.one_pair is None else profile.one_pair.to_document(),
             "host_macs": profile.host_macs,
             "directions": list(profile.directions),
             "mix": profile.mix,

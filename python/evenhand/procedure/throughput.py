@@ -185,7 +185,7 @@ def choose_start(
     if not known.is_limit:
         return tester, replace(goal, max_fps=float(theoretical_fps or known.rate_fps))
     on_event(Note(text=f"{_begin_of(goal)} {describe_known(known)}."))
-    return knowing(tester, known), replace(goal, max_fps=known.rate_fps, is_max_testers=True)
+    return knowing(tester, known), replace(goal, max_fps=known.rate_fps, is_max_ceiling=True)
 
 
 def _begin_of(goal: Goal) -> str:
@@ -293,7 +293,7 @@ def throughput_document(result: SearchResult, profile: Profile) -> dict[str, Any
         {
             **result.to_document(),
             "throughput_fps_total": both,
-            "single_pair": None if profile.single_pair is None else profile.single_pair.to_document(result),
+            "one_pair": None if profile.one_pair is None else profile.one_pair.to_document(result),
         },
         trials=(trial.result for trial in result.trials),
         documents=[trial.to_document() for trial in result.trials],

@@ -28,12 +28,12 @@ from evenhand.trial.engine_process import is_halted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouterCpus:
-    """CPUs of this host, for a router and its tester."""
+    """CPUs of this machine, for a router and its tester."""
 
     router: int
     tester: tuple[int, ...]
     other: str | None = None
-    """Who has another living router of this host, such as `process 17`; None if there is none."""
+    """Who has another living router of this machine, such as `process 17`; None if there is none."""
     is_shared: bool = False
     """The other one has the router's CPU too: there was none for it."""
 
@@ -455,8 +455,8 @@ def reference_router(
 
     Args:
         cpus: Those to share with the tester: the first is the router's. Default: all that this process may
-            use; the router's is the first that no living router of this host has; `ReferenceRouter.cpus` says
-            whether there was one.
+            use; the router's is the first that no living router of this machine has; `ReferenceRouter.cpus`
+            says whether there was one.
         pairs: Number of port pairs, 1 to 4; each is a virtual router of its own, with the addresses and
             routes of all. Its elements work for all pairs.
 

@@ -28,7 +28,7 @@ from evenhand.report.result_entry import (
     whole,
     words,
 )
-from evenhand.run.campaign_record import AT_LEAST, TESTER_LIMIT, is_lower_bound
+from evenhand.run.campaign_record import AT_LEAST, TESTER_CEILING, is_lower_bound
 from evenhand.search import Outcome
 
 IN_LINES = ("implied buffer time", "step", "longest burst tried")
@@ -82,7 +82,7 @@ def join_bursts(
     values = [frames for burst in bursts if (frames := number(burst, "longest_burst_frames")) is not None]
     average = sum(values) / len(values) if values else None
     # A lower bound would make the corrected buffer time an upper one.
-    is_limited = before.get("outcome") == TESTER_LIMIT
+    is_limited = before.get("outcome") == TESTER_CEILING
     known = None if is_limited else number(before, "throughput_fps_per_direction")
     throughput_fps = number(goal, "throughput_fps_per_direction") or known
     implied = None if average is None else average / rate_fps
@@ -220,7 +220,7 @@ def _row_lines(row: Mapping[str, Any], head: str, trials: Sequence[Any]) -> list
             f"{_counted(late, 'frame')} arrived after the residual wait and counted as lost: repeat with a"
             " longer --wait-residual."
         )
-    if row.get("outcome") == "tester_limit" and trials:
+    if row.get("outcome") == "tester_ceiling" and trials:
         lines.append(f"the last burst was INVALID: {last_reasons(trials)}.")
     return [f"{head}{line}" if head else line[:1].upper() + line[1:] for line in lines]
 
@@ -247,7 +247,7 @@ DEFINITION = (
 )
 STORIES = {
     str(Outcome.AT_OR_ABOVE_MAXIMUM): "none needed: bursts without a gap between them passed",
-    str(Outcome.TESTER_LIMIT): "the tester itself did not keep the load, which says nothing about the DUT",
+    str(Outcome.TESTER_CEILING): "the tester itself did not keep the load, which says nothing about the DUT",
     str(Outcome.STOPPED): "stopped before the end",
 }
 

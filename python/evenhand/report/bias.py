@@ -43,7 +43,7 @@ class BiasCase:
         traffic = self.profile.traffic
         return (
             "one address pair"
-            if traffic.is_single_pair
+            if traffic.is_one_pair
             else f"{format_count(traffic.occurring('left').address_count)} addresses a side"
         )
 
@@ -138,7 +138,7 @@ def bias_verdict(cases: Sequence[BiasCase]) -> list[str]:
         return [
             f"No verdict: {without} of {len(cases)} searches ended without a result for the"
             " router. See which trials were INVALID, and why; `evenhand check` shows what"
-            " this host does to the tester's CPUs."
+            " this machine does to the tester's CPUs."
         ]
     assert one.share is not None
     assert one.found_fps is not None
@@ -206,7 +206,7 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
         lines.append(
             f"Before these, a search with trials of {format_duration(given_up.goal.duration_s)}"
             f" was abandoned after {format_count(len(given_up.trials))} trials, because too"
-            " many of them were INVALID on this host."
+            " many of them were INVALID on this machine."
         )
     figures = WorstTesterFigures.of(trial.result for case in cases for trial in case.result.trials)
     away_us = max(case.counters["model"]["longest_gap_us"] for case in cases)

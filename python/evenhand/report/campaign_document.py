@@ -122,7 +122,7 @@ def _point(record: CampaignRecord, measured: PointRecord) -> dict[str, Any]:
         "figure": {"name": figure.name, "unit": figure.unit, "is_higher_better": figure.is_higher_better},
         "values": list(measured.values),
         "at_maximum": measured.at_maximum,
-        "at_tester_limit": measured.at_tester_limit,
+        "at_tester_ceiling": measured.at_tester_ceiling,
         "median": None if statistics is None else statistics.median,
         "median_upper": measured.median_upper,
         "minimum": None if statistics is None else statistics.minimum,
@@ -222,7 +222,9 @@ def campaign_plan_lines(outline: Outline) -> list[str]:
     """The lines below the tables."""
     points, repetitions = len(outline.rows), outline.repetitions
     order = (
-        "in turn" if outline.plan.order == "in-turn" else "shuffled by the seed, single address pairs first"
+        "in turn"
+        if outline.plan.round_order == "in-turn"
+        else "shuffled by the seed, single address pairs first"
     )
     return [
         f"{format_count(points)} {'point' if points == 1 else 'points'}, {format_count(repetitions)}"

@@ -312,7 +312,7 @@ COLUMNS: Mapping[TableName, tuple[ExportColumn, ...]] = {
         *_FIGURE,
         ExportColumn("values", "integer", _point(lambda p: len(p.values))),
         ExportColumn("at_maximum", "integer", _point(lambda p: p.at_maximum)),
-        ExportColumn("at_tester_limit", "integer", _point(lambda p: p.at_tester_limit)),
+        ExportColumn("at_tester_ceiling", "integer", _point(lambda p: p.at_tester_ceiling)),
         ExportColumn("median", "real", _statistic(lambda s: s.median)),
         ExportColumn("median_upper", "real", _point(lambda p: p.median_upper)),
         ExportColumn("minimum", "real", _statistic(lambda s: s.minimum)),

@@ -131,7 +131,7 @@ def campaign_document(status: CampaignStatus, left: TimeSpan) -> dict[str, Any]:
                 "unit": PROCEDURES[point.point.procedure].figure.unit,
                 "values": list(point.values),
                 "at_maximum": point.at_maximum,
-                "at_tester_limit": point.at_tester_limit,
+                "at_tester_ceiling": point.at_tester_ceiling,
                 "trials": point.trial_count,
                 **({} if point.time_left_out is None else {TIME_LEFT_OUT: point.time_left_out.to_document()}),
             }
@@ -190,11 +190,11 @@ def _why(point: PointStatus, *, with_bounds: bool) -> list[str]:
     reasons = list(point.remarks)
     if not with_bounds:
         return reasons
-    of_maximum = point.at_maximum - point.at_tester_limit
-    if point.at_tester_limit:
+    of_maximum = point.at_maximum - point.at_tester_ceiling
+    if point.at_tester_ceiling:
         reasons.append(
-            f"{_bounds(point.at_tester_limit, len(point.values))}, because the tester could not keep a higher"
-            " load"
+            f"{_bounds(point.at_tester_ceiling, len(point.values))}, because the tester could not keep a"
+            " higher load"
         )
     if of_maximum:
         reasons.append(
@@ -220,9 +220,9 @@ def _bounds_of_all(status: CampaignStatus) -> list[str]:
     bounds = [is_bound for point in status.points for is_bound in point.lower_bounds]
     if not bounds or not all(bounds):
         return []
-    of_tester = sum(point.at_tester_limit for point in status.points)
+    of_tester = sum(point.at_tester_ceiling for point in status.points)
     why = (
-        "the tester could not keep a higher load on this host, or the host may have caused the loss there"
+        "the tester could not keep a higher load on this machine, or the host may have caused the loss there"
         if of_tester == len(bounds)
         else WHY_BOUND
     )

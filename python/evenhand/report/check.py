@@ -29,7 +29,7 @@ PART_COMMANDS = {
 _INDENT = "    "
 
 
-def host_table(survey: HostSurvey, *, title: str = "This host") -> Table:
+def host_table(survey: HostSurvey, *, title: str = "This machine") -> Table:
     """A row for each finding."""
     rows: Iterator[list[str | Cell]] = (
         [finding.name, Cell(str(finding.state), STATE_STYLES[finding.state]), finding.found]
@@ -260,7 +260,7 @@ def ceiling_lines(entry: CeilingEntry) -> Iterator[Text]:
         if ceiling.is_disturbed:
             yield Text(
                 "It offered twice that in other trials: this trial was ended not by the load, but by"
-                " what took the tester's CPU away. See stalls above."
+                " what took the tester's CPU away. See absences above."
             )
     if ceiling.maximum_offered_load_fps is not None:
         yield Text(
@@ -298,11 +298,11 @@ def _dut_mac(port: PortFacts) -> str:
 
 
 def engine_title(name: str, ssh: str | None) -> str:
-    return f"engine {name}, on {'this host' if ssh is None else ssh}"
+    return f"engine {name}, on {'this machine' if ssh is None else ssh}"
 
 
 def clock_lines(clocks: Mapping[str, ComparedClock], limit_us: float) -> Iterator[str]:
-    """How far each engine's clock is from this host's, and whether trials can start together.
+    """How far each engine's clock is from this machine's, and whether trials can start together.
 
     Args:
         clocks: Clocks by the engine's name.
@@ -310,7 +310,7 @@ def clock_lines(clocks: Mapping[str, ComparedClock], limit_us: float) -> Iterato
     """
     for name, clock in clocks.items():
         line = (
-            f"Clock of engine {name}, against this host's: {clock.offset_us:+,.0f} us"
+            f"Clock of engine {name}, against this machine's: {clock.offset_us:+,.0f} us"
             f" (give or take {clock.uncertainty_us:,.0f} us)."
         )
         if clock.uncertainty_us > limit_us:

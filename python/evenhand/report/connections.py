@@ -17,7 +17,7 @@ CAPACITY_OUTCOMES = {
     str(CapacityOutcome.AT_LEAST): "the most that were to be tried are held: the limit was not reached",
     str(CapacityOutcome.TOO_FEW): "not even the first number is held",
     str(CapacityOutcome.TIMEOUT): "the DUT would forget some of the next number before all are validated",
-    str(CapacityOutcome.TESTER_LIMIT): "tester limit: the tester itself could not keep the rates",
+    str(CapacityOutcome.TESTER_CEILING): "tester ceiling: the tester itself could not keep the rates",
     str(CapacityOutcome.STOPPED): "stopped",
 }
 

@@ -148,7 +148,7 @@ def _figure_row(procedure: Procedure, entry: ResultEntry) -> list[str | Cell]:
 def _is_decided(document: Mapping[str, Any]) -> bool:
     """Whether the result does not depend on loads that the tester did not keep. Each one of a
     series of loads is a result."""
-    return "points" not in document and document.get("outcome") != "tester_limit"
+    return "points" not in document and document.get("outcome") != "tester_ceiling"
 
 
 def _figure_report(procedure: Procedure, lines: Callable[[ResultEntry], list[str]]) -> ResultReport:

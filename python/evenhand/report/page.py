@@ -213,7 +213,7 @@ def _summary(record: CampaignRecord) -> str:
         _number(of_dut, "trial")
         + (
             f", {format_count(invalid)} of them INVALID ({share:.0f} %): spoiled by the"
-            " tester or its host, and not charged to the DUT"
+            " tester or its machine, and not charged to the DUT"
             if invalid
             else ""
         ),

@@ -39,10 +39,10 @@ DUT_FACTS = {
 """What the draft's Figure 6 and its text say of a DUT (SEED-84), with its firewall and limits (SEED-81) and
 its hash (SEED-49)."""
 KINDS = {
-    "reference": "the reference router, on this host",
-    "linux": "the kernel's router in a namespace, on this host",
+    "reference": "the reference router, on this machine",
+    "linux": "the kernel's router in a namespace, on this machine",
 }
-LAB_DUTS = {"linux namespace": KINDS["linux"], "virtual machine": "a virtual machine, on this host"}
+LAB_DUTS = {"linux namespace": KINDS["linux"], "virtual machine": "a virtual machine, on this machine"}
 """DUTs of labs, by what a lab says of its DUT."""
 HOST_FACTS = {
     "cpu model": "CPU",
@@ -136,7 +136,8 @@ def host_facts(record: CampaignRecord) -> tuple[list[tuple[str, str | None]], li
     host = dict(record.host)
     mitigations = host.pop("mitigations", None) or {}
     facts: list[tuple[str, str | None]] = [
-        (HOST_FACTS.get(name, name), value or "this host does not report it") for name, value in flatten(host)
+        (HOST_FACTS.get(name, name), value or "this machine does not report it")
+        for name, value in flatten(host)
     ]
     return facts, flatten(mitigations) if isinstance(mitigations, Mapping) else []
 
@@ -241,13 +242,13 @@ def shown_deviations(record: CampaignRecord) -> list[ShownDeviation]:
     pairs = {
         (one.point.suite, one.point.frame_size)
         for one in record.points
-        if one.point.is_single_pair and one.values
+        if one.point.is_one_pair and one.values
     }
     for one in record.points:
         for repetition in one.repetitions:
             for requirement, text in (*_deviations(repetition), *_of_addresses(repetition)):
-                # A procedure sees no further than itself; the campaign knows the single pair that its suite
-                # began with.
+                # A procedure sees no further than itself; the campaign knows the one address pair that its
+                # suite began with.
                 if requirement == "SEED-02" and (one.point.suite, one.point.frame_size) in pairs:
                     continue
                 found.setdefault((requirement, text), {})[one.point.suite] = None

@@ -37,8 +37,8 @@ no more than the width of a page."""
 
 
 def dut_line(record: CampaignRecord) -> str:
-    """`DUT: the reference router, on this host; AMD EPYC; kernel 6.1.0; hashes addresses only (type 1).` What
-    is unknown is left out."""
+    """`DUT: the reference router, on this machine; AMD EPYC; kernel 6.1.0; hashes addresses only (type 1).`
+    What is unknown is left out."""
     beds = list(record.testbeds.values())
     parts = (
         [part for bed in beds[:1] for part in _of_bed(bed, record.host, record.points)]
@@ -55,7 +55,7 @@ def dut_line(record: CampaignRecord) -> str:
 
 
 def _of_bed(bed: Mapping[str, Any], host: Mapping[str, Any], points: Sequence[PointRecord]) -> Iterator[str]:
-    """What it is, its machine, its kernel; a DUT on this host has the host's."""
+    """What it is, its machine, its kernel; a DUT on this machine has the host's."""
     dut = bed.get("dut")
     facts: Mapping[str, Any] = dut if isinstance(dut, Mapping) else {}
     kind = facts.get("kind")
@@ -162,7 +162,7 @@ def _headline(version: str, found: PointRecord) -> str:
         *([f"hash {point.hash_type}"] if point.hash_type else []),
         *([f"loss up to {format_ratio(ratio)}"] if (ratio := _allowed_loss(found)) else []),
     ]
-    limit = ": no higher load could be decided on this host" if found.is_testers else ""
+    limit = ": no higher load could be decided on this machine" if found.is_testers else ""
     return (
         f"{version}: {PROCEDURES[point.procedure].figure.name} {median}{per_direction}"
         f" ({', '.join(conditions)}){limit}"

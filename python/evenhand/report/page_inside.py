@@ -112,7 +112,7 @@ def _least_even(seen: Sequence[Seen]) -> Seen | None:
     """The least even of the points with several pairs, if there are any: one pair is in one queue, and needs
     no picture."""
     known = [one for one in seen if one.seen.queues]
-    several = [one for one in known if not one.found.point.is_single_pair] or known
+    several = [one for one in known if not one.found.point.is_one_pair] or known
     return max(
         several, key=lambda one: max(queues.busiest_to_mean for queues in one.seen.queues), default=None
     )

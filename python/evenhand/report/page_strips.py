@@ -24,7 +24,7 @@ HEIGHT = 12
 NARROWEST = 3
 """A part is drawn at least so wide: a millisecond of a minute could not be seen."""
 KINDS = {
-    "sender_late": ("the sender was late", "lapse-sender"),
+    "sender_overdue": ("the sender was overdue", "lapse-sender"),
     "receiver_away": ("a receiver was away", "lapse-receiver"),
     "dut_away": ("the DUT's CPU was away", "lapse-dut"),
 }
@@ -136,7 +136,7 @@ def _last_at(
 
 
 def describe_clean(clean: CleanTime) -> str:
-    """`judged by 60.0 s in 7 pieces of 62.1 s; 2.1 s left out: the sender was late 3 times`."""
+    """`judged by 60.0 s in 7 pieces of 62.1 s; 2.1 s left out: the sender was overdue 3 times`."""
     if not clean.left_out_s:
         return f"judged by all of its {_seconds(clean.sent_s)}; nothing was left out"
     pieces = "1 piece" if clean.pieces == 1 else f"{format_count(clean.pieces)} pieces"

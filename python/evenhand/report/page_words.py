@@ -126,7 +126,7 @@ def show_addresses(point: Point) -> str:
     """`16 x 16 addresses`, or `1 x 16 routes`."""
     if point.routes is not None:
         return f"{point.routes} routes"
-    if point.is_single_pair:
+    if point.is_one_pair:
         return "1 address pair"
     return f"{point.addresses} addresses"
 

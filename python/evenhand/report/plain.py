@@ -64,6 +64,6 @@ def next_lines(trials: Iterable[TrialResult]) -> list[str]:
     return [
         f"Next: look at the tester, not at the DUT. {f'{taken}. ' if taken else ''}The latest"
         " frame and the longest poll gap, above, show for how long its CPUs were away"
-        " or too slow; `evenhand check` shows what this host does to them (stalls), and"
+        " or too slow; `evenhand check` shows what this machine does to them (absences), and"
         f" what helps. {_CODES}."
     ]

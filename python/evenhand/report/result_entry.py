@@ -139,7 +139,7 @@ def text(document: Mapping[str, Any], key: str) -> str:
 
 
 def words(document: Mapping[str, Any], key: str) -> str:
-    """A name of the document, such as `tester_limit`, with spaces."""
+    """A name of the document, such as `tester_ceiling`, with spaces."""
     return text(document, key).replace("_", " ")
 
 
@@ -211,7 +211,7 @@ def last_reasons(trials: Sequence[TrialResult]) -> str:
 
 def last_invalid_lines(document: Mapping[str, Any], trials: Sequence[TrialResult]) -> list[str]:
     """How a test at one load ended because the tester could not keep it."""
-    if document.get("outcome") != "tester_limit" or not trials:
+    if document.get("outcome") != "tester_ceiling" or not trials:
         return []
     return [
         f"The last trial was INVALID: {last_reasons(trials)}. This tester cannot keep this load,"

@@ -171,7 +171,7 @@ def _when(record: CampaignRecord) -> str:
     if record.finished_at is not None:
         return f"{record.created_at} to {record.finished_at}"
     worker = holder_of(campaign_resource(record.path))
-    state = "interrupted, or measured on another host" if worker is None else f"being measured by {worker}"
+    state = "interrupted, or measured on another machine" if worker is None else f"being measured by {worker}"
     return f"started {record.created_at}, not finished: {state}"
 
 

@@ -189,7 +189,7 @@ def _words(outcome: Outcome) -> str:
 def _comparisons(entries: Sequence[SuiteEntry]) -> list[str]:
     """Many addresses against one pair, where both were found under the same conditions."""
     lines = []
-    single = {entry.profile.plan.name: entry for entry in entries if entry.profile.traffic.is_single_pair}
+    single = {entry.profile.plan.name: entry for entry in entries if entry.profile.traffic.is_one_pair}
     for entry in entries:
         one = single.get(entry.profile.plan.name)
         if one is None or entry is one or entry.profile.frame_size != one.profile.frame_size:

@@ -50,8 +50,8 @@ _MARKDOWN = "\\`*_{}[]<>()#+!|~&$"
 LEFT_OUT = "time left out"
 """The column that a table has only where a trial was judged by its clean time."""
 LEFT_OUT_NOTE = (
-    "Time left out: the share of the trials' sending time in which the tester or its host was away, and which"
-    " was not judged."
+    "Time left out: the share of the trials' sending time in which the tester or its machine was away, and"
+    " which was not judged."
 )
 COLUMNS = (
     Column("suite"),

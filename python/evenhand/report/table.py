@@ -116,7 +116,7 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
             for (head, _), row in zip(named, rows, strict=True)
             if (stopped := text(row, "stopped_early"))
         ),
-        *(line for head, found in named for line in _single_pair_lines(head, found[0])),
+        *(line for head, found in named for line in _one_pair_lines(head, found[0])),
         *([OF_INTERVAL] if max(map(len, repetitions)) > 1 else []),
     ]
     if loss_ratio := number(goal, "loss_ratio"):
@@ -150,8 +150,8 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
     ]
 
 
-def _single_pair_lines(head: str, document: Mapping[str, Any]) -> list[str]:
-    found = mapping(document, "single_pair")
+def _one_pair_lines(head: str, document: Mapping[str, Any]) -> list[str]:
+    found = mapping(document, "one_pair")
     if not found:
         return []
     bound = "at least " if found.get("is_at_least") is True else ""
@@ -176,7 +176,7 @@ def _throughput_row(repetitions: Sequence[Mapping[str, Any]]) -> list[str | Cell
         for each in repetitions
     ]
     statistics = throughput_statistics(found)
-    # A search that ended at its maximum, or at the tester's limit, found a lower bound only.
+    # A search that ended at its maximum, or at the tester's ceiling, found a lower bound only.
     bound = AT_LEAST if any(is_at_least for _, is_at_least in found) else ""
     limit_fps = next(
         (fps for each in repetitions if (fps := number(each, "theoretical_fps_per_direction"))), None

@@ -45,7 +45,7 @@ def throughput_lines(entry: ResultEntry) -> list[str]:
     document = entry.document
     goals = mappings(document, "goals")
     found = _goals_lines(entry, goals) if goals else _search_lines(entry)
-    return [*found, *single_pair_lines(document), *filling_lines(entry), *note_lines(document)]
+    return [*found, *one_pair_lines(document), *filling_lines(entry), *note_lines(document)]
 
 
 def _search_lines(entry: ResultEntry) -> list[str]:
@@ -89,9 +89,9 @@ def _both_words(document: Mapping[str, Any], fps: float) -> str:
     return f" ({_unlike_words(rates, fps)})"
 
 
-def single_pair_lines(document: Mapping[str, Any]) -> list[str]:
+def one_pair_lines(document: Mapping[str, Any]) -> list[str]:
     """The search with one address pair that was made before (SEED-02); none where there was none."""
-    before = mapping(document, "single_pair")
+    before = mapping(document, "one_pair")
     if not before:
         return []
     fps, loss_ratio, ratio = (
@@ -143,19 +143,19 @@ def describe_outcome(document: Mapping[str, Any], trials: Sequence[TrialResult])
         case Outcome.BELOW_MINIMUM:
             min_fps = number(goal, "min_fps") or LEAST_SHARE * max_fps
             return f"below the minimum of {_per_direction(min_fps)}: no load passed"
-        case Outcome.TESTER_LIMIT if goal.get("is_max_testers") is True and max_fps == number(
+        case Outcome.TESTER_CEILING if goal.get("is_max_ceiling") is True and max_fps == number(
             document, "throughput_fps_per_direction"
         ):
             return (
-                f"tester limit: the tester's own ceiling of {_per_direction(max_fps)} passed, and no higher"
+                f"tester ceiling: the tester's own ceiling of {_per_direction(max_fps)} passed, and no higher"
                 " load was tried"
             )
-        case Outcome.TESTER_LIMIT:
+        case Outcome.TESTER_CEILING:
             offered_fps = max((trial.offered_fps for trial in trials if trial.is_valid), default=None)
             causes = describe_causes(causes_of_invalid(trials)) or "INVALID trials"
             return (
-                f"tester limit: the tester itself could not keep the load ({causes}). {passed}; highest load"
-                f" offered in a valid trial: {show(offered_fps, _per_direction, none='none')}"
+                f"tester ceiling: the tester itself could not keep the load ({causes}). {passed}; highest"
+                f" load offered in a valid trial: {show(offered_fps, _per_direction, none='none')}"
             )
         case Outcome.STOPPED:
             return f"stopped before the end. {passed}"
@@ -233,7 +233,7 @@ def unconfirmed_lines(document: Mapping[str, Any]) -> list[str]:
         number(document, key) for key in ("highest_passed_fps_per_direction", "throughput_fps_per_direction")
     )
     final_s = number(mapping(document, "goal"), "final_duration_s")
-    if document.get("outcome") != Outcome.TESTER_LIMIT or passed_fps is None or final_s is None:
+    if document.get("outcome") != Outcome.TESTER_CEILING or passed_fps is None or final_s is None:
         return []
     if value_fps is not None and passed_fps <= value_fps:
         return []
@@ -354,16 +354,16 @@ def _describe_goal(found: Mapping[str, Any], goal: Mapping[str, Any]) -> str:
             )
         case Outcome.BELOW_MINIMUM:
             return f"irregular: below the minimum of {show(number(goal, 'min_fps'), format_count)} fps"
-        case Outcome.TESTER_LIMIT if goal.get("is_max_testers") is True and max_fps == number(
+        case Outcome.TESTER_CEILING if goal.get("is_max_ceiling") is True and max_fps == number(
             found, "lower_fps_per_direction"
         ):
             return (
                 f"irregular: at or above the tester's own ceiling of {format_count(max_fps)} fps, no higher"
                 " load was tried"
             )
-        case Outcome.TESTER_LIMIT:
+        case Outcome.TESTER_CEILING:
             return (
-                "irregular: tester limit, every trial at a load between the bounds was INVALID, so the"
+                "irregular: tester ceiling, every trial at a load between the bounds was INVALID, so the"
                 " bounds get no closer"
             )
         case Outcome.STOPPED:
@@ -374,7 +374,7 @@ def _describe_goal(found: Mapping[str, Any], goal: Mapping[str, Any]) -> str:
 
 def _goals_lines(entry: ResultEntry, goals: Sequence[Mapping[str, Any]]) -> list[str]:
     document = entry.document
-    goal, tester_limit_fps = mapping(document, "goal"), number(document, "tester_limit_fps_per_direction")
+    goal, above_ceiling_fps = mapping(document, "goal"), number(document, "above_ceiling_fps_per_direction")
     low, high = (show(number(goal, key), format_count) for key in ("min_fps", "max_fps"))
     strictest = min(number(each, "loss_ratio") or 0.0 for each in goals)
     lossy = [each for each in goals if number(each, "loss_ratio")]
@@ -389,10 +389,10 @@ def _goals_lines(entry: ResultEntry, goals: Sequence[Mapping[str, Any]]) -> list
         f" trial is FAIL if its loss exceeds {format_ratio(strictest)}, which is the strictest goal.",
         *(
             []
-            if tester_limit_fps is None
+            if above_ceiling_fps is None
             else [
-                f"Every trial at {_per_direction(tester_limit_fps)} was INVALID: this tester cannot keep that"
-                " load, which says nothing about the DUT."
+                f"Every trial at {_per_direction(above_ceiling_fps)} was INVALID: this tester cannot keep"
+                " that load, which says nothing about the DUT."
             ]
         ),
     ]

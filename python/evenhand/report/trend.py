@@ -305,7 +305,7 @@ def _parts(point: Point) -> tuple[str, ...]:
         f"{point.routes} routes"
         if point.routes is not None
         else "1 address pair"
-        if point.is_single_pair
+        if point.is_one_pair
         else f"{format_count(left)} addresses a side"
         if left == right
         else f"{format_count(left)} and {format_count(right)} addresses"

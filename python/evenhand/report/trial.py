@@ -205,7 +205,7 @@ def describe_clock_offsets(offsets: Sequence[ClockOffset]) -> str:
 
 def _has_one_flow(profile: Profile | None) -> bool:
     """Whether each direction has one flow: then the count is that of its order. False if it is not known."""
-    if profile is None or not profile.traffic.is_single_pair:
+    if profile is None or not profile.traffic.is_one_pair:
         return False
     return profile.plan.other is None and all(
         ports.first == ports.last
@@ -244,10 +244,10 @@ def _classes_table(result: TrialResult) -> Table:
 
 
 def host_line(result: TrialResult) -> str:
-    """What this host did to the DUT, if the DUT lives on it."""
+    """What this machine did to the DUT, if the DUT lives on it."""
     if result.watched_cpus is None:
         return (
-            "Host: the DUT was not watched, because the testbed does not name the CPUs of this host"
+            "Host: the DUT was not watched, because the testbed does not name the CPUs of this machine"
             " that it runs on."
         )
     each = [

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evenhand.rig.registry import default_plan_of, plan_defaults_of, read_dut, read_setup, rig_of
     from evenhand.rig.rig import Demand, PlanDefaults, Rig, RigFacts
     from evenhand.rig.setup import DEFAULT_PLAN, Setup, put_back
-    from evenhand.rig.testbed_rig import looped_setup, make_looped_setup
+    from evenhand.rig.testbed_rig import make_own_loop_setup, own_loop_setup
     from evenhand.testbed import (
         DutFacts,
         Testbed,
@@ -68,7 +68,7 @@ else:
             "evenhand.lab.nft": ("MOST_RULES",),
             "lab_lease": ("LeasedLab",),
             "lab_rig": ("LabSetup", "make_lab_setup"),
-            "testbed_rig": ("looped_setup", "make_looped_setup"),
+            "testbed_rig": ("own_loop_setup", "make_own_loop_setup"),
             "evenhand.reference": (
                 "DEFAULT_QUEUE_FRAMES",
                 "DEFECT_KINDS",
@@ -153,11 +153,11 @@ __all__ = [
     "default_plan_of",
     "find_ceiling",
     "keep_ceiling",
-    "looped_setup",
     "make_lab_setup",
-    "make_looped_setup",
+    "make_own_loop_setup",
     "make_reference_setup",
     "make_testbed",
+    "own_loop_setup",
     "parse_vlans",
     "plan_defaults_of",
     "put_back",

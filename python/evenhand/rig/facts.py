@@ -28,7 +28,7 @@ def testbed_facts(setup: Setup, root: Path = Path("/")) -> dict[str, Any]:  # no
     """For `CampaignRecord.testbeds`: `tester` as read here, `dut` as the testbed file states it, or as our
     own router or lab does.
 
-    `missing` names what is None in each. Neither has folders or the name of this host.
+    `missing` names what is None in each. Neither has folders or the name of this machine.
     """
     tester = tester_facts(setup.testbed, root)
     inside = setup.lasting_facts()

@@ -53,7 +53,7 @@ class LabSetup(Setup):
         with host_errors("look at the interfaces of the lab", where=self.lab.tester_namespace):
             return run_inside(self.lab.tester_namespace, read)
 
-    def why_not_joined(self, driver: str) -> str | None:
+    def why_no_own_loop(self, driver: str) -> str | None:
         return "the ports of a lab are connected to its router"
 
     @property
@@ -279,7 +279,7 @@ class LabRig(Rig):
 
 
 def _check_host(kind: str, *, is_dry: bool) -> list[str]:
-    """Whether this host, and this user, can have a lab of this kind. See `Rig.check`."""
+    """Whether this machine, and this user, can have a lab of this kind. See `Rig.check`."""
     lab = lab_class(kind)
     lab.check_programs()
     try:

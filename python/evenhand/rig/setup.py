@@ -118,7 +118,7 @@ class Setup:
         """The result of a function that looks at the ports' interfaces, called where they are."""
         return read()
 
-    def why_not_joined(self, driver: str) -> str | None:
+    def why_no_own_loop(self, driver: str) -> str | None:
         """Why its ports cannot be joined to each other in this machine by ports of this driver; None if they
         can: they are such."""
         if self.testbed.engine:

@@ -82,22 +82,22 @@ DUT_MACS = {"left": "02:00:00:00:d0:01", "right": "02:00:00:00:d0:02"}
 
 
 @contextmanager
-def looped_setup(
+def own_loop_setup(
     tester: Tester,
     engines: Sequence[TestbedEngine],
     *,
     limits: TestbedLimits | None = None,
     largest_octets: int = 0,
 ) -> Iterator[Setup]:
-    """The engines, or where there are none the tester, until the block ends. See `make_looped_setup`."""
+    """The engines, or where there are none the tester, until the block ends. See `make_own_loop_setup`."""
     if engines:
-        yield make_looped_engines(engines, limits=limits, largest_octets=largest_octets)
+        yield make_own_loop_engines(engines, limits=limits, largest_octets=largest_octets)
         return
     with temporary_folder() as folder:
-        yield make_looped_setup(tester, folder, limits=limits, largest_octets=largest_octets)
+        yield make_own_loop_setup(tester, folder, limits=limits, largest_octets=largest_octets)
 
 
-def make_looped_setup(
+def make_own_loop_setup(
     tester: Tester, folder: Path, *, limits: TestbedLimits | None = None, largest_octets: int = 0
 ) -> Setup:
     """The tester's two ports joined to each other, on the CPUs of this tester.
@@ -108,10 +108,10 @@ def make_looped_setup(
         largest_octets: Largest size of the frames that are to be sent; the cable's buffers must hold one.
     """
     ports, users = _joined(tester.cpus, f"{folder / 'cable'},socket-abstract=no", largest_octets)
-    return _setup("looped", {**ports, "tester": users}, limits)
+    return _setup("own loop", {**ports, "tester": users}, limits)
 
 
-def make_looped_engines(
+def make_own_loop_engines(
     engines: Sequence[TestbedEngine], *, limits: TestbedLimits | None = None, largest_octets: int = 0
 ) -> Setup:
     """The same of several engines, on their hosts and CPUs, with a cable each.

@@ -73,7 +73,7 @@ AT_OR_ABOVE_MAXIMUM = "at_or_above_maximum"
 """The outcome of a search whose maximum load passed."""
 AT_LONGEST_BURST = "at_maximum"
 """The same of a burst in back-to-back."""
-TESTER_LIMIT = "tester_limit"
+TESTER_CEILING = "tester_ceiling"
 """The outcome of what the tester could not decide, in every procedure."""
 CUT_SHORT = "cut_short"
 """Outcome of a repetition that was begun anew: what it measured stays, and is in no statistic."""
@@ -138,7 +138,7 @@ class Repetition:
     finished_at: str | None
     """None: it goes on, or was cut short, and is not a result."""
     outcome: str | None
-    """Outcome of the procedure, such as `found` or `tester_limit`; None while it goes on."""
+    """Outcome of the procedure, such as `found` or `tester_ceiling`; None while it goes on."""
     value: float | None
     """The figure of the procedure (see `Procedure.figure`), if it ended with one."""
     result: Mapping[str, Any] | None
@@ -170,7 +170,7 @@ class Repetition:
     @property
     def is_testers(self) -> bool:
         """Whether it is a lower bound because the tester could not keep a higher load."""
-        return self.is_at_least and self.outcome == TESTER_LIMIT
+        return self.is_at_least and self.outcome == TESTER_CEILING
 
     @property
     def left_open(self) -> LeftOpen:
@@ -268,7 +268,7 @@ class PointRecord:
         return sum(self.lower_bounds)
 
     @property
-    def at_tester_limit(self) -> int:
+    def at_tester_ceiling(self) -> int:
         """How many of them because the tester could not keep a higher load."""
         return sum(r.is_testers for _, r in self._valued())
 
@@ -277,7 +277,7 @@ class PointRecord:
         """Finished repetitions that the tester could not decide, without a value or with a lower bound: those
         that `--again` repeats."""
         return sum(
-            r.finished_at is not None and r.outcome == TESTER_LIMIT and (r.value is None or r.is_at_least)
+            r.finished_at is not None and r.outcome == TESTER_CEILING and (r.value is None or r.is_at_least)
             for r in self.repetitions
         )
 
@@ -289,7 +289,7 @@ class PointRecord:
     @property
     def is_testers(self) -> bool:
         """Whether it is one because of the tester."""
-        return self.is_at_least and self.at_tester_limit > 0
+        return self.is_at_least and self.at_tester_ceiling > 0
 
     def _valued(self) -> list[tuple[float, Repetition]]:
         return [(r.value, r) for r in self.repetitions if r.finished_at is not None and r.value is not None]

@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.base.locks import holder_of
 from evenhand.procedure.statistics import Statistics
-from evenhand.run.campaign_record import ENDED_EARLY, TESTER_LIMIT, PointState, is_lower_bound, state_of
+from evenhand.run.campaign_record import ENDED_EARLY, TESTER_CEILING, PointState, is_lower_bound, state_of
 from evenhand.run.figures import RunningTrial, read_running, stated_time_left_out
 from evenhand.run.point_document import Ended, read_point, remarks_of
 from evenhand.run.reading import RunTables, StoredRow, as_mapping, as_texts, open_to_read
@@ -44,7 +44,7 @@ class PointStatus:
     lower_bounds: tuple[bool, ...]
     """Which of the values are lower bounds: the highest load that was tried passed, or the tester could not
     keep a higher one."""
-    at_tester_limit: int
+    at_tester_ceiling: int
     """How many of them because of the tester."""
     undecided: int
     """Finished repetitions that the tester could not decide, without a value or with a lower bound: those
@@ -137,7 +137,7 @@ class CampaignStatus:
     worker: str | None
     """The process that measures it now; None: none does."""
     running: RunningTrial | None
-    """The trial that this process makes now; None also if it measures on other hosts."""
+    """The trial that this process makes now; None also if it measures on other machines."""
     points: tuple[PointStatus, ...]
     """Points in the order of the file."""
     verdicts: Mapping[str, int]
@@ -283,11 +283,11 @@ def _point_status(row: StoredRow, repetitions: list[StoredRow], *, counts: Mappi
         ended_early=row["reason"] is not None or not_made > 0,
         not_made=not_made,
         lower_bounds=tuple(bounds),
-        at_tester_limit=sum(
-            is_bound and r["outcome"] == TESTER_LIMIT for r, is_bound in zip(valued, bounds, strict=True)
+        at_tester_ceiling=sum(
+            is_bound and r["outcome"] == TESTER_CEILING for r, is_bound in zip(valued, bounds, strict=True)
         ),
         undecided=sum(
-            r["outcome"] == TESTER_LIMIT and (r["value"] is None or _is_lower_bound(r)) for r in finished
+            r["outcome"] == TESTER_CEILING and (r["value"] is None or _is_lower_bound(r)) for r in finished
         ),
         measured_s=sum(repetition["measured_s"] for repetition in finished),
         time_left_out=TimeLeftOut.together(stated_time_left_out(each.result) for each in ended),

@@ -331,7 +331,7 @@ def resume_command(path: Path, source: Path | None = None, *, on_page: bool = Fa
 
 
 def again_command(path: Path, *, on_page: bool = False) -> str:
-    """The command that measures once more what ended early or at the tester's limit; `on_page` as in
+    """The command that measures once more what ended early or at the tester's ceiling; `on_page` as in
     `resume_command`."""
     return f"{_sudo(path, on_page)}evenhand run --resume {_shown(path, on_page)} --again"
 

@@ -39,7 +39,7 @@ def merge_runs(
 
     Args:
         target: A new file.
-        host_name: Store the name of this host with the merging.
+        host_name: Store the name of this machine with the merging.
 
     Raises:
         RequestError: The files are of different kinds or contradict each other, or have the same measurement

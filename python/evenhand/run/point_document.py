@@ -12,7 +12,7 @@ from evenhand.base.errors import RequestError
 from evenhand.plan import MOST_COUNTED, Direction, SideCounts, parse_imix, plan_title, whole_octets
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.run.campaign_record import TESTER_LIMIT, PointRecord, failed_at, is_lower_bound
+from evenhand.run.campaign_record import TESTER_CEILING, PointRecord, failed_at, is_lower_bound
 from evenhand.run.folder import again_command
 from evenhand.run.reading import StoredRow, StoredSearch, as_mapping
 from evenhand.run.run_file import to_json
@@ -268,7 +268,7 @@ def undecided_loads(ended: Sequence[Ended], procedure: str) -> str | None:
     figure = PROCEDURES[procedure].figure
     return (
         f"its limit lies between {show_value(max(values), figure)}, which passed, and"
-        f" {show_value(min(failed), figure)}, which failed; no load between could be decided on this host"
+        f" {show_value(min(failed), figure)}, which failed; no load between could be decided on this machine"
     )
 
 
@@ -285,7 +285,7 @@ def again_advice(path: Path, *, undecided: int, ended_early: int, on_page: bool 
     if undecided:
         return (
             "To repeat what the tester could not decide, give it idle CPUs (evenhand check shows what takes"
-            f" them) or another host, and run: {command}"
+            f" them) or another machine, and run: {command}"
         )
     if ended_early:
         return f"To repeat what ended early, once the reason is gone, run: {command}"
@@ -294,7 +294,7 @@ def again_advice(path: Path, *, undecided: int, ended_early: int, on_page: bool 
 
 _WITHOUT_NUMBER = {
     "measured": "too many frames were lost for a figure: a lost frame is infinitely late",
-    TESTER_LIMIT: "the tester's ceiling was reached",
+    TESTER_CEILING: "the tester's ceiling was reached",
     "dut_gone": "the DUT did not answer any more",
     "below_minimum": "frames were lost at the lowest load as well",
 }

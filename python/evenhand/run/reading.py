@@ -279,7 +279,7 @@ class StoredSearch:
     @property
     def is_measurement(self) -> bool:
         """Whether it is what its point was asked for."""
-        return self.role in (Role.MEASUREMENT, Role.SINGLE_PAIR)
+        return self.role in (Role.MEASUREMENT, Role.ONE_PAIR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

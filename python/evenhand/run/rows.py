@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.base.folders import sentence_without_folders, without_folders
 from evenhand.plan import Imix, whole_octets
-from evenhand.run.campaign_record import CUT_SHORT, ENDED_EARLY, TESTER_LIMIT, HookRun, Repetition
+from evenhand.run.campaign_record import CUT_SHORT, ENDED_EARLY, TESTER_CEILING, HookRun, Repetition
 from evenhand.run.reading import StoredSearch
 from evenhand.run.run_file import now, to_json
 from evenhand.search import SearchHead
@@ -203,7 +203,7 @@ def reopen_points(connection: sqlite3.Connection) -> int:
     repetitions = connection.execute(
         "UPDATE repetitions SET finished_at = NULL, outcome = ?, value = NULL WHERE finished_at IS NOT NULL"
         " AND (outcome = ? OR outcome = ? AND (value IS NULL OR json_extract(result, '$.is_at_least')))",
-        (CUT_SHORT, ENDED_EARLY, TESTER_LIMIT),
+        (CUT_SHORT, ENDED_EARLY, TESTER_CEILING),
     ).rowcount
     if points + repetitions:
         connection.execute("UPDATE run SET finished_at = NULL")

@@ -153,7 +153,7 @@ def _conditions(label: str, search: StoredSearch) -> str:
     setup = search.setup
     # A search that was guided by an earlier one has its number in the goal, and the same conditions.
     goal = {key: value for key, value in search.goal.items() if key != "known_fps"}
-    if goal.get("is_max_testers"):  # so has one whose maximum is what the tester keeps at that time
+    if goal.get("is_max_ceiling"):  # so has one whose maximum is what the tester keeps at that time
         goal = {key: value for key, value in goal.items() if key not in ("max_fps", "min_fps")}
     same = [
         label,

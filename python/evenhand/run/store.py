@@ -281,7 +281,7 @@ class RunStore(StoredSoFar):
                 connection.execute("INSERT INTO testbeds (name, document) VALUES (?, ?)", (free, text))
             if count > 1:
                 self.add_note(
-                    f"the testbed {name}, or its host, was changed; results since {now()} are"
+                    f"the testbed {name}, or its machine, was changed; results since {now()} are"
                     f" recorded for {free!r}"
                 )
         return free

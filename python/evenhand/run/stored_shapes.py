@@ -139,7 +139,7 @@ _GOAL = table(
     duration_s=number,
     final_duration_s=number,
     tagged_frames=whole,
-    is_max_testers=flag,
+    is_max_ceiling=flag,
 )
 _SAMPLES = ("typical", "worst_case", "latency", "pdv", "ipdv_min", "ipdv_median", "ipdv_max")
 _FIGURES = table_of(table(**dict.fromkeys(_SAMPLES, table(values=list_of(number, may_be_null=True)))))

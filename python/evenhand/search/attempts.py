@@ -18,7 +18,8 @@ duration: such a host does not have one bad moment, it is busy."""
 
 @dataclass(slots=True, kw_only=True)
 class InvalidAttempts:
-    """Counts the INVALID trials at one load, until that load is given up as the tester's limit (R2544-39)."""
+    """Counts the INVALID trials at one load, until that load is given up as the tester's ceiling
+    (R2544-39)."""
 
     invalid_retries: int
     """Repetitions where the tester did not offer the load: it will hardly do so the next time."""

@@ -34,7 +34,7 @@ class LoadBracket:
     """The bracket is narrow when it is no wider than this share of its upper bound."""
     upper_fps: float | None = None
     """Lowest load that failed."""
-    tester_limit_fps: float | None = None
+    above_ceiling_fps: float | None = None
     """Lowest load that the tester did not keep in any trial."""
     tester_offered_fps: float = 0.0
     """What it offered there at best."""
@@ -68,16 +68,16 @@ class LoadBracket:
         """The search goes on below this load, be it the device or the tester that failed there, or a queue
         that was filling; None at the beginning."""
         return min(
-            (load for load in (self.upper_fps, self.tester_limit_fps, self.doubted_fps) if load is not None),
+            (load for load in (self.upper_fps, self.above_ceiling_fps, self.doubted_fps) if load is not None),
             default=None,
         )
 
     @property
-    def is_tester_limited(self) -> bool:
+    def is_at_tester_ceiling(self) -> bool:
         """Whether it is the tester that keeps the search from coming closer to the device's limit."""
         return (
-            self.tester_limit_fps is not None
-            and self.tester_limit_fps == self.below_fps
+            self.above_ceiling_fps is not None
+            and self.above_ceiling_fps == self.below_fps
             and not self._is_narrow_to(self.upper_fps)
         )
 
@@ -126,10 +126,10 @@ class LoadBracket:
         self.upper_fps = min((load for load in failed if load > load_fps), default=None)
         self.note_pass(load_fps, is_full_length=is_full_length)
 
-    def note_tester_limit(self, load_fps: float, *, offered_fps: float) -> None:
+    def note_above_ceiling(self, load_fps: float, *, offered_fps: float) -> None:
         """The tester did not keep this load, which lies within the bracket; it really offered
         `offered_fps`."""
-        self.tester_limit_fps, self.tester_offered_fps = load_fps, offered_fps
+        self.above_ceiling_fps, self.tester_offered_fps = load_fps, offered_fps
 
     def next_load(self) -> float:
         """The maximum itself, then midpoints; the minimum itself before anything below it (MLR-12,
@@ -143,7 +143,7 @@ class LoadBracket:
                 else self.lower_fps
             )
         middle = (self.lower_fps + self.below_fps) / 2
-        if self.is_tester_limited and not self.passed and self.upper_fps is None:
+        if self.is_at_tester_ceiling and not self.passed and self.upper_fps is None:
             middle = min(self.below_fps * STEP_DOWN, max(self.tester_offered_fps, self.below_fps / 10))
         if self.below_fps - self.lower_fps > 2:
             middle = whole_load(middle)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 8: the highest load that the tester itself keeps on this host (MLR-14)."""
+"""Station 8: the highest load that the tester itself keeps on this machine (MLR-14)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TesterCeiling:
 
     @property
     def is_at_maximum(self) -> bool:
-        """The tester's own limit was not reached."""
+        """The tester's ceiling was not reached."""
         return self.rate_fps is not None and self.above_fps is None
 
     @property
@@ -136,7 +136,7 @@ def find_tester_ceiling(
         start_fps: Where to begin; default the maximum, which is right where it is the line rate.
         precision: Stop when the ceiling is known to this share of the load above it. 1 stops at the first
             load that is kept, on the way down: a fifth too low at most.
-        is_loss_ours: There is no DUT that could have lost a frame (looped ports): a load with loss is not
+        is_loss_ours: There is no DUT that could have lost a frame (the own loop): a load with loss is not
             kept either.
         ending_losses: Go no further up than to a load at which the device lost frames in so many trials; 0:
             go on. One may be an absence of a CPU.

@@ -237,7 +237,7 @@ def estimate(
     *,
     max_fps: float,
     lowest_fps: float,
-    tester_limit_fps: float | None,
+    above_ceiling_fps: float | None,
     trials_per_load: float,
     overhead_s: float,
     sent_longer: float = 1.0,
@@ -247,7 +247,7 @@ def estimate(
 
     Args:
         observations: Observations of the valid trials, by load.
-        tester_limit_fps: The lowest load that the tester did not keep: the search goes on below it.
+        above_ceiling_fps: The lowest load that the tester did not keep: the search goes on below it.
         trials_per_load: How often a trial was made until it was valid.
         overhead_s: Time that a trial takes in addition to sending.
         sent_longer: How many times as long as its duration a trial is sent.
@@ -256,12 +256,12 @@ def estimate(
     counts: dict[tuple[str | float | None, str], int] = {}
     full_length: dict[tuple[str | float | None, str], float] = {}
     for goal in goals:
-        guess = _guess(goal, observations, tester_limit_fps)
+        guess = _guess(goal, observations, above_ceiling_fps)
         durations = _narrowing(goal, guess, max_fps, lowest_fps)
         narrowing[guess] = max(narrowing.get(guess, []), durations, key=len)
         # Closer bounds will be other loads, of which nothing is known yet.
         known: Mapping[float, Sequence[Observation]] = {} if durations else observations
-        for side, load_fps, count in _full_length(goal, guess, known, max_fps, lowest_fps, tester_limit_fps):
+        for side, load_fps, count in _full_length(goal, guess, known, max_fps, lowest_fps, above_ceiling_fps):
             # One trial counts for all goals that have a bound at its load.
             load = goal.name if durations else load_fps
             full_length[load, side] = max(
@@ -275,11 +275,11 @@ def estimate(
 
 
 def _guess(
-    goal: MlrGoal, observations: Mapping[float, Sequence[Observation]], tester_limit_fps: float | None
+    goal: MlrGoal, observations: Mapping[float, Sequence[Observation]], above_ceiling_fps: float | None
 ) -> _MlrGuess:
     too_much = {load: _loses_too_much(goal, trials) for load, trials in observations.items()}
     uppers = [load for load, is_lossy in too_much.items() if is_lossy]
-    upper_fps = min([*uppers, *([] if tester_limit_fps is None else [tester_limit_fps])], default=None)
+    upper_fps = min([*uppers, *([] if above_ceiling_fps is None else [above_ceiling_fps])], default=None)
     lowers = [
         load
         for load, is_lossy in too_much.items()
@@ -316,7 +316,7 @@ def _full_length(
     observations: Mapping[float, Sequence[Observation]],
     max_fps: float,
     lowest_fps: float,
-    tester_limit_fps: float | None,
+    above_ceiling_fps: float | None,
 ) -> Iterator[tuple[str, float | None, int]]:
     """For each bound: the side, the load, and how many full-length trials it still needs."""
     if guess.upper_fps is None or guess.upper_fps > lowest_fps:
@@ -329,7 +329,7 @@ def _full_length(
         missing_s = (1 - goal.exceed_ratio) * goal.duration_sum_s - low_s
         yield "lower", guess.lower_fps, max(0, math.ceil(missing_s / goal.final_duration_s - 1e-9))
     # Nothing proves an upper bound where the maximum passes, or where the tester cannot go.
-    if guess.lower_fps != max_fps and (guess.upper_fps is None or guess.upper_fps != tester_limit_fps):
+    if guess.lower_fps != max_fps and (guess.upper_fps is None or guess.upper_fps != above_ceiling_fps):
         trials = observations.get(guess.upper_fps or 0.0, ())
         high_s = sum(t.duration_s for t in trials if t.loss_ratio > goal.loss_ratio)
         missing_s = goal.exceed_ratio * goal.duration_sum_s - high_s

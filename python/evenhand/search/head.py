@@ -23,7 +23,7 @@ class Role(StrEnum):
 
     MEASUREMENT = "measurement"
     """It finds what its procedure was asked for."""
-    SINGLE_PAIR = "single_pair"
+    ONE_PAIR = "one_pair"
     """The same with one address pair, made first for comparison (SEED-02)."""
     THROUGHPUT_FOR = "throughput_for"
     """The throughput that another procedure needs (R9004-01)."""
@@ -37,7 +37,7 @@ class Role(StrEnum):
     @property
     def is_of_the_dut(self) -> bool:
         """Whether what it finds is a result of a procedure."""
-        return self in (Role.MEASUREMENT, Role.SINGLE_PAIR, Role.THROUGHPUT_FOR)
+        return self in (Role.MEASUREMENT, Role.ONE_PAIR, Role.THROUGHPUT_FOR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ def find_goals(
     (MLR-03).
 
     INVALID trials are kept, say nothing about a load, and are repeated as in `find_throughput`. A load that
-    stays INVALID is the tester's limit: the search goes on below it, and a goal whose bounds it keeps apart
+    stays INVALID is the tester's ceiling: the search goes on below it, and a goal whose bounds it keeps apart
     is irregular.
 
     Args:
@@ -102,7 +102,7 @@ class _MlrSearch:
         return MlrResult(
             goal=self.goals,
             goals=tuple(self._result_for(goal) for goal in self.goals.goals),
-            tester_limit_fps=min(self.given_up, default=None),
+            above_ceiling_fps=min(self.given_up, default=None),
             trials=tuple(self.trials),
         )
 
@@ -221,11 +221,11 @@ class _MlrSearch:
         if lower_fps is not None and upper_fps is not None and _is_narrow(goal, lower_fps, upper_fps):
             return Outcome.FOUND
         if upper_fps is None and lower_fps == self.goals.max_fps:
-            return outcome_at_maximum(is_max_testers=self.goals.is_max_testers)
+            return outcome_at_maximum(is_max_ceiling=self.goals.is_max_ceiling)
         if lower_fps is None and upper_fps is not None and upper_fps <= self.goals.lowest_fps:
             return Outcome.BELOW_MINIMUM
         is_testers = self.given_up and (self.is_finished or self.given_up_in_a_row == LOADS_GIVEN_UP_IN_A_ROW)
-        return Outcome.TESTER_LIMIT if is_testers else Outcome.STOPPED
+        return Outcome.TESTER_CEILING if is_testers else Outcome.STOPPED
 
     def _estimate(self) -> Remaining:
         """Trials and seconds to come; none for goals that have what they need."""
@@ -234,7 +234,7 @@ class _MlrSearch:
             {load: trials for load, trials in self.observations.items() if trials},
             max_fps=self.goals.max_fps,
             lowest_fps=self.goals.lowest_fps,
-            tester_limit_fps=min(self.given_up, default=None),
+            above_ceiling_fps=min(self.given_up, default=None),
             trials_per_load=self._trials_per_load(),
             overhead_s=self.overhead_s,
             sent_longer=sent_longer(trial.result for trial in self.trials),

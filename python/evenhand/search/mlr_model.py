@@ -128,7 +128,7 @@ class MlrGoals:
     max_fps: float
     """Max Load: the line rate, or the user's maximum. Infinite as long as the line rate is not known; a
     search needs a finite one."""
-    is_max_testers: bool = False
+    is_max_ceiling: bool = False
     """As in `ThroughputGoal`."""
     min_fps: float | None = None
     """Min Load; default a thousandth of the maximum, and a frame in the shortest trial (MLR-12)."""
@@ -214,7 +214,7 @@ class MlrGoals:
         return {
             "search": self.search,
             "max_fps": self.max_fps,
-            **({"is_max_testers": True} if self.is_max_testers else {}),
+            **({"is_max_ceiling": True} if self.is_max_ceiling else {}),
             "min_fps": self.lowest_fps,
             "goals": [goal.to_document() for goal in self.goals],
             "loss_ratio": self.loss_ratio,
@@ -264,7 +264,7 @@ class GoalResult:
 
 _GRAVEST_FIRST = (
     Outcome.STOPPED,
-    Outcome.TESTER_LIMIT,
+    Outcome.TESTER_CEILING,
     Outcome.BELOW_MINIMUM,
     Outcome.AT_OR_ABOVE_MAXIMUM,
     Outcome.FOUND,
@@ -277,7 +277,7 @@ class MlrResult:
 
     goal: MlrGoals
     goals: tuple[GoalResult, ...]
-    tester_limit_fps: float | None
+    above_ceiling_fps: float | None
     """Lowest load that stayed INVALID; it says nothing of the device."""
     trials: tuple[SearchTrial, ...]
 
@@ -304,7 +304,7 @@ class MlrResult:
     @property
     def is_ceiling_reached(self) -> bool:
         """Whether the tester's own ceiling was the maximum, and passed for the strictest goal."""
-        return self.goal.is_max_testers and self.throughput_fps == self.goal.max_fps
+        return self.goal.is_max_ceiling and self.throughput_fps == self.goal.max_fps
 
     @property
     def uncharged(self) -> tuple[Uncharged, ...]:
@@ -367,7 +367,7 @@ class MlrResult:
             "is_at_least": self.is_at_least,
             "upper_fps_per_direction": self.upper_fps,
             "highest_offered_fps_per_direction": self.highest_offered_fps,
-            "tester_limit_fps_per_direction": self.tester_limit_fps,
+            "above_ceiling_fps_per_direction": self.above_ceiling_fps,
             "loss_by_direction": losses_document(self.losses),
             "verdicts": {str(verdict): self.count(verdict) for verdict in Verdict},
             "sustainable_fps_per_direction": self.sustainable_fps_of(self.strictest),

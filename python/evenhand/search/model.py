@@ -60,20 +60,20 @@ class Outcome(StrEnum):
     AT_OR_ABOVE_MAXIMUM = "at_or_above_maximum"
     """The maximum itself passed: there is no upper bound (MLR-10)."""
     BELOW_MINIMUM = "below_minimum"
-    TESTER_LIMIT = "tester_limit"
+    TESTER_CEILING = "tester_ceiling"
     """A load stayed INVALID, or the maximum was the tester's own ceiling and passed: the tester ended the
     search, not the DUT. The highest load that a full-length trial has confirmed is a lower bound."""
     STOPPED = "stopped"
 
 
-def outcome_at_maximum(*, is_max_testers: bool) -> Outcome:
+def outcome_at_maximum(*, is_max_ceiling: bool) -> Outcome:
     """Outcome of a search whose maximum passed."""
-    return Outcome.TESTER_LIMIT if is_max_testers else Outcome.AT_OR_ABOVE_MAXIMUM
+    return Outcome.TESTER_CEILING if is_max_ceiling else Outcome.AT_OR_ABOVE_MAXIMUM
 
 
 def is_outcome_at_least(outcome: Outcome) -> bool:
     """Whether a load that passed in a search that ended so is a lower bound."""
-    return outcome in (Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_LIMIT)
+    return outcome in (Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_CEILING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class ThroughputGoal:
     """The search that this goal is for, as `--search` names it."""
     max_fps: float
     """Highest load that is tried: the line rate, or the user's maximum."""
-    is_max_testers: bool = False
+    is_max_ceiling: bool = False
     """The maximum is the tester's own ceiling: if it passes, the tester ended the search."""
     min_fps: float | None = None
     """Lowest load that is tried; default a thousandth of the maximum, and a frame in the shortest trial
@@ -194,7 +194,7 @@ class ThroughputGoal:
         return {
             "search": self.search,
             "max_fps": self.max_fps,
-            **({"is_max_testers": True} if self.is_max_testers else {}),
+            **({"is_max_ceiling": True} if self.is_max_ceiling else {}),
             "min_fps": self.lowest_fps,
             "precision": self.precision,
             "duration_s": self.duration_s,
@@ -269,7 +269,7 @@ class ThroughputResult:
     @property
     def is_ceiling_reached(self) -> bool:
         """Whether the tester's own ceiling was the maximum, and passed."""
-        return self.goal.is_max_testers and self.throughput_fps == self.goal.max_fps
+        return self.goal.is_max_ceiling and self.throughput_fps == self.goal.max_fps
 
     @property
     def highest_passed_fps(self) -> float | None:
@@ -298,7 +298,7 @@ class ThroughputResult:
             t.result for t in reversed(self.trials) if t.is_full_length and t.load_fps == self.throughput_fps
         )
         return next(
-            (result for result in at_result if result.is_pass or self.outcome is not Outcome.TESTER_LIMIT),
+            (result for result in at_result if result.is_pass or self.outcome is not Outcome.TESTER_CEILING),
             None,
         )
 

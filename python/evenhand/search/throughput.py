@@ -52,7 +52,7 @@ def find_throughput(
     trial at it decides if no other load does. INVALID trials are kept, move no bound, and are repeated
     `goal.invalid_retries` times, or `goal.patience` times if the load was offered but a moment of the host
     spoiled the trial, and in the confirmation. A load that stays INVALID is beyond the tester: the search
-    goes on below it, and ends with "tester limit" if the device lost nothing down there either. The highest
+    goes on below it, and ends with "tester ceiling" if the device lost nothing down there either. The highest
     load that passed is then confirmed by a full-length trial, and is a lower bound; what none has confirmed
     is no bound.
 
@@ -110,13 +110,13 @@ class _Search:
         while True:
             if bracket.is_at_maximum and bracket.is_confirmed:
                 return self._result(
-                    outcome_at_maximum(is_max_testers=self.goal.is_max_testers), bracket.lower_fps
+                    outcome_at_maximum(is_max_ceiling=self.goal.is_max_ceiling), bracket.lower_fps
                 )
             is_beyond_tester = self.is_given_up or (
-                bracket.is_tester_limited and (bracket.is_narrow or bracket.is_below_minimum)
+                bracket.is_at_tester_ceiling and (bracket.is_narrow or bracket.is_below_minimum)
             )
             if is_beyond_tester and (bracket.is_confirmed or not bracket.lower_fps):
-                return self._result(Outcome.TESTER_LIMIT, self.bracket.proven_fps)
+                return self._result(Outcome.TESTER_CEILING, self.bracket.proven_fps)
             if self._is_bound_in_doubt:
                 trial = self._measure_bound()
                 if trial is None or trial.result.was_stopped:
@@ -147,7 +147,7 @@ class _Search:
                 if self.guide is not None:
                     self.guide.give_up()
                 if is_confirmation:
-                    return self._result(Outcome.TESTER_LIMIT, self.bracket.proven_fps)
+                    return self._result(Outcome.TESTER_CEILING, self.bracket.proven_fps)
                 self.is_given_up = self.given_up == LOADS_GIVEN_UP_IN_A_ROW
                 continue
             self.given_up = 0
@@ -308,7 +308,7 @@ class _Search:
                 and purpose not in (Purpose.CONFIRMATION, Purpose.BOUND)
                 and not is_sure_guess
             ):
-                self.bracket.note_tester_limit(load_fps, offered_fps=invalid.offered_fps)
+                self.bracket.note_above_ceiling(load_fps, offered_fps=invalid.offered_fps)
             self._report_finished(self.trials[-1])
             if is_exhausted or trial.result.is_pass or is_lost:
                 return trial

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of another host, over the user's own ssh: one connection, on which that host sends each run as it
-was last committed, and several times a second the trials that are made. Nothing is written there.
+"""The runs of another machine, over the user's own ssh: one connection, on which that host sends each run as
+it was last committed, and several times a second the trials that are made. Nothing is written there.
 
 Here the runs are copies in a folder below this user's cache, which is shown like any other; what is measured
 there is locked here by this process, so that all who look at the copies see it as running.
@@ -99,7 +99,7 @@ def _say(sink: IO[bytes], document: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FollowedFolder:
-    """A folder of another host."""
+    """A folder of another machine."""
 
     destination: str
     folder: str
@@ -118,7 +118,7 @@ class FollowedFolder:
             host, _, folder = host.partition(":")
         if kind != "ssh" or not host:
             raise RequestError(
-                f"{text!r} is no folder of another host",
+                f"{text!r} is no folder of another machine",
                 code="serve.not-to-follow",
                 where="--follow",
                 next_step="Write ssh:HOST or ssh:HOST:FOLDER; an IPv6 address as ssh:[2001:db8::1]:FOLDER.",

@@ -26,7 +26,7 @@ from evenhand.serve.charts import inside_document
 
 KEPT = 900
 """Samples that are kept: some eight minutes."""
-MOST_STALLS = 100
+MOST_LAPSES = 100
 """The latest of the tester and its host that are shown."""
 SLOPE_OVER_S = 5.0
 SAME_S = 1.0
@@ -48,16 +48,17 @@ class LiveRun:
     running: RunningTrial | None = None
     now_event: str = ""
     """Server-sent event of the trial that is made, the same for all pages."""
-    stalls_event: str = ""
-    """Server-sent event of when the tester or its host was away lately: from, until (since 1970), kinds."""
+    lapses_event: str = ""
+    """Server-sent event of when the tester or its machine was away lately: from, until (since 1970),
+    kinds."""
     found_event: str = ""
     """Server-sent event of trials and points, from the file."""
     version: int = 0
     _numbers: int = 0
     _before: RunningTrial | None = None
-    _stalls: list[tuple[float, float, list[str]]] = field(default_factory=list)
-    _stalled: tuple[Any, float] = (None, 0.0)
-    """The trial of the latest stall, and when it began."""
+    _lapses: list[tuple[float, float, list[str]]] = field(default_factory=list)
+    _lapsed: tuple[Any, float] = (None, 0.0)
+    """The trial of the latest lapse, and when it began."""
     _written: tuple[int, int] | None = None
     _read_after_s: float = float("-inf")
 
@@ -81,7 +82,7 @@ class LiveRun:
     def _note(self, running: RunningTrial) -> None:
         before, self._before = self._before, running
         if running.left_out:
-            self._note_stalls(running)
+            self._note_lapses(running)
         if running.phase != SENDING or not running.directions:
             return
         is_same = (
@@ -120,17 +121,17 @@ class LiveRun:
                 points.append((sample["at"] - latest["at"], delay_us))
         return slope_of(points)
 
-    def _note_stalls(self, running: RunningTrial) -> None:
+    def _note_lapses(self, running: RunningTrial) -> None:
         """A part that is told again may be longer than it was, or have become one with another."""
         trial = (running.point, running.repetition, running.trial, running.what)
         began_at = running.written_at - running.sending_s
-        if self._stalled[0] == trial and abs(began_at - self._stalled[1]) < SAME_S:
-            began_at = self._stalled[1]  # so that what was told before has the times that it had
-        self._stalled = (trial, began_at)
+        if self._lapsed[0] == trial and abs(began_at - self._lapsed[1]) < SAME_S:
+            began_at = self._lapsed[1]  # so that what was told before has the times that it had
+        self._lapsed = (trial, began_at)
         told = [(began_at + part[0], began_at + part[1], list(part[2])) for part in running.left_out]
         first = min(part[0] for part in told)
-        self._stalls = sorted([*(part for part in self._stalls if part[1] < first), *told])[-MOST_STALLS:]
-        self.stalls_event = event("stalls", self._stalls)
+        self._lapses = sorted([*(part for part in self._lapses if part[1] < first), *told])[-MOST_LAPSES:]
+        self.lapses_event = event("lapses", self._lapses)
 
     def _read_file(self) -> None:
         try:

@@ -283,7 +283,8 @@ class Pages:
         }
 
     def _of(self, key: tuple[Any, ...], draw: Callable[[], T]) -> T:
-        """What was drawn before, or is drawn now; only one at a time, since a tester may be on this host."""
+        """What was drawn before, or is drawn now; only one at a time, since a tester may be on this
+        machine."""
         with self._drawing:
             if key in self._kept:
                 self._kept.move_to_end(key)

@@ -103,7 +103,7 @@ def stamp_of(facts: os.stat_result) -> Stamp:
 
 
 def is_being_measured(path: Path, facts: os.stat_result, names: Collection[str] | None = None) -> bool:
-    """Whether a process of this host writes it now, whoever has started that.
+    """Whether a process of this machine writes it now, whoever has started that.
 
     Args:
         names: Those of all locks, for who asks for many runs.

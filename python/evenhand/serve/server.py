@@ -20,7 +20,7 @@ from evenhand.serve.index import RunIndex
 DEFAULT_PORT = 8740
 MOST_CONNECTIONS = 500
 NICENESS = 10
-"""Pages wait for measurements on this host, never the other way round."""
+"""Pages wait for measurements on this machine, never the other way round."""
 GRACE_S = 1
 
 
@@ -60,7 +60,7 @@ def read_place(text: str) -> ListenPlace:
             f"{text!r} is not an address to listen on",
             code="serve.not-an-address",
             where="--listen",
-            next_step="Write 8740, 127.0.0.1:8740, [::1]:8740, or an address of this host.",
+            next_step="Write 8740, 127.0.0.1:8740, [::1]:8740, or an address of this machine.",
         ) from None
     return ListenPlace(host, number)
 

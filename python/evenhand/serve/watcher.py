@@ -77,7 +77,7 @@ class Watcher:
                 continue
 
     async def live_events(self, name: str) -> AsyncIterator[str]:
-        """Server-sent events of one run: `samples` with those that this page has not had, `stalls` of tester
+        """Server-sent events of one run: `samples` with those that this page has not had, `lapses` of tester
         and host, `now` with the trial that is made, `found` with trials and points; at last `ended` with what
         has become of the run."""
         number, sent = 0, ("", "", "")
@@ -86,7 +86,7 @@ class Watcher:
             if live is not None:
                 samples = live.samples_after(number)
                 number = samples[-1]["number"] if samples else number
-                texts = (live.stalls_event, live.now_event, live.found_event)
+                texts = (live.lapses_event, live.now_event, live.found_event)
                 parts = [event("samples", samples)] if samples else []
                 parts += [text for text, before in zip(texts, sent, strict=True) if text != before]
                 sent = texts

@@ -53,7 +53,7 @@ class LimitOptions:
         LimitSet | None,
         Option(
             sets=LIMIT_SET,
-            help="rfc: the defaults below; host: the strictest limits that this host can keep, which"
+            help="rfc: the defaults below; host: the strictest limits that this machine can keep, which"
             " are measured first; each is a deviation. Default: rfc.",
             panel=_PANEL,
         ),
@@ -91,7 +91,7 @@ class LimitOptions:
         bool | None,
         Option(
             declared="--clean-time",
-            help="Judge a trial by the time in which neither the tester nor its host was away, and"
+            help="Judge a trial by the time in which neither the tester nor its machine was away, and"
             " send for up to twice as long until enough of it is together.",
             panel=_PANEL,
         ),
@@ -142,7 +142,7 @@ class RetryOptions:
             metavar="N",
             least=0,
             help="Repeat a trial that was spoiled only by a brief disturbance of this"
-            " host, and the trial that confirms the result, up to N times. Default:"
+            " machine, and the trial that confirms the result, up to N times. Default:"
             f" {DEFAULT_PATIENCE}.",
             panel=_PANEL,
         ),

@@ -49,7 +49,7 @@ from evenhand.spec.rules import Rules
 
 DEFAULT_REPETITIONS = 10
 """SEED-72."""
-Order = Literal["in-turn", "shuffled"]
+RoundOrder = Literal["in-turn", "shuffled"]
 
 
 def _one_or_more(value: Any) -> Any:
@@ -212,7 +212,7 @@ class Published(_Table):
     note: Text | None = None
 
 
-class CampaignDut(_Table):
+class DutHashing(_Table):
     """What is known of the DUT before it is tested: suites that it cannot take part in are refused."""
 
     hash_types: HashTypes
@@ -250,7 +250,7 @@ class Suite(_Table):
     repetition; 2 where setting up the DUT for a point may cost much (`points.COSTLY_ROUNDS`)."""
     inner_repetitions: Repeats | None = None
     """`--repetitions` of latency, pdv, back-to-back and recovery. None: as the verb has it."""
-    single_pair_first: bool = True
+    one_pair_first: bool = True
     """Whether a point with a single address pair is put first if there is none (SEED-02); of `routes`, one
     with a single route."""
     hooks: Hooks = Hooks()
@@ -273,13 +273,13 @@ class CampaignFile(_Table):
     """Names of workers, on each of which every point is measured with all its repetitions. Empty: on any
     one."""
     seed: Annotated[int, _within(SEED)] = _of(SEED, SEED.default)
-    order: Order = "shuffled"
+    round_order: RoundOrder = "shuffled"
     rules: Rules | None = None
     """How many rules the firewall of `lab:linux` has; None: those of a lab that is up. No other testbed heeds
     it."""
     hooks: Hooks = Hooks()
     reference: Reference | None = None
-    dut: CampaignDut | None = None
+    dut_hashing: DutHashing | None = None
     plan: dict[str, Any] | None = None
     """A plan file's keys: the plan of every suite that names no other."""
     published: Annotated[tuple[Published, ...], Field(strict=False)] = ()

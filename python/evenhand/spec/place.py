@@ -67,8 +67,8 @@ _OTHERS = {
     "goals": "--goal",
     "frame_size": "--frame-size",
     "frame_sizes": "--frame-size",
-    "single_pair": "--after",
-    "single_pair_first": "--single-pair-first",
+    "one_pair": "--after",
+    "one_pair_first": "--one-pair-first",
     "allows_unreachable": "--allow-unreachable",
 }
 """Arguments that no option sets by this name."""

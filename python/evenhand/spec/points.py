@@ -103,7 +103,7 @@ _STRUCTURE = (
     "repetitions",
     "rounds",
     "inner-repetitions",
-    "single-pair-first",
+    "one-pair-first",
     "hooks",
     "direction",
     *(each.name for each in PLAN_OPTIONS.values()),
@@ -116,7 +116,7 @@ class CampaignPlan:
 
     name: str
     seed: int
-    order: str
+    round_order: str
     """`in-turn` or `shuffled`."""
     spec: Mapping[str, Any]
     """The file as it was understood, every default filled in, by the keys of the file; fit for JSON. No
@@ -193,7 +193,7 @@ def expand(file: CampaignFile) -> CampaignPlan:
     return CampaignPlan(
         name=file.name,
         seed=file.seed,
-        order=file.order,
+        round_order=file.round_order,
         spec=spec,
         points=tuple(points),
         hooks=file.hooks,
@@ -298,7 +298,10 @@ def _rounds_of(suite: Suite, file: CampaignFile, repetitions: int) -> int:
         )
     hooks = suite.hooks.over(file.hooks)
     is_costly = (
-        file.order == "in-turn" or hooks.before_point or hooks.after_point or len(suite.hash_types or ()) > 1
+        file.round_order == "in-turn"
+        or hooks.before_point
+        or hooks.after_point
+        or len(suite.hash_types or ()) > 1
     )
     return min(repetitions, suite.rounds or (COSTLY_ROUNDS if is_costly else repetitions))
 
@@ -306,12 +309,12 @@ def _rounds_of(suite: Suite, file: CampaignFile, repetitions: int) -> int:
 def _check_hash_types(suite: Suite, file: CampaignFile, where: str) -> None:
     """RequestError for a hash that the DUT cannot be set to (SEED-69)."""
     for hash_type in suite.hash_types or ():
-        if file.dut is not None and hash_type not in file.dut.hash_types:
+        if file.dut_hashing is not None and hash_type not in file.dut_hashing.hash_types:
             raise RequestError(
-                f"{hash_type}: {file.dut.reason}",
+                f"{hash_type}: {file.dut_hashing.reason}",
                 code="spec.hash-not-settable",
                 where=f"{where}: hash-types",
-                next_step=f"Use {' or '.join(file.dut.hash_types)}.",
+                next_step=f"Use {' or '.join(file.dut_hashing.hash_types)}.",
             )
 
 
@@ -394,13 +397,13 @@ def _route_counts(suite: Suite, whole: AddressPlan) -> list[_Counted]:
                 next_step="Write each number once.",
             )
         counts.append(found)
-    if ONE_EACH in counts or suite.single_pair_first:
+    if ONE_EACH in counts or suite.one_pair_first:
         counts = [ONE_EACH, *(each for each in counts if each != ONE_EACH)]
     return [(with_routes(whole, each).hosts, whole.networks, each) for each in counts]
 
 
 def _counts(suite: Suite, whole: AddressPlan) -> list[_Counted]:
-    """Hosts and networks of each point; that with a single pair first."""
+    """Hosts and networks of each point; that with one address pair first."""
     most, networks = whole.hosts, whole.networks
     counts: list[SideCounts] = []
     for value in suite.host_counts:
@@ -422,7 +425,7 @@ def _counts(suite: Suite, whole: AddressPlan) -> list[_Counted]:
                 )
             counts.append(pair)
     pairs = [(hosts, networks) for hosts in counts]
-    if ONE_PAIR in pairs or suite.single_pair_first:
+    if ONE_PAIR in pairs or suite.one_pair_first:
         pairs = [ONE_PAIR, *(pair for pair in pairs if pair != ONE_PAIR)]
     return [(*pair, None) for pair in pairs]
 

@@ -69,14 +69,14 @@ class Point:
     after the other, as before there were rounds."""
 
     @property
-    def is_single_pair(self) -> bool:
+    def is_one_pair(self) -> bool:
         """Whether every frame of a direction has the same two addresses."""
         return self.addresses == ONE_EACH
 
     @property
     def is_single(self) -> bool:
         """Whether it is the simplest of its series: a single address pair, or a single route a side."""
-        return self.is_single_pair or self.routes == ONE_EACH
+        return self.is_one_pair or self.routes == ONE_EACH
 
     @property
     def routes(self) -> SideCounts | None:

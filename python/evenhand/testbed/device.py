@@ -135,13 +135,15 @@ def _driver_of(name: str, where: str) -> str:
 def _how_to_name(name: str) -> str | None:
     """What a port is called that people name as the kernel does, or without all of its address."""
     if re.fullmatch(r"[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", name):
-        return "Write a PCI address in full, such as 0000:01:00.0; `evenhand check` lists those of this host."
+        return (
+            "Write a PCI address in full, such as 0000:01:00.0; `evenhand check` lists those of this machine."
+        )
     if INTERFACE.form.fullmatch(name) and not name.startswith("net_"):
         return (
             f"For an interface that stays with the kernel, write net_af_packet0,iface={name}"
             " (net_af_packet1 for the other port); for a NIC that belongs to DPDK, write"
             " its PCI address, such as 0000:01:00.0; `evenhand check` lists those of this"
-            " host."
+            " machine."
         )
     return None
 

@@ -62,7 +62,7 @@ class DutFacts(TomlTable):
 class TestbedDut(TomlTable):
     """What is known of the DUT before it is tested. Nothing here says how it works (SEED-07).
 
-    CPUs are for a DUT on this host, so that the host's doings can be distinguished from its own.
+    CPUs are for a DUT on this machine, so that the host's doings can be distinguished from its own.
     """
 
     plan: PlanName | None = None
@@ -73,7 +73,7 @@ class TestbedDut(TomlTable):
     networks: Annotated[SideCounts, COUNT_PAIR] | None = None
     """The same of its networks; the DUT knows no more of them."""
     cpus: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False)] = ()
-    """CPUs of this host that the DUT runs on; none for a DUT elsewhere."""
+    """CPUs of this machine that the DUT runs on; none for a DUT elsewhere."""
     ring_frames: Annotated[int, Field(ge=1, le=1 << 24)] | None = None
     """Frames of one direction that wait without loss while the DUT does not run."""
     threads: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = ()
@@ -90,7 +90,8 @@ class TestbedDut(TomlTable):
     of several engines, in their order; `right` likewise."""
     right: DutInterfaces | None = None
     empty_connections: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
-    """A command of this host that empties the DUT's table of connections, where it keeps state (R9693-07)."""
+    """A command of this machine that empties the DUT's table of connections, where it keeps state
+    (R9693-07)."""
     connection_timeout: Duration | None = None
     """Seconds without a frame after which it forgets a connection; None if that is not known here."""
     facts: DutFacts = DutFacts()

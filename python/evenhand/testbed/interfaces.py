@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Testbed: what a port uses on this host. Refuses what the host itself uses (R6815-01), and files that are
+"""Testbed: what a port uses on this machine. Refuses what the host itself uses (R6815-01), and files that are
 not the tester's."""
 
 from __future__ import annotations
@@ -310,7 +310,7 @@ def check_device(text: str, network: HostNetwork, *, where: str, pci_devices: Pa
                 f"PCI device {device.name} does not exist",
                 code="rig.port-missing",
                 where=where,
-                next_step="`evenhand check` lists the NICs of this host.",
+                next_step="`evenhand check` lists the NICs of this machine.",
             )
         _refuse(f"PCI device {device.name}", network.why_not_device(folder), where)
     for _, interface in device.values(Kind.INTERFACE, Kind.NEW_INTERFACE):

@@ -45,7 +45,7 @@ class TestbedLimits(TomlTable):
     """
 
     set: Literal["rfc", "host"] = "rfc"
-    """`host`: the limits that are not written here are the strictest that this host can keep."""
+    """`host`: the limits that are not written here are the strictest that this machine can keep."""
     offered_tolerance: Ratio | None = None
     overdue_after: Duration | None = None
     """Seconds. In the file: `"5ms"`."""
@@ -55,11 +55,11 @@ class TestbedLimits(TomlTable):
     remarked_tolerance: Ratio | None = None
     """0: a DUT that changes DSCP, ECN or flow label of a frame fails."""
     clean_time: bool | None = None
-    """Trials are judged by the time in which neither the tester nor its host was away."""
+    """Trials are judged by the time in which neither the tester nor its machine was away."""
     invalid_retries: Annotated[int, Field(ge=0, le=1000)] | None = None
     """How often a trial of a search is repeated whose load the tester did not offer."""
     patience: Annotated[int, Field(ge=0, le=1000)] | None = None
-    """The same where only a moment of this host spoiled the trial, and for the trial that confirms the
+    """The same where only a moment of this machine spoiled the trial, and for the trial that confirms the
     result."""
     start_difference: Duration | None = None
     """Seconds between the first of several engines that starts a trial and the last, with what is uncertain
@@ -169,7 +169,7 @@ class Testbed(TomlTable):
 
     @property
     def local_ports(self) -> list[TestbedPort]:
-        """Those of this host, of all engines."""
+        """Those of this machine, of all engines."""
         if not self.engine:
             return list(self.ports.values())
         return [port for engine in self.engine if engine.ssh is None for port in engine.ports.values()]
@@ -179,8 +179,8 @@ class Testbed(TomlTable):
         return self._open_request(self.tester, self.ports, self.dut, plan, frame_size=frame_size, seed=seed)
 
     def open_requests(self, plan: AddressPlan, *, frame_size: FrameSize, seed: int) -> list[dict[str, Any]]:
-        """That of the tester, or those of each of several engines. A DUT on this host is watched by the first
-        engine here."""
+        """That of the tester, or those of each of several engines. A DUT on this machine is watched by the
+        first engine here."""
         if not self.engine:
             return [self.open_request(plan, frame_size=frame_size, seed=seed)]
         here = next((engine for engine in self.engine if engine.ssh is None), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Testbed: what of this host a port takes for itself, so that no two testers have the same."""
+"""Testbed: what of this machine a port takes for itself, so that no two testers have the same."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class TestbedEngine(Tester):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
     ssh: SshDestination | None = None
-    """Where it runs: `ssh SSH evenhand-engine`. None: on this host."""
+    """Where it runs: `ssh SSH evenhand-engine`. None: on this machine."""
     left: TestbedPort
     right: TestbedPort
 

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         read_clock_offsets,
     )
     from evenhand.trial.simulated import SimulatedMeasurer
-    from evenhand.trial.watch import DEFAULT_WATCH_S, CpuStalls, Watch, WatchedClock
+    from evenhand.trial.watch import DEFAULT_WATCH_S, CpuAbsences, Watch, WatchedClock
 else:
     from evenhand.base.lazy_import import lazy_names
 
@@ -133,7 +133,7 @@ else:
                 "read_clock_offsets",
             ),
             "simulated": ("SimulatedMeasurer",),
-            "watch": ("DEFAULT_WATCH_S", "CpuStalls", "Watch", "WatchedClock"),
+            "watch": ("DEFAULT_WATCH_S", "CpuAbsences", "Watch", "WatchedClock"),
         },
     )
 
@@ -163,7 +163,7 @@ __all__ = [
     "ClockOffset",
     "ComparedClock",
     "Connections",
-    "CpuStalls",
+    "CpuAbsences",
     "DelayWish",
     "Delays",
     "Deviation",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 7, trial result: which part of a trial was judged, where the tester or its host was away now and
+"""Station 7, trial result: which part of a trial was judged, where the tester or its machine was away now and
 then (docs/explanation/clean-time.md)."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from evenhand.trial.contract_values import number, whole
 
-LAPSES = ("sender_late", "receiver_away", "dut_away")
+LAPSES = ("sender_overdue", "receiver_away", "dut_away")
 """Kinds of lapses."""
 MOST_LISTED = 1000
 """Parts that a trial lists."""

@@ -176,7 +176,7 @@ class DirectionResult:
     sender: SenderTally
     receiver: ReceiverTally
     away_frames: int
-    """Frames that came to a DUT on this host while its CPU was away for longer than its ring lasts."""
+    """Frames that came to a DUT on this machine while its CPU was away for longer than its ring lasts."""
     latency: Latency
     lost_by_tenth: tuple[int, ...]
     first_lost: tuple[int, ...]

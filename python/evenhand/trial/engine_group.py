@@ -378,7 +378,7 @@ def _check_version(member: EngineMember) -> None:
             f"engine {member.name} has version {version}, but this is Evenhand {VERSION}",
             code="trial.engine-of-other-version",
             where=f"engine {member.name}",
-            next_step=f"Install Evenhand {VERSION} on its host.",
+            next_step=f"Install Evenhand {VERSION} on its machine.",
         )
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 7: the lines of an engine, read in a thread of their own, with limits: what an engine writes may
-fill neither this host's memory nor an hour."""
+fill neither this machine's memory nor an hour."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def ended_error(exit_code: int | None, last_words: str, request_name: str) -> Ev
             f"the engine ended by {killed_by}",
             code="trial.engine-ended",
             where=request_name,
-            next_step="Something else on this host killed it: `dmesg` says whether the kernel did, for"
+            next_step="Something else on this machine killed it: `dmesg` says whether the kernel did, for"
             " want of memory.",
         )
     how = f"by {killed_by}" if killed_by else f"with exit code {exit_code}"

@@ -343,7 +343,7 @@ class EngineSession:
         if kind is None:
             raise violated(f"the engine wrote a fault of kind {fault['kind']!r:.80}", "fault")
         is_helped = fault["code"] in HELPED_BY_CHECK and "evenhand check" not in fault["next"]
-        more = " `evenhand check` shows what this host offers." if is_helped else ""
+        more = " `evenhand check` shows what this machine offers." if is_helped else ""
         error = kind(
             fault["what"],
             code=f"engine.{fault['code']}".replace("_", "-"),

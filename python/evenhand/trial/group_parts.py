@@ -28,7 +28,7 @@ class EngineMember:
     streams: int
     """Streams of each side."""
     is_here: bool
-    """Whether it is on this host, and has its clock."""
+    """Whether it is on this machine, and has its clock."""
 
 
 class Silence:
@@ -188,8 +188,8 @@ class EarlyStopOfAll:
     """
 
     def __init__(self, *, start_unix_ns: int, sending_s: float) -> None:
-        """Watch a trial whose first frame is due then, by this host's clock, and that lasts so long. If that
-        clock jumps later, nothing changes."""
+        """Watch a trial whose first frame is due then, by this machine's clock, and that lasts so long. If
+        that clock jumps later, nothing changes."""
         self._start_s = time.monotonic() + (start_unix_ns - time.time_ns()) / 1e9
         self._sending_s = sending_s
         self._lost: dict[int, int] = {}
@@ -224,12 +224,12 @@ class EarlyStopOfAll:
 
 CLOCK_LOOKS = 8
 LARGEST_OFFSET_S = 0.1
-"""Offset of an engine's clock from that of this host: what is less is corrected."""
+"""Offset of an engine's clock from that of this machine: what is less is corrected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedClock:
-    """How far an engine's clock is ahead of this host's, and how wrong that may be."""
+    """How far an engine's clock is ahead of this machine's, and how wrong that may be."""
 
     offset_us: float = 0.0
     uncertainty_us: float = 0.0
@@ -250,7 +250,7 @@ def compare_clocks(members: Iterable[EngineMember]) -> dict[str, ComparedClock]:
         if abs(offset_s) - found[member.name].uncertainty_us / 1e6 > LARGEST_OFFSET_S:
             raise HostError(
                 f"the clock of engine {member.name} is {abs(offset_s):.3f} s"
-                f" {'ahead of' if offset_s > 0 else 'behind'} this host's"
+                f" {'ahead of' if offset_s > 0 else 'behind'} this machine's"
                 f" (limit {LARGEST_OFFSET_S:g} s)",
                 code="trial.engine-clock-off",
                 where=f"engine {member.name}",

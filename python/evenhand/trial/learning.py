@@ -135,7 +135,7 @@ def learn(
     """Send a small test frame to every host of the receiving sides, again to those it did not reach; ports
     are open and resolved.
 
-    In direct forms the DUT asks for each host and the tester answers, so its neighbour table is full before
+    In direct plans the DUT asks for each host and the tester answers, so its neighbour table is full before
     the first trial (SEED-20). Behind gateways the same shows whether its routes lead to every host. Hosts
     that stay unreachable are a result, not an error. A round that reached some hosts and missed others may
     have been too fast for the DUT: the next has half its rate.

@@ -161,7 +161,7 @@ class Limits:
     that passes. 1: any, and a note says how many."""
     clean_at_most: float | None = None
     """A trial of an even load by one engine, without delays or connections, is judged by the time in which
-    neither the tester nor a DUT on its host was away. It is sent for longer, so many times its duration at
+    neither the tester nor a DUT on its machine was away. It is sent for longer, so many times its duration at
     the most, until so much of it is together: docs/explanation/clean-time.md. None: each trial is judged as a
     whole."""
 

@@ -79,7 +79,7 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedCpu:
-    """What this host did to a CPU of a DUT that lives on it, while frames were sent."""
+    """What this machine did to a CPU of a DUT that lives on it, while frames were sent."""
 
     cpu: int
     absences: int
@@ -153,7 +153,7 @@ class TrialResult:
     """Frames that the tester's own ports dropped during the trial, both sides."""
     clock_error_ppm: float
     watched_cpus: tuple[WatchedCpu, ...] | None
-    """CPUs of the DUT; None if the DUT is not on this host, or its CPUs were not stated."""
+    """CPUs of the DUT; None if the DUT is not on this machine, or its CPUs were not stated."""
     tester_cpus: tuple[TakenCpu, ...] = ()
     """CPUs of the tester's workers; empty if they are not known."""
     notes: tuple[Reason, ...] = ()

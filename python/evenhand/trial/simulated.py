@@ -129,7 +129,7 @@ class SimulatedMeasurer:
         elif is_hit:
             verdict = Verdict.INVALID
             code = "sender_overdue" if self.is_load_offered else "offered_load"
-            reasons.append({"code": code, "text": "simulated stall of the tester"})
+            reasons.append({"code": code, "text": "simulated lapse of the tester"})
         elif 1 - received / intended > self.loss_ratio_limit:
             verdict = Verdict.FAIL
             reasons.append(

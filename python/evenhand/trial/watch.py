@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 7: the engine watches this host's CPUs and clock for some seconds; it opens no port and sends
+"""Station 7: the engine watches this machine's CPUs and clock for some seconds; it opens no port and sends
 nothing."""
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ DEFAULT_WATCH_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CpuStalls:
-    """How often the host took one CPU away; short moments do not count (contract/reply.schema.json says how
-    short)."""
+class CpuAbsences:
+    """How often the machine took one CPU away; short moments do not count (contract/reply.schema.json says
+    how short)."""
 
     cpu: int
     absences: int
@@ -26,7 +26,7 @@ class CpuStalls:
     away_us: float
     """Sum of the absences."""
     stolen_us: float
-    """What of it nothing on this host explains: the hypervisor."""
+    """What of it nothing on this machine explains: the hypervisor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Watch:
     """One look at a host."""
 
     seconds: float
-    cpus: tuple[CpuStalls, ...]
+    cpus: tuple[CpuAbsences, ...]
     clock: WatchedClock
 
     @classmethod
@@ -91,7 +91,7 @@ def watch(session: EngineSession, *, cpus: Sequence[int], seconds: float = DEFAU
     )
 
 
-def _cpu(document: Mapping[str, Any]) -> CpuStalls:
+def _cpu(document: Mapping[str, Any]) -> CpuAbsences:
     absences, longest_us, away_us = (
         document["absences"],
         _amount(document, "longest_us"),
@@ -102,7 +102,7 @@ def _cpu(document: Mapping[str, Any]) -> CpuStalls:
             f"CPU {document['cpu']}: its longest absence of {longest_us} us is longer than"
             f" all absences together, {away_us} us"
         )
-    return CpuStalls(
+    return CpuAbsences(
         cpu=int(document["cpu"]),
         absences=int(absences),
         longest_us=longest_us,

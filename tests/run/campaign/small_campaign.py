@@ -27,7 +27,7 @@ repetitions = 1
 inner-repetitions = 3
 from = "0s"
 tagged = 5
-single-pair-first = false
+one-pair-first = false
 {OPTIONS}
 """
 """A suite of latency at the throughput that it finds first."""

@@ -188,7 +188,13 @@ BAD_FILES: list[tuple[dict[str, Any], str, str, str, str]] = [
     (campaign({}, tesbed="x"), "tesbed", "base.unknown-key", "'tesbed'", "Did you mean 'testbed'?"),
     (campaign({}, seed=-1), "seed", "base.out-of-range", "-1", ""),
     (campaign({}, seed=2**64), "seed", "base.out-of-range", str(2**64), ""),
-    (campaign({}, order="random"), "order", "base.not-one-of", "'random'", 'Write "in-turn" or "shuffled".'),
+    (
+        campaign({}, round_order="random"),
+        "round-order",
+        "base.not-one-of",
+        "'random'",
+        'Write "in-turn" or "shuffled".',
+    ),
     (
         campaign({}, preset="appendix-b"),
         "preset",
@@ -251,7 +257,7 @@ BAD_FILES: list[tuple[dict[str, Any], str, str, str, str]] = [
         "loss",
     ),
     (
-        campaign({"hash-types": "type2"}, dut={"hash-types": "type1", "reason": "no ports"}),
+        campaign({"hash-types": "type2"}, dut_hashing={"hash-types": "type1", "reason": "no ports"}),
         "suite 'a': hash-types",
         "spec.hash-not-settable",
         "type2: no ports",

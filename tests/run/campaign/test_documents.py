@@ -74,7 +74,8 @@ def test_a_repetition_without_a_value_is_not_counted_as_one_that_agrees(tmp_path
     with closing(sqlite3.connect(path)) as database, database:
         (first,) = database.execute("SELECT min(id) FROM repetitions").fetchone()
         database.execute(
-            "UPDATE repetitions SET value = NULL, outcome = 'tester_limit', reason = 'too few' WHERE id = ?",
+            "UPDATE repetitions SET value = NULL, outcome = 'tester_ceiling', reason = 'too few'"
+            " WHERE id = ?",
             (first,),
         )
     status = read_status(path)

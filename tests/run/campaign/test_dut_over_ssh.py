@@ -38,7 +38,7 @@ name = "PLAN"
 plan = "PLAN"
 hosts = [4, 16]
 repetitions = 1
-single-pair-first = false
+one-pair-first = false
 {OPTIONS}
 MORE
 """

@@ -100,7 +100,7 @@ def test_each_hook_that_a_document_shows_gets_what_it_asks_for(
     tmp_path: Path, moment: str, command: str
 ) -> None:
     """Run in a campaign as it is written. The DUT of the documents is a folder here, where `ssh` runs its
-    programs; a program that a hook calls on this host is in the campaign's folder."""
+    programs; a program that a hook calls on this machine is in the campaign's folder."""
     assert TESTBED
     Hooks.model_validate({moment: command.strip('"')})
     dut = tmp_path / "dut"

@@ -34,7 +34,7 @@ name = "inside"
 testbed = "testbed.toml"
 [every-suite]
 hosts = [4]
-single-pair-first = false
+one-pair-first = false
 repetitions = 1
 {OPTIONS}
 [[suite]]

@@ -195,7 +195,7 @@ class LabWithoutNft:
 
 
 def test_without_the_program_that_sets_rules_nothing_is_measured() -> None:
-    """Half an hour of trials at the tester's own limit would say nothing of the router."""
+    """Half an hour of trials at the tester's ceiling would say nothing of the router."""
     trials: Any = SimpleNamespace(lab=LabWithoutNft(), on_event=lambda event: None)
     with raises("rig.program-missing") as failed:
         choose_rules(trials, keep_note=lambda text: None)

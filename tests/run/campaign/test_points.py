@@ -55,7 +55,7 @@ def suites(draw: st.DrawFn, name: str) -> dict[str, Any]:
         "frame-sizes": draw(st.lists(st.sampled_from([128, 256, 512]), min_size=1, unique=True)),
         "hash-types": draw(st.lists(st.sampled_from(["type1", "type2"]), min_size=1, unique=True)),
         "repetitions": draw(st.integers(1, 4)),
-        "single-pair-first": draw(st.booleans()),
+        "one-pair-first": draw(st.booleans()),
     }
 
 
@@ -67,7 +67,7 @@ def plans(draw: st.DrawFn) -> CampaignPlan:
     document = {
         "name": "t",
         "seed": draw(st.integers(0, 2**64 - 1)),
-        "order": draw(st.sampled_from(["in-turn", "shuffled"])),
+        "round-order": draw(st.sampled_from(["in-turn", "shuffled"])),
     }
     return expand(
         make_campaign({**document, "suite": [draw(suites(name)) for name in names]}, where="c.toml")
@@ -112,7 +112,7 @@ def test_a_round_has_every_point_once_and_its_share_of_the_repetitions(plan: Cam
         assert {job.place.point for job in of_point} <= set(range(1, of_point[0].place.point_count + 1))
 
 
-def test_each_round_has_an_order_of_its_own_and_the_first_begins_with_the_single_pair() -> None:
+def test_each_round_has_an_order_of_its_own_and_the_first_begins_with_one_pair() -> None:
     """SEED-02: otherwise whatever the DUT does at first would be that pair's in every round."""
 
     def orders(**keys: Any) -> list[list[int]]:
@@ -133,7 +133,7 @@ def test_rounds_are_few_where_each_costs_a_setting_up_of_the_dut_and_never_one()
     for suite, keys, rounds in (
         ({}, {}, 10),
         (hook, {}, 2),
-        ({}, {"order": "in-turn"}, 2),
+        ({}, {"round-order": "in-turn"}, 2),
         ({"hash-types": ["type1", "type2"]}, {}, 2),
         ({"rounds": 5, **hook}, {}, 5),
         ({"rounds": 20}, {}, 10),
@@ -148,14 +148,14 @@ def test_rounds_are_few_where_each_costs_a_setting_up_of_the_dut_and_never_one()
 
 @settings(max_examples=25, deadline=None)
 @given(plans())
-def test_single_pairs_come_first_and_throughputs_before_what_takes_them(plan: CampaignPlan) -> None:
+def test_points_with_one_pair_come_first_and_throughputs_before_what_takes_them(plan: CampaignPlan) -> None:
     """SEED-02."""
     done: set[str] = set()
     many: set[str] = set()
     for job in jobs(plan):
         point = job.point
         stage = f"{point.suite} {AFTER in point.goal}"
-        if point.is_single_pair and job.place.round == 1:
+        if point.is_one_pair and job.place.round == 1:
             assert stage not in many
         else:
             many.add(stage)
@@ -167,10 +167,10 @@ def test_single_pairs_come_first_and_throughputs_before_what_takes_them(plan: Ca
     for name, suite in by_suite.items():
         of_suite = [point for point in plan.points if point.suite == name]
         assert [point.number for point in of_suite] == list(range(len(of_suite)))
-        if suite["single-pair-first"]:
-            assert of_suite[0].is_single_pair
+        if suite["one-pair-first"]:
+            assert of_suite[0].is_one_pair
         assert any(repr(name) in text for text in without) == (
-            not any(point.is_single_pair for point in of_suite)
+            not any(point.is_one_pair for point in of_suite)
         )
 
 
@@ -192,7 +192,7 @@ def test_the_order_is_shuffled_by_the_seed_and_in_turn_if_asked() -> None:
             dict.fromkeys(job.point.hosts[0] for job in jobs(expanded({"hosts": "doubling"}, **keys)))
         )
 
-    assert order(order="in-turn") == [*DOUBLED, 65534]
+    assert order(round_order="in-turn") == [*DOUBLED, 65534]
     shuffled = order()
     assert shuffled[0] == 1
     assert sorted(shuffled) == [*DOUBLED, 65534] != shuffled
@@ -218,7 +218,7 @@ def test_a_doubling_series_goes_to_the_maximum_of_each_plan(topology: str) -> No
     most = TOPOLOGIES[topology].most_hosts
     series = [point.hosts[0] for point in plan.points if point.networks == plan.points[-1].networks]
     assert series == sorted({*(n for n in DOUBLED if n < most), most})
-    assert plan.points[0].is_single_pair
+    assert plan.points[0].is_one_pair
     for point in plan.points:
         assert plan_of(point).left.host_range.count == point.hosts[0]
         assert plan_of(point, is_whole=True).left.host_range.count == most
@@ -311,7 +311,7 @@ def test_options_reach_the_goal_as_those_of_the_verb_do() -> None:
         "host-mode": "increment",
         "patience": 3,
     }
-    point = expanded(suite, order="in-turn").points[-1]
+    point = expanded(suite, round_order="in-turn").points[-1]
     request = read_point(point, testbed.TestbedLimits(patience=9))
     assert isinstance(request.goal, ThroughputGoal)
     assert (request.goal.max_fps, request.goal.duration_s, request.goal.final_duration_s) == (1e6, 2, 20)

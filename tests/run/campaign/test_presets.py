@@ -79,7 +79,7 @@ def test_the_series_over_connections_is_that_of_the_rfc() -> None:
             if point.plan == plan
         )
         assert of_plan == [(count, count) for count in counts]
-    assert {(point.procedure, point.repetitions, point.is_single_pair) for point in found} == {
+    assert {(point.procedure, point.repetitions, point.is_one_pair) for point in found} == {
         ("connections", 10, True)
     }
 
@@ -88,7 +88,7 @@ def test_the_series_over_addresses_has_as_many_connections_at_each_point() -> No
     """R9693-04, R9693-16: one pair has just so many four tuples."""
     found = points("rfc9693-addresses")
     assert {read_point(point).goal.connections for point in found} == {4_000_000}
-    assert {plan_of(point).four_tuples for point in found if point.is_single_pair} == {4_000_000}
+    assert {plan_of(point).four_tuples for point in found if point.is_one_pair} == {4_000_000}
     for plan in ("nat44", "nat64", "nat66"):
         hosts = sorted(point.hosts[0] for point in found if point.plan == plan)
         assert hosts == [1, 10, 100, 1000, 10_000, 65_534]
@@ -99,7 +99,7 @@ def test_the_series_over_cores_gives_the_dut_as_many_queues_before_each_suite() 
     plan = expand(preset("rfc9693-cores"))
     assert len(plan.points) == 2 * len(plan.suite_hooks) == 30
     for nat in ("nat44", "nat64", "nat66"):
-        suites = [point.suite for point in plan.points if point.plan == nat and point.is_single_pair]
+        suites = [point.suite for point in plan.points if point.plan == nat and point.is_one_pair]
         assert suites == [point.suite for point in plan.points if point.plan == nat][::2]
         assert [suite.split()[1] for suite in suites] == ["1", "2", "4", "8", "16"]
         for suite in suites:
@@ -138,7 +138,7 @@ def test_a_preset_for_a_lab_measures_both_ip_versions_alike(name: str, testbed: 
 
 
 def test_the_difference_is_1000_addresses_against_one_pair() -> None:
-    """SEED-60, SEED-72: direct forms, 64 and 84 octets, addresses hashed, ten searches."""
+    """SEED-60, SEED-72: direct plans, 64 and 84 octets, addresses hashed, ten searches."""
     assert [values(point) for point in points("appendix-a1")] == [
         (plan, (hosts, hosts), (1, 1), size, "type1", "throughput", 10)
         for plan, size in (("direct-v4-net16", 64), ("direct-v6", 84))
@@ -148,8 +148,8 @@ def test_the_difference_is_1000_addresses_against_one_pair() -> None:
 
 
 @pytest.mark.parametrize(("case", "plan"), CASES.items())
-def test_a_case_is_the_doubling_series_the_gateway_form_and_one_pair_with_ports(case: int, plan: str) -> None:
-    """SEED-64, SEED-65, SEED-68, SEED-69, SEED-72; SEED-02 puts one pair before the gateway form."""
+def test_a_case_is_the_doubling_series_the_gateway_plan_and_one_pair_with_ports(case: int, plan: str) -> None:
+    """SEED-64, SEED-65, SEED-68, SEED-69, SEED-72; SEED-02 puts one pair before the gateway plan."""
     size, most, gateway, behind = (
         (84, 65536, "gateway-v6", 65536) if plan == "direct-v6" else (64, 65533, "gateway-v4", 65534)
     )
@@ -299,12 +299,12 @@ def test_a_preset_is_a_campaign_file_by_itself(tmp_path: Path) -> None:
     assert refused.value.where == "preset:appendix-lab", "there is no file that names it"
 
 
-def test_the_single_pair_is_measured_first_in_each_suite_of_each_preset() -> None:
+def test_one_pair_is_measured_first_in_each_suite_of_each_preset() -> None:
     """SEED-02."""
     for name in preset_names():
         seen: set[str] = set()
         for job in jobs(expand(preset(name))):
-            assert job.point.is_single_pair or job.point.suite in seen
+            assert job.point.is_one_pair or job.point.suite in seen
             seen.add(job.point.suite)
 
 

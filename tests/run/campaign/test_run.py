@@ -78,7 +78,7 @@ RUN = (*WITH_PAGE, "--no-html")
 
 
 def test_a_campaign_comes_back_from_its_file(evenhand: Evenhand, tmp_path: Path) -> None:
-    """SEED-02, SEED-72: the single pair is first, each repetition has its own seed, and what was asked for
+    """SEED-02, SEED-72: one address pair is first, each repetition has its own seed, and what was asked for
     stands beside it."""
     write_campaign(tmp_path, short(repetitions=2))
     ended = evenhand(*RUN)
@@ -87,7 +87,7 @@ def test_a_campaign_comes_back_from_its_file(evenhand: Evenhand, tmp_path: Path)
     assert record.is_campaign
     assert (record.name, record.suites, record.commands[0][1]) == ("short", ("a",), "run")
     assert record.finished_at is not None
-    assert [point.point.is_single_pair for point in record.points] == [True, False]
+    assert [point.point.is_one_pair for point in record.points] == [True, False]
     assert {point.state for point in record.points} == {PointState.MEASURED}
     repetitions = [repetition for point in record.points for repetition in point.repetitions]
     assert len({repetition.seed for repetition in repetitions}) == 4
@@ -99,7 +99,7 @@ def test_a_campaign_comes_back_from_its_file(evenhand: Evenhand, tmp_path: Path)
     )
     many = record.points[1].repetitions[0].result
     assert many is not None
-    assert many["single_pair"]["throughput_fps_per_direction"] == record.points[0].values[0]
+    assert many["one_pair"]["throughput_fps_per_direction"] == record.points[0].values[0]
     assert record.spec["suite"][0]["name"] == "a"
     assert record.versions["engine"]
     assert (
@@ -294,7 +294,7 @@ def test_a_suite_whose_hook_fails_is_kept_with_the_reason(evenhand: Evenhand, tm
     assert (tmp_path / "after").exists()
 
 
-def test_a_testers_limit_is_the_reason_for_no_number(evenhand: Evenhand, tmp_path: Path) -> None:
+def test_a_testers_ceiling_is_the_reason_for_no_number(evenhand: Evenhand, tmp_path: Path) -> None:
     """R2544-39: INVALID trials never become a number."""
     write_campaign(tmp_path, short("invalid-retries = 0\npatience = 0"), part="simulated-2000000-900")
     ended = evenhand(*RUN)
@@ -306,7 +306,7 @@ def test_a_testers_limit_is_the_reason_for_no_number(evenhand: Evenhand, tmp_pat
         assert point.reason.startswith("the tester's ceiling was reached: offered")
 
 
-def test_what_ended_at_the_testers_limit_is_measured_again_where_that_is_asked(
+def test_what_ended_at_the_testers_ceiling_is_measured_again_where_that_is_asked(
     evenhand: Evenhand, tmp_path: Path
 ) -> None:
     """What could not be decided then stays beside what is measured in its place."""
@@ -328,7 +328,7 @@ def test_what_ended_at_the_testers_limit_is_measured_again_where_that_is_asked(
 
 
 @pytest.mark.thorough
-def test_what_passed_before_the_testers_limit_is_a_lower_bound_that_is_measured_again(
+def test_what_passed_before_the_testers_ceiling_is_a_lower_bound_that_is_measured_again(
     evenhand: Evenhand, tmp_path: Path
 ) -> None:
     """A lower bound counts as a number and says so, and `--again` tries such a point once more (MLR-10)."""
@@ -339,14 +339,15 @@ def test_what_passed_before_the_testers_limit_is_a_lower_bound_that_is_measured_
     assert re.search(r"result, fps.*>= 300,000 ", ended.stdout, re.DOTALL)
     assert re.search(r"repetition 1 of 1: throughput at least \d", ended.stderr), ended.stderr
     assert (
-        "Every number is a lower bound: the tester could not keep a higher load on this host" in ended.stdout
+        "Every number is a lower bound: the tester could not keep a higher load on this machine"
+        in ended.stdout
     )
     for point in record_of(tmp_path).points:
-        assert (point.state, point.at_maximum, point.at_tester_limit) == (PointState.MEASURED, 1, 1)
+        assert (point.state, point.at_maximum, point.at_tester_ceiling) == (PointState.MEASURED, 1, 1)
         assert 300_000 * 0.98 <= point.values[0] <= 300_000
         assert point.is_at_least
     shown = json.loads(evenhand("show", "run.evenhand", "--json").stdout)
-    assert {(point["at_maximum"], point["at_tester_limit"]) for point in shown["points"]} == {(1, 1)}
+    assert {(point["at_maximum"], point["at_tester_ceiling"]) for point in shown["points"]} == {(1, 1)}
     write_campaign(tmp_path, campaign)
     keys = [point.point.key for point in record_of(tmp_path).points]
     nothing = json.loads(evenhand(*RUN, "--resume", "--dry-run", "--json").stdout)

@@ -217,8 +217,8 @@ class ProgressDisplay:
         self._has_shown_remedy = False
         self._invalid = InvalidTrials(self._show)
         self.remedy: str | None = "--limits host"
-        """The option with which this command takes the limits that this host can keep; None: it cannot be, or
-        has been."""
+        """The option with which this command takes the limits that this machine can keep; None: it cannot be,
+        or has been."""
         self.later = TimeSpan.of(0.0)
         """Expected time of what comes after the present search."""
 
@@ -312,7 +312,7 @@ class ProgressDisplay:
                 + (
                     "."
                     if self.remedy is None
-                    else f", or accept the strictest limits that this host can keep: {self.remedy}"
+                    else f", or accept the strictest limits that this machine can keep: {self.remedy}"
                 ),
                 style="yellow",
             )

@@ -90,7 +90,7 @@ def jobs(plan: CampaignPlan) -> tuple[Job, ...]:
 def _order_of_round(plan: CampaignPlan, suite: str, points: Sequence[Point], number: int) -> list[Point]:
     first = [point for point in points if number == 1 and point.is_single]
     others = [point for point in points if number > 1 or not point.is_single]
-    if plan.order == "shuffled":
+    if plan.round_order == "shuffled":
         random.Random(seed_of(plan.seed, f"order of {suite}", number - 1)).shuffle(others)
     return first + others
 

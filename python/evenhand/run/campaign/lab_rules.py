@@ -31,7 +31,7 @@ FIRST, STEP = 1_000, 100
 """Rules that are tried first; numbers are multiples of STEP."""
 SATURATED = 0.9
 """A DUT that forwards less than this share of the tester's ceiling is at its limit. What it was offered does
-not say so: a slow DUT on this host can slow the tester down, too."""
+not say so: a slow DUT on this machine can slow the tester down, too."""
 TRIES = 4
 Forward = Callable[[int], Forwarded]
 """What the router forwards of the tester's ceiling with so many rules."""
@@ -149,7 +149,7 @@ def choose_rules(trials: RouterTrials, *, keep_note: Callable[[str], None]) -> F
     try:
         lab.check_rules()
     except HostError as error:
-        # Half an hour of trials at the tester's own limit would say nothing of the router.
+        # Half an hour of trials at the tester's ceiling would say nothing of the router.
         error.next_step = f"{error.next_step}; or measure the router as it is: --rules none"
         raise
     try:

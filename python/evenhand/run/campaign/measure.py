@@ -15,7 +15,7 @@ from evenhand.base.errors import EvenhandError
 from evenhand.base.folders import without_folders
 from evenhand.base.locks import InUseError
 from evenhand.base.rates import Line, is_of_line
-from evenhand.procedure import Conditions, Note, OpenTestbed, Recorder, SinglePair, Throughput
+from evenhand.procedure import Conditions, Note, OnePair, OpenTestbed, Recorder, Throughput
 from evenhand.procedure.descriptor import KnownThroughput
 from evenhand.procedure.search_options import start_at
 from evenhand.rig import LabWish, LeasedLab, Setup, campaign_facts, rig_of
@@ -65,7 +65,7 @@ class PointOrder:
     """The throughput that this point takes from another one."""
     start_fps: float | None = None
     """About what the DUT forwards, where a search that chooses its start itself begins; None: not known."""
-    single_pair: SinglePair | None = None
+    one_pair: OnePair | None = None
     """What the suite found with one address pair under the same conditions (SEED-02)."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables for its hooks, in addition to what they get to know of the point."""
@@ -205,7 +205,7 @@ def _measure_repetition(
             setup=setup, engine=engine, recorder=recorder, replay=recorder, on_event=on_event, run=order.run
         )
         try:
-            ended = _measure(bed, job, request, order.single_pair)
+            ended = _measure(bed, job, request, order.one_pair)
         except CannotContinueError:
             on_event(
                 Note(
@@ -236,9 +236,7 @@ def _measure_repetition(
         return
 
 
-def _measure(
-    bed: OpenTestbed, job: Job, request: PointRequest, single_pair: SinglePair | None
-) -> RepetitionEnd:
+def _measure(bed: OpenTestbed, job: Job, request: PointRequest, one_pair: OnePair | None) -> RepetitionEnd:
     """One repetition of the procedure."""
     point, procedure = job.point, request.procedure
     name = f"{point.key}, repetition {job.repetition}"
@@ -247,7 +245,7 @@ def _measure(
     found: Any = bed.measure(procedure, request.goal, name=name, has_own_loop=has_own_loop, **conditions)
     if isinstance(found, Throughput):
         found = replace(found, is_repetition=True)
-        found = _beside(found, single_pair, is_ours=bed.setup.has_new_macs)
+        found = _beside(found, one_pair, is_ours=bed.setup.has_new_macs)
     document = _without_trials(found.to_document())
     value = procedure.value_of(document)
     reason = (
@@ -258,18 +256,18 @@ def _measure(
     return RepetitionEnd(outcome=str(found.outcome), value=value, result=document, reason=reason)
 
 
-def _beside(found: Throughput, single_pair: SinglePair | None, *, is_ours: bool) -> Throughput:
+def _beside(found: Throughput, one_pair: OnePair | None, *, is_ours: bool) -> Throughput:
     """The result next to that with one pair, if it is the same DUT's (SEED-02). A router of ours
     has other MACs each time."""
     macs = {side: of.dut for side, of in (found.profile.macs or {}).items()}
-    if single_pair is None or (dict(single_pair.dut_macs) != macs and not is_ours):
+    if one_pair is None or (dict(one_pair.dut_macs) != macs and not is_ours):
         return found
-    return replace(found, profile=replace(found.profile, single_pair=single_pair))
+    return replace(found, profile=replace(found.profile, one_pair=one_pair))
 
 
 def _why(outcome: str, results: list[TrialResult]) -> str:
     invalid = next((result for result in reversed(results) if not result.is_valid), None)
-    if invalid is None or outcome != "tester_limit":
+    if invalid is None or outcome != "tester_ceiling":
         return why_no_number(outcome)
     taken = describe_taken(results)
     return f"{why_no_number(outcome)}: {describe_reasons(invalid.reasons)}{f'; {taken}' if taken else ''}"

@@ -102,7 +102,7 @@ class Outline:
             "name": self.plan.name,
             "testbed": self.plan.spec["testbed"],
             "seed": self.plan.seed,
-            "order": self.plan.order,
+            "round_order": self.plan.round_order,
             "points": [row.to_document() for row in self.rows],
             "repetitions": self.repetitions,
             "expected_s": self.expected.stated_s,
@@ -156,12 +156,12 @@ def deviations_of(plan: CampaignPlan) -> list[Deviation]:
     """Deviations of the suites that have no point with a single address pair (SEED-02, SEED-85)."""
     suites = dict.fromkeys(point.suite for point in plan.points)
     over_routes = {point.suite for point in plan.points if point.routes is not None}
-    with_one = {point.suite for point in plan.points if point.is_single_pair}
+    with_one = {point.suite for point in plan.points if point.is_one_pair}
     return [
         Deviation(
             requirement="SEED-02",
             text=f"suite {suite!r} has no point with a single address pair"
-            f" ({'a series over routes' if suite in over_routes else 'single-pair-first = false'})",
+            f" ({'a series over routes' if suite in over_routes else 'one-pair-first = false'})",
         )
         for suite in suites
         if suite not in with_one

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.base.folders import without_folders
-from evenhand.procedure import Note, SinglePair, says_something
+from evenhand.procedure import Note, OnePair, says_something
 from evenhand.procedure.descriptor import KnownThroughput, throughput_to_serve
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig import REFERENCE, LeasedLab, rig_of
@@ -253,7 +253,7 @@ class CampaignRunner:
                         throughput=throughput,
                         start_fps=self._start_fps,
                         of_testbed=of_testbed,
-                        single_pair=self._single_pair_of(point, testbed),
+                        one_pair=self._one_pair_of(point, testbed),
                         environment=self._environment(),
                         run=name_of_run(self.store.path),
                         lab_wish=lab_wish_of(self._alike(point), self.plan.points, rules=self._rules),
@@ -285,13 +285,13 @@ class CampaignRunner:
         self.on_event(PointEnded(point=point, reason=reason))
         self.on_point(point)
 
-    def _single_pair_of(self, point: Point, testbed: str) -> SinglePair | None:
+    def _one_pair_of(self, point: Point, testbed: str) -> OnePair | None:
         """The first repetition of the point with one address pair that has all else in common with this
         one."""
-        if point.is_single_pair or point.procedure != THROUGHPUT.name:
+        if point.is_one_pair or point.procedure != THROUGHPUT.name:
             return None
         for other in self.plan.points:
-            if not other.is_single_pair or _compared(other) != _compared(point):
+            if not other.is_one_pair or _compared(other) != _compared(point):
                 continue
             found = self.store.first_search_of(other.key, self.plan.numbers_on(other, testbed))
             if found is None or not says_something(
@@ -299,7 +299,7 @@ class CampaignRunner:
             ):
                 return None
             result, setup, seed = found
-            return SinglePair(
+            return OnePair(
                 outcome=Outcome(result["outcome"]),
                 throughput_fps=result["throughput_fps_per_direction"],
                 upper_fps=result.get("upper_fps_per_direction"),

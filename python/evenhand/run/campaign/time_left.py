@@ -50,7 +50,7 @@ def ceiling_of(point: Point) -> tuple[str, float]:
 
 
 def preparing_s(points: Iterable[Point], *, finds_rules: bool) -> float:
-    """Seconds before the first point: the limits that this host keeps, if they are to be measured, and how
+    """Seconds before the first point: the limits that this machine keeps, if they are to be measured, and how
     many rules a lab's router gets."""
     has_limits = any(point.goal.get("limits") == OF_HOST for point in points)
     probing_s = OPENING_S + PROBES * (PROBE_S + CEILING_WAITS.total_s) if has_limits else 0.0

@@ -7,7 +7,7 @@ const DASHES = [[], [6, 3], [6, 3, 2, 3], [2, 3]]
 const VERDICTS = { PASS: 'good', FAIL: 'bad', INVALID: 'soft' }
 const WINDOW_S = 120 // of a live chart
 const SILENT_MS = 10000
-const LAPSES = { sender_late: ['lapse-sender', 'the sender was late', 'c2'], receiver_away: ['lapse-receiver', 'a receiver was away', 'c1'], dut_away: ['lapse-dut', 'the DUT\'s CPU was away', 'ink'] }
+const LAPSES = { sender_overdue: ['lapse-sender', 'the sender was overdue', 'c2'], receiver_away: ['lapse-receiver', 'a receiver was away', 'c1'], dut_away: ['lapse-dut', 'the DUT\'s CPU was away', 'ink'] }
 const HEIGHT = 260
 
 const element = (id) => document.getElementById(id)
@@ -255,11 +255,11 @@ class ValueChart {
   }
 }
 
-// A chart of the last two minutes, which moves. Behind its lines are the moments at which the tester or its host was away.
+// A chart of the last two minutes, which moves. Behind its lines are the moments at which the tester or its machine was away.
 class LiveChart {
   constructor(target, unit, lines, title, isSigned = false) {
     target.replaceChildren()
-    Object.assign(this, { target, unit, lines, isSigned, stalls: [], data: [[], ...lines.map(() => [])] })
+    Object.assign(this, { target, unit, lines, isSigned, lapses: [], data: [[], ...lines.map(() => [])] })
     target.setAttribute('role', 'img')
     target.setAttribute('aria-label', `${title} over the last two minutes; the numbers are in the text above`)
     drawn.add(this)
@@ -272,7 +272,7 @@ class LiveChart {
       width: this.width,
       height: HEIGHT,
       scales: { x: { time: true, range: (u, low, high) => [Math.max(low, high - WINDOW_S) - 1, Math.max(high, low + 20) + 1] }, y: { range: (u, low, high) => [this.isSigned && low < 0 ? low * 1.08 : 0, high > 0 ? high * 1.08 : 1] } },
-      hooks: { drawClear: [(u) => this.drawStalls(u)] },
+      hooks: { drawClear: [(u) => this.drawLapses(u)] },
       axes: axes({ label: '', values: (u, ticks) => ticks.map((tick) => new Date(1000 * tick).toLocaleTimeString([], { hour12: false })) }, this.unit),
       cursor: { drag: { x: false, y: false } },
       series: [{ value: '{HH}:{mm}:{ss}' }, ...this.lines.map((line) => ({ label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, value: (u, value) => show(value, this.unit, 4), points: { show: true, size: 4, fill: colour(line.colour) } }))]
@@ -291,12 +291,12 @@ class LiveChart {
     this.plot.setData(this.data)
   }
 
-  drawStalls(u) {
+  drawLapses(u) {
     const context = u.ctx
     const { min, max } = u.scales.x
     context.save()
     context.globalAlpha = 0.3
-    for (const [from, until, kinds] of this.stalls) {
+    for (const [from, until, kinds] of this.lapses) {
       if (until < min || from > max) continue
       const left = u.valToPos(Math.max(from, min), 'x', true)
       const width = Math.max(2 * devicePixelRatio, u.valToPos(Math.min(until, max), 'x', true) - left)
@@ -375,7 +375,7 @@ function followRun(page) {
   let rates = null
   let delay = null
   let queue = null
-  let stalls = []
+  let lapses = []
   let search = null
   let curve = null
   let heard = Date.now()
@@ -391,15 +391,15 @@ function followRun(page) {
       delay ??= new LiveChart(element('delay'), 'us', lines(delays), 'Delay')
       queue ??= new LiveChart(element('queue'), 'us/s', lines([['slope_us_per_s', 'growth', []]]), 'Growth of the delay', true)
       for (const chart of [rates, delay, queue]) {
-        chart.stalls = stalls
+        chart.lapses = lapses
         chart.add(fresh)
       }
     },
-    stalls: (found) => {
-      stalls = found
-      showStalls(stalls)
+    lapses: (found) => {
+      lapses = found
+      showLapses(lapses)
       for (const chart of [rates, delay, queue].filter(Boolean)) {
-        chart.stalls = stalls
+        chart.lapses = lapses
         chart.plot.redraw()
       }
     },
@@ -428,11 +428,11 @@ function followRun(page) {
   }, 1000)
 }
 
-function showStalls(stalls) {
-  const recent = stalls.filter(([, until]) => until > Date.now() / 1000 - WINDOW_S)
-  const kinds = Object.keys(LAPSES).filter((kind) => recent.some((stall) => stall[2].includes(kind)))
-  element('stalls').hidden = !recent.length
-  element('stalls').replaceChildren(`Bands: the tester or its host was away ${recent.length === 1 ? 'once' : `${recent.length} times`} in the last two minutes, for ${show(Math.max(...recent.map(([from, until]) => until - from), 0), 's', 3)} at most; none of it is judged. `, ...kinds.map((kind) => make('span', { class: LAPSES[kind][0] }, LAPSES[kind][1])))
+function showLapses(lapses) {
+  const recent = lapses.filter(([, until]) => until > Date.now() / 1000 - WINDOW_S)
+  const kinds = Object.keys(LAPSES).filter((kind) => recent.some((lapse) => lapse[2].includes(kind)))
+  element('lapses').hidden = !recent.length
+  element('lapses').replaceChildren(`Bands: the tester or its machine was away ${recent.length === 1 ? 'once' : `${recent.length} times`} in the last two minutes, for ${show(Math.max(...recent.map(([from, until]) => until - from), 0), 's', 3)} at most; none of it is judged. `, ...kinds.map((kind) => make('span', { class: LAPSES[kind][0] }, LAPSES[kind][1])))
 }
 
 function showInside(inside) {

@@ -33,23 +33,23 @@ def test_one_command_searches_with_one_pair_first_and_stores_both(
     """SEED-02, R2544-13: in this order, with the same goal, the ratio beside."""
     engine_playing("simulated-640000")
     run = tmp_path / "a.evenhand"
-    ended = evenhand("throughput", testbed, *QUICK, "--plan", plan, "--single-pair-first", "--run", run)
+    ended = evenhand("throughput", testbed, *QUICK, "--plan", plan, "--one-pair-first", "--run", run)
     assert ended.code == 0, ended.err
     assert ended.out.index("1 address pair (") < ended.out.index(" addresses")
     assert "1.000 times that" in ended.out
     assert "this result is not preceded by a result with a single address pair" not in ended.out
     one, many = read_run(run).searches
-    assert one.setup["traffic"]["is_single_pair"] is True
-    assert many.setup["traffic"]["is_single_pair"] is False
+    assert one.setup["traffic"]["is_one_pair"] is True
+    assert many.setup["traffic"]["is_one_pair"] is False
     assert one.goal == many.goal
     assert one.finished_at is not None
     assert one.finished_at <= many.started_at
     assert one.setup["traffic"]["dut_routes"] == many.setup["traffic"]["dut_routes"], "the DUT is set up once"
     document = evenhand(
-        "throughput", testbed, *QUICK, "--plan", plan, "--single-pair-first", "--json", "--no-run"
+        "throughput", testbed, *QUICK, "--plan", plan, "--one-pair-first", "--json", "--no-run"
     ).json
-    assert document["single_pair"]["many_to_one"] == 1
-    assert document["first_search"]["traffic"]["is_single_pair"] is True
+    assert document["one_pair"]["many_to_one"] == 1
+    assert document["first_search"]["traffic"]["is_one_pair"] is True
     assert document["first_search"]["trials"]
     assert "SEED-02" not in _requirements(document)
 
@@ -69,7 +69,7 @@ def test_a_search_with_many_addresses_alone_names_the_omission(
     )
 
 
-@pytest.mark.parametrize("how", [("--hosts", "1"), ("--single-pair-first",)])
+@pytest.mark.parametrize("how", [("--hosts", "1"), ("--one-pair-first",)])
 def test_an_earlier_run_of_the_same_testbed_counts(
     evenhand: Run, engine_playing: Play, testbed: Path, tmp_path: Path, how: tuple[str, ...]
 ) -> None:
@@ -79,14 +79,14 @@ def test_an_earlier_run_of_the_same_testbed_counts(
     assert evenhand("throughput", testbed, *QUICK, *how, "--run", first).code == 0
     document = evenhand("throughput", testbed, *QUICK, "--after", first, "--json", "--no-run").json
     assert "SEED-02" not in _requirements(document)
-    assert document["single_pair"]["source"] == "in first.evenhand"
-    assert document["single_pair"]["many_to_one"] == 1
+    assert document["one_pair"]["source"] == "in first.evenhand"
+    assert document["one_pair"]["many_to_one"] == 1
     run = tmp_path / "second.evenhand"
     assert (
         "in first.evenhand, with 1 address pair"
         in evenhand("throughput", testbed, *QUICK, "--after", first, "--run", run).out
     )
-    assert read_run(run).searches[0].setup["single_pair"]["source"] == "in first.evenhand"
+    assert read_run(run).searches[0].setup["one_pair"]["source"] == "in first.evenhand"
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_other_ports_another_dut_and_a_run_without_such_a_search_are_refused(
         assert ended.code == 2
         return ended.error
 
-    assert refusal(many).code == "cli.no-single-pair-search"
+    assert refusal(many).code == "cli.no-one-pair-search"
     assert refusal(tmp_path / "none.evenhand").code == "run.no-such-file"
     testbed.write_text(TESTBED.replace("net_ring1", "net_ring7"))
     other_ports = refusal(first)
@@ -146,40 +146,40 @@ def test_other_ports_another_dut_and_a_run_without_such_a_search_are_refused(
     assert "02:00:00:00:00:cc" in other_dut.what
 
 
-def test_a_single_pair_that_passed_up_to_the_testers_limit_is_a_lower_bound(
+def test_one_pair_that_passed_up_to_the_testers_ceiling_is_a_lower_bound(
     evenhand: Run, engine_playing: Play, testbed: Path
 ) -> None:
     """SEED-02: it stands before the other result with "at least", and there is no ratio."""
     engine_playing("simulated-1000000000-300000")
-    document = evenhand("throughput", testbed, *QUICK, "--single-pair-first", "--json", "--no-run").json
-    assert document["single_pair"]["is_at_least"] is True
+    document = evenhand("throughput", testbed, *QUICK, "--one-pair-first", "--json", "--no-run").json
+    assert document["one_pair"]["is_at_least"] is True
     assert (
-        document["single_pair"]["throughput_fps_per_direction"]
+        document["one_pair"]["throughput_fps_per_direction"]
         == document["first_search"]["throughput_fps_per_direction"]
         > 0
     )
-    assert document["single_pair"]["many_to_one"] is None
-    text = evenhand("throughput", testbed, *QUICK, "--single-pair-first", "--no-run").out
+    assert document["one_pair"]["many_to_one"] is None
+    text = evenhand("throughput", testbed, *QUICK, "--one-pair-first", "--no-run").out
     assert "no ratio, because both are lower bounds." in text
 
 
-def test_a_single_pair_that_the_tester_did_not_finish_does_not_count(
+def test_one_pair_that_the_tester_did_not_finish_does_not_count(
     evenhand: Run, engine_playing: Play, testbed: Path
 ) -> None:
-    """SEED-02: where the first search ends with tester limit and no load passed, no result of the DUT comes
+    """SEED-02: where the first search ends with tester ceiling and no load passed, no result of the DUT comes
     before the second one."""
     engine_playing("simulated-1000000000-100")
-    document = evenhand("throughput", testbed, *QUICK, "--single-pair-first", "--json", "--no-run").json
-    assert document["first_search"]["outcome"] == "tester_limit"
-    assert document["single_pair"] is None
+    document = evenhand("throughput", testbed, *QUICK, "--one-pair-first", "--json", "--no-run").json
+    assert document["first_search"]["outcome"] == "tester_ceiling"
+    assert document["one_pair"] is None
     assert "SEED-02" in _requirements(document)
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        ("--hosts", "1", "--single-pair-first"),
-        ("--single-pair-first", "--after", "a"),
+        ("--hosts", "1", "--one-pair-first"),
+        ("--one-pair-first", "--after", "a"),
         ("--host-mode", "fixed", "--after", "a"),
     ],
 )
@@ -192,11 +192,11 @@ def test_options_that_make_no_sense_are_refused(
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
-def test_the_single_pair_of_a_plan_leaves_the_duts_set_up_as_it_is(name: str) -> None:
+def test_one_pair_of_a_plan_leaves_the_duts_set_up_as_it_is(name: str) -> None:
     """SEED-02: the same interfaces and routes, so that only the addresses of the frames differ."""
     plan = make_plan(name)
-    one = plan.single_pair()
-    assert Traffic(plan=one).is_single_pair
+    one = plan.one_pair()
+    assert Traffic(plan=one).is_one_pair
     assert [(side.dut, side.routes, side.gateway) for side in one.sides] == [
         (side.dut, side.routes, side.gateway) for side in plan.sides
     ]

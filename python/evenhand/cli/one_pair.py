@@ -22,7 +22,7 @@ from evenhand.plan import (
     plan_title,
     whole_octets,
 )
-from evenhand.procedure import SinglePair, says_something
+from evenhand.procedure import OnePair, says_something
 from evenhand.procedure.descriptor import WITH_LOSS, KnownThroughput, throughput_to_serve
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig import Setup
@@ -94,7 +94,7 @@ def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: Frame
         sorted(given.conditions["directions"]),
     )
     outcomes = [
-        str(outcome) for outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_LIMIT)
+        str(outcome) for outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_CEILING)
     ]
     found: StoredSearch | None = None
     for search in throughput_searches(path):
@@ -138,10 +138,10 @@ def devices_of(setup: dict[str, Any]) -> list[str]:
 
 
 _PANEL = "First a single address pair (draft, section 2.1)"
-SinglePairFirstOption = Annotated[
+OnePairFirstOption = Annotated[
     bool,
     typer.Option(
-        "--single-pair-first",
+        "--one-pair-first",
         help="First search with one address pair and the same goal, and store both; the ratio is shown"
         " with the result.",
         rich_help_panel=_PANEL,
@@ -159,36 +159,36 @@ AfterOption = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SinglePairOptions:
+class OnePairOptions:
     """What is known, or found first, with one address pair."""
 
-    single_pair_first: SinglePairFirstOption = False
+    one_pair_first: OnePairFirstOption = False
     after: AfterOption = None
 
     def check(self, plan: AddressPlan) -> None:
-        """RequestError for both at once, and for a plan that is a single pair itself."""
-        if self.single_pair_first and self.after is not None:
+        """RequestError for both at once, and for a plan that is one address pair itself."""
+        if self.one_pair_first and self.after is not None:
             raise RequestError(
                 "both a search to make and an existing search are given",
                 code="cli.options-exclude-each-other",
-                where="--single-pair-first, --after",
+                where="--one-pair-first, --after",
                 next_step="Give one.",
             )
-        if (self.single_pair_first or self.after is not None) and all(
+        if (self.one_pair_first or self.after is not None) and all(
             plan.pairs_of(direction) == 1 for direction in ("forward", "reverse")
         ):
             raise RequestError(
                 "this search itself uses a single address pair",
-                code="cli.already-a-single-pair",
-                where="--single-pair-first" if self.single_pair_first else "--after",
+                code="cli.already-one-pair",
+                where="--one-pair-first" if self.one_pair_first else "--after",
                 next_step="Leave it out.",
             )
 
-    def read(self, setup: Setup, given: Given, frame_size: FrameSize, goal: Any) -> SinglePair | None:
-        """What `--after` names; None without it. Errors as in `read_single_pair`."""
+    def read(self, setup: Setup, given: Given, frame_size: FrameSize, goal: Any) -> OnePair | None:
+        """What `--after` names; None without it. Errors as in `read_one_pair`."""
         if self.after is None:
             return None
-        return read_single_pair(
+        return read_one_pair(
             self.after,
             setup,
             given.plan,
@@ -198,7 +198,7 @@ class SinglePairOptions:
         )
 
 
-def read_single_pair(
+def read_one_pair(
     path: Path,
     setup: Setup,
     plan: AddressPlan,
@@ -206,9 +206,9 @@ def read_single_pair(
     frame_size: FrameSize,
     directions: tuple[Direction, ...],
     loss_ratio: float,
-) -> SinglePair:
-    """The last search with a single pair in that run which fits this one. The DUT is compared later, when it
-    has answered.
+) -> OnePair:
+    """The last search with one address pair in that run which fits this one. The DUT is compared later, when
+    it has answered.
 
     Raises:
         RequestError, HostError: It cannot be read; it has no such search; or what is compared differs: ports,
@@ -218,9 +218,9 @@ def read_single_pair(
     if not searches:
         raise RequestError(
             "this run has no finished search with a single address pair",
-            code="cli.no-single-pair-search",
+            code="cli.no-one-pair-search",
             where=f"--after {path}",
-            next_step="Use --single-pair-first, or make one with --hosts 1 (and --networks 1 if the plan has"
+            next_step="Use --one-pair-first, or make one with --hosts 1 (and --networks 1 if the plan has"
             " networks).",
         )
     wanted = {
@@ -235,7 +235,7 @@ def read_single_pair(
         differing = [key for key, value in _compared(search).items() if value != wanted[key]]
         if not differing:
             assert search.result is not None
-            return SinglePair(
+            return OnePair(
                 outcome=Outcome(search.result["outcome"]),
                 throughput_fps=search.result["throughput_fps_per_direction"],
                 upper_fps=search.result["upper_fps_per_direction"],
@@ -254,7 +254,7 @@ def read_single_pair(
         f"the search with a single address pair was made under different conditions: {shown}",
         code="cli.different-conditions",
         where=f"--after {path}",
-        next_step="Name a run of the same testbed, or use --single-pair-first.",
+        next_step="Name a run of the same testbed, or use --one-pair-first.",
     )
 
 
@@ -265,7 +265,7 @@ def _is_result_with_one_pair(search: StoredSearch) -> bool:
         and search.result is not None
         and says_something(search.outcome, search.result["throughput_fps_per_direction"])
     )
-    return is_result and bool(traffic.get("is_single_pair")) and traffic.get("macs") is not None
+    return is_result and bool(traffic.get("is_one_pair")) and traffic.get("macs") is not None
 
 
 def _compared(search: StoredSearch) -> dict[str, Any]:

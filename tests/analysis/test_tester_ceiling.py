@@ -75,7 +75,7 @@ def test_a_lower_bound_gives_no_verdict_in_the_other_direction(one_fps: float) -
     found = analyse(record(one, many))
     assert found.bias[0].finding == "unknown"
     assert found.bias[0].sentence.startswith(
-        "No verdict: a result is only a lower bound, because on this host no higher load could be decided"
+        "No verdict: a result is only a lower bound, because on this machine no higher load could be decided"
     )
     assert "because the tester could not keep a higher load: 1 x 1" in " ".join(found.warnings)
 

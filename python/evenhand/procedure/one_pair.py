@@ -20,7 +20,7 @@ THIS_RUN = "in this run"
 OMISSION = Deviation(
     requirement="SEED-02",
     text="this result is not preceded by a result with a single address pair on this testbed"
-    " (--single-pair-first makes one, --after names one)",
+    " (--one-pair-first makes one, --after names one)",
 )
 """SEED-85."""
 
@@ -28,7 +28,7 @@ OMISSION = Deviation(
 def says_something(outcome: str | None, throughput_fps: float | None) -> bool:
     """Whether a search that ended so is a result of the DUT: a number, a lower bound, or that no load
     passed."""
-    return outcome in RESULTS_OF_THE_DUT or (outcome == Outcome.TESTER_LIMIT and throughput_fps is not None)
+    return outcome in RESULTS_OF_THE_DUT or (outcome == Outcome.TESTER_CEILING and throughput_fps is not None)
 
 
 class ProfileOfPair(Protocol):
@@ -42,7 +42,7 @@ class ProfileOfPair(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SinglePair:
+class OnePair:
     """An earlier search with one address pair on the same testbed."""
 
     outcome: Outcome
@@ -99,14 +99,14 @@ class SinglePair:
         }
 
 
-def check_same_dut(single_pair: SinglePair, profile: ProfileOfPair) -> None:
+def check_same_dut(one_pair: OnePair, profile: ProfileOfPair) -> None:
     """RequestError if another DUT answers now than in the run that was named."""
     for side, macs in (profile.macs or {}).items():
-        before = single_pair.dut_macs.get(side)
+        before = one_pair.dut_macs.get(side)
         if before != macs.dut:
             raise RequestError(
                 f"a different DUT: its {side} interface had the MAC {before}, and now has {macs.dut}",
                 code="procedure.different-dut",
-                where=f"single_pair, {single_pair.source.removeprefix('in ')}",
-                next_step="Use single_pair_first.",
+                where=f"one_pair, {one_pair.source.removeprefix('in ')}",
+                next_step="Use one_pair_first.",
             )
