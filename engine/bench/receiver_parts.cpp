@@ -19,7 +19,10 @@
 #include <vector>
 
 #include "connections.hpp"
+#include "flows.hpp"
 #include "frame/connections.hpp"
+#include "frame/mix_expectation.hpp"
+#include "frame/mix_source.hpp"
 #include "frame/source.hpp"
 #include "frame/template.hpp"
 #include "frame/translation.hpp"
@@ -89,6 +92,7 @@ template <IpVersion V, class Frames>
 int measure_all(const Case& c) {
     constexpr bool is_translated = std::is_same_v<Frames, frame::TranslationExpectation>;
     constexpr bool has_state = std::is_same_v<Frames, frame::ConnectionExpectation>;
+    constexpr bool has_flows = std::is_same_v<Frames, frame::MixExpectation>;
     const auto plan = is_translated ? bench::translated_plan(V)
                       : has_state   ? bench::plan_with_state(V)
                                     : bench::gateway_plan(V);
@@ -110,12 +114,17 @@ int measure_all(const Case& c) {
     const plan::ConnectionDraw of_connections{
         c.use == Use::established ? plan::ConnectionUse::drawn : plan::ConnectionUse::each_once,
         plan::Direction::forward, has_state ? c.connections : 1, bench::seed};
+    const auto flows = bench::flows_of(c.frame_size);
     auto source = [&] {
         if constexpr (has_state)
             return frame::ConnectionSource{
                 shape,
                 frame::ConnectionFlows{*state, of_connections, plan::Direction::forward, frame::LinkEnd::sent},
                 {}};
+        else if constexpr (has_flows)
+            return frame::MixSource{
+                frame::make_mix_parts(plan, flows, bench::seed, {.trial = bench::trial_number}, {},
+                                      {.source_mac = {2, 0, 0, 0, 0, 1}, .dut_macs = {own_mac}, .hosts = {}})};
         else
             return frame::TestFrameSource{shape, draw, {}};
     }();
@@ -146,7 +155,20 @@ int measure_all(const Case& c) {
     frame::TestFrameExpectation expected{arrives, own_mac, own_mac};
     if (!is_translated && !has_state) expected.know(draw, 1);
     const auto again = [&] {
-        if constexpr (has_state)
+        if constexpr (has_flows) {
+            std::vector<frame::MixExpectation::Class> classes;
+            for (const auto& of : flows.mix.classes()) {
+                auto its = arrives;
+                its.destination_ports = frame::ClassFields::of(of.fields.destination_port, its.destination_ports);
+                classes.push_back({.frames = {its, own_mac, own_mac}});
+                if (classes.size() == 1)
+                    classes.front().frames.know(draw, 1);
+                else
+                    classes.back().frames.know_as(classes.front().frames);
+            }
+            tally->flows.resize(classes.size());
+            return frame::MixExpectation{flows.mix, std::move(classes)};
+        } else if constexpr (has_state)
             return Frames{expected, arrives, *state, of_connections, plan::Direction::forward, c.use == Use::learn, 1};
         else
             return frame::TranslationExpectation{expected, arrives, draw, 1};
@@ -154,8 +176,9 @@ int measure_all(const Case& c) {
     // The part and the whole have one each, since they keep the flows that they have drawn.
     const auto of_part = again();
     run::ExpectedFrames of_whole{expected};
-    if constexpr (is_translated || has_state) of_whole = again();
+    if constexpr (is_translated || has_state || has_flows) of_whole = again();
     const auto holds = [&](const std::byte* at) {
+        if constexpr (has_flows) return of_part.holds(of_part.class_of(frame::look_at(at, shape.octets).tag.sequence), at, V);
         if constexpr (is_translated || has_state) return of_part.holds(0, at, V);
         return expected.holds(0, at, V);
     };
@@ -171,7 +194,8 @@ int measure_all(const Case& c) {
     enum Which : std::uint8_t { looking, checking, finding, marking, delaying, whole };
     std::array<Part, 6> parts{Part{"look"}, Part{"check"}, Part{"burst"}, Part{"map"}, Part{"delay"}, Part{"all"}};
     auto burst_checks = [&] {
-        if constexpr (is_translated || has_state) return of_part.burst_checks({.trial = bench::trial_number});
+        if constexpr (is_translated || has_state || has_flows)
+            return of_part.burst_checks({.trial = bench::trial_number});
         return expected.burst_checks({.trial = bench::trial_number});
     }();
     frame::FoundBurst found;
@@ -231,7 +255,7 @@ int main(int argc, char** argv) {
     if (argc != wanted && argc != wanted_with_state) {
         fmt::print(
             stderr,
-            "usage: {0} CPU 4|6|6to4|4to6 OCTETS ROUNDS QUEUES TOGETHER BURSTS\n"
+            "usage: {0} CPU 4|6|6to4|4to6|flows4|flows6 OCTETS ROUNDS QUEUES TOGETHER BURSTS\n"
             "       {0} CPU learn4|learn6|use4|use6 OCTETS ROUNDS QUEUES TOGETHER BURSTS CONNECTIONS huge|small\n",
             argv[0]);
         return 2;
@@ -257,6 +281,8 @@ int main(int argc, char** argv) {
     }
     const auto measure = kind == "6to4"   ? measure_all<IpVersion::v4, TranslationExpectation>
                          : kind == "4to6" ? measure_all<IpVersion::v6, TranslationExpectation>
+                         : kind == "flows4" ? measure_all<IpVersion::v4, frame::MixExpectation>
+                         : kind == "flows6" ? measure_all<IpVersion::v6, frame::MixExpectation>
                          : kind == "6"    ? measure_all<IpVersion::v6, TestFrameExpectation>
                                           : measure_all<IpVersion::v4, TestFrameExpectation>;
     return measure(wanted_case);

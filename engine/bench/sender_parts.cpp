@@ -18,7 +18,9 @@
 
 #include "connections.hpp"
 #include "fault.hpp"
+#include "flows.hpp"
 #include "frame/connections.hpp"
+#include "frame/mix_source.hpp"
 #include "frame/source.hpp"
 #include "frame/template.hpp"
 #include "gateway_plan.hpp"
@@ -123,6 +125,9 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
             start + static_cast<Ticks>(never_s * ticks_per_second)};
     };
     auto sender = sender_of(source);
+    auto flow_sender = sender_of(frame::MixSource{
+        frame::make_mix_parts(plan, bench::flows_of(frame::Layout<V>::smallest_frame_size), seed, {.trial = 1}, {},
+                              {.source_mac = {2, 0, 0, 0, 0, 1}, .dut_macs = {{2, 0, 0, 0, 0, 2}}, .hosts = {}})});
 
     std::array<DpdkPort::Frame*, run::burst_size> held{};
     if (port.reserve(0, held.data(), run::burst_size) == 0)
@@ -156,6 +161,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     }
     Part buffers{"reserve and send"};
     Part whole{"all"};
+    Part whole_flows{"all, 64 flows"};
     Part whole_opening{"all, new connections"};
     Part whole_using{"all, established connections"};
     Part whole_answering{"all, answers"};
@@ -184,6 +190,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
             port.send(0, burst.data(), n);
         });
         measure(whole, [&](std::uint64_t /*i*/) { sender.turn(TickClock::now()); });
+        measure(whole_flows, [&](std::uint64_t /*i*/) { flow_sender.turn(TickClock::now()); });
         if (round % rounds_of_one_opening == 0) {
             if (opening_sender) opening_sender->give_back();
             opening_sender.emplace(sender_of(source_of(opened)));
@@ -193,6 +200,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
         measure(whole_answering, [&](std::uint64_t /*i*/) { answering_sender.turn(TickClock::now()); });
     }
     sender.give_back();
+    flow_sender.give_back();
     if (opening_sender) opening_sender->give_back();
     using_sender.give_back();
     answering_sender.give_back();
@@ -200,8 +208,8 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     std::vector<Part> all{std::move(drawing), std::move(opening), std::move(using_them), std::move(answering)};
     for (auto& [part, burst] : vectors) all.push_back(std::move(part));
     for (auto& [part, write] : writing) all.push_back(std::move(part));
-    all.insert(all.end(), {std::move(buffers), std::move(whole), std::move(whole_opening), std::move(whole_using),
-                           std::move(whole_answering)});
+    all.insert(all.end(), {std::move(buffers), std::move(whole), std::move(whole_flows), std::move(whole_opening),
+                           std::move(whole_using), std::move(whole_answering)});
     bench::print(all, ticks_per_second);
 }
 

@@ -39,6 +39,40 @@ Ordered latency(const tally::LatencyHistogram& h, double ticks_per_second) {
             {"buckets", buckets}};
 }
 
+/// What is known of a flow besides the counts of each class. `is_part`: with all that is needed to add it to what other
+/// testers counted.
+Ordered flow(const tally::ClassCount& c, double ticks_per_second, bool is_part) {
+    const auto& delays = c.flow.delays;
+    const auto ns = [=](double ticks) { return std::round(ticks * ns_per_second / ticks_per_second); };
+    const auto of_any = [&](double ticks) { return delays.count() == 0 ? Ordered(nullptr) : Ordered(ns(ticks)); };
+    const auto percentile = [&](std::uint64_t numerator, std::uint64_t denominator) -> Ordered {
+        const auto ticks = delays.percentile(numerator, denominator);
+        return ticks ? Ordered(ns(static_cast<double>(*ticks))) : Ordered(nullptr);
+    };
+    Ordered json{{"name", c.name},
+                 {"loss_at_most", c.loss_at_most ? Ordered(*c.loss_at_most) : Ordered(nullptr)},
+                 {"duplicated_frames", c.flow.duplicated_frames},
+                 {"reordered_frames", c.flow.reordered_frames},
+                 {"late_frames", c.flow.late_frames},
+                 {"remarked_frames", c.flow.remarked_frames},
+                 {"latency",
+                  {{"count", delays.count()},
+                   {"min_ns", of_any(static_cast<double>(delays.min()))},
+                   {"max_ns", of_any(static_cast<double>(delays.max()))},
+                   {"mean_ns", of_any(delays.mean())},
+                   {"p50_ns", percentile(1, 2)},
+                   {"p99_ns", percentile(99, 100)},
+                   {"p999_ns", percentile(999, 1000)}}}};
+    if (is_part) {
+        Ordered buckets = Ordered::array();
+        delays.for_each_bucket([&](std::uint64_t lower, std::uint64_t count) {
+            buckets.push_back({ns(static_cast<double>(lower)), count});
+        });
+        json["latency"]["buckets"] = buckets;
+    }
+    return json;
+}
+
 Ordered delay_by_slice(const tally::SliceDelays& delays, double ticks_per_second) {
     const auto ns = [=](double ticks) { return std::round(ticks * ns_per_second / ticks_per_second); };
     Ordered json = Ordered::array();
@@ -211,6 +245,7 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
                                {"offered_frames", c.offered_frames},
                                {"received_frames", c.received_frames},
                                {"lost_frames", c.lost_frames()}});
+            if (!c.name.empty()) classes.back()["flow"] = flow(c, trial.ticks_per_second, is_part);
         }
         json["classes"] = classes;
     }

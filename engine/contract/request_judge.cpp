@@ -84,7 +84,8 @@ Wide sum_of(double mean_ns, std::uint64_t frames) {
 }
 
 /// Delays as a reply has them: in groups, each counted at its lower bound; minimum, maximum and mean are exact to 1 ns.
-void read_latency(ObjectReader r, tally::LatencyHistogram& histogram) {
+template <class Histogram>
+void read_latency(ObjectReader r, Histogram& histogram) {
     const auto frames = count(r, "count");
     if (frames == 0) return;
     const double mean = not_negative(r, "mean_ns");
@@ -120,6 +121,16 @@ void read_slices(ObjectReader& r, tally::SliceDelays& delays) {
     }
 }
 
+void read_flow(ObjectReader r, tally::ClassCount& c) {
+    c.name = r.text("name");
+    if (!is_null(r, "loss_at_most")) c.loss_at_most = r.number("loss_at_most", 0, 1);
+    c.flow.duplicated_frames = count(r, "duplicated_frames");
+    c.flow.reordered_frames = count(r, "reordered_frames");
+    c.flow.late_frames = count(r, "late_frames");
+    c.flow.remarked_frames = count(r, "remarked_frames");
+    read_latency(r.object("latency"), c.flow.delays);
+}
+
 std::vector<tally::ClassCount> read_classes(ObjectReader& r) {
     std::vector<tally::ClassCount> classes;
     if (!r.has("classes")) return classes;
@@ -130,6 +141,7 @@ std::vector<tally::ClassCount> read_classes(ObjectReader& r) {
                            .frame_size = c.whole("frame_size", 1, frame::largest_frame_size),
                            .offered_frames = count(c, "offered_frames"),
                            .received_frames = count(c, "received_frames")});
+        if (c.has("flow")) read_flow(c.object("flow"), classes.back());
     }
     return classes;
 }

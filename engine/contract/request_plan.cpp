@@ -139,6 +139,25 @@ std::vector<std::uint16_t> read_vlans(ObjectReader& r) {
     return vlans;
 }
 
+/// A class that is a flow: its name, and the fields that its frames have.
+void read_flow(ObjectReader& r, frame::FrameClass& c) {
+    constexpr std::uint64_t largest_port = 65535;
+    const auto whole = [&](const char* key, std::uint64_t largest) {
+        return r.has(key) ? r.whole(key, 0, largest) : std::uint64_t{0};
+    };
+    const auto port = [&](const char* key) {
+        return r.has(key) ? std::optional{static_cast<std::uint16_t>(r.whole(key, 1, largest_port))} : std::nullopt;
+    };
+    c.name = r.text("name");
+    if (c.name.empty()) r.refuse("name", "a flow without a name", "Give it one, or leave the key out.");
+    c.fields = {.dscp = static_cast<std::uint8_t>(whole("dscp", frame::largest_dscp)),
+                .flow_label = static_cast<std::uint32_t>(whole("flow_label", frame::largest_flow_label)),
+                .vlan_priority = static_cast<std::uint8_t>(whole("vlan_priority", frame::largest_vlan_priority)),
+                .source_port = port("source_port"),
+                .destination_port = port("destination_port")};
+    if (r.has("loss_at_most")) c.loss_at_most = r.number("loss_at_most", 0, 1);
+}
+
 std::optional<frame::MixedPlans> read_mix(ObjectReader& r, const plan::AddressPlan& plan) {
     if (!r.has("mix")) return std::nullopt;
     auto mix = r.object("mix");
@@ -150,6 +169,7 @@ std::optional<frame::MixedPlans> read_mix(ObjectReader& r, const plan::AddressPl
         ObjectReader entry{list[i], fmt::format("{}[{}]", mix.where("classes"), i)};
         frame::FrameClass c{.plan = 0, .frame_size = read_frame_size(entry)};
         if (entry.has("plan")) c.plan = entry.whole("plan", 0, 1);
+        if (entry.has("name")) read_flow(entry, c);
         entry.finish();
         classes.push_back(c);
     }

@@ -163,7 +163,30 @@ std::uint32_t BurstCheck::find_connections(ConnectionFlows& connections, const s
     return none;
 }
 
-template <IpVersion V, Varying kind, bool HasMore, bool IsTranslated>
+[[gnu::always_inline]] inline void BurstCheck::find_classes(const std::uint64_t* numbers, unsigned n,
+                                                            std::uint8_t* classes, plan::FlowBlock& block) noexcept {
+    const std::uint64_t length = cycle_.size();
+    std::fill(classes + n, classes + plan::FlowBlock::size, std::uint8_t{0});
+    for (unsigned i = 0; i < n; ++i) {
+        const std::uint64_t number = numbers[i] & sequence_mask;
+        std::uint64_t at = number - cycle_first_;
+        if (at >= length) [[unlikely]] {
+            at = number % length;
+            cycle_first_ = number - at;
+        }
+        classes[i] = cycle_[at];
+    }
+    if (!has_class_ports_) return;
+    auto& source_ports = block.lanes.field[2];
+    auto& destination_ports = block.lanes.field[3];
+    for (std::size_t i = 0; i < plan::FlowBlock::size; ++i) {
+        const ClassPart& its = class_parts_[classes[i]];
+        source_ports[i] = its.source_port(source_ports[i]);
+        destination_ports[i] = its.destination_port(destination_ports[i]);
+    }
+}
+
+template <IpVersion V, Varying kind, bool HasMore, bool IsTranslated, bool HasClasses>
 __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, const std::byte* const* frames,
                                                            unsigned n, FoundBurst& found) noexcept {
     using L = Layout<V>;
@@ -222,6 +245,14 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, co
         else
             right &= ~check.find_connections(*std::get_if<ConnectionFlows>(&check.draw_), of_block, in_block,
                                              &found.numbers[begin], flows);
+        alignas(part_octets) std::array<std::uint32_t, V == IpVersion::v4 && HasClasses ? block : 0> header_sums;
+        if constexpr (HasClasses) {
+            check.find_classes(&found.numbers[begin], in_block, &found.classes[begin], flows);
+            if constexpr (V == IpVersion::v4) {
+                for (unsigned i = 0; i < block; ++i)
+                    header_sums[i] = check.class_parts_[found.classes[begin + i]].header_sum;
+            }
+        }
         Words words[block];
         for (unsigned i = 0; i < in_block; i += lanes) {
             const FlowLanes flow = flow_lanes<kind>(flows, i, check.counted_);
@@ -238,9 +269,14 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, co
                 const __m256i read = _mm256_load_si256(reinterpret_cast<const __m256i*>(&heads[begin + i]));
                 const __m256i both = _mm256_shuffle_epi8(read, order);
                 const __m256i low = _mm256_set1_epi32(whole_word);
-                __m256i header = _mm256_add_epi32(
-                    _mm256_add_epi32(_mm256_and_si256(both, low), _mm256_srli_epi32(both, 16)),
-                    _mm256_add_epi32(flow.addresses, _mm256_set1_epi32(static_cast<int>(check.header_sum_))));
+                __m256i others_of_header;
+                if constexpr (HasClasses)
+                    others_of_header = _mm256_load_si256(reinterpret_cast<const __m256i*>(&header_sums[i]));
+                else
+                    others_of_header = _mm256_set1_epi32(static_cast<int>(check.header_sum_));
+                __m256i header =
+                    _mm256_add_epi32(_mm256_add_epi32(_mm256_and_si256(both, low), _mm256_srli_epi32(both, 16)),
+                                     _mm256_add_epi32(flow.addresses, others_of_header));
                 if constexpr (IsTranslated) {
                     const __m256i two = _mm256_shuffle_epi8(
                         _mm256_load_si256(reinterpret_cast<const __m256i*>(&fragments[begin + i])), order);
@@ -263,8 +299,11 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, co
             for (std::size_t p = 0; p < parts; ++p) {
                 const Part& part = check.parts_[p];
                 const __m256i octets = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(frame + check.part_at_[p]));
-                const __m256i expected =
-                    _mm256_or_si256(_mm256_shuffle_epi8(varying, of(part.from)), of(part.expected));
+                __m256i constant = of(part.expected);
+                if constexpr (HasClasses) {  // what differs is in front of octet 32
+                    if (p == 0) constant = of(check.class_parts_[found.classes[begin + i]].expected);
+                }
+                const __m256i expected = _mm256_or_si256(_mm256_shuffle_epi8(varying, of(part.from)), constant);
                 wrong = _mm256_or_si256(wrong, _mm256_subs_epu8(_mm256_sub_epi8(octets, expected), of(part.most)));
             }
             if constexpr (kind == Varying::whole_addresses) {
@@ -343,7 +382,8 @@ BurstCheck::BurstCheck(const FrameTemplate& t, const LinkFrames& arrives, const 
       chooses_source_{flows.chooses_source},
       source_at_{t.source},
       ports_at_{t.version == IpVersion::v4 ? Layout<IpVersion::v4>::udp : Layout<IpVersion::v6>::udp},
-      sources_{arrives.sources.host} {
+      sources_{arrives.sources.host},
+      classes_{flows.classes} {
     const bool is_v4 = t.version == IpVersion::v4;
     const std::size_t tag_end = is_v4 ? Layout<IpVersion::v4>::tag_end : Layout<IpVersion::v6>::tag_end;
     const std::size_t tag_numbers = tag_end - half_octets + sizeof(std::uint32_t);
@@ -388,7 +428,28 @@ BurstCheck::BurstCheck(const FrameTemplate& t, const LinkFrames& arrives, const 
         }
     }
     fill_behind(tag_end, arrives.first_of_pattern);
+    if (classes_) fill_classes(t);
     find_ = is_v4 ? find_for<IpVersion::v4>(varying_of(t)) : find_for<IpVersion::v6>(varying_of(t));
+}
+
+void BurstCheck::fill_classes(const FrameTemplate& t) {
+    const bool is_v4 = t.version == IpVersion::v4;
+    for (const auto& of : classes_->classes) {
+        // The mark of IPv6 begins within an octet, behind the version.
+        const std::uint32_t mark = is_v4 ? big(of.mark << 16U) : big(of.mark);
+        ClassPart part{.expected = parts_[0].expected,
+                       .header_sum = header_sum_ + of.mark,
+                       .source_port = of.source_port,
+                       .destination_port = of.destination_port};
+        for (std::size_t i = 0; i < sizeof mark; ++i)
+            part.expected[ethernet_octets + i] |= static_cast<std::uint8_t>(mark >> 8U * i);
+        class_parts_.push_back(part);
+        has_class_ports_ |= of.source_port.drawn == 0 || of.destination_port.drawn == 0;
+    }
+    // Long enough that a burst seldom falls into two rounds.
+    constexpr std::size_t shortest = 65'536;
+    const auto& cycle = classes_->cycle;
+    while (cycle_.size() < shortest) cycle_.insert(cycle_.end(), cycle.begin(), cycle.end());
 }
 
 void BurstCheck::fill_behind(std::size_t tag_end, std::uint8_t first) noexcept {
@@ -413,6 +474,8 @@ BurstCheck::Find BurstCheck::find_for(Varying kind) const noexcept {
             if (is_translated_)
                 return has_more ? find_avx2<V, of_kind, true, true> : find_avx2<V, of_kind, false, true>;
         }
+        if (classes_)
+            return has_more ? find_avx2<V, of_kind, true, false, true> : find_avx2<V, of_kind, false, false, true>;
         return has_more ? find_avx2<V, of_kind, true, false> : find_avx2<V, of_kind, false, false>;
     };
     if (kind == Varying::hosts_and_networks) return of.template operator()<Varying::hosts_and_networks>();

@@ -6,9 +6,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <variant>
+#include <vector>
 
+#include "frame/class_fields.hpp"
 #include "frame/connection_flows.hpp"
 #include "frame/frame_words.hpp"
 #include "frame/layout.hpp"
@@ -37,11 +40,24 @@ struct FoundBurst {
     alignas(register_octets) std::array<std::uint64_t, most_frames> numbers;
     /// For each known frame: the low 48 bits of the ticks when it was built.
     alignas(register_octets) std::array<std::uint64_t, most_frames> times;
+    /// For each known frame, where there are classes: its own.
+    std::array<std::uint8_t, most_frames> classes;
 
     [[nodiscard]] std::uint64_t sequence(unsigned i) const noexcept { return numbers[i] & sequence_mask; }
     [[nodiscard]] std::uint8_t stream(unsigned i) const noexcept {
         return static_cast<std::uint8_t>(numbers[i] >> stream_shift);
     }
+};
+
+/// The classes of a mix whose frames have the same length and the same plan, but fields of their own.
+struct BurstClasses {
+    struct OfClass {
+        std::uint32_t mark = 0;  // ClassFields::mark()
+        PortChoice source_port;
+        PortChoice destination_port;
+    };
+    std::vector<OfClass> classes;
+    std::vector<std::uint8_t> cycle;  // the class of frame k is that at k modulo the length
 };
 
 /// What the frames of a burst are compared with.
@@ -53,6 +69,8 @@ struct BurstFlows {
     bool is_translated = false;
     /// The frames open connections: the DUT chooses their source among those that arrive.
     bool chooses_source = false;
+    /// The frames are of these classes; null: all are alike.
+    std::shared_ptr<const BurstClasses> classes = nullptr;
 };
 
 /// Checks at once what look_at() and TestFrameExpectation check one after the other for frames of one trial, direction
@@ -105,14 +123,29 @@ class BurstCheck {
                const std::optional<plan::MacAddress>& mac);
 
     void fill_behind(std::size_t tag_end, std::uint8_t first) noexcept;
+    void fill_classes(const FrameTemplate& t);
 
     /// Determines the flows of a block's frames, whose numbers are known. Returns for which of them there is none.
     [[nodiscard, gnu::noinline]] std::uint32_t find_connections(ConnectionFlows& connections,
                                                                 const std::byte* const* frames, unsigned n,
                                                                 const std::uint64_t* numbers,
                                                                 plan::FlowBlock& block) const noexcept;
-    /// `HasMore`: there are octets behind the tag. `IsTranslated`: see BurstFlows; for IPv4.
-    template <plan::IpVersion V, Varying kind, bool HasMore, bool IsTranslated>
+    /// The constant octets of a class's frames in front of the tag, where they differ from class to class.
+    struct ClassPart {
+        alignas(part_octets) Octets expected{};  // of the first part
+        std::uint32_t header_sum = 0;            // as header_sum_
+        PortChoice source_port;
+        PortChoice destination_port;
+    };
+
+    /// Puts the class of each of a block's first `n` frames into `classes`, and their own ports into the block.
+    /// `numbers`: with the stream above the sequence number.
+    void find_classes(const std::uint64_t* numbers, unsigned n, std::uint8_t* classes,
+                      plan::FlowBlock& block) noexcept;
+
+    /// `HasMore`: there are octets behind the tag. `IsTranslated`: see BurstFlows; for IPv4. `HasClasses`: the frames
+    /// are of classes.
+    template <plan::IpVersion V, Varying kind, bool HasMore, bool IsTranslated, bool HasClasses = false>
     static void find_avx2(BurstCheck& check, const std::byte* const* frames, unsigned n, FoundBurst& found) noexcept;
     template <plan::IpVersion V>
     [[nodiscard]] Find find_for(Varying kind) const noexcept;
@@ -135,6 +168,11 @@ class BurstCheck {
     HostPlace source_at_;
     std::size_t ports_at_;
     plan::FieldRange sources_;  // that the DUT may choose
+    std::shared_ptr<const BurstClasses> classes_;
+    std::vector<ClassPart> class_parts_;  // empty if all frames are alike
+    std::vector<std::uint8_t> cycle_;     // of the classes, repeated, so that it seldom begins anew
+    std::uint64_t cycle_first_ = 0;       // the number that the first place of the cycle stands for at present
+    bool has_class_ports_ = false;
 };
 
 /// The checks of one trial: one for frames to the receiving side's own MAC, as a DUT sends them, and perhaps one for

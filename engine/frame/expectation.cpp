@@ -10,6 +10,11 @@ BurstChecks TestFrameExpectation::burst_checks(StreamIdentity of) const {
     return burst_checks(of, {.draw = *draw_, .streams = streams_});
 }
 
+BurstChecks TestFrameExpectation::burst_checks(StreamIdentity of, std::shared_ptr<const BurstClasses> classes) const {
+    if (!draw_) return {};
+    return burst_checks(of, {.draw = *draw_, .streams = streams_, .classes = std::move(classes)});
+}
+
 BurstChecks TestFrameExpectation::burst_checks(StreamIdentity of, const BurstFlows& flows) const {
     const auto make = [&](const std::optional<plan::MacAddress>& mac) {
         return BurstCheck::make(arrives_, mac, of, flows);
@@ -59,7 +64,7 @@ bool TestFrameExpectation::holds_whole(const std::byte* frame) const noexcept {
     const plan::FlowBlock& flows = *flow->block;
     const std::size_t i = flow->at;
     return has_addresses_of<V>(flows, i, frame) &&
-           big(load<std::uint32_t>(frame + L::udp)) == (flows.source_port(i) << 16U | flows.destination_port(i));
+           big(load<std::uint32_t>(frame + L::udp)) == ports_of(flows, i);
 }
 template bool TestFrameExpectation::holds_whole<IpVersion::v4>(const std::byte*) const noexcept;
 template bool TestFrameExpectation::holds_whole<IpVersion::v6>(const std::byte*) const noexcept;
@@ -81,8 +86,7 @@ std::optional<FrameFault> TestFrameExpectation::fault_for(const std::byte* frame
         const plan::FlowBlock& flows = *flow->block;
         const std::size_t i = flow->at;
         if (!has_addresses_of<V>(flows, i, frame)) return FrameFault::address;
-        if (big(load<std::uint32_t>(frame + L::udp)) != (flows.source_port(i) << 16U | flows.destination_port(i)))
-            return FrameFault::port;
+        if (big(load<std::uint32_t>(frame + L::udp)) != ports_of(flows, i)) return FrameFault::port;
     } else if (!has_ports<V>(frame)) {
         return FrameFault::port;
     }

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "frame/burst_check.hpp"
+#include "frame/class_fields.hpp"
 #include "frame/frame_fault.hpp"
 #include "frame/kept_flows.hpp"
 #include "frame/pattern.hpp"
@@ -129,6 +130,8 @@ class TestFrameExpectation {
           destinations_v6_{hosts_of(arrives, arrives.destinations, IpVersion::v6)},
           source_ports_{arrives.source_ports},
           destination_ports_{arrives.destination_ports},
+          source_port_{PortChoice::of(arrives.source_ports)},
+          destination_port_{PortChoice::of(arrives.destination_ports)},
           source_at_{address_at(arrives.version, arrives.sources, Layout<IpVersion::v4>::source,
                                 Layout<IpVersion::v6>::source)},
           destination_at_{address_at(arrives.version, arrives.destinations, Layout<IpVersion::v4>::destination,
@@ -149,15 +152,26 @@ class TestFrameExpectation {
         draw_.emplace(draw);
         streams_ = streams;
     }
+    /// The same, with the flows that `other` has drawn, for frames of another class of the same plan.
+    void know_as(const TestFrameExpectation& other) {
+        flows_ = other.flows_;
+        draw_ = other.draw_;
+        streams_ = other.streams_;
+    }
 
     /// The same checks for whole bursts of a trial; nothing if this CPU cannot do them, or before know().
     [[nodiscard]] BurstChecks burst_checks(StreamIdentity of) const;
+    /// The same for all classes of a mix that begin with this one: see BurstFlows::classes.
+    [[nodiscard]] BurstChecks burst_checks(StreamIdentity of, std::shared_ptr<const BurstClasses> classes) const;
     /// The same for frames that have these flows when they arrive.
     [[nodiscard]] BurstChecks burst_checks(StreamIdentity of, const BurstFlows& flows) const;
 
     [[nodiscard]] std::size_t class_of(std::uint64_t /*sequence*/) const noexcept { return 0; }
     /// The length of a frame, without FCS.
     [[nodiscard]] std::size_t frame_octets(std::size_t /*frame_class*/) const noexcept { return octets_; }
+    /// What arrives.
+    [[nodiscard]] const LinkFrames& arrives() const noexcept { return arrives_; }
+    [[nodiscard]] bool is_known() const noexcept { return flows_ != nullptr; }
 
     /// Whether a frame of frame_octets() octets, whose tag was read, is as it must be: checksums, lengths, protocol and
     /// hop limit; not a fragment; from a host of one side to a host of the other, and to the MAC that the DUT should
@@ -183,6 +197,10 @@ class TestFrameExpectation {
                                                   IpVersion version) {
         if (range.list) return {.base = {}, .host = {.first = 0, .count = 0}};
         return frames.version == version ? range : plan::HostRange{};
+    }
+    /// Both ports, as they stand in a frame; a class may have one of its own, which is not drawn.
+    [[nodiscard]] std::uint32_t ports_of(const plan::FlowBlock& flows, std::size_t i) const noexcept {
+        return source_port_(flows.source_port(i)) << 16U | destination_port_(flows.destination_port(i));
     }
     [[nodiscard]] static bool is_in(const plan::FieldRange& range, std::uint16_t value) noexcept {
         return value - range.first < range.count;
@@ -261,7 +279,7 @@ class TestFrameExpectation {
         const std::size_t i = flow->at;
         return value(frame, source_at_) == value_of(flows.source(i), source_at_) &&
                value(frame, destination_at_) == value_of(flows.destination(i), destination_at_) &&
-               big(load<std::uint32_t>(frame + L::udp)) == (flows.source_port(i) << 16U | flows.destination_port(i));
+               big(load<std::uint32_t>(frame + L::udp)) == ports_of(flows, i);
     }
 
     /// holds_for() where whole addresses vary.
@@ -285,6 +303,8 @@ class TestFrameExpectation {
     HostCheck<IpVersion::v6> destinations_v6_;
     plan::FieldRange source_ports_;
     plan::FieldRange destination_ports_;
+    PortChoice source_port_;
+    PortChoice destination_port_;
     AddressPlace source_at_;
     AddressPlace destination_at_;
     bool has_lists_;

@@ -71,6 +71,32 @@ FrameMix FrameMix::without_tags(std::size_t octets) const {
     return found;
 }
 
+namespace {
+
+/// Flows: all classes have a name, each another one, and fields that their frames can have.
+void check_flows(const plan::AddressPlan& first, const MixedPlans& mixed) {
+    const auto& classes = mixed.mix.classes();
+    const auto has_own = [](const FrameClass& c) { return c.fields != ClassFields{} || c.loss_at_most; };
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+        const auto where = fmt::format("mix.classes[{}]", c);
+        const auto& of = classes[c];
+        if (of.name.empty() == mixed.mix.has_flows() || (of.name.empty() && has_own(of)))
+            refuse("a class without a name among flows", where + ".name", "Name each class, or none.");
+        if (of.name.empty()) continue;
+        const auto same = std::ranges::find(classes, of.name, &FrameClass::name);
+        if (same != classes.begin() + static_cast<std::ptrdiff_t>(c))
+            refuse(fmt::format("two flows are called \"{}\"", of.name), where + ".name", "Give each a name of its own.");
+        if (of.fields.flow_label != 0 && mixed.plan(first, of.plan).version() == IpVersion::v4)
+            refuse("an IPv4 header has no flow label", where + ".flow_label", "Leave it out.");
+    }
+    if (!mixed.mix.has_flows()) return;
+    if (mixed.other_plan || first.is_translated() || first.has_state)
+        refuse(mixed.other_plan ? "flows in two plans" : "flows through a DUT that translates", "mix.classes",
+               "Use a plan of one IP version whose addresses the DUT does not change, or leave the names out.");
+}
+
+}  // namespace
+
 void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
     const auto& classes = mixed.mix.classes();
     for (std::size_t c = 0; c < classes.size(); ++c) {
@@ -81,6 +107,7 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
         for (const auto& side : {plan.left, plan.right})
             check_frame_size(side.version(), classes[c].frame_size + side.added_octets, where + ".frame_size");
     }
+    check_flows(first, mixed);
     if (!mixed.other_plan) return;
     const auto is_used = [&](std::size_t plan) {
         return std::ranges::any_of(classes, [&](const FrameClass& c) { return c.plan == plan; });
@@ -97,6 +124,24 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
         throw Fault{FaultCode::bad_plan, "one plan has gateways and the other has not", "mix.other_plan",
                     "Give plans of one form."};
     }
+}
+
+BurstChecks MixExpectation::burst_checks(StreamIdentity of) const {
+    const auto& first = classes_->front().frames;
+    auto table = std::make_shared<BurstClasses>();
+    for (std::size_t c = 0; c < classes_->size(); ++c) {
+        const auto& [frames, translated] = (*classes_)[c];
+        if (translated || !frames.is_known() || mix_->classes()[c].plan != 0 ||
+            frames.frame_octets(0) != first.frame_octets(0))
+            return {};
+        const auto& arrives = frames.arrives();
+        table->classes.push_back({.mark = mix_->classes()[c].fields.mark(arrives.version),
+                                  .source_port = PortChoice::of(arrives.source_ports),
+                                  .destination_port = PortChoice::of(arrives.destination_ports)});
+    }
+    for (std::size_t k = 0; k < mix_->period(); ++k)
+        table->cycle.push_back(static_cast<std::uint8_t>(mix_->class_of(k)));
+    return first.burst_checks(of, std::move(table));
 }
 
 bool MixExpectation::holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
@@ -128,6 +173,7 @@ std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, c
         const auto& plan = mixed.plan(first, c.plan);
         templates.push_back(make_template(plan, c.frame_size + plan.side(side).added_octets, identity, macs.source_mac,
                                           macs.dut_macs.at(c.plan), pattern));
+        if (c.fields != ClassFields{}) mark(templates.back(), c.fields);
     }
     return std::make_shared<const MixParts>(mixed.mix, templates, std::move(stacks), macs.hosts, share);
 }

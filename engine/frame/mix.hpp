@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Station 2, frame: frames of several kinds in one direction, in a sequence that repeats: sizes (RFC 6985), IP versions
-// (RFC 5180).
+// (RFC 5180), flows with fields of their own.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "frame/class_fields.hpp"
 #include "frame/source.hpp"
 #include "plan/plan.hpp"
 
@@ -17,6 +19,9 @@ namespace evenhand::frame {
 struct FrameClass {
     std::size_t plan = 0;        // 0: the plan of the request; 1: that of the other IP version
     std::size_t frame_size = 0;  // with FCS, as sent
+    std::string name{};          // of the flow that the class is; empty in a mix of sizes or versions
+    ClassFields fields{};
+    std::optional<double> loss_at_most = std::nullopt;  // of the flow's frames; nothing: judged with all others
 };
 
 /// Which class each frame of a direction has: frame k has the class at k modulo the length of the cycle. So a receiver
@@ -44,6 +49,8 @@ class FrameMix {
     }
     [[nodiscard]] std::size_t largest_frame_size() const noexcept;
     [[nodiscard]] bool has_two_plans() const noexcept;
+    /// The classes are flows: all have names.
+    [[nodiscard]] bool has_flows() const noexcept { return !classes_.front().name.empty(); }
 
     /// The same mix without that many octets of VLAN tags in each frame. A class that is smaller than its tags gets a
     /// size that no frame can have.
@@ -65,8 +72,8 @@ struct MixedPlans {
     }
 };
 
-/// Throws Fault{bad_request} for a plan that is missing or never used, Fault{bad_plan} for two plans of one IP version
-/// or of different forms, and Fault{bad_frame_size} for a class whose frames cannot be so small or large.
+/// Throws Fault{bad_request} for a plan that is missing or never used, for names of flows that are missing or twice
+/// there, and for flows where the DUT translates; Fault{bad_plan} for two plans of one IP version or of different forms; and Fault{bad_frame_size} for a class whose frames cannot be so small or large.
 void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed);
 
 }  // namespace evenhand::frame

@@ -3,6 +3,7 @@
 // it takes about the time of drawing from both plans.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +36,17 @@ struct MixParts {
     std::vector<FrameShape> shapes;      // by class
     std::vector<FrameWriter> writers;    // by class
     std::vector<std::uint8_t> cycle;     // the class of this stream's frame i is that at i modulo the length
+    /// Writes frames of any of the classes side by side; null where they are not of one plan, or this CPU cannot.
+    ClassWriter write_classes = nullptr;
+    ClassShapes class_shapes;  // for it
+    /// Of each class, where one has ports of its own.
+    struct Ports {
+        PortChoice source;
+        PortChoice destination;
+    };
+    std::vector<Ports> ports;
+    std::vector<std::uint8_t> vlan_priorities;  // of each class
+    bool has_vlan_priorities = false;
     std::optional<plan::HostMacs> macs;  // MACs of the hosts in `stacks`
     StreamShare share;
     bool restores_pattern =
@@ -51,14 +63,38 @@ struct MixParts {
             writers.push_back(fastest_frame_writer(templates[c]));
         }
         restores_pattern = mix.has_two_plans();
+        if (stacks.size() == 1) {
+            class_shapes = ClassShapes{templates};
+            write_classes = class_writer(templates.front());
+        }
+        fill_fields(mix.classes());
         // The cycle is repeated until a burst can look ahead without wrapping around twice.
         const std::size_t own_period = mix.period() / std::gcd(mix.period(), share.stride);
-        const std::size_t length = (longest_look + own_period - 1) / own_period * own_period;
+        const std::size_t length = (shortest_cycle + own_period - 1) / own_period * own_period;
         for (std::size_t i = 0; i < length; ++i)
             cycle.push_back(static_cast<std::uint8_t>(mix.class_of(share.sequence(i))));
     }
 
     static constexpr std::size_t longest_look = 64;  // at least the frames of a burst
+    /// The frames that write_classes writes at once do not wrap around.
+    static constexpr std::size_t shortest_cycle = 1024;
+    static_assert(shortest_cycle >= longest_look);
+
+   private:
+    void fill_fields(const std::vector<FrameClass>& classes) {
+        const auto choice = [](const std::optional<std::uint16_t>& port) {
+            return port ? PortChoice{.drawn = 0, .fixed = *port} : PortChoice{};
+        };
+        for (const auto& c : classes) {
+            vlan_priorities.push_back(c.fields.vlan_priority);
+            has_vlan_priorities |= c.fields.vlan_priority != 0;
+        }
+        if (!std::ranges::any_of(
+                classes, [](const FrameClass& c) { return c.fields.source_port || c.fields.destination_port; }))
+            return;
+        for (const auto& c : classes)
+            ports.push_back({.source = choice(c.fields.source_port), .destination = choice(c.fields.destination_port)});
+    }
 };
 
 /// The IP version whose pattern the transmit buffers of a mix hold. IPv6 headers overwrite the first octets of IPv4's
@@ -89,9 +125,12 @@ class MixSource {
 
     /// The length of the `ahead`th of the next frames, for `ahead` below MixParts::longest_look.
     [[nodiscard]] std::size_t frame_octets(std::size_t ahead) const noexcept {
-        std::size_t at = position_ + ahead;
-        if (at >= parts_->cycle.size()) at -= parts_->cycle.size();
-        return parts_->shapes[parts_->cycle[at]].frame_template.octets;
+        return parts_->shapes[class_ahead(ahead)].frame_template.octets;
+    }
+    [[nodiscard]] bool has_vlan_priorities() const noexcept { return parts_->has_vlan_priorities; }
+    /// That of the `ahead`th of the next frames.
+    [[nodiscard]] std::uint8_t vlan_priority(std::size_t ahead) const noexcept {
+        return parts_->vlan_priorities[class_ahead(ahead)];
     }
 
     void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
@@ -101,9 +140,16 @@ class MixSource {
             if (at == 0) {
                 for (std::size_t p = 0; p < parts.stacks.size(); ++p)
                     parts.stacks[p].draw.draw_block(parts.share.sequence(next_), parts.share.stride, blocks_[p]);
+                if (!parts.ports.empty()) choose_ports(parts);
+            }
+            const std::size_t most = std::min(frames.size(), plan::FlowBlock::size - at);
+            if (parts.write_classes != nullptr) {
+                const std::size_t n = std::min(most, parts.cycle.size() - position_);
+                write_classes(parts, at, frames.first(n), now_ticks);
+                frames = frames.subspan(n);
+                continue;
             }
             const std::size_t c = parts.cycle[position_];
-            const std::size_t most = std::min(frames.size(), plan::FlowBlock::size - at);
             std::size_t n = 0;  // frames of one class in a row
             do {
                 ++n;
@@ -121,6 +167,35 @@ class MixSource {
     }
 
    private:
+    [[nodiscard]] std::size_t class_ahead(std::size_t ahead) const noexcept {
+        std::size_t at = position_ + ahead;
+        if (at >= parts_->cycle.size()) at -= parts_->cycle.size();
+        return parts_->cycle[at];
+    }
+
+    /// For a block that was just drawn, whose first frame is the next one.
+    void choose_ports(const MixParts& parts) noexcept {
+        auto& source = blocks_[0].lanes.field[2];
+        auto& destination = blocks_[0].lanes.field[3];
+        for (std::size_t j = 0; j < plan::FlowBlock::size; ++j) {
+            const auto& ports = parts.ports[class_ahead(j)];
+            source[j] = ports.source(source[j]);
+            destination[j] = ports.destination(destination[j]);
+        }
+    }
+
+    /// Writes the next frames, which are in one block and in one round of the cycle.
+    void write_classes(const MixParts& parts, std::size_t at, std::span<std::byte* const> frames,
+                       std::uint64_t now_ticks) noexcept {
+        const Stamp stamp{
+            .sequence = parts.share.sequence(next_), .stride = parts.share.stride, .time = now_ticks & time_mask};
+        parts.write_classes(parts.class_shapes, &parts.cycle[position_], blocks_[0], at, frames, stamp);
+        if (parts.macs) write_macs(parts.stacks[0], frames);
+        next_ += frames.size();
+        position_ += frames.size();
+        if (position_ == parts.cycle.size()) position_ = 0;
+    }
+
     static constexpr std::size_t covered_octets = Layout<IpVersion::v6>::tag_end - Layout<IpVersion::v4>::tag_end;
 
     /// Each buffer of a mix holds at least IPv6's smallest frame.

@@ -7,6 +7,7 @@
 
 #include "fault.hpp"
 #include "frame/checksum.hpp"
+#include "frame/class_fields.hpp"
 
 namespace evenhand::frame {
 namespace {
@@ -142,6 +143,17 @@ FrameTemplate make_template(const plan::AddressPlan& plan, std::size_t frame_siz
 FrameTemplate make_arriving_template(IpVersion version, const plan::HostPair& hosts, std::size_t frame_size,
                                      StreamIdentity identity, std::uint8_t first_of_pattern) {
     return make(version, {.hosts = hosts, .first_of_pattern = first_of_pattern}, frame_size, identity);
+}
+
+void mark(FrameTemplate& t, const ClassFields& fields) noexcept {
+    if (t.version == IpVersion::v4) {
+        using L = Layout<IpVersion::v4>;
+        t.head[L::ip + 1] = static_cast<std::byte>(fields.mark(t.version));
+        t.ip_sum = sum_octets(t.head.data() + L::ip, L::ip_octets);
+    } else {
+        std::byte* const ip = t.head.data() + Layout<IpVersion::v6>::ip;
+        store(ip, big(big(load<std::uint32_t>(ip)) | fields.mark(t.version)));
+    }
 }
 
 void write_pattern(IpVersion version, std::span<std::byte> frame) {

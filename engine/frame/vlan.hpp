@@ -25,7 +25,8 @@ constexpr std::uint16_t largest_vlan = 4094;
 constexpr std::size_t vlan_tag_octets = 4;
 constexpr std::size_t most_vlan_tags = 2;
 
-/// The tags of one side: none, one 802.1Q tag, or an outer 802.1ad and an inner 802.1Q tag. Priority 0.
+/// The tags of one side: none, one 802.1Q tag, or an outer 802.1ad and an inner 802.1Q tag. Their priority is 0 but in
+/// frames of flows that have another one.
 class VlanTags {
    public:
     VlanTags() = default;
@@ -53,6 +54,13 @@ class VlanTags {
     void put(std::byte* frame) const noexcept {
         move_macs(frame, frame + octets());
         for (std::size_t i = 0; i < count_; ++i) store(frame + macs_octets + i * vlan_tag_octets, tags_[i]);
+    }
+    /// The same with this priority (IEEE 802.1Q, 0 .. 7) in each tag.
+    void put(std::byte* frame, std::uint8_t priority) const noexcept {
+        constexpr unsigned below_priority = 13;
+        const std::uint32_t bits = big(static_cast<std::uint32_t>(priority) << below_priority);
+        move_macs(frame, frame + octets());
+        for (std::size_t i = 0; i < count_; ++i) store(frame + macs_octets + i * vlan_tag_octets, tags_[i] | bits);
     }
 
     /// Whether a received frame has these tags, of whatever priority; if so, the frame without tags begins octets()
@@ -103,6 +111,16 @@ class TaggedSource {
         while (!frames.empty()) {
             const std::size_t n = std::min(frames.size(), most);
             for (std::size_t i = 0; i < n; ++i) inner[i] = frames[i] + tags.octets();
+            if constexpr (requires { source_.has_vlan_priorities(); }) {
+                if (source_.has_vlan_priorities()) {
+                    std::array<std::uint8_t, most> priorities;
+                    for (std::size_t i = 0; i < n; ++i) priorities[i] = source_.vlan_priority(i);
+                    source_.write_next(std::span{inner}.first(n), now_ticks);
+                    for (std::size_t i = 0; i < n; ++i) tags.put(frames[i], priorities[i]);
+                    frames = frames.subspan(n);
+                    continue;
+                }
+            }
             source_.write_next(std::span{inner}.first(n), now_ticks);
             for (std::size_t i = 0; i < n; ++i) tags.put(frames[i]);
             frames = frames.subspan(n);

@@ -171,7 +171,85 @@ __attribute__((target("avx2"))) void write_avx2(const FrameShape& shape, const p
         ++at;
     }
 }
+
+/// make_words() for frames whose templates' sums differ: `ip` and `udp` have those of each frame, as Sums does.
+template <IpVersion V, Varying kind>
+__attribute__((target("avx2"), always_inline)) inline void make_words_of_classes(
+    const plan::FlowBlock& block, std::size_t begin, const CountedOctets& counted, std::uint32_t step_of_frames,
+    const plan::DrawLanes::Values& ip_sums, const plan::DrawLanes::Values& udp_sums, Words* words) noexcept {
+    const __m256i low = _mm256_set1_epi32(0xFFFF);
+    const FlowLanes flow = flow_lanes<kind>(block, begin, counted);
+    const auto step = static_cast<int>(step_of_frames);
+    const __m256i steps =
+        _mm256_add_epi32(_mm256_set_epi32(7 * step, 6 * step, 5 * step, 4 * step, 3 * step, 2 * step, step, 0),
+                         _mm256_set1_epi32(static_cast<int>(begin) * step));
+    const __m256i fixed = _mm256_sub_epi32(load_lanes(udp_sums, begin), steps);
+    const __m256i udp = fold_lanes(
+        _mm256_sub_epi32(fixed, _mm256_add_epi32(flow.addresses, _mm256_add_epi32(flow.from_port, flow.to_port))));
+    __m256i ip = _mm256_setzero_si256();
+    if constexpr (V == IpVersion::v4)
+        ip = _mm256_andnot_si256(fold_lanes(_mm256_add_epi32(flow.addresses, load_lanes(ip_sums, begin))), low);
+    put_words<kind>(flow, ip, udp, words + begin);
+}
+
+template <IpVersion V, Varying kind>
+__attribute__((target("avx2"))) void write_classes_avx2(const ClassShapes& of, const std::uint8_t* classes,
+                                                        const plan::FlowBlock& block, std::size_t at,
+                                                        std::span<std::byte* const> frames,
+                                                        const Stamp& stamp) noexcept {
+    Words words[plan::FlowBlock::size];
+    const FrameShape& shape = of.first.front();
+    const ClassShapes::Shape* const shapes = of.shapes.data();
+    // The tag is the same in all of them.
+    const std::uint8_t stream = stream_of(shape.frame_template, Layout<V>::tag + tag_stream, stamp);
+    const Sums sums = sums_of(shape.frame_template, at, stamp,
+                              checked_stream(shape.frame_template, Layout<V>::tag + tag_stream, stream));
+    const std::uint32_t without_template = sums.udp + shapes[0].udp;
+    alignas(FrameShape::part_octets) plan::DrawLanes::Values ip_sums{};
+    alignas(FrameShape::part_octets) plan::DrawLanes::Values udp_sums{};
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+        const auto& its = shapes[classes[i]];
+        ip_sums[at + i] = its.ip;
+        udp_sums[at + i] = without_template - its.udp;
+    }
+    for (std::size_t begin = at / lanes * lanes; begin < at + frames.size(); begin += lanes)
+        make_words_of_classes<V, kind>(block, begin, shape.counted, sums.step, ip_sums, udp_sums, words);
+
+    constexpr std::size_t second_at = tail_at<V> - FrameShape::part_octets;
+    const __m256i first_from = _mm256_load_si256(reinterpret_cast<const __m256i*>(shape.from[0].data()));
+    const __m256i second_from = _mm256_load_si256(reinterpret_cast<const __m256i*>(shape.from[1].data()));
+    const std::uint64_t constant =
+        (big(load<std::uint32_t>(shape.frame_template.head.data() + tail_at<V>)) & ~0xFFU) | stream;
+    __m128i tail = _mm_set_epi64x(static_cast<long long>(stamp.sequence << 16U | stamp.time >> 32U),
+                                  static_cast<long long>(constant << 32U | (stamp.time & 0xFFFFFFFFU)));
+    const __m128i step = _mm_set_epi64x(static_cast<long long>(stamp.stride << 16U), 0);
+    const __m128i tail_from = _mm_set_epi8(0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 4, 5, 6, 7);
+    for (std::size_t i = 0; i < frames.size(); ++i, ++at) {
+        std::byte* const frame = frames[i];
+        const std::byte* const head = shapes[classes[i]].head.data();
+        const __m256i varying = _mm256_broadcastsi128_si256(words[at]);
+        const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(head));
+        const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(head + second_at));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(frame),
+                            _mm256_or_si256(first, _mm256_shuffle_epi8(varying, first_from)));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(frame + second_at),
+                            _mm256_or_si256(second, _mm256_shuffle_epi8(varying, second_from)));
+        if constexpr (kind == Varying::whole_addresses)
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(frame + Layout<V>::source),
+                                _mm256_load_si256(reinterpret_cast<const __m256i*>(block.addresses[at].data())));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(frame + tail_at<V>), _mm_shuffle_epi8(tail, tail_from));
+        tail = _mm_add_epi64(tail, step);
+    }
+}
 #endif
+
+template <IpVersion V, Varying kind>
+ClassWriter writer_of_classes() noexcept {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") != 0) return write_classes_avx2<V, kind>;
+#endif
+    return nullptr;
+}
 
 template <IpVersion V, Varying kind>
 FrameWriter writer(std::string_view name) noexcept {
@@ -259,6 +337,25 @@ FrameShape::FrameShape(const FrameTemplate& t) noexcept : frame_template{t}, cou
 
 FrameWriter frame_writer(const char* name, const FrameTemplate& t) noexcept {
     return t.version == IpVersion::v4 ? writer_of<IpVersion::v4>(t, name) : writer_of<IpVersion::v6>(t, name);
+}
+
+ClassShapes::ClassShapes(const std::vector<FrameTemplate>& templates) {
+    first.emplace_back(templates.front());
+    for (const auto& t : templates)
+        shapes.push_back({.head = t.head, .ip = big(fold(t.ip_sum)), .udp = big(fold(t.udp_sum))});
+}
+
+ClassWriter class_writer(const FrameTemplate& t) noexcept {
+    const auto kind = varying_of(t);
+    if (t.version == IpVersion::v4)
+        return kind == Varying::hosts_and_networks ? writer_of_classes<IpVersion::v4, Varying::hosts_and_networks>()
+                                                   : writer_of_classes<IpVersion::v4, Varying::hosts>();
+    switch (kind) {
+        case Varying::hosts_and_networks: return writer_of_classes<IpVersion::v6, Varying::hosts_and_networks>();
+        case Varying::host_octets: return writer_of_classes<IpVersion::v6, Varying::host_octets>();
+        case Varying::whole_addresses: return writer_of_classes<IpVersion::v6, Varying::whole_addresses>();
+        default: return writer_of_classes<IpVersion::v6, Varying::hosts>();
+    }
 }
 
 FrameWriter fastest_frame_writer(const FrameTemplate& t) noexcept {

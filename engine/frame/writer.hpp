@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "frame/frame_words.hpp"
 #include "frame/template.hpp"
@@ -42,6 +43,28 @@ using FrameWriter = void (*)(const FrameShape&, const plan::FlowBlock& block, st
 
 /// The writers "plain" and "avx2" for frames of this template. They write the same octets; null if this CPU cannot.
 [[nodiscard]] FrameWriter frame_writer(const char* name, const FrameTemplate& t) noexcept;
+
+/// Templates of one layout, that is of frames of one plan and stream: they differ in octets that do not vary, such as
+/// the DSCP, and in length.
+struct ClassShapes {
+    ClassShapes() = default;
+    explicit ClassShapes(const std::vector<FrameTemplate>& templates);
+
+    struct alignas(64) Shape {
+        std::array<std::byte, FrameTemplate::room> head{};
+        std::uint32_t ip = 0;   // sums of the template, folded, in host order
+        std::uint32_t udp = 0;
+    };
+    std::vector<FrameShape> first;  // that of the first class, as all have its layout; empty if there are none
+    std::vector<Shape> shapes;      // by class
+};
+
+/// A FrameWriter for frames of several classes: `classes` has that of each frame.
+using ClassWriter = void (*)(const ClassShapes&, const std::uint8_t* classes, const plan::FlowBlock& block,
+                             std::size_t at, std::span<std::byte* const> frames, const Stamp&) noexcept;
+
+/// Writes the same octets as the writers of each class's template; null if this CPU has no AVX2.
+[[nodiscard]] ClassWriter class_writer(const FrameTemplate& t) noexcept;
 
 /// The faster one.
 [[nodiscard]] FrameWriter fastest_frame_writer(const FrameTemplate& t) noexcept;

@@ -24,7 +24,7 @@ EarlyStop::EarlyStop(const TrialRequest& request, const TrialRecords& records, p
     std::uint64_t frames = 0;
     for (const auto direction : request.directions)
         frames += frames_[direction] = frames_of(of_direction(request, direction));
-    allowed_ = request.limits.loss_ratio * static_cast<double>(frames);
+    allowed_ = request.failed_beyond.value_or(request.limits.loss_ratio) * static_cast<double>(frames);
 }
 
 double EarlyStop::passed_s(pace::Ticks now) const noexcept {

@@ -64,13 +64,7 @@ class Receiver {
         if (capture_ == nullptr || !capture_->is_on()) {
             const frame::StreamIdentity of{.direction = expectation.direction, .trial = expectation.trial};
             burst_checks_ = std::visit(
-                [&]<class Frames>(const Frames& frames) {
-                    if constexpr (Frames::has_classes)
-                        return frame::BurstChecks{};
-                    else
-                        return frames.burst_checks(of);
-                },
-                expectation.frames);
+                [&](const auto& frames) { return frames.burst_checks(of); }, expectation.frames);
         }
         map_ = &map;
         marks_ = map.part(part);
@@ -120,14 +114,12 @@ class Receiver {
     [[gnu::noinline]] void take(unsigned n, Ticks now) noexcept {
         const std::size_t around = tags_.octets();
         frame::FoundBurst found;
-        if constexpr (!Frames::has_classes) {
-            if (is_armed_ && burst_checks_ && around == 0) {
-                find_known(n, found);
-                if (found.known == frame::first_bits(n)) [[likely]] {
-                    count_known<Frames>(found, 0, n, now);
-                    port_->release(frames_.data(), n);
-                    return;
-                }
+        if (is_armed_ && burst_checks_ && around == 0) {
+            find_known(n, found);
+            if (found.known == frame::first_bits(n)) [[likely]] {
+                count_known<Frames>(found, 0, n, now);
+                port_->release(frames_.data(), n);
+                return;
             }
         }
         unsigned kept = 0;
@@ -241,6 +233,7 @@ class Receiver {
             const std::uint64_t fresh = all & ~marks_.mark_rising(&found.numbers[from], count, frame::sequence_mask);
             count_fresh(found, from, fresh, fresh == all ? count : static_cast<unsigned>(std::popcount(fresh)), count);
             if constexpr (LearningExpectation<Frames>) learn_fresh<Frames>(found, from, fresh);
+            if constexpr (Frames::has_classes) count_classes(found, from, fresh, count, now);
             taken |= fresh << from;
             lowest_taken = std::min(lowest_taken, lowest);
             highest_taken = std::max(highest_taken, highest);
@@ -265,6 +258,23 @@ class Receiver {
         for (std::uint64_t left = fresh; left != 0; left &= left - 1) {
             const unsigned i = from + static_cast<unsigned>(std::countr_zero(left));
             expected.learn(Port::octets(frames_[i]), found.sequence(i));
+        }
+    }
+
+    /// Counts the same frames as count_fresh() by their classes.
+    void count_classes(const frame::FoundBurst& found, unsigned from, std::uint64_t fresh, unsigned count,
+                       Ticks now) noexcept {
+        tally::ReceiverTally& t = *tally_;
+        for (unsigned i = 0; i < count; ++i) {
+            const unsigned at = from + i;
+            const std::size_t c = found.classes[at];
+            const bool is_fresh = (fresh >> i & 1U) != 0;
+            t.received_of_class[c] += static_cast<std::uint64_t>(is_fresh);
+            if (t.flows.empty()) continue;
+            if (is_fresh) [[likely]]
+                t.flows[c].note(found.stream(at), found.sequence(at), latency(now, found.times[at]));
+            else
+                ++t.flows[c].duplicated_frames;
         }
     }
 
@@ -304,7 +314,9 @@ class Receiver {
             [[unlikely]] {
             tally_->note(frame::FrameFault::number);
         } else {
-            count_intact_frame<Frames>(Port::octets(frames_[i]), 0, burst_checks_.version(), tag, place, now,
+            std::size_t frame_class = 0;
+            if constexpr (Frames::has_classes) frame_class = found.classes[i];
+            count_intact_frame<Frames>(Port::octets(frames_[i]), frame_class, burst_checks_.version(), tag, place, now,
                                        [&](Ticks delay) {
                                            if (expectation_->delays != nullptr)
                                                note_delay(tag, place, now, delay);
@@ -411,18 +423,34 @@ class Receiver {
         tally::ReceiverTally& t = *tally_;
         if (is_after(now, expectation_->residual_end)) {
             ++t.late_frames;
+            if constexpr (Frames::has_classes) {
+                if (!t.flows.empty()) ++t.flows[frame_class].late_frames;
+            }
             t.late_by_gap_frames += static_cast<std::uint64_t>(backlog_.is_catching_up());
             keep(tally::Kept::late, tag.sequence);
         } else if (!map_->holds(place)) [[unlikely]] {
             note_not_held(tag.sequence, place, now);
         } else if (marks_.mark(place)) {
             ++t.duplicated_frames;
+            if constexpr (Frames::has_classes) {
+                if (!t.flows.empty()) ++t.flows[frame_class].duplicated_frames;
+            }
             keep(tally::Kept::duplicated, tag.sequence);
         } else {
             if (t.received_frames++ == 0) [[unlikely]]
                 t.first_hop_limit = frame::hop_limit_of(octets, version);
-            t.remarked_frames += static_cast<std::uint64_t>(frame::is_remarked(octets, version));
-            if constexpr (Frames::has_classes) ++t.received_of_class[frame_class];
+            if constexpr (Frames::has_classes) {
+                const bool is_remarked =
+                    expectation_->template of<Frames>().is_remarked(frame_class, octets, version);
+                t.remarked_frames += static_cast<std::uint64_t>(is_remarked);
+                ++t.received_of_class[frame_class];
+                if (!t.flows.empty()) {
+                    t.flows[frame_class].remarked_frames += static_cast<std::uint64_t>(is_remarked);
+                    t.flows[frame_class].note(tag.stream, tag.sequence, latency(now, tag.time_ticks));
+                }
+            } else {
+                t.remarked_frames += static_cast<std::uint64_t>(frame::is_remarked(octets, version));
+            }
             if constexpr (LearningExpectation<Frames>) expectation_->template of<Frames>().learn(octets, tag.sequence);
             std::uint64_t& next = t.next_in_order[tag.stream];
             if (tag.sequence < next) {

@@ -114,6 +114,9 @@ struct TrialRequest {
     std::vector<plan::Direction> directions{plan::Direction::forward, plan::Direction::reverse};
     Waits waits;
     tally::Limits limits;
+    /// The loss ratio of all frames beyond which a trial has failed, where flows have limits of their own; nothing:
+    /// that of `limits`.
+    std::optional<double> failed_beyond = std::nullopt;
     std::optional<DelayRequest> delays;
     std::optional<ConnectionRequest> connections;  // with a plan that has state, otherwise nothing
     std::optional<ShareRequest> share;             // nothing: the tester is alone, and all frames are its own

@@ -49,7 +49,10 @@ std::vector<tally::ClassCount> count_classes(const Tester& tester, Direction dir
     for (const auto& c : tester.mix()->classes()) {
         counts.push_back({.version = tester.traffic(direction).kinds[counts.size()].sent.version,
                           .frame_size = c.frame_size + tester.plan(c.plan).side(side).added_octets,
-                          .received_frames = received.received_of_class[counts.size()]});
+                          .received_frames = received.received_of_class[counts.size()],
+                          .name = c.name,
+                          .loss_at_most = c.loss_at_most});
+        if (!received.flows.empty()) counts.back().flow = received.flows[counts.size() - 1];
     }
     for (const auto& sent : streams) {
         const auto offered = tester.mix()->count(sent.stream.share, sent.tally.offered_frames);

@@ -31,7 +31,17 @@ using plan::Side;
 
 constexpr double order_settles_us = 50;  // NICs write descriptors back in groups, or some microseconds later
 
-TrialRequest with_usual_limits(TrialRequest request) {
+/// How many of all frames may be lost at the most in a trial that passes.
+double most_lost(const frame::FrameMix& mix, double loss_ratio) {
+    const auto frames = mix.count({}, mix.period());
+    double lost = 0;
+    for (std::size_t c = 0; c < frames.size(); ++c)
+        lost += mix.classes()[c].loss_at_most.value_or(loss_ratio) * static_cast<double>(frames[c]);
+    return lost / static_cast<double>(mix.period());
+}
+
+TrialRequest with_usual_limits(const Tester& tester, TrialRequest request) {
+    if (tester.mix() != nullptr) request.failed_beyond = most_lost(*tester.mix(), request.limits.loss_ratio);
     if (!request.has_overdue_after) request.limits.overdue_after_us = tally::usual_overdue_after_us(peak_fps(request));
     return request;
 }
@@ -109,7 +119,7 @@ RunningTrial::RunningTrial(Tester& tester, const TrialRequest& asked, std::optio
                            TrialObserver& observer)
     : tester_{tester},
       observer_{observer},
-      request_{with_usual_limits(asked)},
+      request_{with_usual_limits(tester, asked)},
       steered_start_ns_{steered_start_ns},
       records_{make_records(tester, request_)},
       result_{begin_result(tester, request_)},

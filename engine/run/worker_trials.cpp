@@ -252,6 +252,8 @@ class TrialMaker {
             .map = &record.map,
             .part = receiving_workers_before(tester_.request(), side, worker),
             .tally = std::make_unique<tally::ReceiverTally>()};
+        if (tester_.mix() != nullptr && tester_.mix()->has_flows())
+            reception.tally->flows.resize(tester_.mix()->classes().size());
         if (request_.clean) reception.tally->delay_by_slice = tally::SliceDelays{finer_slices(request_)};
         if (tracks) {
             reception.spread = std::make_unique<tally::DelaySpread>();
@@ -291,7 +293,16 @@ class TrialMaker {
         for (std::size_t c = 0; c < kinds.size(); ++c) {
             const auto plan = tester_.mix()->classes()[c].plan;
             const auto& arrives = kinds[c].arrives;
-            classes.push_back({.frames = known_frames(direction, arrives, plan)});
+            // Classes of one plan share the flows that are drawn.
+            const auto same = std::ranges::find(tester_.mix()->classes().begin(), tester_.mix()->classes().begin() + c,
+                                                plan, &frame::FrameClass::plan);
+            const auto known = static_cast<std::size_t>(same - tester_.mix()->classes().begin());
+            if (known == c) {
+                classes.push_back({.frames = known_frames(direction, arrives, plan)});
+            } else {
+                classes.push_back({.frames = tester_.frame_expectation(direction, arrives, plan)});
+                classes.back().frames.know_as(classes[known].frames);
+            }
             if (tester_.plan(plan).is_translated())
                 classes.back().translated.emplace(translation_expectation(direction, arrives, plan));
         }

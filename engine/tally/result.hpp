@@ -18,6 +18,7 @@
 #include "plan/plan.hpp"
 #include "tally/clean_time.hpp"
 #include "tally/delay_buckets.hpp"
+#include "tally/flow_tally.hpp"
 #include "tally/frame_capture.hpp"
 #include "tally/latency_histogram.hpp"
 #include "tally/queue_filling.hpp"
@@ -115,6 +116,9 @@ struct ClassCount {
     std::size_t frame_size = 0;  // with FCS, as sent
     std::uint64_t offered_frames = 0;
     std::uint64_t received_frames = 0;
+    std::string name{};  // of a flow; all below is of flows alone
+    std::optional<double> loss_at_most = std::nullopt;
+    FlowTally flow{};
 
     [[nodiscard]] std::uint64_t lost_frames() const {
         return offered_frames > received_frames ? offered_frames - received_frames : 0;

@@ -23,6 +23,8 @@ void ReceiverTally::add(const ReceiverTally& other) noexcept {
     max_poll_gap = std::max(max_poll_gap, other.max_poll_gap);
     for (std::size_t share = 0; share < gap_excess.size(); ++share) gap_excess[share] += other.gap_excess[share];
     for (std::size_t c = 0; c < received_of_class.size(); ++c) received_of_class[c] += other.received_of_class[c];
+    if (flows.empty()) flows.resize(other.flows.size());
+    for (std::size_t c = 0; c < other.flows.size(); ++c) flows[c].add(other.flows[c]);
     latency.add(other.latency);
     delay_by_slice.add(other.delay_by_slice);
 }

@@ -7,12 +7,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "frame/frame_fault.hpp"
 #include "frame/layout.hpp"
 #include "frame/seen_flow.hpp"
 #include "frame/translation_fault.hpp"
 #include "pace/clock.hpp"
+#include "tally/flow_tally.hpp"
 #include "tally/gap_shares.hpp"
 #include "tally/latency_histogram.hpp"
 #include "tally/slice_delays.hpp"
@@ -70,6 +72,7 @@ struct alignas(64) ReceiverTally {
     /// For each stream: the largest number seen + 1, or that of another queue if StreamOrder has settled it.
     std::array<std::uint64_t, frame::most_streams> next_in_order{};
     std::array<std::uint64_t, most_frame_classes> received_of_class{};  // of a mix
+    std::vector<FlowTally> flows;  // of each class, where classes are flows; otherwise empty
     LatencyHistogram latency;
     SliceDelays delay_by_slice;
 

@@ -179,6 +179,7 @@ void add(DirectionResult& sum, const DirectionResult& d) {
         for (std::size_t c = 0; c < sum.classes.size(); ++c) {
             sum.classes[c].offered_frames += d.classes[c].offered_frames;
             sum.classes[c].received_frames += d.classes[c].received_frames;
+            sum.classes[c].flow.add(d.classes[c].flow);
         }
     }
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -109,6 +110,12 @@ std::string lost_of_classes(const DirectionResult& d) {
     std::string text;
     for (const auto& c : d.classes) {
         if (c.received_frames >= c.offered_frames) continue;
+        if (!c.name.empty()) {
+            text += fmt::format("{}{} of {} of {}", text.empty() ? ": " : ", ", c.lost_frames(), c.offered_frames,
+                                c.name);
+            if (c.loss_at_most) text += fmt::format(" (at most {:g} %)", 100 * *c.loss_at_most);
+            continue;
+        }
         text += fmt::format("{}{} of {} IPv{} frames of {} octets", text.empty() ? ": " : ", ",
                             c.offered_frames - c.received_frames, c.offered_frames, static_cast<int>(c.version),
                             c.frame_size);
@@ -215,6 +222,36 @@ ExplainedLosses explain_losses(const TrialResult& whole, std::span<const TrialRe
     return all;
 }
 
+/// How many more frames were lost than may be: of all frames together, or where flows have limits of their own, of each
+/// of these and of all others together. `of_whole`: by what a limit's frames are multiplied.
+double lost_beyond_limits(const TrialResult& whole, std::uint64_t offered, std::uint64_t lost, double of_whole) {
+    struct Judged {
+        double limit = 0;
+        std::uint64_t offered = 0;
+        std::uint64_t lost = 0;
+    };
+    std::map<std::string, Judged> flows;
+    for (const auto& d : whole.directions) {
+        for (const auto& c : d.classes) {
+            if (!c.loss_at_most) continue;
+            auto& flow = flows[c.name];
+            flow.limit = *c.loss_at_most;
+            flow.offered += c.offered_frames;
+            flow.lost += c.lost_frames();
+        }
+    }
+    const auto beyond = [=](double limit, std::uint64_t of, std::uint64_t lost_of) {
+        return std::max(0.0, static_cast<double>(lost_of) - limit * static_cast<double>(of) * of_whole);
+    };
+    double too_many = 0;
+    for (const auto& [name, flow] : flows) {
+        too_many += beyond(flow.limit, flow.offered, flow.lost);
+        offered -= std::min(offered, flow.offered);
+        lost -= std::min(lost, flow.lost);
+    }
+    return too_many + beyond(whole.limits.loss_ratio, offered, lost);
+}
+
 }  // namespace
 
 double TrialResult::loss_ratio() const {
@@ -271,15 +308,15 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
     }
     // The allowance is that of the whole trial: a trial that was stopped early has already lost more than that.
     const double judged_s = whole.is_judged_by_clean_time() ? whole.clean->clean_s : whole.sending_s();
-    const double allowed = whole.limits.loss_ratio * static_cast<double>(offered) *
-                           (whole.stopped_early_s ? whole.intended_duration_s / judged_s : 1);
+    const double of_whole = whole.stopped_early_s ? whole.intended_duration_s / judged_s : 1;
+    const double too_many = lost_beyond_limits(whole, offered, lost, of_whole);
     each([&](const auto& part, const auto& d) { judge_connections(part, d, reasons); });
     each([&](const auto& part, const auto& d) { judge_remarked(part, d, reasons); });
-    if (static_cast<double>(lost) <= allowed && !reasons.empty()) {
+    if (too_many <= 0 && !reasons.empty()) {
         whole.verdict = Verdict::fail;
         return;
     }
-    if (static_cast<double>(lost) <= allowed) {
+    if (too_many <= 0) {
         whole.verdict = Verdict::pass;
         each([&](const auto& part, const auto& d) { note_altered(part, d, whole.notes); });
         if (whole.stopped_early_s) {
@@ -291,7 +328,7 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
         note_queue_fillings(whole);
         return;
     }
-    if (static_cast<double>(lost - explained) <= allowed && reasons.empty()) {
+    if (too_many <= static_cast<double>(explained) && reasons.empty()) {
         whole.verdict = Verdict::invalid;
         each([&](const auto& part, const auto& d) { note_altered(part, d, whole.notes); });
         reasons = std::move(lapses);

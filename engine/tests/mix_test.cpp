@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "fault.hpp"
-#include "frame/mix_expectation.hpp"
-#include "frame/mix_source.hpp"
-#include "rig.hpp"
+#include "mix_rig.hpp"
 
 namespace mix_test {
 
@@ -30,13 +28,6 @@ const std::vector<std::uint8_t> imix_cycle{0, 0, 0, 1, 2};
 MixedPlans nine_to_one() {
     return {.mix = {{{.plan = 0, .frame_size = 84}, {.plan = 1, .frame_size = 100}}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 1}},
             .other_plan = gateway_v6()};
-}
-
-frame::MixSource source_of(const plan::AddressPlan& first, const MixedPlans& mixed, frame::StreamShare share,
-                           std::uint8_t stream = 0) {
-    return frame::MixSource{
-        frame::make_mix_parts(first, mixed, 1, {.direction = Direction::forward, .stream = stream, .trial = trial},
-                              share, {.source_mac = left_mac, .dut_macs = {dut_mac, dut_mac}, .hosts = {}})};
 }
 
 /// As a source of frames that are all alike writes frame k, into a buffer that was never used.
@@ -100,63 +91,6 @@ FaultCode fault_of(const plan::AddressPlan& first, std::vector<FrameClass> class
     }
     return FaultCode::internal;
 }
-
-/// Left to right over a cable, as run/worker_trials.cpp puts it together.
-struct MixRig {
-    explicit MixRig(MixedPlans m, std::uint64_t count = 1000) : mixed{std::move(m)}, frames{count} {
-        left.connect(right);
-        std::vector<MemoryPort::Frame*> all(2048);
-        const auto n = left.reserve(0, all.data(), 2048);
-        for (auto* const f : all)
-            frame::write_pattern(frame::pattern_of(first.version(), mixed.mix.has_two_plans()),
-                                 std::span{f->octets}.first(1514));
-        left.give_back(all.data(), n);
-        std::vector<frame::MixExpectation::Class> classes;
-        for (const auto& c : mixed.mix.classes()) {
-            const auto& plan = mixed.plan(first, c.plan);
-            auto arrives = frame::traffic_of(plan, Direction::forward, c.frame_size).arrives;
-            arrives.first_of_pattern =
-                frame::first_of_pattern(arrives.version, frame::pattern_of(first.version(), mixed.mix.has_two_plans()));
-            classes.push_back({.frames = {arrives, right_mac, dut_mac}});
-            classes.back().frames.know(plan::FlowDraw{plan, Direction::forward, 1}, 1);
-        }
-        receiver.arm({.trial = trial,
-                      .direction = Direction::forward,
-                      .frames = frame::MixExpectation{mixed.mix, std::move(classes)},
-                      .start = start,
-                      .clock_skew = us,
-                      .residual_end = start + second,
-                      .ring_lasts = second,
-                      .burst_lasts = run::receive_burst * us},
-                     map, *tally, clock.now());
-    }
-
-    void run() {
-        run::Sender<MemoryPort, frame::MixSource> sender{left,
-                                                         0,
-                                                         source_of(first, mixed, {}),
-                                                         pace::EvenSchedule{start, second, rate_fps},
-                                                         frames,
-                                                         {.overdue_after = 100 * us},
-                                                         start + second};
-        for (; clock.time < start + (frames + 100) * us; clock.time += us) {
-            sender.turn(clock.now());
-            receiver.turn<frame::MixExpectation>(clock.now(), clock);
-        }
-        CHECK(sender.tally().offered_frames == frames);
-    }
-
-    plan::AddressPlan first = gateway_v4();
-    MixedPlans mixed;
-    std::uint64_t frames;
-    MemoryPort left{2048};
-    MemoryPort right{2048};
-    neighbor::Responder responder{right_mac, first.right.gateway.value(), first.right.dut_address};
-    run::Receiver<MemoryPort, neighbor::Responder> receiver{right, 0, responder};
-    tally::SequenceMap map{frames, false};
-    std::unique_ptr<tally::ReceiverTally> tally = std::make_unique<tally::ReceiverTally>();
-    HandClock clock{start - 10 * us};
-};
 
 }  // namespace
 

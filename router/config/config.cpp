@@ -143,6 +143,7 @@ DefectOptions read_defects(ObjectReader r) {
     constexpr double least_ratio = 1e-9;
     DefectOptions defects;
     if (r.has("seed")) defects.seed = r.whole("seed", 0, std::numeric_limits<std::uint64_t>::max());
+    if (r.has("dscp")) defects.dscp = static_cast<std::uint8_t>(r.whole("dscp", 0, 63));
     for (std::size_t i = 0; i < defect_kinds; ++i) {
         if (!r.has(names[i])) continue;
         auto kind = r.object(names[i]);

@@ -8,7 +8,7 @@
 
 namespace evenhand::router {
 
-Defects::Defects(DefectOptions options) {
+Defects::Defects(DefectOptions options) : dscp_{options.dscp} {
     for (std::size_t i = 0; i < defect_kinds; ++i) {
         Kind& kind = kinds_[i];
         kind.ratio = options.ratios[i];

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace evenhand::router {
@@ -18,6 +19,8 @@ struct DefectOptions {
     std::array<double, defect_kinds> ratios{};  // 0..1 of the forwarded frames
     std::array<std::vector<std::uint64_t>, defect_kinds>
         at{};  // numbers of forwarded frames, from 0, in ascending order
+    /// Only frames with this DSCP have defects, and count in their numbers; nothing: all.
+    std::optional<std::uint8_t> dscp = std::nullopt;
 };
 
 /// Which frames get which defect: a pure function of the options and the frame's number.
@@ -32,6 +35,8 @@ class Defects {
     [[nodiscard]] static bool has(unsigned set, Defect defect) noexcept {
         return (set >> static_cast<unsigned>(defect) & 1U) != 0;
     }
+    /// The DSCP of the frames that may be affected; nothing: all may be.
+    [[nodiscard]] const std::optional<std::uint8_t>& dscp() const noexcept { return dscp_; }
     [[nodiscard]] bool is_none() const noexcept { return next_ == never; }
 
    private:
@@ -55,6 +60,7 @@ class Defects {
     unsigned look_up(std::uint64_t frame) noexcept;
 
     std::array<Kind, defect_kinds> kinds_;
+    std::optional<std::uint8_t> dscp_;
     std::uint64_t next_ = never;
 };
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,8 @@ class Departures {
 
     /// Sends a forwarded frame out of interface `out`.
     void leave(Frame* frame, unsigned out, Ticks now) noexcept {
-        const unsigned defects = defects_.of(number_++);
+        const bool may_have = !defects_.dscp() || dscp_of(Port::octets(frame), Port::length(frame)) == defects_.dscp();
+        const unsigned defects = may_have ? defects_.of(number_++) : 0;
         if (defects != 0) {
             leave_with(frame, out, now, defects);
             return;
@@ -62,6 +64,23 @@ class Departures {
         std::array<Frame*, burst_size> frames{};
         unsigned size = 0;
     };
+
+    /// Of an IP frame, with VLAN tags or without; nothing of any other.
+    [[nodiscard]] static std::optional<std::uint8_t> dscp_of(const std::byte* frame, std::size_t octets) noexcept {
+        constexpr std::size_t tag_octets = 4;
+        std::size_t type_at = 12;
+        const auto type = [&] {
+            return static_cast<unsigned>(frame[type_at]) << 8U | static_cast<unsigned>(frame[type_at + 1]);
+        };
+        const auto is_tag = [](unsigned t) { return t == 0x8100 || t == 0x88A8; };
+        while (type_at + 2 * tag_octets <= octets && is_tag(type())) type_at += tag_octets;
+        if (type_at + tag_octets > octets) return std::nullopt;
+        const auto first = static_cast<unsigned>(frame[type_at + 2]);
+        const auto second = static_cast<unsigned>(frame[type_at + 3]);
+        if (type() == 0x0800) return static_cast<std::uint8_t>(second >> 2U);
+        if (type() == 0x86DD) return static_cast<std::uint8_t>((first << 4U | second >> 4U) >> 2U & 0x3FU);
+        return std::nullopt;
+    }
 
     void leave_with(Frame* frame, unsigned out, Ticks now, unsigned defects) noexcept {
         if (Defects::has(defects, Defect::loss)) {
@@ -115,7 +134,7 @@ class Departures {
     Defects defects_;
     Ticks hold_at_most_;
     ForwardCounters* counters_;
-    std::uint64_t number_ = 0;  // of the next forwarded frame
+    std::uint64_t number_ = 0;  // of the next forwarded frame that may have a defect
     std::array<Burst, most_interfaces> bursts_{};
     std::array<Frame*, most_interfaces> exchanged_{};
     std::array<Ticks, most_interfaces> exchanged_at_{};

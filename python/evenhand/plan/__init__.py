@@ -4,6 +4,7 @@
 from typing import TYPE_CHECKING
 
 from evenhand.base.lazy_import import lazy_names
+from evenhand.plan.flows import Flow, has_limits
 from evenhand.plan.generated_prefixes import make_prefixes
 from evenhand.plan.host_list import MOST_COUNTED, HostList, Hosts, hosts_of_prefixes
 from evenhand.plan.imix import (
@@ -100,6 +101,7 @@ __all__ = [
     "Counts",
     "Direction",
     "DrawnOrder",
+    "Flow",
     "FrameSize",
     "Frames",
     "HostList",
@@ -135,6 +137,7 @@ __all__ = [
     "find_topology",
     "gateway_v4",
     "gateway_v6",
+    "has_limits",
     "hosts_of_prefixes",
     "ip_versions",
     "is_imix",

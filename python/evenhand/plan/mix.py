@@ -11,8 +11,9 @@ from typing import Any
 
 from evenhand.base.errors import PlanError
 from evenhand.base.validation.typed_fields import check_type
+from evenhand.plan.flows import flow_classes, flow_lines
 from evenhand.plan.imix import ALGORITHM, FrameSize, Imix
-from evenhand.plan.model import AddressPlan, OtherVersion, plan_title
+from evenhand.plan.model import AddressPlan, OtherVersion, one_size_of_flows, plan_title
 from evenhand.plan.sides import SideCounts
 from evenhand.plan.topologies import find_topology, make_plan
 
@@ -133,6 +134,8 @@ def mix_request(plan: AddressPlan, size: FrameSize) -> dict[str, Any]:
     Where sizes and IP versions both change, each version has each place of the sequence of sizes equally
     often: whenever both sequences come to an end together, that of the versions moves on by one frame.
     """
+    if plan.flows:
+        return {"mix": flow_classes(plan.flows, one_size_of_flows(size))}
     if plan.other is None and not isinstance(size, Imix):
         return {}
     octets = size.octets if isinstance(size, Imix) else (size,)
@@ -178,7 +181,7 @@ def describe_mix(plan: AddressPlan, size: FrameSize) -> dict[str, Any] | None:
 
 def mix_lines(plan: AddressPlan, size: FrameSize) -> list[str]:
     """Sentences for below a result."""
-    lines = []
+    lines = flow_lines(plan.flows)
     if isinstance(size, Imix):
         lines.append(
             f"Frame sizes ({size}, RFC 6985): {size.counted}, {size.order}, repeated in each"

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from evenhand.base.errors import PlanError
+from evenhand.plan.flows import Flow, flow_octets
 from evenhand.plan.host_list import HostList, Hosts
 from evenhand.plan.imix import FrameSize, Imix
 from evenhand.plan.ranges import HostRange, IpVersion, Network, UdpRange
@@ -53,6 +54,18 @@ def plan_file_name(name: str) -> str:
     return re.sub(r"[^a-z0-9_]", "_", name)
 
 
+def one_size_of_flows(size: FrameSize) -> int:
+    """The frame size of those flows that have none of their own. PlanError if it is several."""
+    if isinstance(size, Imix):
+        raise PlanError(
+            f"frames of several sizes ({size}) in a plan of several flows",
+            code="plan.flows-with-imix",
+            where="frame_size",
+            next_step="Use one frame size, or give flows sizes of their own: frame-size = 1518.",
+        )
+    return size
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherVersion:
     """The plan of the other IP version that a direction's frames are of as well; `mix.mix_versions` makes it
@@ -88,6 +101,8 @@ class AddressPlan:
     """The same of a DUT that keeps state; None: it keeps none."""
     is_own: bool = False
     """Whether a plan file describes it (`plan_file.read_plan_file`), with whatever addresses its user has."""
+    flows: tuple[Flow, ...] = ()
+    """Flows that the frames of each direction are of; empty: all frames are alike."""
     other: OtherVersion | None = None
     """The other plan of a mix of both IP versions; else None. All other fields describe this plan alone."""
 
@@ -235,6 +250,8 @@ class AddressPlan:
         """The same of one direction; of a mix of IP versions that of the first plan."""
         size = self.smallest_frame(tag_octets)[0] if frame_size is None else frame_size
         asked = size.octets if isinstance(size, Imix) else (size,)
+        if self.flows:
+            asked = flow_octets(self.flows, one_size_of_flows(size))
         sender, receiver = self.side(sending_side(direction)), self.side(receiving_side(direction))
         asked_tags = tag_octets.of(sender.name)
 
@@ -343,7 +360,9 @@ class AddressPlan:
 
     def to_request(self) -> dict[str, Any]:
         """The plan as the engine reads it (contract/request.schema.json), without the other IP version's."""
-        found = {key: value for key, value in self.to_contract().items() if key != "not_reserved"}
+        found = {
+            key: value for key, value in self.to_contract().items() if key not in ("not_reserved", "flows")
+        }
         for side in self.sides:
             of_side = {key: value for key, value in found[side.name].items() if key != "prefixes"}
             if isinstance(side.host_range, HostList):
@@ -413,6 +432,7 @@ class AddressPlan:
                 if getattr(self, name)
             },
             **({} if self.nat is None else {"stateful": True}),
+            **({"flows": [flow.to_document() for flow in self.flows]} if self.flows else {}),
             **({"not_reserved": outside} if (outside := self.not_reserved) else {}),
         }
 

@@ -14,6 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from evenhand.base.errors import EvenhandError, PlanError, RequestError
 from evenhand.base.validation.checked_file import FileKind, RefusedError, read_toml, refusal
+from evenhand.plan.flow_tables import FlowTable, flows_of_tables
+from evenhand.plan.flows import check_flows
 from evenhand.plan.host_list import Choose
 from evenhand.plan.model import AddressPlan, is_plan_file
 from evenhand.plan.own_side import OwnHosts, make_own_side
@@ -114,6 +116,7 @@ class PlanFile(_Table):
     source_ports: Ports | None = None
     destination_ports: Ports | None = None
     fixed_source: bool = False
+    flow: Annotated[tuple[FlowTable, ...], Field(strict=False)] = ()
 
 
 def read_plan_file(path: Path | str) -> AddressPlan:
@@ -189,9 +192,11 @@ def make_own_plan(
                 where="destination-ports",
             ),
             fixed_source=file.fixed_source,
+            flows=flows_of_tables(file.flow),
             is_own=True,
         )
         check_plan(plan)
+        check_flows(plan.flows, plan.ip_version)
     except EvenhandError as error:
         error.where = _within(where, error.where)
         raise
@@ -236,10 +241,13 @@ def _check_name(name: str, where: str) -> None:
 
 def _hyphenated(document: Mapping[str, Any]) -> dict[str, Any]:
     """Keys with hyphens, however they are written."""
-    return {
-        key.replace("_", "-"): _hyphenated(value) if isinstance(value, dict) else value
-        for key, value in document.items()
-    }
+
+    def inner(value: Any) -> Any:
+        if isinstance(value, dict):
+            return _hyphenated(value)
+        return [inner(item) for item in value] if isinstance(value, list) else value
+
+    return {key.replace("_", "-"): inner(value) for key, value in document.items()}
 
 
 def _place_of(loc: tuple[str | int, ...]) -> str:

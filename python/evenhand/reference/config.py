@@ -57,6 +57,8 @@ class Defects:
     seed: int = 1
     ratios: dict[str, float] = field(default_factory=dict)
     at: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    dscp: int | None = None
+    """Only frames with this DSCP are affected, and counted; None: all."""
 
     def __post_init__(self) -> None:
         for kind in (*self.ratios, *self.at):
@@ -74,7 +76,8 @@ class Defects:
             kinds[kind]["ratio"] = ratio
         for kind, numbers in self.at.items():
             kinds[kind]["at"] = list(numbers)
-        return {"seed": self.seed, **kinds}
+        chosen = {} if self.dscp is None else {"dscp": self.dscp}
+        return {"seed": self.seed, **chosen, **kinds}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

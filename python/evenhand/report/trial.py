@@ -24,6 +24,7 @@ from evenhand.base.units import (
 from evenhand.base.visible import visible
 from evenhand.plan import BOTH_DIRECTIONS
 from evenhand.procedure import Profile
+from evenhand.report.flows import flows_table, has_flows
 from evenhand.report.plain import next_lines
 from evenhand.run import StoredTrial
 from evenhand.search import SearchTrial
@@ -120,7 +121,7 @@ def trial_parts(result: TrialResult, profile: Profile | None = None) -> list[Tex
     ):
         lines.append(Text(REORDERED))
     if any(direction.classes for direction in result.directions.values()):
-        lines.append(_classes_table(result))
+        lines.append(flows_table(result) if has_flows(result) else _classes_table(result))
     for name, direction in result.directions.items():
         tenths = [
             f"{index / 10:.1f} s: {format_count(lost)}"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from evenhand.trial.engine_group import DEFAULT_START_DIFFERENCE_US, EngineGroup
     from evenhand.trial.engine_process import find_engine
     from evenhand.trial.engine_session import EngineSession, TesterSession
+    from evenhand.trial.flow_result import FlowLatency, FlowResult
     from evenhand.trial.group_parts import ComparedClock, EngineMember
     from evenhand.trial.learning import (
         DEFAULT_RATE_FPS,
@@ -86,6 +87,7 @@ else:
             ),
             "clean_time": ("LAPSES", "CleanCounts", "CleanTime", "LeftOut", "read_left_out"),
             "direction": ("ClassCount", "Delays", "DirectionResult", "LostFrame", "SeenFlow", "Variation"),
+            "flow_result": ("FlowResult", "FlowLatency"),
             "direction_rates": ("DirectionRates", "read_direction_rates"),
             "engine_group": ("DEFAULT_START_DIFFERENCE_US", "EngineGroup"),
             "engine_process": ("find_engine",),
@@ -172,6 +174,8 @@ __all__ = [
     "EngineMeasurer",
     "EngineMember",
     "EngineSession",
+    "FlowLatency",
+    "FlowResult",
     "Generator",
     "LearnedSide",
     "LearningProgress",

@@ -10,6 +10,7 @@ from typing import Any
 
 from evenhand.trial.clean_time import CleanCounts, read_clean_counts
 from evenhand.trial.contract_values import finite, number, optional, whole
+from evenhand.trial.flow_result import FlowResult, read_flow_result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +113,7 @@ class Delays:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassCount:
-    """Frames of one size and IP version in a mix, in one direction."""
+    """Frames of one size and IP version in a mix, or of one flow, in one direction."""
 
     ip_version: int
     frame_size: int
@@ -120,6 +121,8 @@ class ClassCount:
     offered_frames: int
     received_frames: int
     lost_frames: int
+    flow: FlowResult | None = None
+    """What else was counted, where the class is a flow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,7 +321,8 @@ def _corrupted(document: Mapping[str, Any] | None) -> Mapping[str, int] | None:
 
 def _class(document: Mapping[str, Any]) -> ClassCount:
     keys = ("ip_version", "frame_size", "offered_frames", "received_frames", "lost_frames")
-    return ClassCount(**{key: whole(document, key) for key in keys})
+    counts = {key: whole(document, key) for key in keys}
+    return ClassCount(**counts, flow=read_flow_result(document.get("flow")))
 
 
 def _slice_delay(entry: Sequence[Any]) -> SliceDelay:

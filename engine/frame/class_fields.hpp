@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Station 2, frame: fields that the frames of one class have, and other classes not: what makes a class a flow of its
+// own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "frame/layout.hpp"
+#include "frame/template.hpp"
+#include "plan/ranges.hpp"
+
+namespace evenhand::frame {
+
+constexpr std::uint64_t largest_dscp = 63;
+constexpr std::uint64_t largest_flow_label = 0xFFFFF;
+constexpr std::uint64_t largest_vlan_priority = 7;
+
+struct ClassFields {
+    std::uint8_t dscp = 0;         // RFC 2474
+    std::uint32_t flow_label = 0;  // RFC 6437; 0 in IPv4, which has none
+    std::uint8_t vlan_priority = 0;
+    std::optional<std::uint16_t> source_port = std::nullopt;  // nothing: drawn, as the plan says
+    std::optional<std::uint16_t> destination_port = std::nullopt;
+
+    friend bool operator==(const ClassFields&, const ClassFields&) = default;
+
+    /// Traffic class and flow label, in the bits of the word that begins an IPv6 header; in IPv4 the type of service.
+    [[nodiscard]] std::uint32_t mark(IpVersion version) const noexcept {
+        const auto traffic_class = static_cast<std::uint32_t>(dscp) << 2U;
+        return version == IpVersion::v4 ? traffic_class : traffic_class << 20U | flow_label;
+    }
+    /// The ports of these frames where the plan's are those.
+    [[nodiscard]] static plan::FieldRange of(const std::optional<std::uint16_t>& port, const plan::FieldRange& drawn) {
+        return port ? plan::FieldRange{.first = *port, .count = 1} : drawn;
+    }
+};
+
+/// The mark of a received frame: see ClassFields::mark().
+[[nodiscard]] inline std::uint32_t mark_of(const std::byte* frame, IpVersion version) noexcept {
+    constexpr std::uint32_t class_and_label = 0x0FFFFFFF;
+    return version == IpVersion::v4 ? static_cast<std::uint32_t>(frame[Layout<IpVersion::v4>::ip + 1])
+                                    : big(load<std::uint32_t>(frame + Layout<IpVersion::v6>::ip)) & class_and_label;
+}
+
+/// Puts DSCP and flow label into a template that has neither. UDP checksums do not cover them.
+void mark(FrameTemplate& t, const ClassFields& fields) noexcept;
+
+/// A drawn port, or the one that all frames of a class have.
+struct PortChoice {
+    std::uint32_t drawn = 0xFFFF;  // mask of the drawn port
+    std::uint32_t fixed = 0;
+
+    [[nodiscard]] static PortChoice of(const plan::FieldRange& range) noexcept {
+        return range.count == 1 ? PortChoice{.drawn = 0, .fixed = range.first} : PortChoice{};
+    }
+    [[nodiscard]] std::uint32_t operator()(std::uint32_t port) const noexcept { return (port & drawn) | fixed; }
+};
+
+}  // namespace evenhand::frame

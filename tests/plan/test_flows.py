@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several flows at once: exact shares, evenly spread, from `[[flow]]` tables; refused where they contradict
+themselves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from evenhand.plan import AddressPlan, Flow, has_limits, make_own_plan, mix_lines, mix_request, parse_imix
+from evenhand.plan.flows import DSCP_NAMES, flow_cycle
+from tests.errors import raises
+
+V4 = {
+    "left": {"dut": "10.0.0.1/24", "gateway": "10.0.0.2", "hosts": "198.18.0.0/16"},
+    "right": {"dut": "10.0.1.1/24", "gateway": "10.0.1.2", "hosts": "198.19.0.0/16"},
+}
+V6 = {
+    "left": {"dut": "2001:2:0:1000::1/64", "gateway": "2001:2:0:1000::2", "hosts": "2001:2::/64"},
+    "right": {"dut": "2001:2:0:9000::1/64", "gateway": "2001:2:0:9000::2", "hosts": "2001:2:0:8000::/64"},
+}
+
+
+def own(*flows: dict[str, Any], sides: dict[str, Any] | None = None) -> AddressPlan:
+    return make_own_plan({**(sides or V4), "flow": list(flows)}, where="edge.toml", name="edge")
+
+
+@pytest.mark.parametrize(
+    ("said", "shares"),
+    [
+        ([{}, {}, {}], (1, 1, 1)),
+        ([{"share": 10}, {"share": 90}], (1, 9)),
+        ([{"share": "12.5 %"}, {"share": "87.5%"}], (1, 7)),
+        ([{"rate": "250kfps"}, {"rate": "1Mfps"}, {"rate": "1.5fps"}], (500_000, 2_000_000, 3)),
+        ([{"rate": "250kfps"}, {"rate": "1Mfps"}], (1, 4)),
+    ],
+)
+def test_shares_are_in_lowest_terms(said: list[dict[str, Any]], shares: tuple[int, ...]) -> None:
+    flows = [{"name": f"f{number}", **each} for number, each in enumerate(said)]
+    if sum(shares) > 65_536:
+        with raises("plan.flow-shares", match="edge.toml: flow.share"):
+            own(*flows)
+        return
+    assert tuple(flow.share for flow in own(*flows).flows) == shares
+
+
+@pytest.mark.parametrize("shares", [(1,), (1, 9), (3, 5, 7), (1,) * 64, (1, 2, 1000), (30_000, 35_536)])
+def test_a_cycle_has_each_share_exactly_and_spreads_it(shares: tuple[int, ...]) -> None:
+    cycle = flow_cycle(shares)
+    assert Counter(cycle) == {index: share for index, share in enumerate(shares) if share}
+    period = len(cycle)
+    for index, share in enumerate(shares):
+        places = [place for place, of in enumerate(cycle) if of == index]
+        gaps = [(b - a) % period or period for a, b in zip(places, places[1:] + places[:1], strict=True)]
+        assert max(gaps) <= period / share + len(shares) + 1
+
+
+def test_the_engine_gets_what_a_flow_says() -> None:
+    plan = own(
+        {"name": "voice", "share": 1, "dscp": "ef", "destination-port": 5060, "loss-at-most": "0%"},
+        {"name": "bulk", "share": 2, "frame_size": 1518, "source-port": 7, "vlan-priority": 1},
+    )
+    assert mix_request(plan, 84) == {
+        "mix": {
+            "classes": [
+                {
+                    "name": "voice",
+                    "dscp": 46,
+                    "destination_port": 5060,
+                    "frame_size": 84,
+                    "loss_at_most": 0.0,
+                },
+                {"name": "bulk", "vlan_priority": 1, "source_port": 7, "frame_size": 1518},
+            ],
+            "cycle": [1, 0, 1],
+        }
+    }
+    assert has_limits(plan.flows)
+    assert "flows" not in plan.to_request()
+    assert [flow["name"] for flow in plan.to_document()["flows"]] == ["voice", "bulk"]
+    assert plan.streams(84)[0].sent.octets == (1518, 84, 1518)
+    assert mix_lines(plan, 84) == [
+        "Flows: of every 3 frames of a direction, 1 of voice (DSCP 46, destination port 5060, may lose at"
+        " most 0 %); 2 of bulk (VLAN priority 1, source port 7, 1518 octets)."
+    ]
+
+
+def test_a_plan_without_flows_is_none() -> None:
+    plan = make_own_plan(V4, where="edge.toml", name="edge")
+    assert plan.flows == ()
+    assert mix_request(plan, 84) == {}
+    assert "flows" not in plan.to_document()
+
+
+def test_names_of_code_points() -> None:
+    """RFC 2474, RFC 2597, RFC 3246."""
+    named = {name: DSCP_NAMES[name] for name in ("CS1", "CS7", "AF11", "AF23", "AF43", "EF")}
+    assert named == {"CS1": 8, "CS7": 56, "AF11": 10, "AF23": 22, "AF43": 38, "EF": 46}
+
+
+def test_ipv6_flows_have_labels() -> None:
+    plan = own({"name": "a", "flow-label": 0xFFFFF}, {"name": "b"}, sides=V6)
+    assert plan.flows[0] == Flow(name="a", share=1, flow_label=0xFFFFF)
+
+
+@pytest.mark.parametrize(
+    ("flows", "code", "where"),
+    [
+        ([{"name": "a", "share": "50 %"}, {"name": "b", "share": "49 %"}], "plan.flow-shares", "flow.share"),
+        ([{"name": "a", "share": "50 %"}, {"name": "b", "share": 1}], "plan.flow-shares", "flow.share"),
+        ([{"name": "a", "share": 1, "rate": "1kfps"}], "plan.flow-shares", "flow.share"),
+        ([{"name": "a", "share": 1}, {"name": "b"}], "plan.flow-shares", "flow.share"),
+        ([{"name": "a"}, {"name": "a"}], "plan.flow-named-twice", "flow.name"),
+        ([{"name": f"f{n}"} for n in range(65)], "plan.too-many-flows", "flow"),
+        ([{"name": "a", "flow-label": 1}], "plan.flow-label-in-ipv4", "flow.flow-label"),
+        ([{"name": "a", "dscp": "best"}], "plan.not-a-dscp", "flow.dscp"),
+        ([{"name": "a", "dscp": 64}], "base.out-of-range", "flow.dscp"),
+        ([{"name": "a", "share": 0}], "plan.not-a-flow-share", "flow.share"),
+        ([{"name": "a", "frame-size": 63}], "base.out-of-range", "flow.frame-size"),
+        ([{"name": "a", "loss-at-most": "101%"}], "base.out-of-range", "flow.loss-at-most"),
+        ([{"name": "a", "colour": "red"}], "base.unknown-key", "flow.colour"),
+    ],
+)
+def test_what_cannot_be_is_refused_where_it_is_written(
+    flows: list[dict[str, Any]], code: str, where: str
+) -> None:
+    with raises(code, match=f"edge.toml: {where}"):
+        own(*flows)
+
+
+def test_a_flow_too_small_for_ipv6_is_refused() -> None:
+    with raises("plan.flow-too-small", match="edge.toml: flow.frame-size"):
+        own({"name": "a", "frame-size": 83}, sides=V6)
+
+
+def test_flows_and_several_sizes_are_refused() -> None:
+    plan = own({"name": "a"}, {"name": "b"})
+    with raises("plan.flows-with-imix", match="frame_size"):
+        mix_request(plan, parse_imix("imix:aaafg"))
