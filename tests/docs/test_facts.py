@@ -58,7 +58,11 @@ def test_how_to_shows_the_script_as_it_is() -> None:
     assert shown.text in (ROOT / "examples" / "throughput.py").read_text()
 
 
-OF_PLANS = ("docs/how-to/measure-classes.md", "docs/how-to/use-your-own-network.md", "docs/reference/plan-file.md")
+OF_PLANS = (
+    "docs/how-to/measure-classes.md",
+    "docs/how-to/use-your-own-network.md",
+    "docs/reference/plan-file.md",
+)
 """Their TOML is of plan files (tests/docs/test_plan_file.py)."""
 
 
