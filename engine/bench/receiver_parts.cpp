@@ -178,7 +178,8 @@ int measure_all(const Case& c) {
     run::ExpectedFrames of_whole{expected};
     if constexpr (is_translated || has_state || has_flows) of_whole = again();
     const auto holds = [&](const std::byte* at) {
-        if constexpr (has_flows) return of_part.holds(of_part.class_of(frame::look_at(at, shape.octets).tag.sequence), at, V);
+        if constexpr (has_flows)
+            return of_part.holds(of_part.class_of(frame::look_at(at, shape.octets).tag.sequence), at, V);
         if constexpr (is_translated || has_state) return of_part.holds(0, at, V);
         return expected.holds(0, at, V);
     };
@@ -279,11 +280,11 @@ int main(int argc, char** argv) {
         return kind.ends_with('6') ? measure_all<IpVersion::v6, ConnectionExpectation>(wanted_case)
                                    : measure_all<IpVersion::v4, ConnectionExpectation>(wanted_case);
     }
-    const auto measure = kind == "6to4"   ? measure_all<IpVersion::v4, TranslationExpectation>
-                         : kind == "4to6" ? measure_all<IpVersion::v6, TranslationExpectation>
+    const auto measure = kind == "6to4"     ? measure_all<IpVersion::v4, TranslationExpectation>
+                         : kind == "4to6"   ? measure_all<IpVersion::v6, TranslationExpectation>
                          : kind == "flows4" ? measure_all<IpVersion::v4, frame::MixExpectation>
                          : kind == "flows6" ? measure_all<IpVersion::v6, frame::MixExpectation>
-                         : kind == "6"    ? measure_all<IpVersion::v6, TestFrameExpectation>
-                                          : measure_all<IpVersion::v4, TestFrameExpectation>;
+                         : kind == "6"      ? measure_all<IpVersion::v6, TestFrameExpectation>
+                                            : measure_all<IpVersion::v4, TestFrameExpectation>;
     return measure(wanted_case);
 }

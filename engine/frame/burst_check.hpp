@@ -140,8 +140,7 @@ class BurstCheck {
 
     /// Puts the class of each of a block's first `n` frames into `classes`, and their own ports into the block.
     /// `numbers`: with the stream above the sequence number.
-    void find_classes(const std::uint64_t* numbers, unsigned n, std::uint8_t* classes,
-                      plan::FlowBlock& block) noexcept;
+    void find_classes(const std::uint64_t* numbers, unsigned n, std::uint8_t* classes, plan::FlowBlock& block) noexcept;
 
     /// `HasMore`: there are octets behind the tag. `IsTranslated`: see BurstFlows; for IPv4. `HasClasses`: the frames
     /// are of classes.

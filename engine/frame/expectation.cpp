@@ -63,8 +63,7 @@ bool TestFrameExpectation::holds_whole(const std::byte* frame) const noexcept {
     if (!flow) return false;
     const plan::FlowBlock& flows = *flow->block;
     const std::size_t i = flow->at;
-    return has_addresses_of<V>(flows, i, frame) &&
-           big(load<std::uint32_t>(frame + L::udp)) == ports_of(flows, i);
+    return has_addresses_of<V>(flows, i, frame) && big(load<std::uint32_t>(frame + L::udp)) == ports_of(flows, i);
 }
 template bool TestFrameExpectation::holds_whole<IpVersion::v4>(const std::byte*) const noexcept;
 template bool TestFrameExpectation::holds_whole<IpVersion::v6>(const std::byte*) const noexcept;

@@ -85,7 +85,8 @@ void check_flows(const plan::AddressPlan& first, const MixedPlans& mixed) {
         if (of.name.empty()) continue;
         const auto same = std::ranges::find(classes, of.name, &FrameClass::name);
         if (same != classes.begin() + static_cast<std::ptrdiff_t>(c))
-            refuse(fmt::format("two flows are called \"{}\"", of.name), where + ".name", "Give each a name of its own.");
+            refuse(fmt::format("two flows are called \"{}\"", of.name), where + ".name",
+                   "Give each a name of its own.");
         if (of.fields.flow_label != 0 && mixed.plan(first, of.plan).version() == IpVersion::v4)
             refuse("an IPv4 header has no flow label", where + ".flow_label", "Leave it out.");
     }

@@ -73,7 +73,8 @@ struct MixedPlans {
 };
 
 /// Throws Fault{bad_request} for a plan that is missing or never used, for names of flows that are missing or twice
-/// there, and for flows where the DUT translates; Fault{bad_plan} for two plans of one IP version or of different forms; and Fault{bad_frame_size} for a class whose frames cannot be so small or large.
+/// there, and for flows where the DUT translates; Fault{bad_plan} for two plans of one IP version or of different
+/// forms; and Fault{bad_frame_size} for a class whose frames cannot be so small or large.
 void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed);
 
 }  // namespace evenhand::frame

@@ -31,11 +31,11 @@ struct MixParts {
         std::optional<plan::HostSet> hosts;  // of the sending side, where each has its own MAC
     };
 
-    std::vector<Stack> stacks;           // by the number of the plan
-    std::vector<std::size_t> plan_of;    // by class
-    std::vector<FrameShape> shapes;      // by class
-    std::vector<FrameWriter> writers;    // by class
-    std::vector<std::uint8_t> cycle;     // the class of this stream's frame i is that at i modulo the length
+    std::vector<Stack> stacks;         // by the number of the plan
+    std::vector<std::size_t> plan_of;  // by class
+    std::vector<FrameShape> shapes;    // by class
+    std::vector<FrameWriter> writers;  // by class
+    std::vector<std::uint8_t> cycle;   // the class of this stream's frame i is that at i modulo the length
     /// Writes frames of any of the classes side by side; null where they are not of one plan, or this CPU cannot.
     ClassWriter write_classes = nullptr;
     ClassShapes class_shapes;  // for it
@@ -89,8 +89,8 @@ struct MixParts {
             vlan_priorities.push_back(c.fields.vlan_priority);
             has_vlan_priorities |= c.fields.vlan_priority != 0;
         }
-        if (!std::ranges::any_of(
-                classes, [](const FrameClass& c) { return c.fields.source_port || c.fields.destination_port; }))
+        if (!std::ranges::any_of(classes,
+                                 [](const FrameClass& c) { return c.fields.source_port || c.fields.destination_port; }))
             return;
         for (const auto& c : classes)
             ports.push_back({.source = choice(c.fields.source_port), .destination = choice(c.fields.destination_port)});

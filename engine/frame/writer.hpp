@@ -52,7 +52,7 @@ struct ClassShapes {
 
     struct alignas(64) Shape {
         std::array<std::byte, FrameTemplate::room> head{};
-        std::uint32_t ip = 0;   // sums of the template, folded, in host order
+        std::uint32_t ip = 0;  // sums of the template, folded, in host order
         std::uint32_t udp = 0;
     };
     std::vector<FrameShape> first;  // that of the first class, as all have its layout; empty if there are none

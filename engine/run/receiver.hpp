@@ -63,8 +63,7 @@ class Receiver {
         keeps_received_ = capture_ != nullptr && capture_->keeps_received();
         if (capture_ == nullptr || !capture_->is_on()) {
             const frame::StreamIdentity of{.direction = expectation.direction, .trial = expectation.trial};
-            burst_checks_ = std::visit(
-                [&](const auto& frames) { return frames.burst_checks(of); }, expectation.frames);
+            burst_checks_ = std::visit([&](const auto& frames) { return frames.burst_checks(of); }, expectation.frames);
         }
         map_ = &map;
         marks_ = map.part(part);
@@ -440,8 +439,7 @@ class Receiver {
             if (t.received_frames++ == 0) [[unlikely]]
                 t.first_hop_limit = frame::hop_limit_of(octets, version);
             if constexpr (Frames::has_classes) {
-                const bool is_remarked =
-                    expectation_->template of<Frames>().is_remarked(frame_class, octets, version);
+                const bool is_remarked = expectation_->template of<Frames>().is_remarked(frame_class, octets, version);
                 t.remarked_frames += static_cast<std::uint64_t>(is_remarked);
                 ++t.received_of_class[frame_class];
                 if (!t.flows.empty()) {

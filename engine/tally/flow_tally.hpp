@@ -53,7 +53,8 @@ class FlowDelays {
     [[nodiscard]] std::optional<std::uint64_t> percentile(std::uint64_t numerator,
                                                           std::uint64_t denominator) const noexcept {
         if (count_ == 0) return std::nullopt;
-        const auto rank = static_cast<std::uint64_t>((static_cast<Wide>(count_) * numerator + denominator - 1) / denominator);
+        const auto rank =
+            static_cast<std::uint64_t>((static_cast<Wide>(count_) * numerator + denominator - 1) / denominator);
         std::uint64_t below = 0;
         for (std::size_t i = 0; i < counts_.size(); ++i) {
             below += counts_[i];

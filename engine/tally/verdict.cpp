@@ -111,8 +111,8 @@ std::string lost_of_classes(const DirectionResult& d) {
     for (const auto& c : d.classes) {
         if (c.received_frames >= c.offered_frames) continue;
         if (!c.name.empty()) {
-            text += fmt::format("{}{} of {} of {}", text.empty() ? ": " : ", ", c.lost_frames(), c.offered_frames,
-                                c.name);
+            text +=
+                fmt::format("{}{} of {} of {}", text.empty() ? ": " : ", ", c.lost_frames(), c.offered_frames, c.name);
             if (c.loss_at_most) text += fmt::format(" (at most {:g} %)", 100 * *c.loss_at_most);
             continue;
         }

@@ -48,10 +48,11 @@ Octets by_hand(const plan::AddressPlan& p, const MixedPlans& mixed, std::uint64_
     const auto& c = mixed.mix.classes()[mixed.mix.class_of(k)];
     Octets octets(c.frame_size - frame::fcs_octets);
     frame::write_pattern(V, octets);
-    const auto shape = frame::make_template(p, c.frame_size, {.direction = Direction::forward, .stream = 0, .trial = trial},
-                                            left_mac, dut_mac);
+    const auto shape = frame::make_template(
+        p, c.frame_size, {.direction = Direction::forward, .stream = 0, .trial = trial}, left_mac, dut_mac);
     std::byte* const at = octets.data();
-    frame::TestFrameSource{shape, plan::FlowDraw{p, Direction::forward, 1}, {.first = k, .stride = 1}}.write_next({&at, 1}, 7);
+    frame::TestFrameSource{shape, plan::FlowDraw{p, Direction::forward, 1}, {.first = k, .stride = 1}}.write_next(
+        {&at, 1}, 7);
     if constexpr (V == IpVersion::v4) {
         octets[L::ip + 1] = std::byte{static_cast<std::uint8_t>(c.fields.dscp * 4)};
         octets[L::ip + 10] = octets[L::ip + 11] = std::byte{0};
@@ -270,8 +271,13 @@ TEST_CASE("a flow with a limit of its own is judged by it, all others together b
         r.limits.loss_ratio = 0.05;
         for (auto& d : r.directions) {
             d.received_frames -= lost_voice + lost_rest;
-            d.classes = {{.frame_size = 64, .offered_frames = of_flow, .received_frames = of_flow - lost_voice, .name = "voice", .loss_at_most = 0.0},
-                         {.frame_size = 64, .offered_frames = of_flow, .received_frames = of_flow - lost_rest, .name = "rest"}};
+            d.classes = {
+                {.frame_size = 64,
+                 .offered_frames = of_flow,
+                 .received_frames = of_flow - lost_voice,
+                 .name = "voice",
+                 .loss_at_most = 0.0},
+                {.frame_size = 64, .offered_frames = of_flow, .received_frames = of_flow - lost_rest, .name = "rest"}};
         }
         tally::judge(r);
         return r;
@@ -287,7 +293,11 @@ TEST_CASE("a flow with a limit of its own is judged by it, all others together b
 TEST_CASE("a loss that may be the tester's is none that a flow's limit charges to the DUT") {
     auto r = lossless(200'000);
     for (auto& d : r.directions)
-        d.classes = {{.frame_size = 64, .offered_frames = 100'000, .received_frames = 100'000, .name = "voice", .loss_at_most = 0.0},
+        d.classes = {{.frame_size = 64,
+                      .offered_frames = 100'000,
+                      .received_frames = 100'000,
+                      .name = "voice",
+                      .loss_at_most = 0.0},
                      {.frame_size = 64, .offered_frames = 100'000, .received_frames = 100'000, .name = "rest"}};
     auto& d = r.directions.front();
     d.received_frames -= 10;

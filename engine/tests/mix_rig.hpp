@@ -13,8 +13,8 @@
 
 namespace evenhand::tests {
 
-[[nodiscard]] inline frame::MixSource source_of(const plan::AddressPlan& first, const frame::MixedPlans& mixed, frame::StreamShare share,
-                           std::uint8_t stream = 0) {
+[[nodiscard]] inline frame::MixSource source_of(const plan::AddressPlan& first, const frame::MixedPlans& mixed,
+                                                frame::StreamShare share, std::uint8_t stream = 0) {
     return frame::MixSource{
         frame::make_mix_parts(first, mixed, 1, {.direction = Direction::forward, .stream = stream, .trial = trial},
                               share, {.source_mac = left_mac, .dut_macs = {dut_mac, dut_mac}, .hosts = {}})};
