@@ -6,7 +6,7 @@
 #   night.sh CAMPAIGN FOLDER [OPTION OF evenhand run...]
 #
 # Exit codes: 0 all is well; 1 a point is worse than the limit, or has no number; all others are those of evenhand: 2 a file or an option is
-# wrong, 3 the host is not ready, 4 a bug, 130 and 143 interrupted. docs/how-to/measure-every-night.md says more.
+# wrong, 3 the machine is not ready, 4 a bug, 130 and 143 interrupted. docs/how-to/measure-every-night.md says more.
 set -u
 [ $# -ge 2 ] || { echo "usage: night.sh CAMPAIGN FOLDER [OPTION OF evenhand run...]" >&2; exit 2; }
 campaign=$1 folder=$2

@@ -44,7 +44,7 @@ Every verb has `--help` with an example. Results go to stdout, progress and note
 | 0 | done; loss and INVALID trials are results |
 | 1 | the answer is no (`plan prove` finds the draws suspicious, `compare --fail-below` finds a point below the limit), or there is none: a procedure, a frame size of its table, or a point of `run` ended without a number, for example because the DUT answers nothing any more, or `demo` has no verdict. A lower bound is a number, an infinite delay is none |
 | 2 | bad request: a value, a key, a missing confirmation; nothing was sent |
-| 3 | host not ready: no permission, no device, no engine, no answer from the DUT, hosts that the DUT does not reach, a part that `--require` names |
+| 3 | machine not ready: no permission, no device, no engine, no answer from the DUT, hosts that the DUT does not reach, a part that `--require` names |
 | 4 | bug |
 | 5 | the result cannot be written to stdout: a full disk, a closed descriptor; files have been written as usual |
 | 141 | the reader of stdout has closed the pipe (`\| head`), as if SIGPIPE had ended the program; no message is written |

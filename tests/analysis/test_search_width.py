@@ -106,7 +106,7 @@ def test_coarse_searches_give_a_verdict_where_their_brackets_leave_no_doubt(
         {"unknown": "No verdict", "hides": ("Biased", "Seems biased")[repetitions < 4]}.get(finding, "One")
     )
     if deciding:
-        assert f"the searches stop at 10.0 %: --precision {deciding} would decide it" in coarse.sentence
+        assert f"the searches stop at 10.0 %: a precision of {deciding} would decide it" in coarse.sentence
         (fine,) = analyse(record(*(searched(found, float(deciding[:-1]) / 100) for found in points))).bias
         assert fine.finding == (
             "same" if 760_000 < one_fps < 840_000 else "hides" if one_fps < 8e5 else "shows_more"
@@ -124,7 +124,7 @@ def test_coarse_searches_whose_repetitions_lie_far_apart_want_more_of_those() ->
 
 
 @pytest.mark.parametrize(
-    ("precision", "said"), [(0.04, "about equal, within 5.0 %"), (0.1, "--precision 2% would decide it")]
+    ("precision", "said"), [(0.04, "about equal, within 5.0 %"), (0.1, "a precision of 2% would decide it")]
 )
 def test_a_ratio_is_called_about_equal_only_where_the_brackets_leave_no_doubt(
     precision: float, said: str

@@ -164,7 +164,7 @@ def test_a_limit_that_is_set_need_not_be_kept_and_is_not_told() -> None:
     told = HostLimits(limits=found, probes=tuple(busy), cpus=(1,), found_at="2026-11-25T05:00:00Z")
     assert told.line(["longest_overdue_us"]) == (
         "8 trials of 1 s without a DUT show which limits this machine keeps: no frame is more than 100 ms"
-        " late."
+        " overdue."
     )
     assert "overdue frames" not in told.line()
 

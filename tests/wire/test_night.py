@@ -174,6 +174,7 @@ def test_the_steps_of_the_workflow_measure_both_commits_and_fail_on_a_regression
         **{key: value for key, value in job["env"].items() if "${{" not in value},
         "TESTBED": "reference",
         "BEFORE": "0" * 40,
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
         "GIT_AUTHOR_NAME": "a",
         "GIT_AUTHOR_EMAIL": "a@example.com",
         "GIT_COMMITTER_NAME": "a",
@@ -200,6 +201,7 @@ def test_the_steps_of_the_workflow_measure_both_commits_and_fail_on_a_regression
     assert measured.returncode == 0, measured.stderr
     alike = shell(steps["Compare"].replace("$FAIL_BELOW", "0.5"))
     assert alike.returncode == 0, alike.stdout + alike.stderr
+    assert "passed" in (tmp_path / "summary.md").read_text()
     drawn = shell(steps["Draw the trend"])
     assert drawn.returncode == 0, drawn.stderr
     assert {"before.evenhand", "comparison.html", "trend.html", "runs"} <= {
@@ -212,6 +214,7 @@ def test_the_steps_of_the_workflow_measure_both_commits_and_fail_on_a_regression
     worse = shell(steps["Compare"])
     assert worse.returncode == 1
     assert "Failed: 2 are below 0.95" in worse.stdout
+    assert "2 failed" in (tmp_path / "summary.md").read_text()
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")

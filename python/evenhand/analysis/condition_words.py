@@ -130,7 +130,8 @@ def too_coarse(search_width: float, precision: float) -> str:
     """Why there is no answer, if searches end with brackets so wide, and at which precision there would be
     one."""
     return (
-        f"the searches stop at {show_percent(search_width)}: --precision {100 * precision:g}% would decide it"
+        f"the searches stop at {show_percent(search_width)}: a precision of {100 * precision:g}% would"
+        " decide it"
     )
 
 

@@ -281,7 +281,7 @@ def _with_sentences(
             sentences.append(
                 f"The median of {point.label} is {show_percent(-change)} below the plateau, but"
                 f" the searches stop at {show_percent(search_width(point))}, so it may not be"
-                " lower at all: use a smaller --precision."
+                " lower at all: use a smaller precision."
             )
         elif change <= -shape.relevant:
             sentences.append(

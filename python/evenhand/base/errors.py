@@ -58,7 +58,7 @@ class PlanError(RequestError):
 
 
 class HostError(EvenhandError):
-    """The host is not ready: no permission, no device, no namespace, no engine."""
+    """The machine is not ready: no permission, no device, no namespace, no engine."""
 
     exit_code = 3
 

@@ -254,7 +254,7 @@ def _show_lab(lab: Lab, name: str) -> None:
     # A translator loses one frame in 65,536, whose UDP checksum comes out as 0 (docs/how-to/
     # test-a-translator.md).
     loss = " --loss-ratio 0.01%" if lab.nat is None and translates(lab.plan) else ""
-    console.print(f"Next: evenhand {verb} --maximum-rate {rate}{loss} --waits short", markup=False)
+    console.print(f"Next: sudo evenhand {verb} --maximum-rate {rate}{loss} --waits short", markup=False)
 
 
 def _first_maximum(lab: Lab) -> str:

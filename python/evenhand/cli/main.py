@@ -37,8 +37,8 @@ def app_of(names: tuple[str, ...] = ()) -> Verbs:
     """The command with these verbs and groups; with all of them if none is named."""
     app = Verbs(
         help="Even-handed benchmarks for routers: pseudorandom addresses, and numbers you can trust.",
-        epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 host not ready, 4 bug, 5 the output"
-        " cannot be written, 130 interrupted, 141 output pipe closed."
+        epilog="Exit codes: 0 done, 1 the answer is no, 2 bad request, 3 machine not ready, 4 bug, 5 the"
+        " output cannot be written, 130 interrupted, 141 output pipe closed."
         " Try: evenhand plan show gateway-v4",
         no_args_is_help=True,
         rich_markup_mode="rich",

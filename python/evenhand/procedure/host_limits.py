@@ -141,7 +141,7 @@ def shown_limits(limits: Mapping[str, float], names: Sequence[str]) -> list[str]
     """Each of these limits as a sentence without its end, as far as the host keeps it."""
     words = {
         "overdue_tolerance": ("at most {} of the frames are overdue", format_ratio),
-        "longest_overdue_us": ("no frame is more than {} late", lambda us: format_duration(us / 1e6)),
+        "longest_overdue_us": ("no frame is more than {} overdue", lambda us: format_duration(us / 1e6)),
         "offered_tolerance": ("the offered load is off by at most {}", format_ratio),
     }
     return [

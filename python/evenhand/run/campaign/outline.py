@@ -192,7 +192,7 @@ def _notes(plan: CampaignPlan, *, is_set_up: bool) -> list[str]:
         )
         notes.append(
             f"The DUT must be set up differently during this campaign ({wanted}), but no"
-            " hook does this: write before-suite or before-point commands, or a separate"
-            " file for each set-up."
+            " hook does this: name a DUT that is set up over SSH in dut of the testbed file, or write"
+            " before-suite or before-point commands, or a separate file for each set-up."
         )
     return notes
