@@ -174,7 +174,7 @@ std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, c
         const auto& plan = mixed.plan(first, c.plan);
         templates.push_back(make_template(plan, c.frame_size + plan.side(side).added_octets, identity, macs.source_mac,
                                           macs.dut_macs.at(c.plan), pattern));
-        if (c.fields != ClassFields{}) mark(templates.back(), c.fields);
+        if (c.fields.dscp != 0 || c.fields.flow_label != 0) mark(templates.back(), c.fields);
     }
     return std::make_shared<const MixParts>(mixed.mix, templates, std::move(stacks), macs.hosts, share);
 }
