@@ -192,6 +192,6 @@ def test_a_flow_that_loses_more_than_its_own_limit_fails_the_trial() -> None:
 
     document = until(lambda found: was_sent_whole(found) and found["verdict"] != "INVALID", through)
     assert document["verdict"] == "FAIL"
-    (reason,) = [each["text"] for each in document["reasons"] if each["code"] == "loss"]
-    assert "1 of" in reason
-    assert "of voice (at most 0 %)" in reason
+    # A busy machine may have lost frames of other flows, too: a reason for each direction.
+    texts = [each["text"] for each in document["reasons"] if each["code"] == "loss"]
+    assert any("of voice (at most 0 %)" in each for each in texts), texts
