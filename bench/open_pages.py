@@ -143,7 +143,7 @@ def main() -> None:
 
 
 def count_verdicts(run: Path) -> Counter[str]:
-    """Of all trials so far."""
+    """The verdicts of all trials so far."""
     found = read_record(run)
     return Counter(
         str(trial.result.verdict)

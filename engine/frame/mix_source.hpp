@@ -39,7 +39,7 @@ struct MixParts {
     /// Writes frames of any of the classes side by side; null where they are not of one plan, or this CPU cannot.
     ClassWriter write_classes = nullptr;
     ClassShapes class_shapes;  // for it
-    /// Of each class, where one has ports of its own.
+    /// The ports of each class, where one has ports of its own.
     struct Ports {
         PortChoice source;
         PortChoice destination;

@@ -12,6 +12,12 @@
 namespace evenhand::frame {
 namespace {
 
+/// The sum of an IP header, for the checksum of IPv4.
+template <class L>
+std::uint64_t sum_header(const FrameTemplate& t) noexcept {
+    return sum_octets(t.head.data() + L::ip, L::ip_octets);
+}
+
 template <IpVersion V>
 void write_ip(FrameTemplate& t, const plan::IpAddress& source, const plan::IpAddress& destination, bool is_translated) {
     using L = Layout<V>;
@@ -99,7 +105,7 @@ FrameTemplate make(const Kind& kind, std::size_t frame_size, StreamIdentity id) 
     tag[tag_stream] = std::byte{
         static_cast<std::uint8_t>((id.direction == plan::Direction::reverse ? direction_bit : 0U) | id.stream)};
 
-    t.ip_sum = sum_octets(t.head.data() + L::ip, L::ip_octets);
+    t.ip_sum = sum_header<L>(t);
     std::array<std::byte, largest_frame_size> whole{};
     for (std::size_t i = L::tag_end; i < t.octets; ++i)
         whole.at(i) = static_cast<std::byte>(i - L::tag_end + kind.first_of_pattern);
@@ -149,7 +155,7 @@ void mark(FrameTemplate& t, const ClassFields& fields) noexcept {
     if (t.version == IpVersion::v4) {
         using L = Layout<IpVersion::v4>;
         t.head[L::ip + 1] = static_cast<std::byte>(fields.mark(t.version));
-        t.ip_sum = sum_octets(t.head.data() + L::ip, L::ip_octets);
+        t.ip_sum = sum_header<L>(t);
     } else {
         std::byte* const ip = t.head.data() + Layout<IpVersion::v6>::ip;
         store(ip, big(big(load<std::uint32_t>(ip)) | fields.mark(t.version)));

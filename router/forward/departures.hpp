@@ -65,7 +65,7 @@ class Departures {
         unsigned size = 0;
     };
 
-    /// Of an IP frame, with VLAN tags or without; nothing of any other.
+    /// The DSCP of an IP frame, with VLAN tags or without; nothing for any other frame.
     [[nodiscard]] static std::optional<std::uint8_t> dscp_of(const std::byte* frame, std::size_t octets) noexcept {
         constexpr std::size_t tag_octets = 4;
         std::size_t type_at = 12;

@@ -18,11 +18,12 @@ from evenhand.run.campaign_record import CampaignRecord
 from tests.analysis.records import point, record
 
 COUNT = 8
+A_CAPACITY = {"outcome": "found", "is_at_least": False, "steps": [], "goal": {}}
 SEARCHES: dict[str, tuple[Any, float, float]] = {
     # The document of a value and of what failed next to it; the value that one step of the search is from.
     "throughput": (lambda low, high: {"upper_fps_per_direction": high}, 1000.0, 1010.0),
     "connections": (lambda low, high: {"failed_per_second": high}, 1000.0, 1010.0),
-    "capacity": (lambda low, high: {"not_held": high}, 1000.0, 1010.0),
+    "capacity": (lambda low, high: {**A_CAPACITY, "not_held": round(high)}, 1000.0, 1010.0),
     "back-to-back": (
         lambda low, high: {"repetitions": [{"shortest_failed_burst_frames": high}] * 3},
         1000.0,

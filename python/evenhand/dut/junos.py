@@ -212,7 +212,7 @@ JUNOS = OperatingSystem(
     ).steps,
     many_routes=True,
     nats=("NAT44",),
-    # Of its own: a commit takes nothing along that somebody else has not committed yet.
+    # A candidate of its own: a commit takes nothing along that somebody else has not committed yet.
     begin=("configure private",),
     end=("commit and-quit",),
 )

@@ -132,8 +132,8 @@ SRLINUX = OperatingSystem(
             )
         ],
     ).steps,
-    # Of its own: a commit takes nothing along that somebody has not committed yet. The candidate without a
-    # name is the user's, and stays from session to session.
+    # A candidate of its own: a commit takes nothing along that somebody has not committed yet. The one
+    # without a name is the user's, and stays from session to session.
     begin=("enter candidate private name evenhand",),
     end=("commit now",),
 )

@@ -133,7 +133,7 @@ def _read(path: Path) -> _File:
 
 
 def _own_rows(file: _File) -> list[ImportedKey]:
-    """Of the lines that are no part of a flow."""
+    """The rows of the lines that are no part of a flow."""
     used = {
         *("mode", "duration", "cps", "cc", "keepalive", "flood", "client", "server", "listen", "protocol"),
         *("payload_size", "packet_size", "change_dip", "port", "lport_range", "vlan"),
@@ -280,7 +280,7 @@ def _tag(file: _File) -> dict[str, Any]:
 
 
 def _line(file: _File, key: str) -> int:
-    """Of its first line; that of `mode` stands for what the file leaves out."""
+    """The number of its first line; that of `mode` stands for what the file leaves out."""
     found = file.first(key) or file.first("mode")
     return 1 if found is None else found[0]
 

@@ -27,7 +27,7 @@ from evenhand.plan import (
 )
 
 NAME = "otg"
-"""Of a plan that is made of a configuration, where the DUT's has no name."""
+"""The name of a plan that is made of a configuration, where the DUT's has no name."""
 MOST_LISTED = 1 << 16
 """Addresses of a field that do not lie side by side."""
 USUAL: Mapping[int, str] = {4: "gateway-v4", 6: "gateway-v6"}

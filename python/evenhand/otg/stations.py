@@ -22,7 +22,7 @@ class Station:
     """One address of a device."""
 
     names: tuple[str, ...]
-    """By which a flow may name it: those of the device, its Ethernet and its address."""
+    """What a flow may call it: the names of the device, its Ethernet and its address."""
     ethernet: str
     side: SideName
     address: Address

@@ -184,7 +184,7 @@ class _Counting:
     counts: dict[Direction, FlowCounts] = field(default_factory=dict)
     """Those of this trial alone."""
     before: dict[Direction, FlowCounts] = field(default_factory=dict)
-    """Of trials that a pause has ended."""
+    """Those of earlier trials, which a pause has ended."""
     taken_at_s: float = 0.0
     """Time of the trial at which the counts were taken."""
 

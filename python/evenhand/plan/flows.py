@@ -41,7 +41,7 @@ class Flow:
     flow_label: int = 0
     """In IPv6."""
     vlan_priority: int = 0
-    """Of the VLAN tags of the side that sends."""
+    """The priority in the VLAN tags of the side that sends."""
     source_port: int | None = None
     destination_port: int | None = None
     frame_size: int | None = None
@@ -91,7 +91,7 @@ def flow_cycle(shares: tuple[int, ...]) -> tuple[int, ...]:
     """Which flow each frame of a period is of, by its index: each as evenly spread as can be.
 
     Args:
-        shares: Of each flow, in lowest terms.
+        shares: The share of each flow, in lowest terms.
     """
     together = math.lcm(*shares)
     places = sorted(

@@ -73,7 +73,7 @@ class RecoveryFigures:
     maximum_s: float | None = None
     median_s: float | None = None
     values: tuple[float, ...] = ()
-    """Of each valid repetition."""
+    """One of each valid repetition."""
     lost_frames: int = 0
     lossless_repetitions: int = 0
     """Those in which the overload lost nothing, so that there was nothing to recover from."""

@@ -156,11 +156,12 @@ class Repetition:
     bracket: LeftOpen | None = None
     """What is left open, where it is not its procedure that says so: a session has the median of it."""
     found: Any = field(init=False, default=None)
-    """What its result says was found (`Procedure.found`); None without such a type. Whoever makes a record
-    of a file is told by ValueError of a value that is none."""
+    """What its result says was found (`Procedure.found`); None without such a type, and for a session, which
+    has no result of one repetition. Whoever makes a record of a file is told by ValueError of a value that is
+    none."""
 
     def __post_init__(self) -> None:
-        if (procedure := PROCEDURES.get(self.procedure)) is not None:
+        if self.bracket is None and (procedure := PROCEDURES.get(self.procedure)) is not None:
             object.__setattr__(self, "found", procedure.read(self.result))
 
     @property

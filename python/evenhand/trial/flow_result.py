@@ -25,7 +25,7 @@ class FlowLatency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowResult:
-    """Of one flow, besides the counts of its class."""
+    """What was counted of one flow, besides the counts of its class."""
 
     name: str
     loss_at_most: float | None
