@@ -33,6 +33,7 @@ TESTBEDS = {
     "demo": "reference",
     "demo-linux": "lab:linux",
 }
+OF_CLASSES = {"classes": 4, "classes-v6": 6}
 CASES = {1: "direct-v4-net16", 2: "direct-v6", 3: "direct-v4-net16", 4: "direct-v4-net16"}
 
 
@@ -64,7 +65,9 @@ def values(point: Point) -> tuple[object, ...]:
 def test_the_presets_are_those_of_the_draft_and_of_rfc_9693() -> None:
     """SEED-60, SEED-64, R9693-18; besides them what anybody can run on a router inside the own machine."""
     of_the_draft = ["appendix-a", "appendix-a1", *(f"appendix-a2-case{case}" for case in CASES)]
-    assert preset_names() == sorted([*of_the_draft, *TESTBEDS, *(f"rfc9693-{name}" for name in SERIES)])
+    assert preset_names() == sorted(
+        [*of_the_draft, *TESTBEDS, *OF_CLASSES, *(f"rfc9693-{name}" for name in SERIES)]
+    )
 
 
 def test_the_series_over_connections_is_that_of_the_rfc() -> None:
@@ -135,6 +138,27 @@ def test_a_preset_for_a_lab_measures_both_ip_versions_alike(name: str, testbed: 
         rig_of(testbed).check(lambda: demands_of(plan.points), is_begun=True)
     most_min = 25 if name == "appendix-a-lab" else 16
     assert sum(time_of(point).most_s for point in plan.points) < most_min * 60
+
+
+@pytest.mark.parametrize(("name", "version"), OF_CLASSES.items())
+def test_the_presets_of_classes_measure_three_of_them_alike_over_both_ip_versions(
+    name: str, version: int
+) -> None:
+    """One pair first (SEED-02); EF may lose nothing, all others together 5 %."""
+    plan = expand(preset(name))
+    assert plan.testbed == "lab:linux"
+    assert [point.hosts[0] for point in plan.points] == [1, 65_534 if version == 4 else 65_536]
+    for point in plan.points:
+        assert (point.procedure, point.goal["loss-ratio"]) == ("throughput", "5%")
+        address_plan = plan_of(point)
+        assert address_plan.ip_version == version
+        assert [(flow.dscp, flow.share, flow.loss_at_most) for flow in address_plan.flows] == [
+            (46, 1, 0.0),
+            (34, 3, None),
+            (0, 6, None),
+        ]
+    rig_of("lab:linux").check(lambda: demands_of(plan.points), is_begun=True)
+    assert sum(time_of(point).most_s for point in plan.points) < 5 * 60
 
 
 def test_the_difference_is_1000_addresses_against_one_pair() -> None:
