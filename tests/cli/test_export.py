@@ -302,13 +302,14 @@ def test_uti_refuses_a_run_that_it_has_no_place_for(
 
 
 SHARED = {
-    "All three tables": set(TABLES),
+    "All tables": {*TABLES, "flows"},
     "Points and repetitions": {"points", "repetitions"},
-    "Repetitions and trials": {"repetitions", "trials"},
+    "Repetitions, trials and flows": {"repetitions", "trials", "flows"},
+    "Trials and flows": {"trials", "flows"},
 }
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", [*TABLES, "flows"])
 def test_the_reference_lists_every_column(table: Any) -> None:
     """With its kind, in the section of the tables that have it; and no other."""
     listed: list[tuple[str, str]] = []

@@ -73,6 +73,13 @@ def test_what_the_schema_cannot_say_is_known() -> None:
         "clean",
         "clean.at_most_s",
     }
+    of_flows = {  # fields without a name, names of all or of none, a flow label in IPv4
+        "mix.classes[0].dscp",
+        "mix.classes[0].destination_port",
+        "mix.classes[0].flow_label",
+        "mix.classes[1].name",
+        "mix.classes[2].name",
+    }
     of_ports = {"ports.left.device", "ports.right.device", "host.extra_eal_arguments"}
     assert beyond == {
         "id",
@@ -81,6 +88,7 @@ def test_what_the_schema_cannot_say_is_known() -> None:
         "plan.left.hosts.base",
         "plan.udp_ports.destination.last",
         "host_macs",
+        *of_flows,
         *of_ports,
         *of_loads,
     }

@@ -59,6 +59,8 @@ OTHER_UNITS = {
 WITHOUT_UNIT = {
     # Shares, ratios and factors: 1 is the whole.
     "loss_ratio",
+    "loss_at_most",
+    "loss-at-most",
     "ratio",
     "offered_tolerance",
     "overdue_tolerance",

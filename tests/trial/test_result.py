@@ -208,6 +208,22 @@ def test_a_filling_queue_is_read_and_one_that_contradicts_the_contract_is_refuse
         TrialResult.from_contract(document)
 
 
+def test_a_flow_is_read_with_its_limit_and_one_outside_the_contract_is_refused() -> None:
+    replies = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
+    document = next(each for each in replies if each["id"] == 756)
+    classes = TrialResult.from_contract(document).directions["forward"].classes
+    flows = [each.flow for each in classes if each.flow is not None]
+    assert [(flow.name, flow.loss_at_most, flow.late_frames, flow.remarked_frames) for flow in flows] == [
+        ("voice", 0, 3, 0),
+        ("video", 0.001, 0, 20_000),
+        ("rest", None, 0, 0),
+    ]
+    assert [each.lost_frames for each in classes] == [620, 0, 0]
+    del document["directions"]["forward"]["classes"][0]["flow"]["loss_at_most"]
+    with raises("trial.contract-violated"):
+        TrialResult.from_contract(document)
+
+
 def test_of_unlike_directions_the_worse_one_says_what_each_of_them_got(passed: dict[str, Any]) -> None:
     """R2544-15: an offered load and a sustainable load per direction are those that no direction is below; a
     port's drops count wherever they are."""

@@ -71,7 +71,7 @@ def open_tagged(
         host={"memory_mb": needed_memory_mb(one_worker(), ports)},
         ports=ports,
         workers=one_worker(),
-        plan=plan.to_contract(),
+        plan=plan.to_request(),
         **options,
     )
 

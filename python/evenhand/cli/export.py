@@ -54,6 +54,7 @@ class ExportTable(StrEnum):
     POINTS = "points"
     REPETITIONS = "repetitions"
     TRIALS = "trials"
+    FLOWS = "flows"
     SUMMARY = "summary"
 
 
@@ -71,9 +72,9 @@ TableOption = Annotated[
     ExportTable | None,
     typer.Option(
         "--table",
-        metavar="points|repetitions|trials|summary",
-        help="The table to write as csv or parquet. summary: the page's table as text, for csv, latex"
-        " and markdown. Default: trials, or summary; for influx repetitions and trials.",
+        metavar="points|repetitions|trials|flows|summary",
+        help="The table to write as csv or parquet. flows: those of each trial. summary: the page's table as"
+        " text, for csv, latex and markdown. Default: trials, or summary; for influx repetitions and trials.",
     ),
 ]
 OutputOption = Annotated[
@@ -104,13 +105,14 @@ _TABLES: dict[ExportTable, TableName] = {
     ExportTable.POINTS: "points",
     ExportTable.REPETITIONS: "repetitions",
     ExportTable.TRIALS: "trials",
+    ExportTable.FLOWS: "flows",
 }
 _TABLES_OF = {
     Format.CSV: tuple(ExportTable),
     Format.PARQUET: tuple(_TABLES),
     Format.LATEX: (ExportTable.SUMMARY,),
     Format.MARKDOWN: (ExportTable.SUMMARY,),
-    Format.INFLUX: (ExportTable.REPETITIONS, ExportTable.TRIALS),
+    Format.INFLUX: (ExportTable.REPETITIONS, ExportTable.TRIALS, ExportTable.FLOWS),
 }
 _CASES: Mapping[Format, Callable[[Cases], str]] = {Format.JUNIT: to_junit, Format.GITHUB: to_github_summary}
 

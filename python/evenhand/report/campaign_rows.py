@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: a campaign as three tables of plain values, for programs: its points, their repetitions, their
-trials.
+"""Station 10: a campaign as tables of plain values, for programs: its points, their repetitions, their
+trials, the flows of these.
 
 docs/reference/export.md lists the columns; a test holds it against these.
 """
@@ -9,45 +9,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Literal
 
 from evenhand.analysis.inside import SeenTrial, seen_trial
 from evenhand.procedure import Statistics
 from evenhand.procedure.registry import LATENCY, PROCEDURES
+from evenhand.report.export_column import ExportColumn, RowPlace, Value
+from evenhand.report.flow_rows import FLOW_COLUMNS, flow_places
 from evenhand.run import CampaignRecord, PointRecord, Repetition, StoredSearch, StoredTrial
 from evenhand.run.figures import is_worst_the_maximum, losses_of, time_left_out_at, time_left_out_of
 from evenhand.run.point_document import SearchConditions, conditions_of
 from evenhand.spec.request import Point
 from evenhand.trial import DirectionResult, TimeLeftOut, Verdict
 
-Value = str | int | float | bool | None
-Kind = Literal["text", "integer", "real", "flag"]
-TableName = Literal["points", "repetitions", "trials"]
+TableName = Literal["points", "repetitions", "trials", "flows"]
 _DIRECTIONS = ("forward", "reverse")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowPlace:
-    """What a row is about; None where there is nothing of that kind, as with a single trial, which belongs to
-    no point."""
-
-    record: PointRecord | None = None
-    repetition: Repetition | None = None
-    search: StoredSearch | None = None
-    trial: StoredTrial | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ExportColumn:
-    """One value of each row."""
-
-    name: str
-    """With its unit."""
-    kind: Kind
-    of: Callable[[RowPlace], Value]
-    is_of_clean_time: bool = False
-    """Only in a table of a record of which a trial was judged by its clean time."""
 
 
 def columns_of(record: CampaignRecord, table: TableName) -> list[ExportColumn]:
@@ -82,6 +59,11 @@ def trials_of(record: PointRecord) -> list[StoredTrial]:
 
 
 def _places(record: CampaignRecord, table: TableName) -> Iterator[RowPlace]:
+    if table == "flows":
+        for place in _places(record, "trials"):
+            if place.trial is not None:
+                yield from (replace(place, flow=flow) for flow in flow_places(place.trial.result))
+        return
     for point in record.points:
         if table == "points":
             yield RowPlace(record=point)
@@ -298,6 +280,23 @@ _TIME_LEFT_OUT = (
     ExportColumn("trials_cut", "integer", _left_out(lambda t: t.cut_trials), is_of_clean_time=True),
 )
 
+_OF_TRIAL = (
+    ExportColumn("search", "text", _search(lambda s: s.name)),
+    ExportColumn("kind", "text", _search(lambda s: s.kind)),
+    ExportColumn("trial", "integer", _trial(lambda t: t.number)),
+    ExportColumn("purpose", "text", _trial(lambda t: t.purpose)),
+    ExportColumn("attempt", "integer", _trial(lambda t: t.attempt)),
+    ExportColumn("is_full_length", "flag", _trial(lambda t: t.is_full_length)),
+    ExportColumn("verdict", "text", _trial(lambda t: str(t.result.verdict))),
+)
+_LOAD = (
+    ExportColumn("started_at", "text", _trial(lambda t: t.result.started_at)),
+    ExportColumn("intended_fps", "real", _trial(lambda t: t.result.intended_fps)),
+)
+_LEFT_OUT_OF_TRIAL = ExportColumn(
+    "time_left_out_share", "real", _trial(lambda t: t.result.left_out_share), is_of_clean_time=True
+)
+
 COLUMNS: Mapping[TableName, tuple[ExportColumn, ...]] = {
     "points": (
         *_CONDITIONS,
@@ -340,29 +339,21 @@ COLUMNS: Mapping[TableName, tuple[ExportColumn, ...]] = {
     "trials": (
         *_CONDITIONS,
         *_OF_REPETITION,
-        ExportColumn("search", "text", _search(lambda s: s.name)),
-        ExportColumn("kind", "text", _search(lambda s: s.kind)),
-        ExportColumn("trial", "integer", _trial(lambda t: t.number)),
-        ExportColumn("purpose", "text", _trial(lambda t: t.purpose)),
-        ExportColumn("attempt", "integer", _trial(lambda t: t.attempt)),
-        ExportColumn("is_full_length", "flag", _trial(lambda t: t.is_full_length)),
-        ExportColumn("verdict", "text", _trial(lambda t: str(t.result.verdict))),
+        *_OF_TRIAL,
         ExportColumn(
             "reasons",
             "text",
             _trial(lambda t: " ".join(dict.fromkeys(reason.code for reason in t.result.reasons))),
         ),
         ExportColumn("sustainable_fps", "real", _trial(lambda t: t.result.sustainable_fps)),
-        ExportColumn("started_at", "text", _trial(lambda t: t.result.started_at)),
-        ExportColumn("intended_fps", "real", _trial(lambda t: t.result.intended_fps)),
+        *_LOAD,
         ExportColumn("intended_duration_s", "real", _trial(lambda t: t.result.intended_duration_s)),
         ExportColumn("stopped_early_s", "real", _trial(lambda t: t.result.stopped_early_s)),
         ExportColumn("loss_ratio_limit", "real", _trial(lambda t: t.result.loss_ratio_limit)),
         ExportColumn("loss_ratio", "real", _trial(lambda t: t.result.loss_ratio)),
         *_OF_DIRECTIONS,
         *_INSIDE,
-        ExportColumn(
-            "time_left_out_share", "real", _trial(lambda t: t.result.left_out_share), is_of_clean_time=True
-        ),
+        _LEFT_OUT_OF_TRIAL,
     ),
+    "flows": (*_CONDITIONS, *_OF_REPETITION, *_OF_TRIAL, *_LOAD, *FLOW_COLUMNS, _LEFT_OUT_OF_TRIAL),
 }

@@ -16,9 +16,11 @@ from evenhand.analysis.comparison_model import Below, FailBy
 from evenhand.base.units import format_count
 from evenhand.procedure.descriptor import show_number
 from evenhand.procedure.registry import PROCEDURES
+from evenhand.report.flows import failed_flows
 from evenhand.report.page_facts import shown_deviations
+from evenhand.report.page_strips import deciding_trials
 from evenhand.run import StoredSearch
-from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState
+from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState, Repetition
 from evenhand.run.figures import TimeLeftOut, show_share, time_left_out_at
 from evenhand.search import Role
 from evenhand.trial import TrialResult, Verdict
@@ -183,11 +185,20 @@ def _point_lines(found: PointRecord) -> Iterator[str]:
             f"repetition {repetition.number}: {shown}, {repetition.outcome or 'not finished'}{why}"
             f" (seed {repetition.seed}, {_verdict_words(trials)})"
         )
+        yield from _flow_lines(repetition)
     if found.stopped_early:
         yield f"fewer repetitions than asked for: {found.stopped_early}"
     left_out: TimeLeftOut | None = time_left_out_at(found)
     if left_out is not None:
         yield f"time left out: {show_share(left_out.share)} of the sending time was not judged"
+
+
+def _flow_lines(repetition: Repetition) -> Iterator[str]:
+    """Which flows with limits of their own the deciding trials failed by."""
+    for trial in deciding_trials(repetition):
+        if failed := failed_flows(trial.result):
+            load = f"{trial.result.intended_fps:,.0f} fps"
+            yield f"repetition {repetition.number} failed at {load}: {'; '.join(failed)}"
 
 
 def _verdict_words(trials: list[TrialResult]) -> str:
@@ -223,6 +234,7 @@ def _of_trial(search: StoredSearch) -> Case:
         lines=tuple(
             f"attempt {trial.attempt}: {trial.result.verdict}"
             + "".join(f"; {reason.code}: {reason.text}" for reason in trial.result.reasons)
+            + "".join(f"; flow {failed}" for failed in failed_flows(trial.result))
             for trial in search.trials
         ),
     )

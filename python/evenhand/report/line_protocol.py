@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 10: repetitions and trials as InfluxDB's line protocol: the tables of `campaign_rows`, a row a
-line."""
+"""Station 10: repetitions, trials and flows as InfluxDB's line protocol: the tables of `campaign_rows`, a row
+a line."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from evenhand.base.visible import visible
-from evenhand.report.campaign_rows import TableName, Value, rows_of
+from evenhand.report.campaign_rows import TableName, rows_of
+from evenhand.report.export_column import Value
 from evenhand.run.campaign_record import CampaignRecord
 
 MEASUREMENTS: Mapping[TableName, tuple[str, str]] = {
     "repetitions": ("evenhand_repetition", "finished_at"),
     "trials": ("evenhand_trial", "started_at"),
+    "flows": ("evenhand_flow", "started_at"),
 }
 """Name of the measurement, and the column that is its time. Points are left out: they have no time."""
 TAGS = (
@@ -37,6 +39,8 @@ TAGS = (
     "search",
     "kind",
     "trial",
+    "direction",
+    "flow",
 )
 """Columns that say what a row is about; all others are fields."""
 MOST_INTEGER = 2**63 - 1

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from evenhand.analysis import values_by_testbed
 from evenhand.base.table import Cell, Row, Table, in_one_unit, make_table, measured
 from evenhand.base.units import LOSS, OneUnit, format_count, format_duration, one_unit
+from evenhand.report.page_flows import shown_flows
 from evenhand.report.page_inside import queue_facts
 from evenhand.report.page_strips import ShownStrips, shown_strips
 from evenhand.report.page_words import (
@@ -88,6 +89,7 @@ class ShownPoint:
     facts: list[tuple[str, str | None]]
     hooks: list[ShownHook]
     repetitions: Table
+    flows: Table | None
     strips: ShownStrips | None
     trials: list[ShownTrials]
 
@@ -211,6 +213,7 @@ def _shown_point(
         facts=_facts(found),
         hooks=shown_hooks(found.hooks),
         repetitions=_repetitions(found, unit_of(point)),
+        flows=shown_flows(found),
         strips=shown_strips(found),
         trials=[
             _shown_trials(repetition, {} if number_of is None else {"number_of": number_of})

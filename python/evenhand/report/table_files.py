@@ -9,7 +9,8 @@ import io
 from evenhand.base.errors import HostError
 from evenhand.base.programs import in_checkout
 from evenhand.base.visible import harmless
-from evenhand.report.campaign_rows import TableName, Value, columns_of, rows_of
+from evenhand.report.campaign_rows import TableName, columns_of, rows_of
+from evenhand.report.export_column import Value
 from evenhand.run import CampaignRecord
 
 _FORMULA = ("=", "+", "-", "@")

@@ -33,6 +33,8 @@ TESTBEDS = {
     "demo": "reference",
     "demo-linux": "lab:linux",
 }
+OF_ROUTES = {"routes-linux": (4, 64_000), "routes-linux-v6": (6, 1_000_000)}
+OF_CLASSES = {"classes": 4, "classes-v6": 6}
 CASES = {1: "direct-v4-net16", 2: "direct-v6", 3: "direct-v4-net16", 4: "direct-v4-net16"}
 
 
@@ -64,7 +66,9 @@ def values(point: Point) -> tuple[object, ...]:
 def test_the_presets_are_those_of_the_draft_and_of_rfc_9693() -> None:
     """SEED-60, SEED-64, R9693-18; besides them what anybody can run on a router inside the own machine."""
     of_the_draft = ["appendix-a", "appendix-a1", *(f"appendix-a2-case{case}" for case in CASES)]
-    assert preset_names() == sorted([*of_the_draft, *TESTBEDS, *(f"rfc9693-{name}" for name in SERIES)])
+    assert preset_names() == sorted(
+        [*of_the_draft, *TESTBEDS, *OF_CLASSES, *OF_ROUTES, *(f"rfc9693-{name}" for name in SERIES)]
+    )
 
 
 def test_the_series_over_connections_is_that_of_the_rfc() -> None:
@@ -135,6 +139,45 @@ def test_a_preset_for_a_lab_measures_both_ip_versions_alike(name: str, testbed: 
         rig_of(testbed).check(lambda: demands_of(plan.points), is_begun=True)
     most_min = 25 if name == "appendix-a-lab" else 16
     assert sum(time_of(point).most_s for point in plan.points) < most_min * 60
+
+
+@pytest.mark.parametrize(("name", "version"), OF_CLASSES.items())
+def test_the_presets_of_classes_measure_three_of_them_alike_over_both_ip_versions(
+    name: str, version: int
+) -> None:
+    """One pair first (SEED-02); EF may lose nothing, all others together 5 %."""
+    plan = expand(preset(name))
+    assert plan.testbed == "lab:linux"
+    assert [point.hosts[0] for point in plan.points] == [1, 65_534 if version == 4 else 65_536]
+    for point in plan.points:
+        assert (point.procedure, point.goal["loss-ratio"]) == ("throughput", "5%")
+        address_plan = plan_of(point)
+        assert address_plan.ip_version == version
+        assert [(flow.dscp, flow.share, flow.loss_at_most) for flow in address_plan.flows] == [
+            (46, 1, 0.0),
+            (34, 3, None),
+            (0, 6, None),
+        ]
+    rig_of("lab:linux").check(lambda: demands_of(plan.points), is_begun=True)
+    assert sum(time_of(point).most_s for point in plan.points) < 5 * 60
+
+
+@pytest.mark.parametrize(("name", "version", "most"), [(name, *of) for name, of in OF_ROUTES.items()])
+def test_the_presets_of_routes_go_from_one_to_as_many_as_can_be(name: str, version: int, most: int) -> None:
+    """On one table for all points: as many prefixes of IPv4 as are reserved for benchmarking, a million of
+    IPv6; none is outside of what is reserved."""
+    plan = expand(preset(name))
+    assert plan.testbed == "lab:linux"
+    counts = [point.routes.right for point in plan.points if point.routes is not None]
+    assert counts == sorted(counts)
+    assert (counts[0], counts[-1], len(counts)) == (1, most, len(plan.points))
+    (whole,) = {plan_of(point).title for point in plan.points}
+    assert whole == ("routes" if version == 4 else "routes-v6")
+    for point in plan.points:
+        address_plan = plan_of(point)
+        assert (address_plan.ip_version, address_plan.not_reserved) == (version, [])
+    rig_of("lab:linux").check(lambda: demands_of(plan.points), is_begun=True)
+    assert sum(time_of(point).most_s for point in plan.points) < 10 * 60
 
 
 def test_the_difference_is_1000_addresses_against_one_pair() -> None:
@@ -300,11 +343,12 @@ def test_a_preset_is_a_campaign_file_by_itself(tmp_path: Path) -> None:
 
 
 def test_one_pair_is_measured_first_in_each_suite_of_each_preset() -> None:
-    """SEED-02."""
+    """SEED-02; a series over routes has none, and begins with a single route."""
     for name in preset_names():
         seen: set[str] = set()
         for job in jobs(expand(preset(name))):
-            assert job.point.is_one_pair or job.point.suite in seen
+            is_first = job.point.routes == (1, 1) if name in OF_ROUTES else job.point.is_one_pair
+            assert is_first or job.point.suite in seen
             seen.add(job.point.suite)
 
 
