@@ -22,7 +22,7 @@ def _of(get: Callable[[FlowPlace], Value]) -> Callable[[RowPlace], Value]:
 
 
 def loss_ratio_of(place: FlowPlace) -> float | None:
-    """Of the frames of this flow in this direction, 0 to 1; None if none was offered."""
+    """The loss ratio of this flow in this direction, 0 to 1; None if none was offered."""
     found = place.of_class
     return found.lost_frames / found.offered_frames if found.offered_frames else None
 
