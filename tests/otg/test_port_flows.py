@@ -44,7 +44,8 @@ def test_flows_of_a_port_are_those_of_the_plan_in_exact_shares(version: int) -> 
     assert (found.plan.source_ports.first, found.plan.source_ports.last) == (5000, 5000)
     assert found.plan.name == f"gateway_v{version}"
     assert found.rates_of(found.directions) == (1000.0, None)
-    assert (found.frame_size, found.duration_s, found.mean_octets) == (SIZE, 1.0, SIZE)
+    assert (found.frame_size, found.duration_s) == (SIZE, 1.0)
+    assert found.mean_octets == SIZE
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import snappi
 from scapy.layers.inet import IP, UDP
 
 from evenhand.base.errors import HostError
@@ -50,21 +51,22 @@ def server(run: Path) -> Iterator[RunningServer]:
 
 
 def dscp_of(frame: Any) -> int:
-    return (frame[IP].tos if IP in frame else frame[1].tc) >> 2
+    octet: int = frame[IP].tos if IP in frame else frame[1].tc
+    return octet >> 2
 
 
-def sent_wholly(api: Any, made: Any) -> list[Any]:
+def sent_wholly(api: Any, made: Any, packets: list[int], lossy: str = "voice") -> list[Any]:
     """The metrics of all flows. A busy host may keep tester or router away until frames are lost that the
     router does not lose, or the first frame is too late: then the configuration is set again."""
     for _ in range(MOST_ATTEMPTS):
         api.set_config(made)
         try:
-            found = send(api, *SENT * 2, before=lambda: set_capture(api, "start"))
+            found = send(api, *packets, before=lambda: set_capture(api, "start"))
         except Exception as error:  # snappi raises nothing else
             if "set the configuration again" not in str(error):
                 raise
             continue
-        others = [metric for metric in found if not metric.name.startswith("voice")]
+        others = [metric for metric in found if not metric.name.startswith(lossy)]
         if all(metric.frames_rx == metric.frames_tx for metric in others):
             return found
     raise AssertionError("the flows of other DSCPs never came wholly")
@@ -78,7 +80,7 @@ def test_what_is_lost_of_one_dscp_is_charged_to_its_flow_alone(
     api = api_of(server, transport)
     made = several(version, packets=FRAMES)
     made.captures.add(name="c", port_names=["p1", "p2"])
-    found = sent_wholly(api, made)
+    found = sent_wholly(api, made, SENT * 2)
     (verdict,) = set_state(api, "stop")
     set_capture(api, "stop")
     assert [metric.name for metric in found] == [f"{n} {way}" for way in ("there", "back") for n in SHARES]
@@ -106,6 +108,33 @@ def test_what_is_lost_of_one_dscp_is_charged_to_its_flow_alone(
     (trial,) = read_record(run).other_searches[-1].trials
     classes = [each for way in trial.result.directions.values() for each in way.classes]
     assert [each.received_frames for each in classes] == [metric.frames_rx for metric in found]
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_sixty_four_flows_of_each_port_are_counted_one_by_one(server: RunningServer, version: int) -> None:
+    """One of each DSCP, in frames of a size of its own."""
+    pair = several(version, packets=FRAMES)
+    made = snappi.Config()
+    for port in pair.ports:
+        made.ports.add(name=port.name, location=port.location)
+    made.captures.add(name="c", port_names=["p1", "p2"])
+    for first in (pair.flows[2], pair.flows[5]):
+        for dscp in range(64):
+            flow = first.clone()
+            flow.name, flow.size.fixed = f"{dscp} {first.name}", SIZE + dscp
+            flow.rate.pps, flow.duration.fixed_packets.packets = 20, FRAMES
+            ip = flow.packet[1]
+            field = ip.priority.dscp.phb if version == 4 else ip.traffic_class
+            field.value = dscp if version == 4 else dscp << 2
+            made.flows.append(flow)
+    lossy = DSCPS["voice"]
+    found = sent_wholly(api_of(server, "grpc"), made, [FRAMES] * 128, f"{lossy} ")
+    assert len(found) == 128
+    for number, metric in enumerate(found):
+        dscp = number % 64
+        assert metric.name.startswith(f"{dscp} ")
+        assert (metric.frames_tx, metric.bytes_rx) == (FRAMES, metric.frames_rx * (SIZE + dscp))
+        assert (metric.frames_rx < FRAMES) == (dscp == lossy)
 
 
 def seen_live_and_ended(api: Any) -> tuple[list[Any], list[Any]]:
