@@ -82,3 +82,40 @@ def devices(version: int = 4, *, packets: int = 200, pps: int = 2000) -> Any:
         udp = flow.packet.udp()[-1]
         udp.src_port.value, udp.dst_port.value = 5000, 6000
     return made
+
+
+SHARES = {"voice": 1, "video": 3, "rest": 6}
+DSCPS = {"voice": 46, "video": 34, "rest": 0}
+LABEL = 0xABCDE
+"""Of video in IPv6."""
+
+
+def several(version: int = 4, *, pps: int = 100, packets: int | None = 100, names: str = "there back") -> Any:
+    """Three flows that leave one port, or each of both, between one pair of hosts, each with a DSCP; voice
+    has a port of its own.
+
+    Args:
+        pps: Of voice; the others have their shares.
+        packets: The same; None: continuous.
+    """
+    pair = config(version, packets=packets, hosts=1, names=tuple(names.split()))
+    made = snappi.Config()
+    for port in pair.ports:
+        made.ports.add(name=port.name, location=port.location)
+    for each in pair.flows:
+        for name, share in SHARES.items():
+            flow = each.clone()
+            flow.name, flow.rate.pps = f"{name} {each.name}", share * pps
+            if packets is not None:
+                flow.duration.fixed_packets.packets = share * packets
+            _, ip, udp = flow.packet
+            if version == 6:
+                ip.traffic_class.value = DSCPS[name] << 2
+                ip.flow_label.value = LABEL if name == "video" else 0
+            elif name == "video":
+                ip.priority.tos.precedence.value, ip.priority.tos.throughput.value = 4, 1
+            else:
+                ip.priority.dscp.phb.value = DSCPS[name]
+            udp.dst_port.value = 5060 if name == "voice" else 6000
+            made.flows.append(flow)
+    return made

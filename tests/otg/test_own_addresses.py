@@ -132,8 +132,8 @@ def test_a_tag_is_that_of_the_port() -> None:
     vlan.id.value, ip.src.value, ip.dst.value = 100, "198.18.0.1", "198.19.0.1"
     udp.src_port.value = udp.dst_port.value = 9
     assert traffic_of(document(made)).vlans == {"left": (100,)}
-    vlan.priority.value = 3
-    assert "packet[1].vlan.priority" in refused(made)
+    vlan.cfi.value = 1
+    assert "packet[1].vlan.cfi" in refused(made)
 
 
 def test_captures_are_of_ports_that_there_are() -> None:

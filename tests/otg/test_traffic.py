@@ -216,8 +216,8 @@ def set_in(*path: Any, to: Any) -> Change:
         (set_in("flows", 0, "metrics", "rx_tx_ratio", to={"choice": "x"}), "flows[0].metrics.rx_tx_ratio"),
         (set_in("flows", 0, "packet", 2, to={"choice": "tcp", "tcp": {}}), "flows[0].packet"),
         (
-            set_in("flows", 0, "packet", 1, "ipv4", "priority", to={"choice": "raw"}),
-            "flows[0].packet[1].ipv4.priority",
+            set_in("flows", 0, "packet", 1, "ipv4", "dont_fragment", to={"choice": "value"}),
+            "flows[0].packet[1].ipv4.dont_fragment",
         ),
         (
             set_in("flows", 0, "packet", 1, "ipv4", "time_to_live", to={"choice": "value", "value": 64}),
@@ -228,7 +228,7 @@ def set_in(*path: Any, to: Any) -> Change:
             "flows",
         ),
         (set_in("flows", 1, "rate", "pps", to="1"), "flows[0].duration"),
-        (set_in("flows", 1, "tx_rx", "port", to={"tx_name": "p1", "rx_names": ["p2"]}), "flows[1]"),
+        (set_in("flows", 1, "tx_rx", "port", to={"tx_name": "p1", "rx_names": ["p2"]}), "flows[1].packet"),
         (set_in("options", to={"protocol_options": {"x": 1}}), "options.protocol_options"),
         (
             set_in("options", to={"port_options": {"data_integrity": True}}),

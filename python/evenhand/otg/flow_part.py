@@ -6,12 +6,14 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 from evenhand.base.errors import EvenhandError
 from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.exchange.otg_flow import choice_of
+from evenhand.otg.flow_marks import MARKS, FlowMarks
 from evenhand.otg.own_addresses import FieldValues, FlowAddresses, read_values
 from evenhand.otg.plan_of_flows import Macs, ReadFlow
 from evenhand.otg.port_part import OtgPort
@@ -58,6 +60,8 @@ class SentFlow:
     rate_fps: float
     packets: int | None
     """Its frames; None if it has no end of its own."""
+    place: int | None = None
+    """Its place among the flows of the plan; None: it is alone in its direction."""
 
 
 class FlowPart:
@@ -85,7 +89,11 @@ class FlowPart:
         ends, of_side = self._between_ports(flow.get("tx_rx", {}), ports)
         self._direction, port_tx, port_rx = self._read_ends(ends, ports)
         self.frame_size = self._read_size(flow.get("size"))
-        self.rate_fps = self._read_rate(flow.get("rate"), rates)
+        self.rate = self._read_rate(flow.get("rate"), rates)
+        self.rate_fps = float(self.rate)
+        self.exact_s: Fraction | None = None
+        """Seconds; None: it has no end, or bursts."""
+        self.duration_kind = choice_of(flow.get("duration"), "continuous")
         self.packets, self.duration_s = self._read_duration(flow.get("duration"))
         self.sent = SentFlow(
             name=self.name,
@@ -98,13 +106,18 @@ class FlowPart:
         self._randoms: list[tuple[str, int]] = []
         self._values: dict[str, FieldValues] = {}
         self._is_listed = False
+        self.marks = FlowMarks()
+        self.stepping: list[str] = []
+        """Fields whose values come in an order of their own."""
         packet = [self._plain(header, place) for place, header in enumerate(flow.get("packet", []))]
         self.vlans = tuple(
             self._vlan(header, place) for place, header in enumerate(packet) if _is_tag(header)
         )
         packet = self._with_addresses_of(of_side, [header for header in packet if not _is_tag(header)])
         document = {"name": self.name, "tx_rx": ends, "packet": packet, **_SIMPLE}
-        self.read = ReadFlow(document=document, addresses=self._addresses(of_side), is_listed=self._is_listed)
+        self.read = ReadFlow(
+            at=self.at, document=document, addresses=self._addresses(of_side), is_listed=self._is_listed
+        )
 
     def _refuse(self, key: str, why: str) -> None:
         self._errors.append(f"{self.at}.{key}: {why}")
@@ -220,24 +233,24 @@ class FlowPart:
 
     def _read_rate(
         self, rate: Mapping[str, Any] | None, line_rates_bps: Mapping[SideName, float | None]
-    ) -> float:
+    ) -> Fraction:
         """Frames per second. Bits are those of the wire, with preamble and gap: OTG's least rate is that of a
         frame of 64 octets with them."""
         choice, given = choice_of(rate, "pps"), rate or {}
-        wire_bits = 8 * (float(mean_octets(self.frame_size)) + ETHERNET_GAP_OCTETS)
+        wire_bits = 8 * (mean_octets(self.frame_size) + ETHERNET_GAP_OCTETS)
         if choice == "pps":
-            found = float(given.get("pps", 1000))
+            found = _exact(given.get("pps", 1000))
         elif choice in _BITS:
-            found = float(given.get(choice, 0)) * _BITS[choice] / wire_bits
+            found = _exact(given.get(choice, 0)) * _BITS[choice] / wire_bits
         else:
             line_bps = line_rates_bps[sending_side(self._direction)]
             if line_bps is None:
                 self._refuse("rate", "percentage: the port does not know its line rate: use pps")
-                return 1.0
-            found = float(given.get("percentage", 0)) / 100 * line_bps / wire_bits
-        if not 0 < found < 1e10:
-            self._refuse("rate", f"{found:g} frames a second is no rate that can be sent")
-            return 1.0
+                return Fraction(1)
+            found = _exact(given.get("percentage", 0)) / 100 * Fraction(line_bps) / wire_bits
+        if not 0 < found < 10**10:
+            self._refuse("rate", f"{float(found):g} frames a second is no rate that can be sent")
+            return Fraction(1)
         return found
 
     def _read_duration(self, duration: Mapping[str, Any] | None) -> tuple[int | None, float]:
@@ -257,8 +270,10 @@ class FlowPart:
             return None, self._longest_s
         if choice == "fixed_packets":
             packets = int(inner.get("packets", 1))
+            self.exact_s = packets / self.rate
         else:
-            packets = round(float(inner.get("seconds", 1)) * self.rate_fps)
+            self.exact_s = _exact(inner.get("seconds", 1))
+            packets = round(self.exact_s * self.rate)
         if not 1 <= packets <= self._longest_s * self.rate_fps:
             self._refuse(
                 "duration",
@@ -305,6 +320,8 @@ class FlowPart:
         self._errors += other_keys(fields, f"flows[].packet[].{kind}", f"{at}.{kind}")
         # A destination of `auto` is what ARP or ND finds, or a device's address.
         written = {name: field for name, field in fields.items() if field.get("choice") != "auto"}
+        for name in [name for name in MARKS.get(kind, ()) if name in written or kind == "vlan"]:
+            self.marks.read(kind, name, written.pop(name, {}), f"{at}.{kind}.{name}", self._errors)
         plain = {name: self._field(f"{at}.{kind}.{name}", field) for name, field in written.items()}
         if kind in ("ipv4", "ipv6"):
             for name in ("src", "dst"):
@@ -321,6 +338,10 @@ class FlowPart:
 
     def _field(self, at: str, field: Mapping[str, Any]) -> dict[str, Any]:
         choice = field.get("choice")
+        inner = field.get(str(choice), 1)
+        count = len(inner) if choice == "values" else inner.get("count", 1) if isinstance(inner, dict) else 1
+        if choice in ("values", "increment", "decrement") and count != 1:
+            self.stepping.append(at)
         if choice == "random":
             self._randoms.append((at, int(field.get("random", {}).get("count", 1))))
         if choice != "values":
@@ -359,27 +380,12 @@ class FlowPart:
         ]
 
 
-def unlike(flows: Sequence[FlowPart]) -> list[str]:
-    """Both directions have one size and one length; bursts also one rate."""
-    reasons = []
-    first = flows[0]
-    for flow in flows[1:]:
-        keys = ("frame_size", "burst", "rate_fps") if first.burst else ("frame_size", "burst")
-        for key in keys:
-            have, wanted = getattr(first, key), getattr(flow, key)
-            if have != wanted:
-                reasons.append(
-                    f"{flow.at}: {key} {wanted}, but flows[0] has {have}: both directions must be alike"
-                )
-        longest_s = max(first.duration_s, flow.duration_s)
-        for each in (first, flow):
-            packets = round(each.rate_fps * longest_s) if each.burst is None else each.packets
-            if each.packets != packets and not first.packets is flow.packets is None:
-                reasons.append(
-                    f"{each.at}.duration: {each.duration_s:g} s, but the other direction takes"
-                    f" {longest_s:g} s: both take the same time"
-                )
-    return reasons
+def _exact(value: object) -> Fraction:
+    """A number of the model's; 0 for one that is none, which no rate or duration may be."""
+    try:
+        return Fraction(str(value))
+    except ValueError:
+        return Fraction(0)
 
 
 def _kinds(flow: Mapping[str, Any]) -> list[str]:

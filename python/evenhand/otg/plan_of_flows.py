@@ -27,8 +27,10 @@ _ADDRESSES = re.compile(r"\.ipv[46]\.(src|dst)(, dst)?$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFlow:
-    """A flow whose own part is read."""
+    """A flow whose own part is read; or what flows of one port have in common."""
 
+    at: str
+    """Its place in the configuration."""
     document: Mapping[str, Any]
     """Its packet, with patterns of the kinds that the file import reads."""
     addresses: FlowAddresses | None
@@ -51,8 +53,7 @@ def plan_of_flows(
     Raises:
         OtgError: There is none; says what is unlike the nearest.
     """
-    documents = [flow.document for flow in flows]
-    version = _version_of(documents)
+    version = _version_of([flow.document for flow in flows])
     wanted = [name for name in plans or USUAL.values() if plan_named(name).ip_version == version]
     tried: list[str | None] = [*wanted, *([] if plans else [None])] or [None]
     has_own = any(
@@ -64,7 +65,7 @@ def plan_of_flows(
         if has_own or (name is not None and is_plan_file(name)):
             break
         try:
-            return _plan_named(documents, sides, name)
+            return _plan_named(flows, sides, name)
         except OtgError as error:
             first = first or error
     try:
@@ -80,19 +81,31 @@ def _version_of(flows: Sequence[Mapping[str, Any]]) -> int:
     return next((int(kind[-1]) for kind in kinds if kind in ("ipv4", "ipv6")), 0)
 
 
-def _read(
-    documents: Sequence[Mapping[str, Any]], sides: Mapping[str, SideName]
-) -> tuple[OtgReader, list[OtgFlow]]:
-    reader = OtgReader(Path("config"), {"flows": list(documents)})
+def refusals_of(flow: ReadFlow, sides: Mapping[str, SideName]) -> list[str]:
+    """What of this flow no plan could send."""
+    try:
+        reader, _ = _read([flow], sides)
+    except EvenhandError as error:
+        return [str(error).removeprefix("config: ")]
+    return [f"{row.key}: {row.text}" for row in _unlike(reader)]
+
+
+def _read(flows: Sequence[ReadFlow], sides: Mapping[str, SideName]) -> tuple[OtgReader, list[OtgFlow]]:
+    reader = OtgReader(Path("config"), {"flows": [flow.document for flow in flows]})
     reader.ports = dict(sides)
-    return reader, [OtgFlow(reader, f"flows[{number}]", dict(flow)) for number, flow in enumerate(documents)]
+    return reader, [OtgFlow(reader, flow.at, dict(flow.document)) for flow in flows]
+
+
+def _of_both(flows: Sequence[ReadFlow], text: str) -> str:
+    """A row about the second flow, which the reader of the import takes for flows[1]."""
+    return text.replace("flows[1]", flows[1].at) if len(flows) > 1 else text
 
 
 def _plan_named(
-    documents: Sequence[Mapping[str, Any]], sides: Mapping[str, SideName], name: str | None
+    flows: Sequence[ReadFlow], sides: Mapping[str, SideName], name: str | None
 ) -> tuple[AddressPlan, Macs]:
     try:
-        reader, read = _read(documents, sides)
+        reader, read = _read(flows, sides)
         if len(read) > 1:
             check_alike(reader, *read)
         found = find_plan(reader, read, name) if reader.is_sendable else None
@@ -107,7 +120,7 @@ def _plan_named(
             f" left and {right} on the right: `evenhand plan export {found.name}` writes its flows"
         )
         unlike = [row for row in unlike if not _ADDRESSES.search(row.key)]
-    errors += [f"{row.key}: {row.text}" for row in unlike]
+    errors += [_of_both(flows, f"{row.key}: {row.text}") for row in unlike]
     if found is None or errors:
         raise OtgError(errors or ["flows: no plan sends these addresses"])
     return _with_ports(found.plan, read), _macs_of(read)
@@ -118,15 +131,15 @@ def _plan_of_their_own(
 ) -> tuple[AddressPlan, Macs]:
     """Addresses from the fields themselves; everything else as the reader of the import has it."""
     try:
-        reader, read = _read([flow.document for flow in flows], sides)
+        reader, read = _read(flows, sides)
         if len(read) > 1 and read[0].direction == read[1].direction:
             check_alike(reader, *read)
     except EvenhandError as error:
         raise OtgError([str(error).removeprefix("config: ")]) from error
-    errors = [f"{row.key}: {row.text}" for row in _unlike(reader)]
+    errors = [_of_both(flows, f"{row.key}: {row.text}") for row in _unlike(reader)]
     if len(read) > 1:
         errors += [
-            f"flows[1].udp: {option} {read[1].options.get(option, 'all')}, but flows[0] has"
+            f"{flows[1].at}.udp: {option} {read[1].options.get(option, 'all')}, but {flows[0].at} has"
             f" {read[0].options.get(option, 'all')}: both directions have the same"
             for option in ("--source-ports", "--destination-ports")
             if read[0].options.get(option) != read[1].options.get(option)

@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from evenhand.base.version import VERSION
+from evenhand.otg.flow_counts import FlowCounts
 from evenhand.otg.flow_part import SentFlow
 from evenhand.otg.port_part import OtgPort
 from evenhand.otg.refusals import BUSY, OtgError, missing_extra
 from evenhand.otg.traffic import OtgTraffic, traffic_of
-from evenhand.otg.transmission import FlowCounts, Transmission
-from evenhand.plan import largest_octets, mean_octets, sending_side
+from evenhand.otg.transmission import Transmission
+from evenhand.plan import sending_side
 from evenhand.trial import Verdict, describe_reasons
 
 try:
@@ -132,8 +133,8 @@ class OtgService:
         captures, traffic = self._transmission.captures, self._traffic
         if traffic is None or not captures.sides or all(flow.packets is not None for flow in traffic.flows):
             return []
-        most = captures.most_of(largest_octets(traffic.frame_size), len(traffic.flows))
-        return [f"captures: of each flow the first {most:,} frames are kept."]
+        most = captures.most_of(traffic.largest_octets, len(traffic.directions))
+        return [f"captures: of each port the first {most:,} frames are kept."]
 
     def _control_ports(self, state: Any) -> Any:
         """Captures begin and end; links stay as they are."""
@@ -224,8 +225,8 @@ class OtgService:
         raise OtgError([f"{choice or 'choice'}: there are metrics of flows and ports"])
 
     def _flow_metric(self, flow: SentFlow, traffic: OtgTraffic) -> Any:
-        counts = self._transmission.counts(flow.direction)
-        size = float(mean_octets(traffic.frame_size))
+        counts = self._transmission.counts_of(flow)
+        size = float(traffic.mean_octets if flow.place is None else traffic.flow_octets[flow.place])
         metric = pb.FlowMetric(
             name=flow.name,
             port_tx=flow.port_tx,
@@ -237,7 +238,7 @@ class OtgService:
             bytes_rx=counts.octets_rx,
             frames_tx_rate=counts.tx_fps,
             frames_rx_rate=counts.rx_fps,
-            loss=counts.loss_percent,
+            loss=counts.loss_percent if counts.is_received_known else None,
             tx_rate_bytes=counts.tx_fps * size,
             rx_rate_bytes=counts.rx_fps * size,
             tx_rate_bps=counts.tx_fps * size * 8,
@@ -254,10 +255,10 @@ class OtgService:
 
     def _port_metric(self, port: OtgPort, traffic: OtgTraffic) -> Any:
         """Frames of flows alone: not ARP, ND, or what else was on the link."""
-        sent, received, size = FlowCounts(), FlowCounts(), float(mean_octets(traffic.frame_size))
-        for flow in traffic.flows:
-            counts = self._transmission.counts(flow.direction)
-            if sending_side(flow.direction) == port.side:
+        sent, received, size = FlowCounts(), FlowCounts(), float(traffic.mean_octets)
+        for direction in traffic.directions:
+            counts = self._transmission.counts(direction)
+            if sending_side(direction) == port.side:
                 sent = counts
             else:
                 received = counts

@@ -6,22 +6,34 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
-from evenhand.otg.flow_part import FlowPart, SentFlow, unlike, vlans_of, with_stations
-from evenhand.otg.plan_of_flows import Macs, plan_of_flows
+from evenhand.otg.flow_part import FlowPart, SentFlow, vlans_of, with_stations
+from evenhand.otg.plan_of_flows import Macs, plan_of_flows, refusals_of
+from evenhand.otg.port_flows import MOST_OF_A_PORT, flows_together
 from evenhand.otg.port_part import OtgCapture, OtgPort, read_captures, read_layer1, read_ports
 from evenhand.otg.refusals import OtgError, other_keys
 from evenhand.otg.stations import Station, read_stations
-from evenhand.plan import SIDES, AddressPlan, Direction, FrameSize, SideName
+from evenhand.plan import (
+    SIDES,
+    AddressPlan,
+    Direction,
+    FrameSize,
+    Imix,
+    SideName,
+    largest_octets,
+    mean_octets,
+)
 from evenhand.trial import Burst, DirectionRates
 
 LONGEST_S: Mapping[int, float] = {1: 86_400.0, 2: 43_200.0}
-"""The longest that so many flows are sent, which is as much as one trial can record: a continuous flow that
-nobody stops ends then."""
-MOST_FLOWS = 2
+"""The longest that flows of so many ports are sent, which is as much as one trial can record: a continuous
+flow that nobody stops ends then."""
+MOST_FLOWS = len(SIDES) * MOST_OF_A_PORT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +46,8 @@ class OtgTraffic:
     macs: Macs
     """Those that the configuration names, by side: `mac` of the tester, `dut_mac` of the DUT."""
     frame_size: FrameSize
-    """Octets with the FCS, or several in a sequence."""
+    """Octets with the FCS, or several in a sequence; of flows of the plan, where they have none of their
+    own."""
     burst: Burst | None
     """None: frames are evenly spaced."""
     duration_s: float
@@ -49,11 +62,36 @@ class OtgTraffic:
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        return tuple(flow.direction for flow in self.flows)
+        return tuple(dict.fromkeys(flow.direction for flow in self.flows))
+
+    @property
+    def mean_octets(self) -> Fraction:
+        """Of all frames of a direction."""
+        if not self.plan.flows or isinstance(self.frame_size, Imix):
+            return mean_octets(self.frame_size)
+        octets = sum(size * flow.share for size, flow in zip(self.flow_octets, self.plan.flows, strict=True))
+        return Fraction(octets, sum(flow.share for flow in self.plan.flows))
+
+    @property
+    def largest_octets(self) -> int:
+        """Of the largest frame."""
+        return max(self.flow_octets, default=largest_octets(self.frame_size))
+
+    @property
+    def flow_octets(self) -> tuple[int, ...]:
+        """Of the frames of each flow of the plan."""
+        size = 0 if isinstance(self.frame_size, Imix) else self.frame_size
+        return tuple(size if flow.frame_size is None else flow.frame_size for flow in self.plan.flows)
+
+    def flows_of(self, directions: Sequence[Direction]) -> tuple[SentFlow, ...]:
+        return tuple(flow for flow in self.flows if flow.direction in directions)
 
     def rates_of(self, directions: Sequence[Direction]) -> tuple[float, DirectionRates | None]:
         """The load of a trial of these directions, and how they differ."""
-        fps = {flow.direction: flow.rate_fps for flow in self.flows if flow.direction in directions}
+        fps = {
+            direction: math.fsum(flow.rate_fps for flow in self.flows_of([direction]))
+            for direction in directions
+        }
         if len(set(fps.values())) == 1:
             return next(iter(fps.values())), None
         return max(fps.values()), DirectionRates.of_pair(fps["forward"], fps["reverse"])
@@ -86,7 +124,7 @@ def traffic_of(
     if not flows:
         errors.append("flows: there are none, so nothing could be sent")
     if len(flows) > MOST_FLOWS:
-        errors.append(f"flows: {len(flows):,}, but one flow in each direction can be sent")
+        errors.append(f"flows: {len(flows):,}, but a port sends {MOST_OF_A_PORT} at most")
     notes = read_layer1(document.get("layer1", []), ports, rates, errors)
     options = document.get("options", {}).get("port_options", {})
     errors += other_keys(document.get("options", {}), "options", "options")
@@ -95,7 +133,7 @@ def traffic_of(
         errors.append("options.port_options.data_integrity: every frame is checked anyway, octet for octet")
     if errors:
         raise OtgError(errors)
-    longest_s = LONGEST_S[len(flows)]
+    longest_s = LONGEST_S[min(len({str(_sender(flow)) for flow in flows}), len(SIDES))]
     read = [
         FlowPart(number, flow, ports, stations, rates, longest_s, errors) for number, flow in enumerate(flows)
     ]
@@ -103,10 +141,13 @@ def traffic_of(
     errors += [
         f"flows[{n}].name: {name!r} is there twice" for n, name in enumerate(names) if name in names[:n]
     ]
-    errors += unlike(read)
+    if len(read) > len({flow.sent.direction for flow in read}):  # else the search for a plan says it
+        errors += [why for flow in read for why in refusals_of(flow.read, sides)]
     if errors:
         raise OtgError(errors)
-    plan, macs = plan_of_flows([flow.read for flow in read], sides, plans)
+    together = flows_together(read)
+    plan, macs = plan_of_flows(together.reads, sides, plans)
+    plan = replace(plan, flows=together.classes)
     macs = with_stations(macs, [flow.read.addresses for flow in read if flow.read.addresses is not None])
     first = read[0]
     errors += [reason for flow in read for reason in flow.too_short_sequences()]
@@ -115,10 +156,10 @@ def traffic_of(
         raise OtgError(errors)
     return OtgTraffic(
         ports=ports,
-        flows=tuple(flow.sent for flow in read),
+        flows=together.flows,
         plan=plan,
         macs=macs,
-        frame_size=first.frame_size,
+        frame_size=together.frame_size,
         burst=first.burst,
         duration_s=max(flow.duration_s for flow in read),
         vlans=vlans,
@@ -128,6 +169,12 @@ def traffic_of(
         has_preemption=bool(options.get("location_preemption")),
         notes=tuple(notes),
     )
+
+
+def _sender(flow: Mapping[str, Any]) -> Any:
+    """What sends the flow: its port, or devices."""
+    ends = flow.get("tx_rx", {})
+    return ends.get("port", {}).get("tx_name") or ends.get("device", {}).get("tx_names")
 
 
 def _seed_of(flows: Sequence[Mapping[str, Any]]) -> int:

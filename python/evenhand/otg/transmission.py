@@ -11,7 +11,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -20,10 +20,11 @@ from typing import Any, ClassVar
 
 from evenhand.base.errors import EvenhandError, HostError
 from evenhand.otg.captures import PortCaptures
+from evenhand.otg.flow_counts import FlowCounts, PlanFlows, counts_of_class
 from evenhand.otg.flow_part import SentFlow
 from evenhand.otg.refusals import BUSY, INTERNAL, VALIDATION, OtgError
 from evenhand.otg.traffic import OtgTraffic
-from evenhand.plan import SIDES, Direction, SideName, largest_octets, mean_octets, receiving_side
+from evenhand.plan import SIDES, Direction, SideName, cycle_of, receiving_side
 from evenhand.procedure import OpenTestbed, TrialPhase
 from evenhand.procedure.events import ProcedureEvent
 from evenhand.procedure.record import recording
@@ -48,6 +49,7 @@ are on one host, which may be busy; if this process ends, so does the engine's s
 STOPPED_EARLY = "stopped_early"
 MOST_WAIT_S = 60.0
 """For a stop: its trial has ended by then."""
+MOST_NAMED = 4
 ENGINE = "the tester"
 """As reasons of INVALID trials name it."""
 
@@ -134,45 +136,10 @@ class StoppableEngines(EnginesOf):
         return self.started
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlowCounts:
-    """What is known of one flow now."""
-
-    frames_tx: int = 0
-    frames_rx: int = 0
-    octets_tx: int = 0
-    octets_rx: int = 0
-    """With the FCS; of a mix of sizes exact once the flow has ended."""
-    tx_fps: float = 0.0
-    """Over the time since the counts before; 0 once the flow has ended."""
-    rx_fps: float = 0.0
-    loss_percent: float = 0.0
-    min_ns: float | None = None
-    mean_ns: float | None = None
-    max_ns: float | None = None
-    is_started: bool = False
-    is_paused: bool = False
-
-    def after(self, before: FlowCounts | None) -> FlowCounts:
-        """With what was counted before a pause."""
-        if before is None or not before.frames_tx:
-            return self
-        sent, received = self.frames_tx + before.frames_tx, self.frames_rx + before.frames_rx
-        lows = [each for each in (self.min_ns, before.min_ns) if each is not None]
-        highs = [each for each in (self.max_ns, before.max_ns) if each is not None]
-        parts = [(each.mean_ns, each.frames_rx) for each in (self, before) if each.mean_ns is not None]
-        weight = sum(count for _, count in parts)
-        return replace(
-            self,
-            frames_tx=sent,
-            frames_rx=received,
-            octets_tx=self.octets_tx + before.octets_tx,
-            octets_rx=self.octets_rx + before.octets_rx,
-            loss_percent=(self.loss_percent * self.frames_tx + before.loss_percent * before.frames_tx) / sent,
-            min_ns=min(lows, default=None),
-            max_ns=max(highs, default=None),
-            mean_ns=sum((mean or 0.0) * count for mean, count in parts) / weight if weight else None,
-        )
+def listed(names: Sequence[str]) -> str:
+    """Names for people; the others of many are counted."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -183,6 +150,8 @@ class _Counting:
     is_running: bool = False
     counts: dict[Direction, FlowCounts] = field(default_factory=dict)
     """Those of this trial alone."""
+    of_flows: dict[Direction, tuple[FlowCounts, ...]] = field(default_factory=dict)
+    """The same of each flow of the plan."""
     before: dict[Direction, FlowCounts] = field(default_factory=dict)
     """Those of earlier trials, which a pause has ended."""
     taken_at_s: float = 0.0
@@ -214,6 +183,7 @@ class Transmission:
         self._opened: ExitStack | None = None
         self._store: RunStore | None = None
         self._mean_octets = Fraction(0)
+        self._flows = PlanFlows(cycle=(), octets=())
         self._ended = threading.Event()
         self._ended.set()
         self.results: tuple[TrialResult, ...] = ()
@@ -258,8 +228,15 @@ class Transmission:
             if self._tester is None:
                 why = f": {self.failure}" if self.failure else ""
                 raise OtgError([f"traffic: the tester has ended{why}; set the configuration again"])
-            directions = tuple(flow.direction for flow in flows)
-            self._check_captures(traffic, flows)
+            directions = tuple(dict.fromkeys(flow.direction for flow in flows))
+            if left := [flow.name for flow in traffic.flows_of(directions) if flow not in flows]:
+                raise OtgError(
+                    [
+                        f"traffic.flow_transmit.flow_names: {left[0]} is of the same port, whose flows start"
+                        " together"
+                    ]
+                )
+            self._check_captures(traffic, directions)
             self._ended.clear()
             started = {direction: FlowCounts(is_started=True) for direction in directions}
             self._counting = _Counting(directions=directions, is_running=True, counts=started)
@@ -271,18 +248,20 @@ class Transmission:
             self._engine.wanted.clear()
         self._jobs.put((lambda: self._send(traffic, directions, duration_s), Future()))
 
-    def _check_captures(self, traffic: OtgTraffic, flows: tuple[SentFlow, ...]) -> None:
+    def _check_captures(self, traffic: OtgTraffic, directions: Sequence[Direction]) -> None:
         """OtgError if frames of an end that is known are more than a trial can keep."""
-        for flow in flows:
-            side = receiving_side(flow.direction)
-            if side not in self.captures.sides or flow.packets is None:
+        for direction in directions:
+            flows = traffic.flows_of([direction])
+            packets = [flow.packets for flow in flows if flow.packets is not None]
+            if receiving_side(direction) not in self.captures.sides or not packets:
                 continue
-            octets, count = largest_octets(traffic.frame_size), len(flows)
-            most = self.captures.most_of(octets, count)
-            if flow.packets > most:
+            octets, count = traffic.largest_octets, sum(packets)
+            most = self.captures.most_of(octets, len(directions))
+            if count > most:
+                names = listed([flow.name for flow in flows])
                 raise OtgError(
                     [
-                        f"captures: {flow.packets:,} frames of {flow.name} arrive at {flow.port_rx}, and"
+                        f"captures: {count:,} frames of {names} arrive at {flows[0].port_rx}, and"
                         f" {most:,} of {octets} octets can be kept of a start"
                     ]
                 )
@@ -293,10 +272,14 @@ class Transmission:
         Raises:
             OtgError: What is left could not be sent exactly.
         """
-        fps = {flow.rate_fps for flow in traffic.flows if flow.direction in self._counting.directions}
-        if traffic.burst is not None or len(fps) > 1:
+        flows = traffic.flows_of(self._counting.directions)
+        is_shared = any(flow.place is not None for flow in flows)
+        if traffic.burst is not None or is_shared or len({flow.rate_fps for flow in flows}) > 1:
             raise OtgError(
-                ["traffic.flow_transmit.state: pause: flows in bursts, or of unlike rates, can only stop"]
+                [
+                    "traffic.flow_transmit.state: pause: flows in bursts, of unlike rates, or with others on"
+                    " their port can only stop"
+                ]
             )
         was_running = self.is_running
         self.stop()
@@ -340,8 +323,18 @@ class Transmission:
                 [f"the trial did not end within {MOST_WAIT_S:g} s"], status=INTERNAL, kind="internal"
             )
 
+    def counts_of(self, flow: SentFlow) -> FlowCounts:
+        """What is known of this flow."""
+        if flow.place is None:
+            return self.counts(flow.direction)
+        with self._lock:
+            found = self._counting.of_flows.get(flow.direction, ())
+            is_started = self._counting.counts.get(flow.direction, FlowCounts()).is_started
+        counts = found[flow.place] if found else FlowCounts(is_received_known=not is_started)
+        return replace(counts, is_started=is_started, tx_fps=counts.tx_fps if is_started else 0.0)
+
     def counts(self, direction: Direction) -> FlowCounts:
-        """What is known of the flow of this direction."""
+        """What is known of all flows of this direction together."""
         with self._lock:
             found = self._counting.counts.get(direction, FlowCounts())
             return found.after(self._counting.before.get(direction))
@@ -394,7 +387,9 @@ class Transmission:
             setup = self._open_setup(stack, traffic)
             engines = StoppableEngines(setup)
             bed = OpenTestbed(setup=setup, engines=engines)
-            self._mean_octets = mean_octets(traffic.frame_size)
+            self._mean_octets = traffic.mean_octets
+            flows = traffic.plan.flows
+            self._flows = PlanFlows(cycle=cycle_of(flows) if flows else (), octets=traffic.flow_octets)
             self._tester = stack.enter_context(
                 bed.tester(
                     plan=traffic.plan,
@@ -437,7 +432,7 @@ class Transmission:
         rate_fps, rates = traffic.rates_of(directions)
         goal = {"rate_fps": rate_fps, "duration_s": duration_s, "loss_ratio": 0.0}
         mine = replace(tester, profile=replace(tester.profile, directions=directions, rates=rates))
-        name = ", ".join(flow.name for flow in traffic.flows if flow.direction in directions)
+        name = listed([flow.name for flow in traffic.flows_of(directions)])
         with recording(self._store, mine, name, kind="trial", goal=goal, role=Role.TRIAL) as record:
             capture = self.captures if self.captures.sides else None
             measurer = replace(mine.measurer(self._take_event), look_for_dut=None, capture=capture)
@@ -453,6 +448,9 @@ class Transmission:
             passed_s = max(event.elapsed_s - self._counting.taken_at_s, 0.01)
             for direction, so_far in event.directions.items():
                 before = self._counting.counts.get(direction, FlowCounts())
+                self._counting.of_flows[direction] = self._flows.after_so_many(
+                    so_far.sent_frames, self._counting.of_flows.get(direction, ()), passed_s
+                )
                 self._counting.counts[direction] = FlowCounts(
                     frames_tx=so_far.sent_frames,
                     frames_rx=so_far.received_frames,
@@ -472,6 +470,9 @@ class Transmission:
             for direction, counted in result.directions.items():
                 latency = counted.latency
                 sizes = counted.classes
+                self._counting.of_flows[direction] = tuple(
+                    counts_of_class(each) for each in sizes if each.flow is not None
+                )
                 sent, received = counted.offered_frames, counted.received_frames
                 self._counting.counts[direction] = FlowCounts(
                     frames_tx=sent,

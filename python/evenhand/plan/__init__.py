@@ -4,7 +4,7 @@
 from typing import TYPE_CHECKING
 
 from evenhand.base.lazy_import import lazy_names
-from evenhand.plan.flows import Flow, has_limits
+from evenhand.plan.flows import Flow, cycle_of, has_limits, is_flow_name, make_flows
 from evenhand.plan.generated_prefixes import make_prefixes
 from evenhand.plan.host_list import MOST_COUNTED, HostList, Hosts, hosts_of_prefixes
 from evenhand.plan.imix import (
@@ -130,6 +130,7 @@ __all__ = [
     "UdpRange",
     "arrival_lines",
     "check_plan",
+    "cycle_of",
     "describe_frames",
     "describe_mix",
     "describe_plan",
@@ -140,12 +141,14 @@ __all__ = [
     "has_limits",
     "hosts_of_prefixes",
     "ip_versions",
+    "is_flow_name",
     "is_imix",
     "is_plan_file",
     "is_weighted",
     "largest_frame",
     "largest_octets",
     "line_of",
+    "make_flows",
     "make_mix",
     "make_own_plan",
     "make_plan",

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from evenhand.base.errors import PlanError, RequestError
 from evenhand.base.units import parse_rate, parse_ratio
 from evenhand.base.validation.checked_file import RefusedError, refusing
-from evenhand.plan.flows import DSCP_NAMES, Flow, make_flows
+from evenhand.plan.flows import DSCP_NAMES, FLOW_NAME, Flow, make_flows
 
 
 def _dscp(value: Any) -> Any:
@@ -74,7 +74,7 @@ class FlowTable(BaseModel):
         alias_generator=lambda name: name.replace("_", "-"),
     )
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}$")]
+    name: Annotated[str, Field(pattern=FLOW_NAME)]
     share: Annotated[int | str | None, BeforeValidator(_share)] = None
     rate: Annotated[Fraction | None, BeforeValidator(_rate)] = None
     dscp: Annotated[int, Field(ge=0, le=63), BeforeValidator(_dscp)] = 0

@@ -5,6 +5,7 @@ repeats, so that all shares are exact, and so that the receiver knows the flow o
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,6 +17,7 @@ from evenhand.base.units import format_ratio
 from evenhand.plan.ranges import IpVersion
 from evenhand.plan.stream import SMALLEST_FRAME
 
+FLOW_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}$"
 MOST_FLOWS = 64
 LONGEST_CYCLE = 65_536
 """Frames among which shares are exact."""
@@ -84,6 +86,11 @@ class Flow:
         if self.loss_at_most is not None:
             parts.append(f"may lose at most {format_ratio(self.loss_at_most)}")
         return self.name + (f" ({', '.join(parts)})" if parts else "")
+
+
+def is_flow_name(text: str) -> bool:
+    """Whether a flow of a plan can be called so."""
+    return re.fullmatch(FLOW_NAME, text) is not None
 
 
 @lru_cache(maxsize=16)

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OTG: the flows of each port, up to 64, as flows of a plan: they take turns in exact shares of the
+port's frames, and each has its own marks, UDP ports and size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from evenhand.base.errors import PlanError
+from evenhand.exchange.otg_flow import choice_of
+from evenhand.otg.flow_part import FlowPart, SentFlow
+from evenhand.otg.plan_of_flows import ReadFlow
+from evenhand.otg.refusals import OtgError
+from evenhand.plan import SMALLEST_FRAME, Flow, FrameSize, Imix, is_flow_name, make_flows, sending_side
+
+MOST_OF_A_PORT = 64
+_PORTS = ("src_port", "dst_port")
+_LARGEST_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortFlows:
+    """The flows that leave one port."""
+
+    flows: tuple[FlowPart, ...]
+    rate_fps: float
+    """Of all together."""
+    packets: int | None
+    classes: tuple[Flow, ...]
+    """The same as flows of a plan, each with its size; empty if all frames are alike, as every test frame
+    is."""
+    read: ReadFlow
+    """What they have in common, as one flow."""
+
+    @property
+    def first(self) -> FlowPart:
+        return self.flows[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentTogether:
+    """All flows of a configuration."""
+
+    flows: tuple[SentFlow, ...]
+    """In its order."""
+    classes: tuple[Flow, ...]
+    """Flows of the plan."""
+    frame_size: FrameSize
+    """Of flows of the plan without one of their own."""
+    reads: tuple[ReadFlow, ...]
+    """One of each direction."""
+
+
+def flows_together(parts: Sequence[FlowPart]) -> SentTogether:
+    """The flows as they are sent.
+
+    Raises:
+        OtgError: Those of one port, or of both, cannot be sent together.
+    """
+    errors: list[str] = []
+    directions = dict.fromkeys(part.sent.direction for part in parts)
+    of_ports = [[part for part in parts if part.sent.direction == direction] for direction in directions]
+    has_classes = any(len(flows) > 1 or not flows[0].marks.are_usual for flows in of_ports)
+    for flows in of_ports:
+        _check_port(flows, errors)
+        if has_classes:
+            errors += [
+                f"{each.at}.size: weight_pairs: flows of a port, and those with a DSCP, flow label or VLAN"
+                " priority, have one size each"
+                for each in flows
+                if isinstance(each.frame_size, Imix)
+            ]
+    if errors:
+        raise OtgError(errors)
+    groups = [_port_flows(flows, has_classes, errors) for flows in of_ports]
+    errors += _unlike(groups, has_classes)
+    places = {} if errors else _places(groups, errors)
+    if errors:
+        raise OtgError(errors)
+    sizes = {each.frame_size for each in groups[0].classes}
+    size = groups[0].first.frame_size
+    classes = groups[0].classes
+    if len(sizes) == 1:
+        classes = tuple(replace(each, frame_size=None) for each in classes)
+    elif sizes:
+        size = max(each for each in sizes if each is not None)
+    return SentTogether(
+        flows=tuple(replace(part.sent, place=places.get(part.at)) for part in parts),
+        classes=classes,
+        frame_size=size,
+        reads=tuple(each.read for each in groups),
+    )
+
+
+def _check_port(flows: Sequence[FlowPart], errors: list[str]) -> None:
+    """What flows of one port must have in common."""
+    first, others = flows[0], flows[1:]
+    if len(flows) > MOST_OF_A_PORT:
+        errors.append(f"{flows[MOST_OF_A_PORT].at}: a port sends {MOST_OF_A_PORT} flows at most")
+    for each in flows if others else ():
+        if each.burst is not None:
+            errors.append(f"{each.at}.duration.burst: flows of a port take turns: only one alone has bursts")
+        errors += [
+            f"{at}: one value, or random: flows of a port take turns, and values in order are those of all"
+            " its frames together"
+            for at in each.stepping
+        ]
+    for each in others:
+        for key, what, mine, its in (
+            ("packet", "VLANs", first.vlans, each.vlans),
+            ("packet", "MACs", _fields(first, 0), _fields(each, 0)),
+            ("packet", "IP version and addresses", _addresses(first), _addresses(each)),
+            ("duration", "duration", first.duration_kind, each.duration_kind),
+            ("duration", "duration", first.exact_s, each.exact_s),
+        ):
+            if mine != its:
+                errors.append(
+                    f"{each.at}.{key}: its {what} must be as in {first.at}: flows of a port have the same"
+                )
+                break
+
+
+def _port_flows(flows: Sequence[FlowPart], has_classes: bool, errors: list[str]) -> PortFlows:
+    first = flows[0]
+    rate = sum((each.rate for each in flows), Fraction(0))
+    common, own = _udp_ports(flows, errors)
+    read = first.read
+    if len(flows) > 1:
+        packet = [*read.document["packet"][:-1], {"choice": "udp", "udp": common}]
+        read = replace(read, document={**read.document, "packet": packet})
+    classes: tuple[Flow, ...] = ()
+    if has_classes:
+        errors += [
+            f"{each.at}.size: {each.frame_size} octets: frames of this IP version have"
+            f" {SMALLEST_FRAME[each.read.addresses.version]} at least"
+            for each in flows
+            if isinstance(each.frame_size, int)
+            and each.read.addresses is not None
+            and each.frame_size < SMALLEST_FRAME[each.read.addresses.version]
+        ]
+        asked = [_class_of(each, own[place]) for place, each in enumerate(flows)]
+        try:
+            classes = make_flows(_with_names(asked), [each.rate for each in flows])
+        except PlanError as error:
+            errors.append(f"{first.at}.rate: {error.what}; give flows of a port rates of few parts")
+    is_alone = len(flows) == 1
+    return PortFlows(
+        flows=tuple(flows),
+        rate_fps=float(rate),
+        packets=first.packets if is_alone or first.exact_s is None else round(first.exact_s * rate),
+        classes=classes,
+        read=read,
+    )
+
+
+def _class_of(flow: FlowPart, ports: Mapping[str, int]) -> Flow:
+    return Flow(
+        name=flow.name,
+        share=1,
+        dscp=flow.marks.dscp,
+        flow_label=flow.marks.flow_label,
+        vlan_priority=_vlan_priority(flow) or 0,
+        source_port=ports.get("src_port"),
+        destination_port=ports.get("dst_port"),
+        frame_size=flow.frame_size if isinstance(flow.frame_size, int) else None,
+    )
+
+
+def _with_names(flows: Sequence[Flow]) -> list[Flow]:
+    """With names that a plan can have: those of the configuration, or numbers."""
+    if all(is_flow_name(flow.name) for flow in flows):
+        return list(flows)
+    return [replace(flow, name=f"flow {number}") for number, flow in enumerate(flows, 1)]
+
+
+def _udp_ports(flows: Sequence[FlowPart], errors: list[str]) -> tuple[dict[str, Any], list[dict[str, int]]]:
+    """The UDP ports that frames have unless a flow has its own; and those of each flow."""
+    common: dict[str, Any] = {}
+    own: list[dict[str, int]] = [{} for _ in flows]
+    for name in _PORTS:
+        fields = [_fields(each, -1).get(name, {}) for each in flows]
+        values = [_single(field) for field in fields]
+        drawn = [field for field, value in zip(fields, values, strict=True) if value is None]
+        numbers = [value for value in values if value is not None]
+        common[name] = drawn[0] if drawn else {"choice": "value", "value": min(numbers)}
+        ranges = [_range(field) for field in drawn]
+        if any(each != ranges[0] for each in ranges):
+            errors.append(f"{flows[0].at}.packet.udp.{name}: of a port, flows draw from one range")
+        if len({str(field) for field in ranges}) + len(set(numbers)) == 1:
+            continue
+        for each, value, ports in zip(flows, values, own, strict=True):
+            if value is not None and not 1 <= value <= _LARGEST_PORT:
+                errors.append(f"{each.at}.packet.udp.{name}: {value} is no port from 1 to {_LARGEST_PORT:,}")
+            if value is not None:
+                ports[name] = value
+    return common, own
+
+
+def _single(field: Mapping[str, Any]) -> int | None:
+    """The one value of a pattern; None if it has several, or none."""
+    choice = choice_of(field or None, "none")
+    number = field.get("value") if choice == "value" else field.get(choice, {}).get("start")
+    return number if type(number) is int else None
+
+
+def _range(field: Mapping[str, Any]) -> tuple[Any, Any]:
+    drawn = field.get("random", {})
+    return drawn.get("min"), drawn.get("max")
+
+
+def _fields(flow: FlowPart, place: int) -> Mapping[str, Any]:
+    """Those of a header of its packet."""
+    packet = flow.read.document["packet"]
+    header = packet[place] if packet else {}
+    found: Mapping[str, Any] = header.get(header.get("choice", ""), {})
+    return found
+
+
+def _addresses(flow: FlowPart) -> Any:
+    found = flow.read.addresses
+    if found is None:
+        return None
+    values = {side: (each.mode, each.numbers) for side, each in found.values.items()}
+    return found.version, values, found.stations
+
+
+def _vlan_priority(flow: FlowPart) -> int | None:
+    """None: the side that sends has no tags."""
+    if flow.marks.vlan_priority is not None or flow.read.addresses is None:
+        return flow.marks.vlan_priority
+    stations = flow.read.addresses.stations.get(sending_side(flow.sent.direction), ())
+    return 0 if stations and stations[0].vlans else None
+
+
+def _unlike(groups: Sequence[PortFlows], has_classes: bool) -> list[str]:
+    """Both directions take the same time; and have one size, and bursts one rate, if frames are alike."""
+    if len(groups) < 2:
+        return []
+    one, other = groups
+    reasons = []
+    keys = [*(() if has_classes else ("frame_size",)), "burst", *(("rate_fps",) if one.first.burst else ())]
+    for key in keys:
+        have, wanted = getattr(one.first, key), getattr(other.first, key)
+        if have != wanted:
+            reasons.append(
+                f"{other.first.at}: {key} {wanted}, but {one.first.at} has {have}: both directions must be"
+                " alike"
+            )
+    longest_s = max(one.first.duration_s, other.first.duration_s)
+    for each in groups:
+        packets = round(each.rate_fps * longest_s) if each.first.burst is None else each.packets
+        if each.packets != packets and not one.packets is other.packets is None:
+            reasons.append(
+                f"{each.first.at}.duration: {each.first.duration_s:g} s, but the other direction takes"
+                f" {longest_s:g} s: both take the same time"
+            )
+    return reasons
+
+
+def _places(groups: Sequence[PortFlows], errors: list[str]) -> dict[str, int]:
+    """The place of each flow among those of the plan, which both directions have; of those with others on
+    their port."""
+    one, *others = groups
+    found = {each.at: place for place, each in enumerate(one.flows)}
+    for group in others if one.classes else ():
+        left = dict(enumerate(one.classes))
+        for flow, mine in zip(group.flows, group.classes, strict=True):
+            has_tags = _vlan_priority(flow) is not None and _vlan_priority(one.first) is not None
+            place = next((n for n, each in left.items() if _are_alike(each, mine, has_tags)), None)
+            if place is None:
+                errors.append(
+                    f"{flow.at}: no flow of the other direction has its share, DSCP, flow label, VLAN"
+                    " priority, ports and size: several flows, and such fields, are the same in both"
+                )
+                continue
+            del left[place]
+            found[flow.at] = place
+        errors += [f"{one.flows[place].at}: the other direction has no flow like it" for place in left]
+    return found if len(one.flows) > 1 else {}
+
+
+def _are_alike(one: Flow, other: Flow, has_tags: bool) -> bool:
+    """But for names; and for priorities where one side has no tags."""
+    priority = other.vlan_priority if has_tags else one.vlan_priority
+    return one == replace(other, name=one.name, vlan_priority=priority)

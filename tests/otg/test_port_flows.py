@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several OTG flows of one port as flows of a plan; what cannot be sent together is refused by its key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evenhand.otg.flow_counts import PlanFlows
+from evenhand.otg.refusals import OtgError
+from evenhand.otg.traffic import OtgTraffic, traffic_of
+from evenhand.plan import cycle_of
+from tests.otg.configs import DSCPS, LABEL, SHARES, SIZE, config, devices, document, several
+
+Change = Callable[[dict[str, Any]], None]
+VOICE, VIDEO, REST = 0, 1, 2
+
+
+def read(made: Any, change: Change = lambda found: None, **options: Any) -> OtgTraffic:
+    return traffic_of(document(made, change), **options)
+
+
+def refusals(change: Change, made: Any = None, **options: Any) -> list[str]:
+    with pytest.raises(OtgError) as caught:
+        read(several() if made is None else made, change, **options)
+    assert (caught.value.kind, caught.value.status) == ("validation", 400)
+    return caught.value.errors
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_flows_of_a_port_are_those_of_the_plan_in_exact_shares(version: int) -> None:
+    found = read(several(version))
+    assert found.directions == ("forward", "reverse")
+    assert [flow.place for flow in found.flows] == [0, 1, 2] * 2
+    flows = found.plan.flows
+    assert [flow.name for flow in flows] == [f"{name} there" for name in SHARES]
+    assert [flow.share for flow in flows] == list(SHARES.values())
+    assert [flow.dscp for flow in flows] == list(DSCPS.values())
+    assert [flow.flow_label for flow in flows] == [0, LABEL if version == 6 else 0, 0]
+    assert [flow.destination_port for flow in flows] == [5060, 6000, 6000]
+    assert {(flow.source_port, flow.frame_size, flow.loss_at_most) for flow in flows} == {(None, None, None)}
+    assert (found.plan.source_ports.first, found.plan.source_ports.last) == (5000, 5000)
+    assert found.plan.name == f"gateway_v{version}"
+    assert found.rates_of(found.directions) == (1000.0, None)
+    assert (found.frame_size, found.duration_s) == (SIZE, 1.0)
+    assert found.mean_octets == SIZE
+
+
+@pytest.mark.parametrize(
+    ("rates", "shares", "fps"),
+    [
+        ([{"choice": "mbps", "mbps": "10"}] * 3, (1, 1, 1), 3e7 / 8 / 148),
+        (
+            [{"choice": "percentage", "percentage": n} for n in (0.1, 12.5, 25.0)],
+            (1, 125, 250),
+            0.376 * 1e9 / 8 / 148,
+        ),
+        ([{"choice": "pps", "pps": n} for n in ("333", "333", "334")], (333, 333, 334), 1000),
+        (
+            [{"choice": "bps", "bps": "1184"}, {"choice": "kbps", "kbps": "1184"}, {"pps": "1"}],
+            (1, 1000, 1),
+            1002,
+        ),
+    ],
+)
+def test_rates_are_exact_shares_of_their_sum(
+    rates: list[dict[str, Any]], shares: tuple[int, ...], fps: float
+) -> None:
+    def change(found: dict[str, Any]) -> None:
+        for flow, rate in zip(found["flows"], rates, strict=True):
+            flow["rate"], flow["duration"] = rate, {"choice": "continuous"}
+
+    found = read(several(names="there"), change, line_rates_bps={"left": 1e9})
+    assert tuple(flow.share for flow in found.plan.flows) == shares
+    assert found.rates_of(["forward"])[0] == pytest.approx(fps)
+    assert found.duration_s == 86_400
+
+
+def test_sizes_ports_and_names_of_their_own() -> None:
+    """A size in bits has another rate of frames; a name that no plan has becomes a number."""
+
+    def change(found: dict[str, Any]) -> None:
+        for flow, size in zip(found["flows"], (64, 570, 1518), strict=True):
+            flow["size"] = {"choice": "fixed", "fixed": size}
+            flow["duration"] = {"choice": "fixed_seconds", "fixed_seconds": {"seconds": 2.0}}
+        found["flows"][REST]["name"] = "<rest>"
+        drawn = {"choice": "random", "random": {"min": 1024, "max": 65535, "count": 10**6}}
+        for flow in found["flows"][1:]:
+            flow["packet"][2]["udp"]["src_port"] = drawn
+
+    found = read(several(names="there"), change)
+    assert found.frame_size == 1518
+    assert [flow.frame_size for flow in found.plan.flows] == [64, 570, 1518]
+    assert [flow.source_port for flow in found.plan.flows] == [5000, None, None]
+    assert (found.plan.source_ports.first, found.plan.source_ports.last) == (1024, 65535)
+    assert [flow.name for flow in found.plan.flows] == ["flow 1", "flow 2", "flow 3"]
+    assert [flow.name for flow in found.flows][REST] == "<rest>"
+    assert found.mean_octets * 10 == 64 + 3 * 570 + 6 * 1518
+    assert found.largest_octets == 1518
+
+
+@pytest.mark.parametrize(
+    ("priority", "dscp"),
+    [
+        ({"choice": "raw", "raw": {"choice": "value", "value": 184}}, 46),
+        ({"choice": "dscp", "dscp": {"phb": {"choice": "value", "value": 63}}}, 63),
+        ({"choice": "tos", "tos": {"precedence": {"value": 7}, "delay": {"value": 1}}}, 60),
+        ({"choice": "tos", "tos": {"reliability": {"choice": "value", "value": 1}}}, 1),
+    ],
+)
+def test_one_flow_alone_has_marks_too(priority: dict[str, Any], dscp: int) -> None:
+    def change(found: dict[str, Any]) -> None:
+        found["flows"][0]["packet"][1]["ipv4"]["priority"] = priority
+
+    found = read(config(names=("only",)), change)
+    assert [(flow.name, flow.share, flow.dscp) for flow in found.plan.flows] == [("only", 1, dscp)]
+    assert found.flows[0].place is None
+    assert read(config(names=("only",))).plan.flows == ()
+
+
+def test_a_priority_is_that_of_the_tags() -> None:
+    made = several(names="there")
+    for flow, priority in zip(made.flows, (5, 4, 0), strict=True):
+        flow.packet.clear()
+        flow.packet.ethernet().vlan().ipv4().udp()
+        _, vlan, ip, udp = flow.packet
+        vlan.id.value, vlan.priority.value = 100, priority
+        ip.src.value, ip.dst.value = "198.18.0.1", "198.19.0.1"
+        udp.src_port.value, udp.dst_port.value = 5000, 6000
+    found = read(made)
+    assert found.vlans == {"left": (100,)}
+    assert [flow.vlan_priority for flow in found.plan.flows] == [5, 4, 0]
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_flows_between_devices_have_their_addresses(version: int) -> None:
+    made = devices(version)
+    again = made.flows[0].clone()
+    again.name, again.rate.pps, again.duration.fixed_packets.packets = "more", 6000, 600
+    made.flows.append(again)
+    made.flows.remove(1)
+    found = read(made)
+    assert [(flow.name, flow.share) for flow in found.plan.flows] == [("there", 1), ("more", 3)]
+    assert len(found.stations) == 2
+
+
+def set_in(flow: int, *path: Any, to: Any) -> Change:
+    def change(found: dict[str, Any]) -> None:
+        at: Any = found["flows"][flow]
+        for part in path[:-1]:
+            at = at[part]
+        at[path[-1]] = to
+
+    return change
+
+
+def many(found: dict[str, Any]) -> None:
+    first = found["flows"][0]
+    found["flows"] = [{**first, "name": f"f{n}"} for n in range(65)]
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        (many, "flows[64]"),
+        (set_in(1, "duration", to={"choice": "continuous"}), "flows[1].duration"),
+        (set_in(1, "duration", "fixed_packets", "packets", to=299), "flows[1].duration"),
+        (
+            set_in(1, "duration", to={"choice": "burst", "burst": {"bursts": 2, "packets": 5}}),
+            "flows[1].duration.burst",
+        ),
+        (
+            set_in(1, "size", to={"choice": "weight_pairs", "weight_pairs": {"predefined": "imix"}}),
+            "flows[1].size",
+        ),
+        (
+            set_in(1, "packet", 1, "ipv4", "src", to={"choice": "value", "value": "198.18.0.9"}),
+            "flows[1].packet",
+        ),
+        (
+            set_in(
+                1,
+                "packet",
+                1,
+                "ipv4",
+                "src",
+                to={
+                    "choice": "increment",
+                    "increment": {"start": "198.18.0.1", "step": "0.0.0.1", "count": 2},
+                },
+            ),
+            "flows[1].packet[1].ipv4.src",
+        ),
+        (
+            set_in(1, "packet", 2, "udp", "src_port", to={"choice": "values", "values": [5, 6]}),
+            "flows[1].packet[2].udp.src_port",
+        ),
+        (
+            set_in(1, "packet", 0, "ethernet", to={"src": {"choice": "value", "value": "02:00:00:00:00:01"}}),
+            "flows[1].packet",
+        ),
+        (set_in(1, "packet", 1, "ipv4", "time_to_live", to={"value": 64}), "flows[1].ipv4.time_to_live"),
+        (
+            set_in(1, "packet", 1, "ipv4", "priority", to={"raw": {"value": 1}, "choice": "raw"}),
+            ECN := "flows[1].packet[1].ipv4.priority",
+        ),
+        (
+            set_in(1, "packet", 1, "ipv4", "priority", to={"dscp": {"ecn": {"choice": "value", "value": 1}}}),
+            ECN,
+        ),
+        (
+            set_in(
+                1, "packet", 1, "ipv4", "priority", to={"dscp": {"phb": {"choice": "values", "values": [1]}}}
+            ),
+            f"{ECN}.dscp.phb",
+        ),
+        (set_in(4, "packet", 1, "ipv4", "priority", to={"dscp": {"phb": {"value": 1}}}), "flows[4]"),
+        (set_in(4, "rate", "pps", to="301"), "flows[4].duration"),
+    ],
+)
+def test_what_flows_of_a_port_cannot_have_is_refused_by_its_key(change: Change, key: str) -> None:
+    errors = refusals(change)
+    assert any(error.startswith(f"{key}:") for error in errors), errors
+
+
+def test_shares_that_no_sequence_has_are_refused() -> None:
+    def change(found: dict[str, Any]) -> None:
+        for flow, pps in zip(found["flows"], ("1", "99999", "1"), strict=True):
+            flow["rate"], flow["duration"] = {"choice": "pps", "pps": pps}, {"choice": "continuous"}
+
+    assert refusals(change, several(names="there"))[0].startswith(
+        "flows[0].rate: these shares are exact only"
+    )
+
+
+def test_what_only_one_direction_has_is_refused() -> None:
+    def change(found: dict[str, Any]) -> None:
+        del found["flows"][4:]
+
+    assert refusals(change)[0].startswith("flows[3]:")
+
+
+def test_while_it_runs_the_sequence_says_what_each_has_sent() -> None:
+    flows = read(several(names="there")).plan.flows
+    counting = PlanFlows(cycle=cycle_of(flows), octets=(100, 200, 300))
+    counts = counting.after_so_many(25, (), 1.0)
+    assert [each.frames_tx for each in counts] == [
+        2 * share + cycle_of(flows)[:5].count(place) for place, share in enumerate(SHARES.values())
+    ]
+    assert [each.octets_tx for each in counts] == [
+        n * c.frames_tx for n, c in zip((100, 200, 300), counts, strict=True)
+    ]
+    later = counting.after_so_many(125, counts, 0.5)
+    assert [each.tx_fps for each in later] == [20, 60, 120]
+    assert not any(each.is_received_known for each in later)
