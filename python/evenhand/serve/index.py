@@ -96,6 +96,8 @@ class RunIndex:
                 self._is_saved = False
         locks = held_names() if is_scan else None
         self._running = {name for name, facts in found.items() if self._is_measured(name, facts, locks)}
+        # Without the time to read what is new: a first look at large runs would put off the next by minutes.
+        looked_s = time.thread_time() - began_s
         for name in was_running & found.keys() - self._running:
             with suppress(OSError):  # its last words may have come after the first look at it
                 found[name] = self.path(name).lstat()
@@ -114,7 +116,7 @@ class RunIndex:
         self.unread = unread
         is_new = (is_scan or self._readings != readings or self._running != was_running) and self._show()
         if is_scan:
-            spent_s = 0.0 if self.unread else time.thread_time() - began_s
+            spent_s = 0.0 if self.unread else looked_s
             self._scan_after_s = time.monotonic() + max(1.0, spent_s / SCAN_SHARE)
         return is_new
 
