@@ -87,7 +87,7 @@ def devices(version: int = 4, *, packets: int = 200, pps: int = 2000) -> Any:
 SHARES = {"voice": 1, "video": 3, "rest": 6}
 DSCPS = {"voice": 46, "video": 34, "rest": 0}
 LABEL = 0xABCDE
-"""Of video in IPv6."""
+"""The flow label of video, in IPv6."""
 
 
 def several(version: int = 4, *, pps: int = 100, packets: int | None = 100, names: str = "there back") -> Any:
@@ -95,7 +95,7 @@ def several(version: int = 4, *, pps: int = 100, packets: int | None = 100, name
     has a port of its own.
 
     Args:
-        pps: Of voice; the others have their shares.
+        pps: The rate of voice; the others have their shares.
         packets: The same; None: continuous.
     """
     pair = config(version, packets=packets, hosts=1, names=tuple(names.split()))

@@ -68,8 +68,6 @@ WITHOUT_UNIT = {
     "remarked_tolerance",
     "performance",
     "fail_below",
-    "loss_at_most",
-    "loss-at-most",
     "growth",
     "entry_cost",
     "slope",

@@ -26,7 +26,7 @@ from tests.wire.wire_session import MOST_ATTEMPTS
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 FRAMES = 20
-"""Of voice."""
+"""As many of voice."""
 SENT = [FRAMES * share for share in SHARES.values()]
 
 
@@ -37,7 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(run: Path) -> Iterator[RunningServer]:
-    """Of the frames with voice's DSCP, and of no others, the router loses half."""
+    """The router loses half of the frames with voice's DSCP, and no others."""
     try:
         find_program(ROUTER)
     except HostError as error:

@@ -24,7 +24,7 @@ class FlowCounts:
     rx_fps: float = 0.0
     loss_percent: float = 0.0
     is_received_known: bool = True
-    """Of one of several flows of a port, what came, and when, is known once they have ended."""
+    """What came of one of several flows of a port, and when, is known once they have ended."""
     min_ns: float | None = None
     mean_ns: float | None = None
     max_ns: float | None = None

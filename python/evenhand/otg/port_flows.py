@@ -27,7 +27,7 @@ class PortFlows:
 
     flows: tuple[FlowPart, ...]
     rate_fps: float
-    """Of all together."""
+    """The rate of all together."""
     packets: int | None
     classes: tuple[Flow, ...]
     """The same as flows of a plan, each with its size; empty if all frames are alike, as every test frame
@@ -49,7 +49,7 @@ class SentTogether:
     classes: tuple[Flow, ...]
     """Flows of the plan."""
     frame_size: FrameSize
-    """Of flows of the plan without one of their own."""
+    """The size of those flows of the plan that have none of their own."""
     reads: tuple[ReadFlow, ...]
     """One of each direction."""
 

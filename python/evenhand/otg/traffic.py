@@ -66,7 +66,7 @@ class OtgTraffic:
 
     @property
     def mean_octets(self) -> Fraction:
-        """Of all frames of a direction."""
+        """The mean over all frames of a direction."""
         if not self.plan.flows or isinstance(self.frame_size, Imix):
             return mean_octets(self.frame_size)
         octets = sum(size * flow.share for size, flow in zip(self.flow_octets, self.plan.flows, strict=True))
@@ -74,12 +74,12 @@ class OtgTraffic:
 
     @property
     def largest_octets(self) -> int:
-        """Of the largest frame."""
+        """The size of the largest frame."""
         return max(self.flow_octets, default=largest_octets(self.frame_size))
 
     @property
     def flow_octets(self) -> tuple[int, ...]:
-        """Of the frames of each flow of the plan."""
+        """The frame size of each flow of the plan."""
         size = 0 if isinstance(self.frame_size, Imix) else self.frame_size
         return tuple(size if flow.frame_size is None else flow.frame_size for flow in self.plan.flows)
 
