@@ -85,15 +85,20 @@ def main() -> None:
         run = Path(folder) / "a.evenhand"
         (Path(folder) / "pages.toml").write_text(CAMPAIGN)
         command = [sys.executable, "-m", "evenhand"]
-        options = {"cwd": folder, "env": {**os.environ, "XDG_CACHE_HOME": folder}, "text": True}
+        environment = {**os.environ, "XDG_CACHE_HOME": folder}
         server = subprocess.Popen(
-            [*command, "serve", folder, "--listen", "0"], stderr=subprocess.PIPE, **options
+            [*command, "serve", folder, "--listen", "0"],
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=environment,
+            text=True,
         )
         measuring = subprocess.Popen(
             [*command, "run", "pages.toml", "--run", str(run), "--no-html"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            **options,
+            cwd=folder,
+            env=environment,
         )
         try:
             assert server.stderr is not None

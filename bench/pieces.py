@@ -20,7 +20,7 @@ from evenhand.plan import AddressPlan
 from evenhand.trial.engine_process import find_engine
 from evenhand.trial.engine_session import EngineSession
 
-Number = TypeVar("Number", int, float)
+Setting = TypeVar("Setting")
 RESULTS = Path(__file__).parent / "results"
 IS_SHORT = bool(os.environ.get("EVENHAND_BENCH_SHORT"))
 """Whether every bench shows only that it runs: few rounds, and nothing is recorded."""
@@ -140,7 +140,7 @@ def spread(values: list[float]) -> dict[str, Any]:
     return {"median": statistics.median(values), "min": min(values), "max": max(values), "all": values}
 
 
-def at_length(full: Number, short: Number) -> Number:
+def at_length(full: Setting, short: Setting) -> Setting:
     """`full` where a figure is measured, `short` where `tools/bench --short` shows only that a bench runs."""
     return short if IS_SHORT else full
 

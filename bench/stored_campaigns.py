@@ -94,7 +94,7 @@ def _repetition(point: Point, number: int, testbed: str, chance: random.Random) 
         seed=number,
         directions=("forward", "reverse"),
         line_rate_bps=1e10,
-        theoretical_fps=MAXIMUM_FPS,
+        theoretical_fps=int(MAXIMUM_FPS),
         dut=None,
     )
     document = Throughput(profile=profile, search=found).to_document()

@@ -19,7 +19,7 @@ namespace evenhand::frame {
 struct FrameClass {
     std::size_t plan = 0;        // 0: the plan of the request; 1: that of the other IP version
     std::size_t frame_size = 0;  // with FCS, as sent
-    std::string name{};          // of the flow that the class is; empty in a mix of sizes or versions
+    std::string name;            // of the flow that the class is; empty in a mix of sizes or versions
     ClassFields fields{};
     std::optional<double> loss_at_most = std::nullopt;  // of the flow's frames; nothing: judged with all others
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -294,9 +295,9 @@ class TrialMaker {
             const auto plan = tester_.mix()->classes()[c].plan;
             const auto& arrives = kinds[c].arrives;
             // Classes of one plan share the flows that are drawn.
-            const auto same = std::ranges::find(tester_.mix()->classes().begin(), tester_.mix()->classes().begin() + c,
-                                                plan, &frame::FrameClass::plan);
-            const auto known = static_cast<std::size_t>(same - tester_.mix()->classes().begin());
+            const std::span before{tester_.mix()->classes().data(), c};
+            const auto same = std::ranges::find(before, plan, &frame::FrameClass::plan);
+            const auto known = static_cast<std::size_t>(same - before.begin());
             if (known == c) {
                 classes.push_back({.frames = known_frames(direction, arrives, plan)});
             } else {

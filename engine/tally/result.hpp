@@ -116,7 +116,7 @@ struct ClassCount {
     std::size_t frame_size = 0;  // with FCS, as sent
     std::uint64_t offered_frames = 0;
     std::uint64_t received_frames = 0;
-    std::string name{};  // of a flow; all below is of flows alone
+    std::string name;  // of a flow; all below is of flows alone
     std::optional<double> loss_at_most = std::nullopt;
     FlowTally flow{};
 

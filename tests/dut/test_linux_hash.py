@@ -7,6 +7,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -282,12 +283,8 @@ def test_a_driver_that_refuses_its_own_table_gets_one_that_is_the_same(read: Rea
     nic, empty = Nic(16, "default 16", refuses_default=True), read(table=TABLE)
     items = list(nic_items("eth1", nic.read(empty), NicWishes(table_queues=4)))
     for back, told in ((False, "equal 4"), (True, "equal 16")):
-        left, failures = settle(
-            items,
-            lambda: nic.read(empty),
-            lambda state, back=back: nic.go(items, state, back=back),
-            back=back,
-        )
+        go = partial(nic.go, items, back=back)
+        left, failures = settle(items, lambda: nic.read(empty), go, back=back)
         assert (left, nic.table) == ([], told), failures
 
 

@@ -340,11 +340,11 @@ def test_absences_are_weak_where_they_would_make_trials_invalid(
 ) -> None:
     """R2544-39: by the same limits as a trial."""
     cpu = CpuAbsences(cpu=1, absences=absences, longest_us=longest_us, away_us=away_us, stolen_us=stolen_us)
-    absences = finding(survey(tmp_path, watched=watch_of(QUIET, cpu)), "absences")
-    assert (absences.state is State.WEAK) == is_weak
-    assert words in absences.advice
-    assert "CPU 0 never away" in absences.found
-    assert absences.facts["cpus"][1]["longest_us"] == longest_us
+    found = finding(survey(tmp_path, watched=watch_of(QUIET, cpu)), "absences")
+    assert (found.state is State.WEAK) == is_weak
+    assert words in found.advice
+    assert "CPU 0 never away" in found.found
+    assert found.facts["cpus"][1]["longest_us"] == longest_us
 
 
 @pytest.mark.parametrize(
