@@ -188,7 +188,8 @@ def test_a_flow_that_loses_more_than_its_own_limit_fails_the_trial() -> None:
                 **mix_request(plan, 100),
             )
             session.request("resolve", timeout_s=10)
-            return run_trial(session, limits={**BUSY_HOST, "loss_ratio": 0.05})
+            # Late frames would explain one that is lost, and a busy machine has some in every trial.
+            return run_trial(session, limits={**BUSY_HOST, "overdue_after_us": 1e6, "loss_ratio": 0.05})
 
     document = until(lambda found: was_sent_whole(found) and found["verdict"] != "INVALID", through)
     assert document["verdict"] == "FAIL"
