@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 namespace evenhand::tally {
 namespace {
@@ -33,16 +32,19 @@ void SteadyLoss::note(std::size_t window, std::uint64_t frames, std::uint64_t lo
 bool SteadyLoss::is_found(std::span<const LeftOut> without, double until_s) const noexcept {
     std::array<std::uint8_t, stretch_windows> lossy{};  // the last windows that count, the oldest is overwritten
     std::size_t counted = 0;
+    std::size_t lossy_ones = 0;  // of `lossy`
     const auto known = std::min(frames_.size(), static_cast<std::size_t>(std::max(0.0, until_s) / window_s_));
     auto part = without.begin();
     for (std::size_t window = 0; window < known; ++window) {
         const double from_s = static_cast<double>(window) * window_s_;
         while (part != without.end() && part->until_s <= from_s) ++part;
         if (part != without.end() && part->from_s < from_s + window_s_) continue;
-        lossy.at(counted++ % stretch_windows) = static_cast<std::uint8_t>(
-            static_cast<double>(lost_frames_[window]) > loss_ratio_ * static_cast<double>(frames_[window]));
-        if (counted >= stretch_windows && std::accumulate(lossy.begin(), lossy.end(), std::size_t{0}) >= lossy_windows)
-            return true;
+        auto& oldest = lossy.at(counted++ % stretch_windows);
+        lossy_ones -= oldest;
+        oldest = static_cast<std::uint8_t>(static_cast<double>(lost_frames_[window]) >
+                                           loss_ratio_ * static_cast<double>(frames_[window]));
+        lossy_ones += oldest;
+        if (counted >= stretch_windows && lossy_ones >= lossy_windows) return true;
     }
     return false;
 }

@@ -138,6 +138,16 @@ def test_a_cable_brings_every_frame_of_each_flow(version: int, tmp_path: Path) -
     assert "reverse, rest" in text
 
 
+def trial_through(plan: AddressPlan, dut: ReferenceDut, limits: Document) -> tuple[Document, Document]:
+    """A trial, and what the router says that it has done."""
+    with router_beside_tester(plan, dut) as router, engine() as session:
+        open_ports(
+            session, plan, router.left_device, router.right_device, dut_macs=None, **mix_request(plan, 100)
+        )
+        session.request("resolve", timeout_s=10)
+        return run_trial(session, limits=limits), router.counters()
+
+
 @BOTH
 def test_what_the_router_does_to_one_class_is_charged_to_it_alone(version: int) -> None:
     """A tenth of the frames with DSCP 34 is lost: within the trial's limit of 5 % of all others together, and
@@ -145,21 +155,10 @@ def test_what_the_router_does_to_one_class_is_charged_to_it_alone(version: int) 
     plan = plan_of(version)
     lossy = ReferenceDut(defects=Defects(dscp=34, ratios={"loss": 0.1, "duplication": 0.05}))
 
-    def through() -> tuple[Document, Document]:
-        with router_beside_tester(plan, lossy) as router, engine() as session:
-            open_ports(
-                session,
-                plan,
-                router.left_device,
-                router.right_device,
-                dut_macs=None,
-                **mix_request(plan, 100),
-            )
-            session.request("resolve", timeout_s=10)
-            limits = {**BUSY_HOST, "loss_ratio": 0.05, "duplicate_tolerance": 1}
-            return run_trial(session, limits=limits), router.counters()
-
-    document, counters = until(lambda found: was_sent_whole(found[0]), through)
+    limits = {**BUSY_HOST, "loss_ratio": 0.05, "duplicate_tolerance": 1}
+    document, counters = until(
+        lambda found: was_sent_whole(found[0]), lambda: trial_through(plan, lossy, limits)
+    )
     lost = duplicated = 0
     for direction in document["directions"].values():
         voice, video, rest = direction["classes"]
@@ -177,21 +176,12 @@ def test_a_flow_that_loses_more_than_its_own_limit_fails_the_trial() -> None:
     plan = plan_of(4)
     lossy = ReferenceDut(defects=Defects(dscp=46, at={"loss": (700,)}))
 
-    def through() -> Document:
-        with router_beside_tester(plan, lossy) as router, engine() as session:
-            open_ports(
-                session,
-                plan,
-                router.left_device,
-                router.right_device,
-                dut_macs=None,
-                **mix_request(plan, 100),
-            )
-            session.request("resolve", timeout_s=10)
-            # Late frames would explain one that is lost, and a busy machine has some in every trial.
-            return run_trial(session, limits={**BUSY_HOST, "overdue_after_us": 1e6, "loss_ratio": 0.05})
-
-    document = until(lambda found: was_sent_whole(found) and found["verdict"] != "INVALID", through)
+    # Late frames would explain one that is lost, and a busy machine has some in every trial.
+    limits = {**BUSY_HOST, "overdue_after_us": 1e6, "loss_ratio": 0.05}
+    document, _ = until(
+        lambda found: was_sent_whole(found[0]) and found[0]["verdict"] != "INVALID",
+        lambda: trial_through(plan, lossy, limits),
+    )
     assert document["verdict"] == "FAIL"
     # A busy machine may have lost frames of other flows, too: a reason for each direction.
     texts = [each["text"] for each in document["reasons"] if each["code"] == "loss"]
