@@ -36,11 +36,13 @@ frame::Traffic learning_traffic(const Tester& tester, Direction direction, std::
 }
 
 /// A call: inlined, GCC 12 takes the variant of a reception that is destroyed early for unset, and warns.
-[[gnu::noinline]] WorkerTrial::Reception reception_of(ExpectedFrames expected, HostsToReach& hosts, Ticks start,
-                                                      Ticks finish, Ticks clock_skew) {
+[[gnu::noinline]] WorkerTrial::Reception reception_of(std::size_t receiver, ExpectedFrames expected,
+                                                      HostsToReach& hosts, Ticks start, Ticks finish,
+                                                      Ticks clock_skew) {
     constexpr Ticks for_ever = Ticks{1} << 62U;
     auto own_tally = std::make_unique<tally::ReceiverTally>();
-    return {.direction = hosts.direction(),
+    return {.receiver = receiver,
+            .direction = hosts.direction(),
             .expectation = {.trial = 0,
                             .direction = hosts.direction(),
                             .frames = std::move(expected),
@@ -133,8 +135,7 @@ class Round {
             ExpectedFrames expected{tester.frame_expectation(direction, arrives, plan_)};
             const double clock_skew = tally::clock_skew_us / us_per_second * tester.ticks_per_second();
             share.receptions.push_back(
-                reception_of(std::move(expected), hosts, start, finish, static_cast<Ticks>(clock_skew)));
-            share.receptions.back().receiver = i;
+                reception_of(i, std::move(expected), hosts, start, finish, static_cast<Ticks>(clock_skew)));
         }
     }
 
