@@ -39,8 +39,8 @@ def test_a_preset_is_readable_at_80_columns(preset: str) -> None:
         range(1, len(points) + 1)
     )  # in the order of measuring
     for row, point in zip(rows, points, strict=True):
-        hosts = f"{point.hosts[0]:,} x {point.hosts[1]:,}"
-        assert hosts in row
+        addresses = f"{point.routes} routes" if point.routes else f"{point.hosts[0]:,} x {point.hosts[1]:,}"
+        assert addresses in row
         assert row.split()[2] == str(point.frame_size)
         assert (point.hash_type or "") in row
         assert str(point.repetitions) in row.split()

@@ -22,7 +22,6 @@ from evenhand.report.junit import to_junit
 from evenhand.report.line_protocol import to_line_protocol
 from evenhand.report.page import render_page
 from evenhand.report.page_flows import shown_flows
-from evenhand.report.page_strips import deciding_trials
 from evenhand.report.table_files import to_csv, to_parquet
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, Repetition
@@ -151,7 +150,7 @@ def test_the_page_says_what_became_of_each_flow_at_a_point(plan: str) -> None:
         for direction in ("forward", "reverse")
         for flow in (VOICE, REST)
     ]
-    deciding = [t.result for r in point.repetitions for t in deciding_trials(r) if not t.result.is_pass]
+    deciding = [t.result for r in point.repetitions for t in r.deciding_trials if not t.result.is_pass]
     lost = [
         sum(
             place.of_class.lost_frames
@@ -179,7 +178,7 @@ def test_a_series_of_loads_has_its_flows_at_each_load() -> None:
     table = shown_flows(point)
     assert table is not None
     (repetition,) = point.repetitions
-    assert len(table.rows) == 4 * len(deciding_trials(repetition))
+    assert len(table.rows) == 4 * len(repetition.deciding_trials)
     assert all(row[0].text.startswith("1 at ") for row in table.rows)
 
 

@@ -18,7 +18,6 @@ from evenhand.report.page_strips import (
     MOST_STRIPS,
     NARROWEST,
     WIDTH,
-    deciding_trials,
     describe_clean,
     draw_strip,
     shown_strips,
@@ -68,14 +67,14 @@ def test_a_point_shows_the_trials_that_decide_each_of_its_results(plan: str) -> 
     assert shown is not None
     assert [strip.verdict for strip in shown.strips] == ["PASS", "FAIL"] * 2
     for repetition in found.repetitions:
-        passed, failed = deciding_trials(repetition)
+        passed, failed = repetition.deciding_trials
         assert passed.is_full_length
         assert passed.result.intended_fps == pytest.approx(repetition.value)
         assert failed.result.intended_fps == pytest.approx(repetition.upper)
     assert [strip.title.partition(" at ")[0] for strip in shown.strips] == [
         f"Repetition {repetition.number}, trial {trial.number}"
         for repetition in found.repetitions
-        for trial in deciding_trials(repetition)
+        for trial in repetition.deciding_trials
     ]
     assert shown.deviations == [f"Deviation from R2544-20: {NOT_JUDGED['text']}"]
 
@@ -90,7 +89,7 @@ def test_the_page_has_strip_sentence_and_share_of_each_result(plan: str) -> None
     strips = [svg for svg in page.all("svg") if svg.get("class") == "strip"]
     assert len(strips) == 4
     for repetition in found.repetitions:
-        for trial in deciding_trials(repetition):
+        for trial in repetition.deciding_trials:
             assert trial.result.clean is not None
             sentence = describe_clean(trial.result.clean)
             assert sentence in [svg["aria-label"] for svg in strips]

@@ -20,7 +20,7 @@ from evenhand.report.suite import SuiteEntry, suite_lines, suite_table
 from evenhand.report.throughput import ceiling_lines, filling_lines, verification_lines
 from evenhand.report.trial import describe_sending, trial_report, trials_table
 from evenhand.search import Purpose, SearchTrial, ThroughputGoal, ThroughputResult, find_throughput
-from evenhand.trial import Load, SimulatedMeasurer, TrialResult
+from evenhand.trial import Load, SimulatedMeasurer, TrialResult, Verdict
 from evenhand.trial.clean_time import LAPSES, CleanTime
 from evenhand.trial.direction import QueueFilling
 from tests.report.live import entry_of_search, line_of_pair, lines_of
@@ -319,10 +319,10 @@ def test_a_tester_ceiling_names_what_made_the_trials_invalid() -> None:
 
 
 def test_every_trial_is_in_the_table_with_verdict_and_reason() -> None:
-    text = shown(trials_table(as_search_trials(golden_trials())))
-    assert text.count("PASS") == 2
-    assert text.count("FAIL") == 3
-    assert text.count("INVALID") == 2
+    trials = golden_trials()
+    text = shown(trials_table(as_search_trials(trials)))
+    for verdict in Verdict:
+        assert text.count(verdict) == sum(trial.verdict is verdict for trial in trials) > 0
     assert "298112 frames left more than 100 us late" in text
 
 

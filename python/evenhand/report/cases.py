@@ -18,7 +18,6 @@ from evenhand.procedure.descriptor import show_number
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.flows import failed_flows
 from evenhand.report.page_facts import shown_deviations
-from evenhand.report.page_strips import deciding_trials
 from evenhand.run import StoredSearch
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState, Repetition
 from evenhand.run.figures import TimeLeftOut, show_share, time_left_out_at
@@ -195,7 +194,7 @@ def _point_lines(found: PointRecord) -> Iterator[str]:
 
 def _flow_lines(repetition: Repetition) -> Iterator[str]:
     """Which flows with limits of their own the deciding trials failed by."""
-    for trial in deciding_trials(repetition):
+    for trial in repetition.deciding_trials:
         if failed := failed_flows(trial.result):
             load = f"{trial.result.intended_fps:,.0f} fps"
             yield f"repetition {repetition.number} failed at {load}: {'; '.join(failed)}"

@@ -13,7 +13,6 @@ from evenhand.procedure.registry import LOSS
 from evenhand.report.export_column import FlowPlace
 from evenhand.report.flow_rows import flow_places
 from evenhand.report.flows import show_delay
-from evenhand.report.page_strips import deciding_trials
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import PointRecord, Repetition
 from evenhand.trial import FlowLatency
@@ -44,7 +43,7 @@ def shown_flows(found: PointRecord) -> Table | None:
     groups: dict[tuple[str, str, str], list[FlowPlace]] = {}
     trials: dict[str, int] = {}
     for repetition in found.repetitions:
-        for trial in deciding_trials(repetition):
+        for trial in repetition.deciding_trials:
             which = _which(repetition, trial)
             trials[which] = trials.get(which, 0) + 1
             for place in flow_places(trial.result):

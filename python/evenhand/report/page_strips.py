@@ -4,14 +4,12 @@ a result, where they were judged by their clean time."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from evenhand.base.units import format_count, format_rate
-from evenhand.procedure.registry import LOSS
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import PointRecord, Repetition
 from evenhand.run.figures import time_left_out_of
@@ -66,7 +64,7 @@ def shown_strips(found: PointRecord) -> ShownStrips | None:
         (repetition, trial)
         for repetition in found.repetitions
         if time_left_out_of(repetition) is not None  # which tells it without looking at each trial
-        for trial in deciding_trials(repetition)
+        for trial in repetition.deciding_trials
         if trial.result.is_judged_by_clean_time
     ]
     if not judged:
@@ -102,39 +100,6 @@ def _kinds(trials: Sequence[StoredTrial]) -> list[tuple[str, str]]:
         for kind in part.kinds
     }
     return [(KINDS[kind][1], KINDS[kind][0]) for kind in LAPSES if kind in cut]
-
-
-def deciding_trials(repetition: Repetition) -> list[StoredTrial]:
-    """Those on which its result rests: of a series of loads the valid trial of each, of a search the last one
-    that passed at the result, and the last one that failed at the lowest load that did."""
-    valid = [
-        trial
-        for search in repetition.searches
-        if search.is_measurement
-        for trial in search.trials
-        if trial.result.is_valid
-    ]
-    if repetition.procedure == LOSS.name:
-        return list({trial.result.intended_fps: trial for trial in valid}.values())
-    passed = [trial for trial in valid if trial.result.is_pass]
-    failed = [trial for trial in valid if not trial.result.is_pass]
-    return [*_last_at(passed, repetition.value, max), *_last_at(failed, repetition.upper, min)]
-
-
-def _last_at(
-    trials: Sequence[StoredTrial], load_fps: float | None, best: Callable[[Iterator[float]], float]
-) -> list[StoredTrial]:
-    """The last of these at that load, those of full length first; where none was made there, at the highest
-    or the lowest load of all."""
-    at = [
-        trial
-        for trial in trials
-        if load_fps is not None and math.isclose(trial.result.intended_fps, load_fps, rel_tol=1e-6)
-    ]
-    if trials and not at:
-        load_fps = best(trial.result.intended_fps for trial in trials)
-        at = [trial for trial in trials if trial.result.intended_fps == load_fps]
-    return ([trial for trial in at if trial.is_full_length] or at)[-1:]
 
 
 def describe_clean(clean: CleanTime) -> str:

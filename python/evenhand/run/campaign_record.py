@@ -5,7 +5,7 @@ comparisons and exports read."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from evenhand.procedure.descriptor import EXACT, LeftOpen
-from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
+from evenhand.procedure.registry import LOSS, PROCEDURES, THROUGHPUT
 from evenhand.procedure.statistics import Statistics
 from evenhand.run.reading import StoredSearch, StoredTrial
 from evenhand.spec.request import Point
@@ -170,6 +170,23 @@ class Repetition:
         return tuple(trial for search in self.searches for trial in search.trials)
 
     @property
+    def deciding_trials(self) -> tuple[StoredTrial, ...]:
+        """Those on which its result rests: of a series of loads the valid trial of each, of a search the last
+        one that passed at the result, and the last one that failed at the lowest load that did."""
+        valid = [
+            trial
+            for search in self.searches
+            if search.is_measurement
+            for trial in search.trials
+            if trial.result.is_valid
+        ]
+        if self.procedure == LOSS.name:
+            return tuple({trial.result.intended_fps: trial for trial in valid}.values())
+        passed = [trial for trial in valid if trial.result.is_pass]
+        failed = [trial for trial in valid if not trial.result.is_pass]
+        return (*_last_at(passed, self.value, max), *_last_at(failed, self.upper, min))
+
+    @property
     def is_at_least(self) -> bool:
         """Whether its value is a lower bound: the highest load, or the longest burst, that was tried passed
         (MLR-10), or the tester could not keep a higher load."""
@@ -212,6 +229,22 @@ class Repetition:
             return PROCEDURES[self.procedure].left_open(self.result)
         except (AttributeError, IndexError, TypeError):  # a foreign file
             return EXACT
+
+
+def _last_at(
+    trials: Sequence[StoredTrial], load_fps: float | None, best: Callable[[Iterator[float]], float]
+) -> Sequence[StoredTrial]:
+    """The last of these at that load, those of full length first; where none was made there, at the highest
+    or the lowest load of all."""
+    at = [
+        trial
+        for trial in trials
+        if load_fps is not None and math.isclose(trial.result.intended_fps, load_fps, rel_tol=1e-6)
+    ]
+    if trials and not at:
+        load_fps = best(trial.result.intended_fps for trial in trials)
+        at = [trial for trial in trials if trial.result.intended_fps == load_fps]
+    return ([trial for trial in at if trial.is_full_length] or at)[-1:]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
