@@ -3,7 +3,8 @@
 
 Each cell: SERIES series of a DUT that does not change, with normal noise, analysed as a campaign is. All that
 is found is false: "biased", "shows more", a rise, a fall. The exit code is 1 if more than 5 % of the series
-of a cell get a verdict on the choice of addresses that is false, or more than 5 % a false rise or fall.
+of a cell get a verdict on the choice of addresses that is false, or more than 5 % a false rise or fall; or
+if more than 5 % of those in which one pair hides a little more than the tolerance are called not biased.
 Beside them: series in which one address pair hides a share, and whether as many repetitions as "No verdict"
 asks for give one. `false_verdicts.py 100 7` makes 100 series a cell, from seed 7. The same seed gives the
 same result on any machine.
@@ -36,6 +37,8 @@ NOISES = (0.01, 0.03, 0.05, 0.1)
 POINTS = (3, 7, 17)
 PLANS = ("gateway-v4", "direct-v4-net16")
 """Behind gateways the pair is compared with the last point, on the link with the plateau."""
+AT_LIMIT = 0.0501
+"""Just too much to be "Not biased"."""
 HIDDEN = 0.2
 """Share that the pair hides in the series with an effect."""
 EFFECT_NOISE = 0.03
@@ -125,7 +128,7 @@ def unchanging(
 ) -> dict[str, Any]:
     """Shares of false verdicts of one cell."""
     draw = Random(f"{seed} {plan} {points} {repetitions} {noise}")
-    counts = dict.fromkeys(("hides", "shows_more", "same", "unknown", "verdict", "shape"), 0)
+    counts = dict.fromkeys(("hides", "shows_more", "same", "not_lower", "unknown", "verdict", "shape"), 0)
     for _ in range(series):
         found = found_in(plan, draw_series(draw, points=points, repetitions=repetitions, noise=noise))
         counts[found["finding"]] += 1
@@ -138,7 +141,7 @@ def unchanging(
 def with_effect(points: int, repetitions: int, noise: float, *, series: int, seed: int) -> dict[str, Any]:
     """Shares of series in which one pair hides HIDDEN, by what was found."""
     draw = Random(f"{seed} effect {points} {repetitions} {noise}")
-    counts = {"hides": 0, "rise": 0, "shows_more": 0, "same": 0}
+    counts = {"hides": 0, "rise": 0, "shows_more": 0, "same": 0, "not_lower": 0}
     for _ in range(series):
         values = draw_series(draw, points=points, repetitions=repetitions, noise=noise, hidden=HIDDEN)
         found = found_in(PLANS[0], values)
@@ -147,6 +150,16 @@ def with_effect(points: int, repetitions: int, noise: float, *, series: int, see
             counts[found["finding"]] += 1
     shares = {name: count / series for name, count in counts.items()}
     return {"points": points, "repetitions": repetitions, "noise": noise, "hidden": HIDDEN, **shares}
+
+
+def unbiased_share(hidden: float, repetitions: int, noise: float, *, series: int, seed: int) -> float:
+    """The share of series, of a DUT of which one pair hides so much, that are called "Not biased"."""
+    draw = Random(f"{seed} unbiased {hidden} {repetitions} {noise}")
+    found = [
+        found_in(PLANS[0], draw_series(draw, points=7, repetitions=repetitions, noise=noise, hidden=hidden))
+        for _ in range(series)
+    ]
+    return sum(each["finding"] in ("same", "not_lower") for each in found) / series
 
 
 def asked_for(hidden: float, repetitions: int, noise: float, *, series: int, seed: int) -> dict[str, Any]:
@@ -163,7 +176,7 @@ def asked_for(hidden: float, repetitions: int, noise: float, *, series: int, see
         further = draw_series(draw, points=7, repetitions=first["more"], noise=noise, hidden=hidden)
         again = found_in(PLANS[0], [a + b for a, b in zip(values, further, strict=True)])
         decided += again["finding"] != "unknown"
-        wrong += again["finding"] not in ("unknown", "hides" if hidden else "same")
+        wrong += again["finding"] not in ("unknown", *(("hides",) if hidden else ("same", "not_lower")))
     return {
         "hidden": hidden,
         "repetitions": repetitions,
@@ -218,20 +231,45 @@ def main() -> int:
                 f" more (median), which give {row['decided_of_asked']:.0%} of them one,"
                 f" {row['wrong_share']:.1%} of all a wrong one"
             )
-    wrong = [cell for cell in cells if max(cell["verdict"], cell["shape"]) > MOST]
+    unbiased = [
+        {
+            "repetitions": repetitions,
+            "noise": noise,
+            "share": unbiased_share(AT_LIMIT, repetitions, noise, series=series, seed=seed),
+        }
+        for repetitions in REPETITIONS
+        for noise in NOISES
+    ]
+    for row in unbiased:
+        print(
+            f"one pair hides {AT_LIMIT:.2%}, noise {row['noise']:.0%}, {row['repetitions']:2} repetitions:"
+            f" {row['share']:.1%} are called not biased"
+        )
+    wrong = [
+        *(cell for cell in cells if max(cell["verdict"], cell["shape"]) > MOST),
+        *(row for row in unbiased if row["share"] > MOST),
+    ]
     worst = max(max(cell["verdict"], cell["shape"]) for cell in cells)
     found = min(cell["hides"] for cell in effects if cell["repetitions"] >= 4)
     record(
         "false_verdicts",
-        {"series_per_cell": series, "seed": seed, "cells": cells, "effects": effects, "asked": asked},
+        {
+            "series_per_cell": series,
+            "seed": seed,
+            "cells": cells,
+            "effects": effects,
+            "at_limit": unbiased,
+            "asked": asked,
+        },
         {
             "cells with too many false verdicts": len(wrong),
             "share of false verdicts in the worst cell": worst,
             f"share of {HIDDEN:.0%} hidden found with 4 repetitions or more, least": found,
         },
     )
+    count = len(cells) + len(unbiased)
     print(
-        f"false_verdicts: {len(cells) - len(wrong)} of {len(cells)} cells within {MOST:.0%}, the worst"
+        f"false_verdicts: {count - len(wrong)} of {count} cells within {MOST:.0%}, the worst"
         f" {worst:.1%}" + "".join(f"; not: {cell}" for cell in wrong)
     )
     return 1 if wrong and not IS_SHORT else 0

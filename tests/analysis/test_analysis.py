@@ -338,8 +338,8 @@ CAPPED = (
             4e5,
             9.9e4,
             1e5,
-            "unknown",
-            f"{CAPPED}. Per direction: at least 100,000 fps with one address pair, 99",
+            "not_lower",
+            "Not biased: one address pair hides nothing of what this DUT forwards",
         ),
     ],
 )

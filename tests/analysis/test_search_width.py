@@ -88,7 +88,7 @@ def test_the_interval_of_a_median_reaches_to_the_loads_that_failed() -> None:
         (400_000.0, "hides", ""),
         (100_000.0, "hides", ""),
         (1_200_000.0, "shows_more", ""),
-        (860_000.0, "unknown", "2%"),
+        (860_000.0, "not_lower", "2%"),
     ],
 )
 def test_coarse_searches_give_a_verdict_where_their_brackets_leave_no_doubt(
@@ -103,7 +103,11 @@ def test_coarse_searches_give_a_verdict_where_their_brackets_leave_no_doubt(
     (coarse,) = analyse(record(*(searched(found, 0.1) for found in points))).bias
     assert coarse.finding == finding
     assert coarse.sentence.startswith(
-        {"unknown": "No verdict", "hides": ("Biased", "Seems biased")[repetitions < 4]}.get(finding, "One")
+        {
+            "unknown": "No verdict",
+            "not_lower": "Not biased",
+            "hides": ("Biased", "Seems biased")[repetitions < 4],
+        }.get(finding, "One")
     )
     if deciding:
         assert f"the searches stop at 10.0 %: a precision of {deciding} would decide it" in coarse.sentence

@@ -243,6 +243,13 @@ def _sentence(
             f" {'at least ' if pair.is_at_least else ''}{show_percent(share)} of the result with"
             f" {addresses} ({values}): many addresses reduce the throughput of this DUT."
         )
+    if finding.kind == "not_lower" and finding.least_ratio is not None:
+        hides_most = max(0.0, 1 - finding.least_ratio)
+        most = f"at most {show_percent(hides_most)}" if hides_most >= 0.0005 else "nothing"
+        return (
+            f"Not biased: one address pair hides {most} of what this DUT forwards with {addresses}"
+            f" ({values}). Whether it reaches more is not decided: {finding.why}."
+        )
     return (
         f"No verdict: {finding.why}. Per direction: {with_one} with one address pair, {with_many} with"
         f" {addresses}."

@@ -10,7 +10,7 @@ leaves open.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evenhand.analysis.condition_words import as_sentence, show_percent, show_probability, too_coarse
 from evenhand.analysis.medians import MeasuredValues, MedianRatio, median_ends, median_ratio, settled
@@ -27,14 +27,18 @@ class Difference:
     """What two sets of values say of each other."""
 
     kind: str
-    """`hides`: the first is lower; `shows_more`: it is higher; `same`, or `unknown`."""
+    """`hides`: the first is lower; `shows_more`: it is higher; `same`; `not_lower`: the same or higher;
+    `unknown`."""
     ratio: MedianRatio
     p_value: float | None
     certainty: str
     why: str = ""
     """For an unknown finding: why there is no verdict, and what would give one."""
     more_repetitions: int | None = None
-    """For an unknown finding: how many would, about, for each point, beyond those there are."""
+    """For an unknown finding, or `not_lower`: how many would, about, for each point, beyond those there
+    are."""
+    least_ratio: float | None = None
+    """For `not_lower`: the lowest that the ratio may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +62,33 @@ class Measure:
 
 
 def compare_values(one: MeasuredValues, other: MeasuredValues, measure: Measure) -> Difference:
-    """Whether the first are lower than the second, higher, or the same within 5 percent.
+    """Whether the first are lower than the second, higher, or the same within 5 percent; where that is not
+    known, whether they are at least not lower.
 
     A lower bound can be lower or the same only as far as it seems so: that is "unknown".
     """
     one, other = settled(one), settled(other)
+    found = _compare(one, other, measure)
+    least = _least_ratio(one, other, found.ratio, measure) if found.kind == "unknown" else None
+    if least is None or least < 1 - SAME_WITHIN:
+        return found
+    return replace(found, kind="not_lower", least_ratio=least)
+
+
+def _least_ratio(
+    one: MeasuredValues, other: MeasuredValues, ratio: MedianRatio, measure: Measure
+) -> float | None:
+    """The lowest that the ratio may be, at the level of an interval of it: by ranks, else by the noise of the
+    series. None: not known. A lower bound of the first set says as much of it as an exact value."""
+    if other.is_at_least or ratio.ratio is None:
+        return None
+    if ratio.firm_interval is not None:
+        return ratio.firm_interval.low
+    noise = noise_of(measure.series)
+    return _ends(one, other)[0] - noise.reach(ratio.counts) if noise.freedom else None
+
+
+def _compare(one: MeasuredValues, other: MeasuredValues, measure: Measure) -> Difference:
     ratio = median_ratio(one, other)
     if ratio.ratio is None:
         return _unknown(ratio, "there is no result with many addresses to compare with")

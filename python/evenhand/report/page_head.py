@@ -106,7 +106,7 @@ def _short(text: str) -> str:
     return text if len(text) <= MOST_SIGNS else f"{text[: MOST_SIGNS - 4]} ..."
 
 
-STYLES = {"hides": "bad", "same": "good"}
+STYLES = {"hides": "bad", "same": "good", "not_lower": "good"}
 
 
 def first_verdicts(analysis: Analysis) -> list[BiasVerdict]:

@@ -16,7 +16,7 @@ from evenhand.analysis import analyse
 from evenhand.base.errors import EvenhandError
 from evenhand.base.locks import holder_of
 from evenhand.base.visible import visible
-from evenhand.report.page_head import dut_line, first_verdicts, headline_figures
+from evenhand.report.page_head import STYLES, dut_line, first_verdicts, headline_figures
 from evenhand.run import PointState, read_record
 from evenhand.run.campaign.time_left import time_left
 from evenhand.run.campaign_record import CampaignRecord
@@ -141,7 +141,7 @@ def _written_at(path: Path) -> float:
 
 
 def _facts(record: CampaignRecord) -> RunFacts:
-    verdicts = [each for each in first_verdicts(analyse(record)) if each.finding in ("hides", "same")]
+    verdicts = [each for each in first_verdicts(analyse(record)) if each.finding in STYLES]
     headlines = [each.sentence for each in verdicts] or headline_figures(record)
     done = sum(point.state in (PointState.MEASURED, PointState.NO_NUMBER) for point in record.points)
     style = ""
