@@ -8,7 +8,7 @@ tester is on another. Stalls of 1 to 150 ms take one of the two away every 0.2 t
     verdicts   trials at 0.98 of the capacity, of which none may be FAIL, and at 1.02: none may be PASS
     losses     devices that lose at random, by the clock, and only behind a pause of the tester
 
-    python clean_time.py [PART...] [trials=N] [seed=N] [queues=N,M]
+    python clean_time.py [PART...] [trials=N] [seed=N] [queues=N,M] [seconds=S]
 """
 
 from __future__ import annotations
@@ -210,7 +210,9 @@ def counted(made: list[TrialResult]) -> str:
 
 
 def verdicts(seed: int, count: int) -> tuple[list[dict[str, Any]], list[str]]:
-    """At 1.02 of the capacity the queue fills within a tenth of a second: a quiet trial of a second fails."""
+    """At 1.02 of the capacity the queue fills within a tenth of a second: a quiet trial of half a second, or
+    more, fails."""
+    seconds = float(next((each[8:] for each in sys.argv[1:] if each.startswith("seconds=")), 1.0))
     rows, wrong = [], []
     for plan in (gateway_v4(), gateway_v6()):
         with (
@@ -218,9 +220,9 @@ def verdicts(seed: int, count: int) -> tuple[list[dict[str, Any]], list[str]]:
             Host(is_quiet=False, seed=seed).at_work(),
         ):
             for share, unwanted in ((0.98, Verdict.FAIL), (1.02, Verdict.PASS)):
-                made = [measure.measure(1.0, share * LOAD_FPS) for _ in range(count)]
+                made = [measure.measure(seconds, share * LOAD_FPS) for _ in range(count)]
                 bad = sum(trial.verdict is unwanted for trial in made)
-                what = f"{plan.name}, {count} trials at {share} of the capacity"
+                what = f"{plan.name}, {count} trials of {seconds} s at {share} of the capacity"
                 print(f"{'WRONG' if bad else 'right'}  {what}: {counted(made)}", flush=True)
                 rows.append({"case": what, "wrong": bad, "verdicts": counted(made)})
                 if bad:
