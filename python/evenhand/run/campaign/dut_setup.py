@@ -33,7 +33,6 @@ from evenhand.spec.file import Reference
 from evenhand.spec.frames import read_size
 from evenhand.spec.plan import build_plan
 from evenhand.spec.points import CampaignPlan
-from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import ROUTES, Point, plan_of, read_point
 from evenhand.trial import find_engine
 
@@ -142,7 +141,7 @@ def check_timeouts(points: Iterable[Point], testbed: str, reference: Reference |
     ]
     if not with_connections:
         return
-    dut = None if reference is None else reference_dut(reference)
+    dut = None if reference is None else reference.dut()
     timeout_s = rig_of(testbed).facts(dut).connection_timeout_s
     for point in with_connections:
         request = read_point(point)

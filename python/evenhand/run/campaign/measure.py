@@ -40,7 +40,6 @@ from evenhand.run.run_file import StorageError
 from evenhand.run.store import RepetitionEnd
 from evenhand.spec.file import Hooks, Reference
 from evenhand.spec.place import option_places
-from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import Point, PointRequest, line_texts_of, plan_of, read_point
 from evenhand.trial import Replay, TrialResult, describe_reasons, describe_taken
 
@@ -277,7 +276,7 @@ def _why(outcome: str, results: list[TrialResult]) -> str:
 def _setup_of(order: PointOrder) -> AbstractContextManager[Setup]:
     reference = order.reference or Reference()
     return rig_of(order.testbed).open(
-        lambda: plan_of(order.point), lambda: reference_dut(reference, order.point.hash_type)
+        lambda: plan_of(order.point), lambda: reference.dut(order.point.hash_type)
     )
 
 
