@@ -12,7 +12,6 @@ from evenhand.run.campaign.outline import describe
 from evenhand.search import ThroughputGoal
 from evenhand.spec.file import make_campaign, read_campaign
 from evenhand.spec.points import expand
-from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import read_point
 from tests.docs.documents import ROOT, blocks, links, read, table_rows
 
@@ -56,7 +55,7 @@ def test_two_runs_of_the_gate_can_be_compared() -> None:
     queue to hide an overload."""
     plan = expand(read_campaign(INDEX.parent / "ci-campaign.toml"))
     assert plan.reference is not None
-    model = reference_dut(plan.reference).model
+    model = plan.reference.dut().model
     assert model is not None
     queue_s = (model.queue_frames or 0) / (model.rate_fps or 1)
     for point in plan.points:

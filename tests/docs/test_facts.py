@@ -25,7 +25,6 @@ from evenhand.procedure import maximum
 from evenhand.run import run_file
 from evenhand.search import ThroughputGoal
 from evenhand.search.ceiling import DEFAULT_PRECISION
-from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import read_point
 from evenhand.spec.worker_hosts import read_workers
 from evenhand.testbed.drivers import DRIVERS
@@ -214,7 +213,7 @@ def test_validity_page_quotes_the_limits() -> None:
     )
     demo = read_demo(demo_parts.PRESET)
     assert demo.reference is not None
-    justified = reference_dut(demo.reference).justified_limits()
+    justified = demo.reference.dut().justified_limits()
     assert (
         f"overdue after {parse_duration(justified['overdue_after']) * 1000:.0f} ms instead of"
         f" {USUAL_OVERDUE_AFTER_US:g} us" in text

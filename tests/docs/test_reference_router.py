@@ -22,7 +22,6 @@ from evenhand.cli.demo_parts import PRESET, demo_goal, read_demo
 from evenhand.predict import DeviceModel
 from evenhand.reference.router import RING_LOG2
 from evenhand.search import find_throughput
-from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import read_point
 from evenhand.trial import SimulatedMeasurer
 from tests.docs.documents import blocks, commands, read, table_rows
@@ -119,7 +118,7 @@ def test_walk_by_hand(run: Run, tmp_path: Path) -> None:
 
 def demo_model() -> DeviceModel:
     assert DEMO.reference is not None
-    model = reference_dut(DEMO.reference).model
+    model = DEMO.reference.dut().model
     assert model is not None
     return model
 

@@ -22,10 +22,9 @@ from evenhand.procedure import choose_frames, tester
 from evenhand.procedure.limits import retries_of
 from evenhand.rig import LeasedLab, TestbedLimits
 from evenhand.run import RunStore
-from evenhand.run.campaign.collecting import CollectingRecorder
 from evenhand.run.campaign.events import OnCampaignEvent
 from evenhand.run.campaign.measure import PointOrder, measure_point
-from evenhand.run.remote_point import check_remote_point, store_remote_point
+from evenhand.run.remote_point import check_remote_point, point_file, remote_point_of, store_remote_point
 from evenhand.spec.request import Point
 from evenhand.trial import SHORT_WAITS
 from tests.cli.running import TESTBED, Ended
@@ -123,9 +122,9 @@ class PickledExecutor:
     ) -> Iterator[Point]:
         for sent in orders:
             order: PointOrder = pickle.loads(pickle.dumps(sent))
-            there = CollectingRecorder("there")
-            measure_point(order, there, engine=self.engine, on_event=on_event)
-            came = pickle.loads(pickle.dumps(there.collected(order.point)))
+            with point_file(order.point) as there:
+                measure_point(order, there, engine=self.engine, on_event=on_event)
+                came = pickle.loads(pickle.dumps(remote_point_of(there, order.point, testbed="there")))
             store_remote_point(
                 keeper, check_remote_point(came, sent.point, [job.repetition for job in sent.jobs])
             )

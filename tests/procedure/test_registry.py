@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -98,6 +98,18 @@ OTHER_WORDS = {
     ("spec/router.py", "capacity"): "a key of the router's configuration",
 }
 """Where a word that names a procedure means something else."""
+
+
+@pytest.mark.parametrize("procedure", [each for each in PROCEDURES.values() if isinstance(each.goals, type)])
+def test_an_option_has_the_default_of_its_goal(procedure: Procedure) -> None:
+    """Who asks in Python and gives no duration gets that of the verb."""
+    defaults = {field.name: field.default for field in fields(procedure.goals)}
+    written = {
+        option.keyword: option.read(option.default)
+        for option in options_of(procedure.options)
+        if option.default is not None and defaults.get(option.keyword, MISSING) is not MISSING
+    }
+    assert written == {name: defaults[name] for name in written}
 
 
 def test_no_procedure_is_named_outside_its_room() -> None:

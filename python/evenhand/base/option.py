@@ -30,6 +30,13 @@ class Grammar:
     """Placeholder in the help: `RATE`."""
     read: Callable[..., Any]
     """Takes the text, and `where` it is written; gives the value. RequestError if it has another form."""
+    write: Callable[[Any], str] = str
+    """The text of a value."""
+
+    def default(self, goal: Any, name: str) -> str:
+        """The default that a type of goals has for this argument, as it would be written: it is declared
+        there alone."""
+        return self.write(next(field.default for field in fields(goal) if field.name == name))
 
 
 def _parse_counts(text: str, *, where: str) -> tuple[int, ...]:
@@ -38,14 +45,14 @@ def _parse_counts(text: str, *, where: str) -> tuple[int, ...]:
 
 RATE = Grammar("RATE", parse_rate)
 """Frames per second per direction: `500kfps`."""
-RATIO = Grammar("RATIO", parse_ratio)
+RATIO = Grammar("RATIO", parse_ratio, lambda ratio: f"{100 * ratio:g}%")
 """A share from 0 to 1: `0.5%`."""
-DURATION = Grammar("TIME", parse_duration)
+DURATION = Grammar("TIME", parse_duration, lambda duration_s: f"{duration_s:g}s")
 """Seconds: `60s`, `5ms`."""
 FRAMES = Grammar("FRAMES", parse_count)
 NUMBER = Grammar("NUMBER", parse_count)
 """Number of connections: `400000`, `10M`."""
-FRAME_COUNTS = Grammar("FRAMES,...", _parse_counts)
+FRAME_COUNTS = Grammar("FRAMES,...", _parse_counts, lambda counts: ",".join(map(str, counts)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,15 +13,15 @@ import typer
 
 from evenhand.base.errors import HostError, RequestError, error_part
 from evenhand.base.new_file import check_new
-from evenhand.base.units import parse_duration
-from evenhand.cli.ceiling import read_ceiling_goal
+from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.cli.check_run import CheckRun
 from evenhand.cli.common import EngineOption, JsonOption, warn_about, write_json
 from evenhand.cli.error_output import reported
 from evenhand.cli.options import with_options
-from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
+from evenhand.cli.progress.json_lines import ProgressForm, ProgressOption, progress_display
 from evenhand.host import HostSurvey, Part
 from evenhand.plan import AddressPlan
+from evenhand.procedure import CeilingGoal
 from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.procedure.maximum import expected_parts, expected_s
 from evenhand.rig import Setup, check_rate, read_setup
@@ -147,7 +147,7 @@ def check(
             where="--watch",
             next_step="Write a duration such as 60s.",
         )
-    goal = read_ceiling_goal(
+    goal = _read_ceiling_goal(
         maximum_rate=maximum_rate, minimum_rate=minimum_rate, duration=duration, precision=precision
     )
     given_limits = limits.read()
@@ -192,6 +192,40 @@ def check(
         write_json({**run.to_document(), "error": error_part(error)})
     if error is not None:
         raise reported(error)
+
+
+def _read_ceiling_goal(
+    *, maximum_rate: str | None, minimum_rate: str | None, duration: str, precision: str
+) -> CeilingGoal:
+    """How to look for the ceiling. RequestError names the option."""
+    goal = CeilingGoal(
+        max_fps=None if maximum_rate is None else parse_rate(maximum_rate, where="--maximum-rate"),
+        min_fps=None if minimum_rate is None else parse_rate(minimum_rate, where="--minimum-rate"),
+        duration_s=parse_duration(duration, where="--duration"),
+        precision=parse_ratio(precision, where="--precision"),
+    )
+    if goal.duration_s <= 0:
+        raise RequestError(
+            f"{duration!r} must be greater than 0",
+            code="cli.out-of-range",
+            where="--duration",
+            next_step="Write a duration such as 1s.",
+        )
+    if not 0 < goal.precision < 1:
+        raise RequestError(
+            f"{precision!r} must be between 0 and 1",
+            code="cli.out-of-range",
+            where="--precision",
+            next_step="Use 5%.",
+        )
+    if goal.max_fps is not None and goal.min_fps is not None and goal.min_fps > goal.max_fps:
+        raise RequestError(
+            f"{minimum_rate!r} is above the maximum rate {maximum_rate!r}",
+            code="cli.minimum-above-maximum",
+            where="--minimum-rate",
+            next_step="Use a lower rate, or omit the option.",
+        )
+    return goal
 
 
 def _check_options(testbed: str | None, *, ports_only: bool, required: list[Requirement]) -> None:

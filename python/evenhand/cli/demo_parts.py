@@ -18,8 +18,7 @@ from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.cli.common import command_line, err, out, write_json
 from evenhand.cli.progress.line import ProgressDisplay
-from evenhand.cli.progress.running import written_beside
-from evenhand.cli.run_options import open_run
+from evenhand.cli.run_options import open_run, written_beside
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Traffic, make_plan
 from evenhand.predict import predict
 from evenhand.procedure import Conditions, OnePair, OpenTestbed
@@ -31,7 +30,6 @@ from evenhand.run import RunStore
 from evenhand.search import Outcome, ThroughputGoal, ThroughputResult
 from evenhand.spec.file import Reference, make_campaign
 from evenhand.spec.points import CampaignPlan, expand
-from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import Point, plan_of, read_point
 from evenhand.trial import causes_of_invalid
 
@@ -185,7 +183,7 @@ def _measure(
     store: RunStore | None,
     progress: ProgressDisplay,
 ) -> BiasCase:
-    plan, dut = plan_of(point), reference_dut(reference, point.hash_type)
+    plan, dut = plan_of(point), reference.dut(point.hash_type)
     sent = addresses_in_words(plan)
     assert dut.model is not None
     prediction = predict(plan, dut.model, BOTH_DIRECTIONS)

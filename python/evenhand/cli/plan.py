@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.new_file import write_new
 from evenhand.base.table import Column, Table, make_table
 from evenhand.base.units import format_count, is_whole, short_repr
+from evenhand.cli import plan_export, prove
 from evenhand.cli.common import (
     EngineOption,
     JsonOption,
@@ -399,3 +401,16 @@ def _write(content: bytes, output: Path | None) -> None:
         sys.stdout.buffer.flush()
         return
     write_new(output, content, where=str(output))
+
+
+app.command("prove", epilog=prove.EXAMPLE)(prove.prove)
+app.command("export", epilog=plan_export.EXAMPLE)(plan_export.export_plan)
+
+
+@app.command(
+    "dissector", epilog="Example: evenhand plan dissector > ~/.local/lib/wireshark/plugins/evenhand.lua"
+)
+def dissector() -> None:
+    """Print a Lua dissector with which Wireshark and tshark show number, direction, stream and time of test
+    frames, whatever their UDP ports are."""
+    out().file.write((files("evenhand.plan") / "evenhand.lua").read_text(encoding="utf-8"))

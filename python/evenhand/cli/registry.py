@@ -27,7 +27,7 @@ class VerbPlace:
         app.command(name, epilog=module.EXAMPLE)(getattr(module, self.function))
 
 
-GROUPS = {"plan": "plan_group", "dut": "dut", "lab": "lab"}
+GROUPS = {"plan": "plan", "dut": "dut", "lab": "lab"}
 """Each module has an `app` with the verbs of its group."""
 
 _FIRST = {

@@ -17,8 +17,7 @@ from evenhand.cli.common import EngineOption, JsonOption, command_line, err, out
 from evenhand.cli.live_page import LivePage
 from evenhand.cli.progress.campaign import CampaignDisplay
 from evenhand.cli.progress.contained import contained
-from evenhand.cli.progress.json_lines import JsonCampaignProgress
-from evenhand.cli.progress_option import ProgressForm, ProgressOption
+from evenhand.cli.progress.json_lines import JsonCampaignProgress, ProgressForm, ProgressOption
 from evenhand.cli.run_options import HostNameOption, run_file
 from evenhand.cli.run_outline import show_outline
 from evenhand.cli.status import show_status
@@ -36,10 +35,9 @@ from evenhand.run.campaign.time_left import preparing_s, time_left
 from evenhand.run.campaign_status import read_status
 from evenhand.run.folder import remember_source, resume_command
 from evenhand.run.store import CampaignHead
-from evenhand.spec.file import CampaignFile, read_campaign
+from evenhand.spec.file import CampaignFile, read_campaign, read_rules
 from evenhand.spec.points import CampaignPlan, expand
 from evenhand.spec.presets import PRESET_PREFIX
-from evenhand.spec.rules import read_rules
 from evenhand.spec.worker_hosts import WorkerHost, read_workers
 
 NOTHING_TO_REPEAT = (

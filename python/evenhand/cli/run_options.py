@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of verbs that measure: where the run is stored."""
+"""Options of verbs that measure: where the run is stored, and its progress beside it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ import typer
 from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import command_line, err
+from evenhand.cli.progress.contained import contained
+from evenhand.procedure import OnEvent, ProcedureEvent
 from evenhand.report.measured import measured_report
 from evenhand.run import RunStore, StorageError
+from evenhand.run.campaign.events import RunningFile
 
 RunOption = Annotated[
     Path | None,
@@ -112,3 +115,33 @@ def open_run(run: Path, *, host_name: bool) -> Iterator[RunStore]:
         elif isinstance(error, StorageError) or not isinstance(error, EvenhandError) or store.measured:
             console.print("No trial is stored.", markup=False)
         raise
+
+
+@contextmanager
+def written_beside(store: RunStore | None, what: str, on_event: OnEvent) -> Iterator[OnEvent]:
+    """What takes the events of what is measured in the block, and writes the progress of a verb beside its
+    run file, as a campaign has it, for who looks at the folder.
+
+    Args:
+        store: None: nothing is stored, and nothing is written.
+        what: What is measured, such as the verb.
+        on_event: Takes them too.
+    """
+    if store is None:
+        yield on_event
+        return
+    running = RunningFile(store.path)
+
+    @contained
+    def write(event: ProcedureEvent) -> None:
+        running.on_event(event)
+
+    def take(event: ProcedureEvent) -> None:
+        write(event)
+        on_event(event)
+
+    running.begin(what)
+    try:
+        yield take
+    finally:
+        running.end()

@@ -275,7 +275,7 @@ class BackToBackOptions:
     ] = None
     max_burst: Annotated[
         str, Option(grammar=DURATION, sets="max_burst_s", help="Longest burst to try, at most 30s.")
-    ] = "2s"
+    ] = DURATION.default(BackToBackGoal, "max_burst_s")
     step: Annotated[
         str,
         Option(
@@ -283,7 +283,7 @@ class BackToBackOptions:
             sets="step_frames",
             help="Stop the search when its bounds are this many frames apart.",
         ),
-    ] = "1"
+    ] = FRAMES.default(BackToBackGoal, "step_frames")
     repetitions: Annotated[int, Option(metavar="N", help="Number of searches for each frame size.")] = (
         REPETITIONS
     )
@@ -320,14 +320,14 @@ class BackToBackOptions:
     ] = None
     duration: Annotated[
         str, Option(grammar=DURATION, help="Duration of the trials of the throughput search.", panel=_PANEL)
-    ] = "5s"
+    ] = DURATION.default(ThroughputGoal, "duration_s")
     final_duration: Annotated[
         str,
         Option(grammar=DURATION, help="Duration of the trial that confirms the throughput.", panel=_PANEL),
-    ] = "60s"
+    ] = DURATION.default(ThroughputGoal, "final_duration_s")
     precision: Annotated[
         str, Option(grammar=RATIO, help="Precision at which the throughput search stops.", panel=_PANEL)
-    ] = "0.5%"
+    ] = RATIO.default(ThroughputGoal, "precision")
 
 
 def _goal(options: BackToBackOptions, retries: Retries, known: KnownThroughput | None) -> BackToBackGoal:

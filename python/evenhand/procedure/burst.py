@@ -336,7 +336,7 @@ class BurstOptions:
             sets="burst_frames",
             help="Number of frames in a burst; each number is searched separately.",
         ),
-    ] = "16,64,256,1024"
+    ] = FRAME_COUNTS.default(BurstGoal, "burst_frames")
     rate: Annotated[
         str | None,
         Option(
@@ -348,14 +348,16 @@ class BurstOptions:
     ] = None
     duration: Annotated[
         str, Option(grammar=DURATION, sets="duration_s", help="Duration of the trials of a search.")
-    ] = "5s"
+    ] = DURATION.default(BurstGoal, "duration_s")
     final_duration: Annotated[
         str,
         Option(
             grammar=DURATION, sets="final_duration_s", help="Duration of the trial that confirms a result."
         ),
-    ] = "60s"
-    precision: Annotated[str, Option(grammar=RATIO, help="Precision at which the search stops.")] = "0.5%"
+    ] = DURATION.default(BurstGoal, "final_duration_s")
+    precision: Annotated[str, Option(grammar=RATIO, help="Precision at which the search stops.")] = (
+        RATIO.default(BurstGoal, "precision")
+    )
 
 
 def _value(result: Mapping[str, Any]) -> float | None:

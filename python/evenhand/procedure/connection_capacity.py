@@ -281,7 +281,9 @@ class CapacityOptions:
     most: Annotated[
         str | None, Option(grammar=NUMBER, help="Maximum number of connections. Default: all of the plan.")
     ] = None
-    precision: Annotated[str, Option(grammar=RATIO, help="Precision at which the search stops.")] = "1%"
+    precision: Annotated[str, Option(grammar=RATIO, help="Precision at which the search stops.")] = (
+        RATIO.default(CapacityGoal, "precision")
+    )
     maximum_rate: Annotated[
         str | None,
         Option(
@@ -293,14 +295,14 @@ class CapacityOptions:
     ] = None
     rate_precision: Annotated[
         str, Option(grammar=RATIO, help="Precision of the rates that are found on the way.")
-    ] = "10%"
+    ] = RATIO.default(CapacityGoal, "rate_precision")
     alpha: Annotated[
         str,
         Option(
             grammar=RATIO,
             help="Rate at which connections are validated, as a share of the rate at which they were opened.",
         ),
-    ] = "50%"
+    ] = RATIO.default(CapacityGoal, "alpha")
 
 
 def _expected_parts(goal: CapacityGoal) -> Iterable[str]:

@@ -358,14 +358,16 @@ class ConnectionRateOptions:
         str | None,
         Option(grammar=RATE, sets="min_fps", help="Minimum rate. Default: a hundredth of the maximum."),
     ] = None
-    precision: Annotated[str, Option(grammar=RATIO, help="Precision at which the search stops.")] = "1%"
+    precision: Annotated[str, Option(grammar=RATIO, help="Precision at which the search stops.")] = (
+        RATIO.default(ConnectionRateGoal, "precision")
+    )
     alpha: Annotated[
         str,
         Option(
             grammar=RATIO,
             help="Rate at which connections are validated, as a share of the rate at which they were opened.",
         ),
-    ] = "50%"
+    ] = RATIO.default(ConnectionRateGoal, "alpha")
     order: Annotated[
         OrderName, Option(help="Order in which four tuples are used; others are for comparison runs.")
     ] = OrderName.PSEUDORANDOM

@@ -306,9 +306,9 @@ class LossOptions:
     ] = None
     step: Annotated[
         str, Option(grammar=RATIO, help="Step between loads, as a share of the maximum; at most 10%.")
-    ] = "10%"
+    ] = RATIO.default(LossGoal, "step")
     duration: Annotated[str, Option(grammar=DURATION, sets="duration_s", help="Duration of each trial.")] = (
-        "60s"
+        DURATION.default(LossGoal, "duration_s")
     )
 
 

@@ -240,7 +240,7 @@ class RecoveryOptions:
     after: AfterOption = None
     duration: Annotated[
         str, Option(grammar=DURATION, sets="duration_s", help="Duration of the overload.")
-    ] = "60s"
+    ] = DURATION.default(RecoveryGoal, "duration_s")
     observe: Annotated[
         str,
         Option(
@@ -248,7 +248,7 @@ class RecoveryOptions:
             sets="observe_s",
             help="Duration of the load that follows, which is half the overload.",
         ),
-    ] = "60s"
+    ] = DURATION.default(RecoveryGoal, "observe_s")
     repetitions: Annotated[int, Option(metavar="N", help="Number of valid trials.")] = REPETITIONS
 
 

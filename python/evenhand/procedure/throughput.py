@@ -371,14 +371,16 @@ class ThroughputOptions(SearchOptions):
     ] = None
     duration: Annotated[
         str, Option(grammar=DURATION, sets="duration_s", help="Duration of the trials of the search.")
-    ] = "5s"
+    ] = DURATION.default(ThroughputGoal, "duration_s")
     final_duration: Annotated[
         str,
         Option(
             grammar=DURATION, sets="final_duration_s", help="Duration of the trial that confirms the result."
         ),
-    ] = "60s"
-    precision: Annotated[str, Option(grammar=RATIO, help="Precision at which the search stops.")] = "0.5%"
+    ] = DURATION.default(ThroughputGoal, "final_duration_s")
+    precision: Annotated[str, Option(grammar=RATIO, help="Precision at which the search stops.")] = (
+        RATIO.default(ThroughputGoal, "precision")
+    )
     loss_verification: Annotated[
         int,
         Option(

@@ -12,10 +12,11 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.base.locks import holder_of
 from evenhand.procedure.statistics import Statistics
-from evenhand.run.campaign_record import ENDED_EARLY, TESTER_CEILING, PointState, is_lower_bound, state_of
+from evenhand.run.campaign_record import ENDED_EARLY, PointRecord, PointState
 from evenhand.run.figures import RunningTrial, read_running, stated_time_left_out
-from evenhand.run.point_document import Ended, read_point, remarks_of
-from evenhand.run.reading import RunTables, StoredRow, as_mapping, as_texts, open_to_read
+from evenhand.run.point_document import read_point, remarks_of_point
+from evenhand.run.reading import RunTables, as_mapping, open_to_read
+from evenhand.run.record import point_record, read_repetitions, read_sessions
 from evenhand.run.run_file import campaign_resource
 from evenhand.search import Role
 from evenhand.spec.request import Point
@@ -198,11 +199,10 @@ def read_status(path: Path | str) -> CampaignStatus:
                 " again; `evenhand run` takes a campaign file.",
             )
         (run,) = tables.rows("run")
-        rows = tables.rows("repetitions")
-        verdicts, counts = _count_trials(tables, rows)
-        repetitions: dict[int, list[StoredRow]] = {}
-        for row in rows:
-            repetitions.setdefault(row["point_id"], []).append(row)
+        verdicts, counts = _count_trials(tables)
+        sessions = read_sessions(tables)
+        points = {row["id"]: read_point(row) for row in tables.rows("points")}
+        repetitions = read_repetitions(tables, points, {}, sessions)
         worker = holder_of(campaign_resource(path))
         return CampaignStatus(
             path=path,
@@ -216,23 +216,21 @@ def read_status(path: Path | str) -> CampaignStatus:
             running=read_running(path, worker),
             verdicts=verdicts,
             points=tuple(
-                _point_status(row, repetitions.get(row["id"], []), counts=counts.get(row["id"], {}))
-                for row in tables.rows("points")
+                _point_status(
+                    row["reason"],
+                    point_record(points[row["id"]], row["reason"], tuple(repetitions.get(row["id"], ()))),
+                    counts=counts.get(row["id"], {}),
+                )
+                for row in tables.rows("points", "id", "reason")
             ),
-            notes=tuple(
-                note
-                for session in tables.rows("sessions")
-                for note in as_texts(session["notes"], "sessions.notes")
-            ),
+            notes=tuple(note for session in sessions.values() for note in session.notes),
         )
 
 
-def _count_trials(
-    tables: RunTables, repetitions: list[StoredRow]
-) -> tuple[Counter[str], Mapping[int, Mapping[str, int]]]:
+def _count_trials(tables: RunTables) -> tuple[Counter[str], Mapping[int, Mapping[str, int]]]:
     """Trials by verdict, and by the id of the point: all, those that were INVALID, and those of the tester's
     ceiling."""
-    points = {row["id"]: row["point_id"] for row in repetitions}
+    points = {row["id"]: row["point_id"] for row in tables.rows("repetitions", "id", "point_id")}
     searches = {
         row["id"]: (points.get(row["repetition_id"], 0), Role(row["role"]))
         for row in tables.rows("searches", "id", "repetition_id", "role")
@@ -250,57 +248,31 @@ def _count_trials(
     return verdicts, counts
 
 
-def _point_status(row: StoredRow, repetitions: list[StoredRow], *, counts: Mapping[str, int]) -> PointStatus:
-    point = read_point(row)
-    finished = [repetition for repetition in repetitions if repetition["finished_at"] is not None]
-    valued = [repetition for repetition in finished if repetition["value"] is not None]
-    bounds = [_is_lower_bound(repetition) for repetition in valued]
-    values = tuple(repetition["value"] for repetition in valued)
-    reasons = [repetition["reason"] for repetition in finished if repetition["reason"] is not None]
-    not_made = sum(r["outcome"] == ENDED_EARLY for r in finished)
-    ended = [
-        Ended(outcome=r["outcome"], value=r["value"], reason=r["reason"], result=_result_of(r))
-        for r in finished
-    ]
-    state, reason, stopped_early = state_of(
-        asked=point.repetitions,
-        finished=len(finished),
-        has_value=bool(values),
-        has_begun=bool(repetitions),
-        reason=row["reason"],
-        last_reason=reasons[-1] if reasons else None,
-    )
+def _point_status(ended_for: str | None, found: PointRecord, *, counts: Mapping[str, int]) -> PointStatus:
+    """
+    Args:
+        ended_for: Why it gets no more repetitions, as its row has it.
+    """
+    finished = [each for each in found.repetitions if each.finished_at is not None]
+    not_made = sum(each.outcome == ENDED_EARLY for each in finished)
     return PointStatus(
-        point=point,
-        state=state,
-        reason=reason or stopped_early,
+        point=found.point,
+        state=found.state,
+        reason=found.reason or found.stopped_early,
         finished=len(finished),
-        values=values,
+        values=found.values,
         trial_count=counts.get(ALL, 0),
         invalid_trials=counts.get(INVALID, 0),
         ceiling_trials=counts.get(CEILING, 0),
-        remarks=tuple(remarks_of(ended, reason or stopped_early, point.procedure)),
-        ended_early=row["reason"] is not None or not_made > 0,
+        remarks=tuple(remarks_of_point(found)),
+        ended_early=ended_for is not None or not_made > 0,
         not_made=not_made,
-        lower_bounds=tuple(bounds),
-        at_tester_ceiling=sum(
-            is_bound and r["outcome"] == TESTER_CEILING for r, is_bound in zip(valued, bounds, strict=True)
-        ),
-        undecided=sum(
-            r["outcome"] == TESTER_CEILING and (r["value"] is None or _is_lower_bound(r)) for r in finished
-        ),
-        measured_s=sum(repetition["measured_s"] for repetition in finished),
-        time_left_out=TimeLeftOut.together(stated_time_left_out(each.result) for each in ended),
+        lower_bounds=found.lower_bounds,
+        at_tester_ceiling=found.at_tester_ceiling,
+        undecided=found.undecided,
+        measured_s=sum(each.measured_s for each in finished),
+        time_left_out=TimeLeftOut.together(stated_time_left_out(each.result) for each in finished),
         under_way_s=sum(
-            r["measured_s"] for r in repetitions if r["finished_at"] is None and r["outcome"] is None
+            each.measured_s for each in found.repetitions if each.finished_at is None and each.outcome is None
         ),
     )
-
-
-def _is_lower_bound(repetition: StoredRow) -> bool:
-    return is_lower_bound(repetition["outcome"], _result_of(repetition))
-
-
-def _result_of(repetition: StoredRow) -> Mapping[str, Any] | None:
-    found = repetition["result"]
-    return None if found is None else as_mapping(found, "repetitions.result")

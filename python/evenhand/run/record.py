@@ -47,9 +47,9 @@ def _record(
     belongs = {row["id"]: row["repetition_id"] for row in tables.rows("searches", "id", "repetition_id")}
     for search_id, search in read_searches(tables, with_trials=with_trials).items():
         searches.setdefault(belongs[search_id], []).append(search)
-    sessions = _read_sessions(tables)
+    sessions = read_sessions(tables)
     places = {session_id: place for place, session_id in enumerate(sessions)}
-    repetitions = _read_repetitions(tables, points, searches, places)
+    repetitions = read_repetitions(tables, points, searches, sessions)
     hooks = list(_read_hooks(tables, places))
     merged_from = run["merged_from"]
     as_texts(run["command"], "run.command")  # whose sessions have it too
@@ -69,7 +69,7 @@ def _record(
             row["name"]: as_mapping(row["document"], "testbeds.document") for row in tables.rows("testbeds")
         },
         points=tuple(
-            _point_record(
+            point_record(
                 points[row["id"]],
                 row["reason"],
                 tuple(repetitions.get(row["id"], ())),
@@ -85,7 +85,7 @@ def _record(
     )
 
 
-def _read_sessions(tables: RunTables) -> dict[int, Session]:
+def read_sessions(tables: RunTables) -> dict[int, Session]:
     """Sessions by their ids, in order."""
     return {
         row["id"]: Session(
@@ -100,19 +100,20 @@ def _read_sessions(tables: RunTables) -> dict[int, Session]:
     }
 
 
-def _read_repetitions(
+def read_repetitions(
     tables: RunTables,
     points: Mapping[int, Point],
     searches: Mapping[int | None, Sequence[StoredSearch]],
-    sessions: Mapping[int, int],
+    sessions: Mapping[int, Session],
 ) -> dict[int, list[Repetition]]:
     """Repetitions by the ids of their points; in order, those that were cut short before those that were made
     in their place.
 
     Args:
         searches: By the ids of their repetitions.
-        sessions: Their places by their ids.
+        sessions: In their order, by their ids.
     """
+    places = {session_id: place for place, session_id in enumerate(sessions)}
     of_point: dict[int, list[Repetition]] = {}
     for row in sorted(
         tables.rows("repetitions"), key=lambda row: (row["point_id"], row["number"], row["attempt"])
@@ -129,17 +130,18 @@ def _read_repetitions(
             searches=tuple(searches.get(row["id"], ())),
             reason=row["reason"],
             measured_s=row["measured_s"],
-            session=sessions[row["session_id"]],
+            session=places[row["session_id"]],
             procedure=points[row["point_id"]].procedure,
         )
         of_point.setdefault(row["point_id"], []).append(repetition)
     return of_point
 
 
-def _point_record(
-    point: Point, ended_for: str | None, repetitions: tuple[Repetition, ...], hooks: tuple[HookRun, ...]
+def point_record(
+    point: Point, ended_for: str | None, repetitions: tuple[Repetition, ...], hooks: tuple[HookRun, ...] = ()
 ) -> PointRecord:
-    """
+    """A point, and what its rows say of it.
+
     Args:
         ended_for: Why it gets no more repetitions, as its row has it.
     """

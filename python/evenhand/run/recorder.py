@@ -5,17 +5,17 @@ gives those again that it had before."""
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from evenhand.run.rows import insert, insert_trial, search_columns
 from evenhand.run.run_file import now, to_json
-from evenhand.search import DUT_GONE, Goal, Role, SearchHead, SearchResult, SearchTrial
+from evenhand.run.stored_so_far import MeasuredSearch, StoredSoFar
+from evenhand.search import DUT_GONE, Role, SearchHead, SearchResult, SearchTrial
 from evenhand.trial import Load, TrialResult, was_offered
 
 STOPPED = "stopped"
@@ -29,22 +29,6 @@ class CannotContinueError(Exception):
 
 
 @dataclass(slots=True, kw_only=True)
-class MeasuredSearch:
-    """What one search has measured so far, stored or not: no one should lose an hour of trials to a disk that
-    is full."""
-
-    name: str
-    kind: str
-    goal: Goal | None
-    """None if it is not a throughput search."""
-    trials: list[SearchTrial] = field(default_factory=list)
-    """Trials of a throughput search."""
-    results: list[TrialResult] = field(default_factory=list)
-    """Trials of any other."""
-    end: SearchResult | None = None
-
-
-@dataclass(slots=True, kw_only=True)
 class _Begun:
     """A search that was cut short, or that ended before its repetition was."""
 
@@ -54,31 +38,13 @@ class _Begun:
     """Trials as documents, in order."""
 
 
-class OpenRunFile(Protocol):
-    """What a recorder needs of the file that it writes; `RunStore` is one."""
-
-    measured: list[MeasuredSearch]
-    is_campaign: bool
-    """It can be gone on with: what was stopped by hand counts neither as a trial nor as an end then, and is
-    made anew."""
-
-    def add_versions(self, versions: Mapping[str, str]) -> None:
-        """What measures."""
-
-    def writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        """A transaction."""
-
-    def rows(self, question: str, *values: Any) -> list[dict[str, Any]]:
-        """The answer to a SELECT, by the names of its columns."""
-
-
 class RunRecorder:
     """`procedure.Recorder` and `trial.Replay` in one, of one repetition; made by `RunStore`.
 
     What a repetition that goes on has stored before is kept, and is not stored twice.
     """
 
-    def __init__(self, store: OpenRunFile, repetition_id: int | None, *, is_resumed: bool = False) -> None:
+    def __init__(self, store: StoredSoFar, repetition_id: int | None, *, is_resumed: bool = False) -> None:
         """
         Args:
             repetition_id: None: what is measured belongs to no point.
@@ -180,7 +146,7 @@ class SearchWriter:
 
     def __init__(
         self,
-        store: OpenRunFile,
+        store: StoredSoFar,
         recorder: RunRecorder,
         search_id: int,
         measured: MeasuredSearch,

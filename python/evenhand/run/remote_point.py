@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Station 9: a point that was measured on another machine: as it comes from there, and into a campaign's
-file, whole or not at all."""
+"""Station 9: a point that is measured on another machine: kept there in a file of its own, and then stored in
+the campaign's file, whole or not at all."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evenhand.base.errors import EvenhandError
-from evenhand.base.folders import sentence_without_folders
+from evenhand.base.folders import sentence_without_folders, temporary_folder
 from evenhand.base.validation.hostile_json import LEAST, MOST, read_json
+from evenhand.rig import read_versions
 from evenhand.run.campaign_record import CUT_SHORT, HookRun, Repetition
+from evenhand.run.record import read_record
 from evenhand.run.rows import end_numbers, insert_hook, insert_repetition
-from evenhand.run.run_file import to_json
+from evenhand.run.run_file import SUFFIX, to_json
+from evenhand.run.store import CampaignHead, RunStore
 from evenhand.spec.request import Point
 from evenhand.trial import TrialResult
-
-if TYPE_CHECKING:
-    from evenhand.run.store import RunStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,53 @@ class RemotePoint:
     """One without `finished_at` did not end."""
     reason: str | None
     """Why it gets no more repetitions; None: it has them all."""
+
+
+@contextmanager
+def point_file(point: Point) -> Iterator[RunStore]:
+    """A file for what a worker measures of one point, a campaign of that point alone, until the block ends.
+    StorageError, HostError if there is no place for it."""
+    head = CampaignHead(name=point.suite, source="", seed=0, spec={})
+    with (
+        temporary_folder() as folder,
+        RunStore.create(folder / f"point{SUFFIX}", command=[], head=head, points=[point]) as store,
+    ):
+        store.after_failure = "and start the worker again."
+        yield store
+
+
+def remote_point_of(store: RunStore, point: Point, *, testbed: str) -> RemotePoint:
+    """All that `point_file` has of the point. A repetition that did not end is there with what it measured.
+
+    Args:
+        testbed: The name that the testbed has in the campaign: two workers may have files of one name.
+    """
+    record, own = read_record(store.path), read_versions()
+    (measured,), (row,) = record.points, store.rows("SELECT reason FROM points")
+    return RemotePoint(
+        point=point,
+        testbed=testbed,
+        facts=next(iter(record.testbeds.values()), None),
+        versions={name: version for name, version in record.versions.items() if name not in own},
+        hooks=tuple(sorted((*measured.hooks, *record.hooks), key=lambda hook: hook.ended_at)),
+        repetitions=tuple({each.number: _whole(each) for each in measured.repetitions}.values()),
+        reason=row["reason"],
+    )
+
+
+def _whole(repetition: Repetition) -> Repetition:
+    """The same with trials that can be sent: those of a large file are read when they are asked for."""
+    searches = tuple(
+        replace(
+            search,
+            trials=tuple(
+                replace(trial, result=TrialResult.from_contract(dict(trial.result.raw)))
+                for trial in search.trials
+            ),
+        )
+        for search in repetition.searches
+    )
+    return replace(repetition, searches=searches)
 
 
 def check_remote_point(remote: Any, point: Point, numbers: Collection[int]) -> RemotePoint:

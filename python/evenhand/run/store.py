@@ -83,9 +83,8 @@ class RunStore(StoredSoFar):
         is_campaign: bool,
         is_new: bool,
     ) -> None:
-        super().__init__(path, connection)
+        super().__init__(path, connection, is_campaign=is_campaign)
         self._stack = ExitStack()
-        self.is_campaign = is_campaign
         self._is_new = is_new
         self.notes: list[str] = []
         """Notes of this session."""

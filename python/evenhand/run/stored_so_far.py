@@ -7,24 +7,44 @@ import json
 import sqlite3
 from collections.abc import Container
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from evenhand.base.errors import HostError
-from evenhand.run.recorder import MeasuredSearch
 from evenhand.run.run_file import RunFile
-from evenhand.search import Role
+from evenhand.search import Goal, Role, SearchResult, SearchTrial
 from evenhand.spec.request import Point
+from evenhand.trial import TrialResult
 
 LINUX_LAB = "linux namespace"
 """`dut` of the facts of a lab that can have a firewall."""
 
 
+@dataclass(slots=True, kw_only=True)
+class MeasuredSearch:
+    """What one search has measured so far, stored or not: no one should lose an hour of trials to a disk that
+    is full."""
+
+    name: str
+    kind: str
+    goal: Goal | None
+    """None if it is not a throughput search."""
+    trials: list[SearchTrial] = field(default_factory=list)
+    """Trials of a throughput search."""
+    results: list[TrialResult] = field(default_factory=list)
+    """Trials of any other."""
+    end: SearchResult | None = None
+
+
 class StoredSoFar(RunFile):
     """Answers of the file to who writes it. Methods raise StorageError."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, is_campaign: bool) -> None:
         super().__init__(path, connection)
+        self.is_campaign = is_campaign
+        """It can be gone on with: what was stopped by hand counts neither as a trial nor as an end then, and
+        is made anew."""
         self.measured: list[MeasuredSearch] = []
         """Searches measured so far; of a campaign, those of the present repetition, stored or not."""
         self._counted: int | None = None

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from evenhand.base.errors import RequestError
-from evenhand.base.option import OptionField, options_of
+from evenhand.base.option import OptionField, fill, options_of
 from evenhand.base.units import DURATION, is_whole, parse_duration
 from evenhand.base.validation.checked_file import (
     FileKind,
@@ -37,7 +37,7 @@ from evenhand.base.validation.checked_file import (
 from evenhand.plan import AddressPlan, is_plan_file, make_own_plan
 from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.procedure.repetition import MOST_REPETITIONS
-from evenhand.rig import DEFAULT_PLAN, REFERENCE, DutFacts, rig_of
+from evenhand.rig import DEFAULT_PLAN, MOST_RULES, REFERENCE, DutFacts, ReferenceDut, rig_of
 from evenhand.spec.common_options import REPETITIONS, SEED
 from evenhand.spec.frames import FRAME_SIZES
 from evenhand.spec.place import place_in_suite, place_of
@@ -45,11 +45,29 @@ from evenhand.spec.plan import DIRECTION, HOSTS, NETWORKS, PLAN, PLAN_OPTIONS
 from evenhand.spec.presets import EVERY_SUITE, PRESET_PREFIX, apply_preset, preset_names, unheeded
 from evenhand.spec.request import HashType, point_options_of
 from evenhand.spec.router import ReferenceOptions
-from evenhand.spec.rules import Rules
 
 DEFAULT_REPETITIONS = 10
 """SEED-72."""
 RoundOrder = Literal["in-turn", "shuffled"]
+Rules = Annotated[int, Field(ge=0, le=MOST_RULES)] | Literal["auto", "none"]
+
+
+def read_rules(text: str, *, where: str) -> int | Literal["auto", "none"]:
+    """How many rules the firewall of a Linux lab has: a number, none, or as many as the campaign finds out
+    that it takes. RequestError if it is none of these."""
+    match text:
+        case "auto":
+            return "auto"
+        case "none":
+            return "none"
+    if is_whole(text) and int(text) <= MOST_RULES:
+        return int(text)
+    raise RequestError(
+        f"{text!r} is not a number of rules",
+        code="spec.not-a-number-of-rules",
+        where=where,
+        next_step=f"Write auto, none, or a number up to {MOST_RULES}.",
+    )
 
 
 def _one_or_more(value: Any) -> Any:
@@ -184,6 +202,22 @@ def _reference_keys() -> dict[str, Any]:
 class Reference(create_model("ReferenceKeys", __base__=_Table, **_reference_keys())):  # type: ignore[misc]
     """The reference router that is the DUT, by the options of `evenhand router`. Only for testbed =
     "reference"."""
+
+    def dut(self, hash_type: HashType | None = None) -> ReferenceDut:
+        """The DUT while a point is measured. RequestError names the option.
+
+        Args:
+            hash_type: Hash type of the point; None: that of the table.
+        """
+        written = self.to_document()
+        # Without elements nothing is hashed, whatever the point says of the DUT.
+        if hash_type is not None and self.elements is not None:
+            written["hash"] = hash_type
+        if self.table is not None:
+            written["table"] = self.table  # a tuple, which the document has as a list
+        if self.largest_frame is not None:
+            written["largest-frame"] = str(self.largest_frame)
+        return fill(ReferenceOptions, written).dut()
 
 
 def _facts(value: Any) -> Any:

@@ -33,7 +33,6 @@ from evenhand.spec.frames import read_frame_sizes, read_size
 from evenhand.spec.own_plan import register_own_plan
 from evenhand.spec.place import placed
 from evenhand.spec.plan import HOSTS, NETWORKS, PLAN_OPTIONS, DirectionName, build_plan, read_directions
-from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import AFTER, ROUTES, HashType, Point, plan_of, point_defaults, read_point
 
 MOST_POINTS = 10_000
@@ -322,7 +321,7 @@ def _check_reference(file: CampaignFile, points: Sequence[Point]) -> None:
     """RequestError for a router that cannot be, or frames that it would not take."""
     for point in points:
         with placed(f"{file.where}: reference"):
-            dut = reference_dut(file.reference or Reference(), point.hash_type)
+            dut = (file.reference or Reference()).dut(point.hash_type)
         with placed(f"{file.where}: suite {point.suite!r}"):
             size = read_size(point.frame_size)
             plan, tags = plan_of(point), tag_octets(dut.vlans)

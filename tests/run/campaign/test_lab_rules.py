@@ -18,10 +18,9 @@ from evenhand.run import RunStore
 from evenhand.run.campaign.dut_setup import lab_wish_of
 from evenhand.run.campaign.lab_rules import NEAR, SHARE, TRIES, choose_rules, find_rules
 from evenhand.search import Role, SearchHead, ThroughputGoal
-from evenhand.spec.file import make_campaign
+from evenhand.spec.file import make_campaign, read_rules
 from evenhand.spec.points import CampaignPlan, expand
 from evenhand.spec.request import read_point
-from evenhand.spec.rules import read_rules
 from tests.errors import raises
 
 CEILING_FPS = 300_000.0

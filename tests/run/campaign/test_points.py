@@ -23,7 +23,6 @@ from evenhand.run.campaign.outline import describe, deviations_of
 from evenhand.search import MlrGoals, ThroughputGoal
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import CampaignPlan, expand
-from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import AFTER, plan_of, read_point
 from tests.errors import raises
 from tests.run.campaign.campaigns import campaign, expanded
@@ -368,7 +367,7 @@ def test_the_reference_router_is_that_of_the_options_and_of_the_points_hash() ->
     )
     assert plan.reference is not None
     for hash_type in ("type1", "type2"):
-        dut = reference_dut(plan.reference, hash_type)
+        dut = plan.reference.dut(hash_type)
         assert dut.model is not None
         assert (dut.model.elements, dut.model.rate_fps, dut.model.hash_type, dut.model.queue_frames) == (
             4,

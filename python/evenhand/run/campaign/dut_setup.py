@@ -7,7 +7,6 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
 
 from evenhand.base.option import options_of
 from evenhand.plan import SideCounts, largest_octets
@@ -26,6 +25,7 @@ from evenhand.rig import (
     put_back,
     rig_of,
 )
+from evenhand.run import RunStore
 from evenhand.run.campaign.events import OnCampaignEvent
 from evenhand.run.campaign_record import HookRun
 from evenhand.spec.common_options import EstablishedOptions
@@ -33,7 +33,6 @@ from evenhand.spec.file import Reference
 from evenhand.spec.frames import read_size
 from evenhand.spec.plan import build_plan
 from evenhand.spec.points import CampaignPlan
-from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import ROUTES, Point, plan_of, read_point
 from evenhand.trial import find_engine
 
@@ -142,7 +141,7 @@ def check_timeouts(points: Iterable[Point], testbed: str, reference: Reference |
     ]
     if not with_connections:
         return
-    dut = None if reference is None else reference_dut(reference)
+    dut = None if reference is None else reference.dut()
     timeout_s = rig_of(testbed).facts(dut).connection_timeout_s
     for point in with_connections:
         request = read_point(point)
@@ -168,13 +167,6 @@ def check_testbed(testbed: str) -> None:
     rig_of(testbed).check()
 
 
-class HookKeeper(Protocol):
-    """Where what was done to the DUT is kept."""
-
-    def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
-        """A command that has ended."""
-
-
 def name_of_run(path: Path) -> str:
     """The same when the run goes on in another process: it takes its DUT over."""
     return f"{socket.gethostname()}:{path.absolute()}"
@@ -187,7 +179,7 @@ def dut_over_ssh(testbed: str) -> ReachableDut | None:
 
 
 def set_up_for(
-    point: Point, setup: Setup, keeper: HookKeeper, on_event: OnCampaignEvent, *, run: str
+    point: Point, setup: Setup, keeper: RunStore, on_event: OnCampaignEvent, *, run: str
 ) -> str | None:
     """Have the DUT set up for this point. Why it cannot be; None if it is, or if it is not for this run to
     do.
@@ -207,7 +199,7 @@ def set_up_for(
     )
 
 
-def put_dut_back(dut: ReachableDut, keeper: HookKeeper, on_event: OnCampaignEvent, *, run: str) -> None:
+def put_dut_back(dut: ReachableDut, keeper: RunStore, on_event: OnCampaignEvent, *, run: str) -> None:
     """Put the DUT back as it was before this run, if this run has set it up. HostError if that does not work;
     what to do is part of the error."""
     put_back(

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from evenhand.base.errors import EvenhandError
 from evenhand.base.folders import without_folders
 from evenhand.base.locks import InUseError
 from evenhand.base.rates import Line, is_of_line
-from evenhand.procedure import Conditions, Note, OnePair, OpenTestbed, Recorder, Throughput
+from evenhand.procedure import Conditions, Note, OnePair, OpenTestbed, Throughput
 from evenhand.procedure.descriptor import KnownThroughput
 from evenhand.procedure.search_options import start_at
 from evenhand.rig import LabWish, LeasedLab, Setup, campaign_facts, rig_of
@@ -32,17 +32,16 @@ from evenhand.run.campaign.events import (
     run_hook,
     why_failed,
 )
-from evenhand.run.campaign_record import HookRun, is_lower_bound
+from evenhand.run.campaign_record import is_lower_bound
 from evenhand.run.point_document import why_no_number
 from evenhand.run.recorder import STOPPED, CannotContinueError
 from evenhand.run.rows import without_trials
 from evenhand.run.run_file import StorageError
-from evenhand.run.store import RepetitionEnd
+from evenhand.run.store import RepetitionEnd, RunStore
 from evenhand.spec.file import Hooks, Reference
 from evenhand.spec.place import option_places
-from evenhand.spec.reference import reference_dut
 from evenhand.spec.request import Point, PointRequest, line_texts_of, plan_of, read_point
-from evenhand.trial import Replay, TrialResult, describe_reasons, describe_taken
+from evenhand.trial import TrialResult, describe_reasons, describe_taken
 
 ENGINE_ENDS_WITHIN_S = 15.0
 """When a campaign was killed and goes on at once, its engine may still be closing the ports."""
@@ -80,44 +79,13 @@ class PointOrder:
     """Nothing of the point is left for a later round."""
 
 
-class RepetitionRecorder(Recorder, Replay, Protocol):
-    """Where one repetition is kept, with what it had before it was cut short."""
-
-    @property
-    def stored_trials(self) -> int:
-        """Number of trials that it had."""
-
-
-R = TypeVar("R", bound=RepetitionRecorder)
-
-
-class PointRecorder(Protocol[R]):
-    """Where a point's trials are kept as they are made: `RunStore` in a file, `CollectingRecorder` for
-    a campaign elsewhere."""
-
-    def add_testbed(self, name: str, document: Mapping[str, Any]) -> str:
-        """Keep what is known of a testbed; returns the name for `begin`."""
-
-    def add_hook(self, hook: HookRun, *, point: Point | None, suite: str | None) -> None:
-        """A command that has ended."""
-
-    def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> R:
-        """A repetition begins, or goes on."""
-
-    def end(self, recorder: R, end: RepetitionEnd) -> None:
-        """It has ended."""
-
-    def end_point(self, point: Point, reason: str) -> None:
-        """The point gets no more repetitions."""
-
-
 class _HookFailedError(Exception):
     pass
 
 
 def measure_point(
     order: PointOrder,
-    keeper: PointRecorder[R],
+    keeper: RunStore,
     *,
     engine: Path | None,
     on_event: OnCampaignEvent,
@@ -162,7 +130,7 @@ def measure_point(
 
 
 def _measure_on(
-    setup: Setup, order: PointOrder, keeper: PointRecorder[R], engine: Path | None, on_event: OnCampaignEvent
+    setup: Setup, order: PointOrder, keeper: RunStore, engine: Path | None, on_event: OnCampaignEvent
 ) -> str | None:
     """Why it could not be measured; None if it was."""
     testbed = keeper.add_testbed(setup.name, _facts_of(setup, order))
@@ -194,7 +162,7 @@ def _measure_repetition(
     setup: Setup,
     testbed: str,
     order: PointOrder,
-    keeper: PointRecorder[R],
+    keeper: RunStore,
     engine: Path | None,
     on_event: OnCampaignEvent,
 ) -> None:
@@ -277,7 +245,7 @@ def _why(outcome: str, results: list[TrialResult]) -> str:
 def _setup_of(order: PointOrder) -> AbstractContextManager[Setup]:
     reference = order.reference or Reference()
     return rig_of(order.testbed).open(
-        lambda: plan_of(order.point), lambda: reference_dut(reference, order.point.hash_type)
+        lambda: plan_of(order.point), lambda: reference.dut(order.point.hash_type)
     )
 
 
@@ -286,7 +254,7 @@ def _facts_of(setup: Setup, order: PointOrder) -> dict[str, Any]:
     return campaign_facts(setup, (order.reference or Reference()).to_document())
 
 
-def _run_hook(when: str, order: PointOrder, keeper: PointRecorder[R], on_event: OnCampaignEvent) -> None:
+def _run_hook(when: str, order: PointOrder, keeper: RunStore, on_event: OnCampaignEvent) -> None:
     environment = {**order.environment, **environment_of(order.point)}
     failure = run_and_keep(when, order.hooks, environment, keeper, on_event, point=order.point)
     if failure is not None:
@@ -297,7 +265,7 @@ def run_and_keep(
     when: str,
     hooks: Hooks,
     environment: Mapping[str, str],
-    keeper: PointRecorder[R],
+    keeper: RunStore,
     on_event: OnCampaignEvent,
     *,
     point: Point | None = None,

@@ -22,12 +22,12 @@ from evenhand.procedure import Note, ProcedureEvent
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.rig import REFERENCE, LeasedLab, rig_of
-from evenhand.run.campaign.collecting import CollectingRecorder
+from evenhand.run import RunStore
 from evenhand.run.campaign.dask_security import WithoutPages, no_scheduler, own_address, scheduler_place
 from evenhand.run.campaign.dut_setup import check_timeouts, demands_of, dut_over_ssh, put_dut_back
 from evenhand.run.campaign.events import CampaignEvent, OnCampaignEvent, RepetitionEnded
 from evenhand.run.campaign.measure import PointOrder, measure_point
-from evenhand.run.remote_point import RemotePoint
+from evenhand.run.remote_point import RemotePoint, point_file, remote_point_of
 from evenhand.spec.file import Reference
 from evenhand.spec.request import Point
 
@@ -56,7 +56,8 @@ class Bed:
 class PointAnswer:
     """What a worker made of an order."""
 
-    point: RemotePoint
+    point: RemotePoint | None
+    """None: it was not measured to its end."""
     error: EvenhandError | None
     """Why it should not get another one."""
 
@@ -213,13 +214,14 @@ class WorkerProcess:
 
     def measure(self, order: PointOrder, task: str, topic: str) -> PointAnswer:
         """One point, on this worker's testbed, whatever the order says of one."""
-        keeper = CollectingRecorder(self.bed.name)
         mine = replace(
             order,
             testbed=self.bed.testbed,
             environment={**order.environment, "EVENHAND_TESTBED": self.bed.testbed},
         )
+        point: RemotePoint | None = None
         error: EvenhandError | None = None
+        not_put_back: EvenhandError | None = None
 
         def on_event(event: CampaignEvent | ProcedureEvent) -> None:
             if not self._is_wanted(task):
@@ -229,19 +231,21 @@ class WorkerProcess:
             self._on_event(event)
 
         try:
-            check_fit(self.bed, [order.point], order.reference)
-            measure_point(mine, keeper, engine=self.bed.engine, on_event=on_event, lab=self._lab)
+            with point_file(order.point) as keeper:
+                try:
+                    check_fit(self.bed, [order.point], order.reference)
+                    measure_point(mine, keeper, engine=self.bed.engine, on_event=on_event, lab=self._lab)
+                finally:
+                    not_put_back = self._put_dut_back(mine, keeper)
+                point = remote_point_of(keeper, order.point, testbed=self.bed.name)
         except EvenhandError as found:
             error = found
         except KeyboardInterrupt:
             if self._is_wanted(task):
                 raise  # it was Ctrl-C
-        finally:
-            not_put_back = self._put_dut_back(mine, keeper)
-        error = error or not_put_back
-        return PointAnswer(point=keeper.collected(order.point), error=error)
+        return PointAnswer(point=point, error=error or not_put_back)
 
-    def _put_dut_back(self, order: PointOrder, keeper: CollectingRecorder) -> EvenhandError | None:
+    def _put_dut_back(self, order: PointOrder, keeper: RunStore) -> EvenhandError | None:
         """Put back a DUT that was set up over SSH for this point: it is not known whether another point will
         come. Returns why this could not be done."""
         try:
