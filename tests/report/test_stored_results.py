@@ -50,7 +50,7 @@ from evenhand.procedure.tear_down import TearDown, TearDownGoal
 from evenhand.report.found import entry_of, found_tables, report_of
 from evenhand.report.result_entry import RepeatedEntry, ResultEntry
 from evenhand.report.show import point_report
-from evenhand.report.stored_results import results_of, stored_entry
+from evenhand.report.stored_results import stored_entry
 from evenhand.report.table import rows_of
 from evenhand.results.connections import CapacityOutcome, Removal
 from evenhand.run import CampaignHead, CampaignRecord, RepetitionEnd, RunStore, read_record
@@ -196,7 +196,7 @@ def stored_campaign(
                 recorder,
                 RepetitionEnd(
                     outcome=str(one.outcome),
-                    value=procedure.value_of(document),
+                    value=procedure.value(document),
                     result=without_trials(document),
                     reason=None,
                 ),
@@ -394,7 +394,7 @@ def test_points_of_recorded_files_are_shown(name: str, width: int) -> None:
         assert "…" not in text
         assert max(map(len, text.splitlines())) <= width
         for repetition in point.repetitions:
-            if repetition in results_of(point):
+            if repetition in point.results:
                 entry = stored_entry(record, repetition)
                 report = report_of(PROCEDURES[point.point.procedure])
                 if report.join is not None and "longest_burst_frames" in entry.document:

@@ -170,8 +170,8 @@ class Procedure:
     goals: Any
     """The type of its goals, as `check_type` takes it."""
     found: type | None = None
-    """The type of what it finds (room `results`), whose document a run file has and a report shows. None: its
-    report reads the document."""
+    """The type of what it finds (room `results`), whose document a run file has and a report shows. None: the
+    document itself takes its place."""
     default_goal: Callable[[Retries], Any] | None = None
     """The goal of a caller in Python who gives none, with the testbed's retries; None: one must be given."""
     check: Callable[[Any, Profile], object] | None = None
@@ -201,11 +201,12 @@ class Procedure:
     figure: Figure
     section: Section = Section.OTHERS
     """The part of a page with its results."""
-    value_of: Callable[[Mapping[str, Any]], float | None]
-    """The figure in a result's document; None if it has none. With two directions, the worse one counts."""
-    left_open: Callable[[Mapping[str, Any]], LeftOpen] = lambda document: EXACT
-    """What a result's document left open beside that figure, in its unit: the load that failed first, of a
-    search. A figure that is a bound says so by `is_at_least` in the document."""
+    value_of: Callable[[Any], float | None]
+    """The figure of what was found (`found`); None if it has none. With two directions, the worse one
+    counts."""
+    left_open: Callable[[Any], LeftOpen] = lambda found: EXACT
+    """What it left open beside that figure, in its unit: the load that failed first, of a search. A figure
+    that is a bound says so by `is_at_least` in the document."""
     expected_s: Callable[[Any, float], float]
     """Expected time in seconds, from a goal and the waits of each trial in seconds."""
     longest_s: Callable[[Any, float], float] | None = None
@@ -238,7 +239,13 @@ class Procedure:
     def read(self, document: Mapping[str, Any] | None, place: str = "repetitions.result") -> Any:
         """What a result's document says was found; None without one. ValueError if a value in it has another
         type (`from_document`)."""
-        return None if self.found is None or document is None else from_document(self.found, document, place)
+        return (
+            document if self.found is None or document is None else from_document(self.found, document, place)
+        )
+
+    def value(self, document: Mapping[str, Any]) -> float | None:
+        """The figure in a result's document."""
+        return self.value_of(self.read(document))
 
     def expected(
         self, goal: Any, waits_s: float, *, options: Any = None, times: int = 1, learning_s: float = 0.0
@@ -348,11 +355,6 @@ def worst(values: Iterable[float | None]) -> float | None:
     found = list(values)
     known = [value for value in found if value is not None]
     return None if not known or len(known) < len(found) else max(known)
-
-
-def figures_by_direction(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Figures of a document that has them by direction."""
-    return list((result.get("figures") or {}).values())
 
 
 def show_value(value: float, figure: Figure) -> str:

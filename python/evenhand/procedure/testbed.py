@@ -23,7 +23,7 @@ from evenhand.procedure.conditions import Conditions, check_conditions, check_re
 from evenhand.procedure.connection_capacity import CAPACITY, Capacity
 from evenhand.procedure.connection_capacity_goal import CapacityGoal
 from evenhand.procedure.connection_rate import CONNECTIONS, ConnectionRate, ConnectionRateGoal
-from evenhand.procedure.delay_result import REPETITIONS, DelayGoal, DelayResult, DelayTest
+from evenhand.procedure.delay_result import DelayResult
 from evenhand.procedure.descriptor import KnownThroughput, Procedure, check_rates, throughput_to_serve
 from evenhand.procedure.events import Note, followed_by
 from evenhand.procedure.latency import LATENCY
@@ -41,6 +41,7 @@ from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.tear_down import TEAR_DOWN, TearDown, TearDownGoal
 from evenhand.procedure.tester import EnginesOf, OpenTester, choose_maximum
 from evenhand.procedure.throughput import THROUGHPUT, Throughput, ThroughputTable
+from evenhand.results.delay import REPETITIONS, DelayGoal, DelayTest
 from evenhand.results.loss import LossGoal
 from evenhand.results.recovery import RecoveryGoal
 from evenhand.search import Goal, Role

@@ -122,10 +122,11 @@ def found_lines(result: Any, procedure: Procedure) -> list[str]:
 def entry_of(result: Any, procedure: Procedure) -> ResultEntry:
     """A live result, as its document."""
     document, profile = result.to_document(), getattr(result, "profile", None)
+    found = None if "rows" in document else procedure.read(document)
     return ResultEntry(
         document=document,
-        found=None if "rows" in document else procedure.read(document),
-        value=None if "rows" in document else procedure.value_of(document),
+        found=found,
+        value=None if found is None else procedure.value_of(found),
         trials=[getattr(trial, "result", trial) for trial in getattr(result, "trials", ())],
         own_loop=getattr(getattr(result, "own_loop", None), "trial", None),
         labels=size_of(document),

@@ -40,7 +40,7 @@ class ResultEntry:
     document: Mapping[str, Any]
     """As `--json` of the verb has it, or the part of it that a run file has."""
     found: Any = None
-    """What its procedure's `found` type reads there; None: there is no such type."""
+    """What its procedure reads there (`Procedure.read`)."""
     value: float | None = None
     """The figure of the procedure, if it ended with one."""
     trials: Sequence[TrialResult] = ()
@@ -197,9 +197,9 @@ def last_reasons(trials: Sequence[TrialResult]) -> str:
     return "; ".join(reason.text for reason in join_directions(trials[-1].reasons)) if trials else ""
 
 
-def last_invalid_lines(document: Mapping[str, Any], trials: Sequence[TrialResult]) -> list[str]:
+def last_invalid_lines(outcome: str, trials: Sequence[TrialResult]) -> list[str]:
     """How a test at one load ended because the tester could not keep it."""
-    if document.get("outcome") != "tester_ceiling" or not trials:
+    if outcome != "tester_ceiling" or not trials:
         return []
     return [
         f"The last trial was INVALID: {last_reasons(trials)}. This tester cannot keep this load,"

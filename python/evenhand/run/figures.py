@@ -13,16 +13,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evenhand.procedure.registry import LATENCY
 from evenhand.run.campaign_record import PointRecord, Repetition
 from evenhand.run.unread_results import UnreadResult
 from evenhand.trial import TIME_LEFT_OUT, TimeLeftOut, read_left_out, read_time_left_out, show_share
 
 __all__ = [
-    "LEAST_FOR_WORST",
     "TIME_LEFT_OUT",
     "TimeLeftOut",
-    "is_worst_the_maximum",
     "losses_of",
     "show_share",
     "stated_time_left_out",
@@ -30,8 +27,6 @@ __all__ = [
     "time_left_out_at",
     "time_left_out_of",
 ]
-LEAST_FOR_WORST = 1000
-"""Values from which on the 99.9th percentile is not their maximum."""
 _DIRECTIONS = ("forward", "reverse")
 
 
@@ -85,16 +80,6 @@ def time_left_out_at(found: PointRecord) -> TimeLeftOut | None:
     return TimeLeftOut.together(
         time_left_out_of(repetition) for repetition in found.repetitions if repetition.finished_at is not None
     )
-
-
-def is_worst_the_maximum(result: Mapping[str, Any] | None) -> bool:
-    """Whether the worst-case latency, the 99.9th percentile (R8219-09), is the highest delay that was
-    measured: of fewer than a thousand tagged frames it is (RFC 2330, 11.3)."""
-    goal = (result or {}).get("goal")
-    if not isinstance(goal, Mapping) or goal.get("test") != LATENCY.name:
-        return False
-    tags = goal.get("tagged_frames")
-    return isinstance(tags, int) and not isinstance(tags, bool) and 0 < tags < LEAST_FOR_WORST
 
 
 _MOST_OCTETS = 65_536
