@@ -479,7 +479,8 @@ class OpenTestbed(PreparedTestbed):
         check_type(after, Throughput | None, where="after")
         known = None
         if after is not None:
-            known = throughput_to_serve([after.search.to_document()], source="this search", where="after")
+            found = THROUGHPUT.read(after.search.to_document())
+            known = throughput_to_serve([found], source="this search", where="after")
         known_fps = None if known is None else known.fps
         load_fps = known_fps if rate_fps is None else rate_fps
         if load_fps is None:

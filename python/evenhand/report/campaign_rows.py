@@ -133,7 +133,7 @@ def _is_worst_case_maximum(repetition: Repetition) -> Value:
 
 
 def _loss_ratio(direction: str) -> Callable[[RowPlace], Value]:
-    return _repetition(lambda repetition: losses_of(repetition.result).get(direction))
+    return _repetition(lambda repetition: losses_of(repetition).get(direction))
 
 
 def _under(get: Callable[[Point | SearchConditions], Value]) -> Callable[[RowPlace], Value]:

@@ -59,11 +59,7 @@ def trials_of_point(found: PointRecord) -> Iterator[StoredTrial]:
 def theoretical_fps_of(found: PointRecord) -> float | None:
     """Per direction, as the results of the point state it."""
     return next(
-        (
-            fps
-            for one in found.results
-            if one.result is not None and (fps := one.result.get("theoretical_fps_per_direction")) is not None
-        ),
+        (fps for one in found.results if (fps := getattr(one.found, "theoretical_fps", None)) is not None),
         None,
     )
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evenhand.analysis import Analysis
@@ -39,6 +39,7 @@ from evenhand.report.page_words import (
 from evenhand.report.result_entry import RepeatedEntry, ResultEntry, mapping, number, size_label, table_of
 from evenhand.report.stored_results import joined_entry, stored_entry
 from evenhand.report.table import INTERVAL, throughput_sizes_table
+from evenhand.results.throughput import ThroughputFound
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 
 
@@ -52,12 +53,12 @@ def throughput_table(record: CampaignRecord) -> Table | None:
     entries = [
         RepeatedEntry(
             repetitions=[
-                {
-                    **(repetition.result or {}),
-                    "outcome": repetition.outcome,
-                    "is_at_least": repetition.is_at_least,
-                    "throughput_fps_per_direction": repetition.value,
-                }
+                replace(
+                    repetition.found or ThroughputFound(),
+                    outcome=repetition.outcome or "",
+                    is_at_least=repetition.is_at_least,
+                    throughput_fps=repetition.value,
+                )
                 for repetition in one.repetitions
                 if repetition.finished_at is not None
             ],

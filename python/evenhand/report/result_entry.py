@@ -57,8 +57,8 @@ class ResultEntry:
 class RepeatedEntry:
     """What was measured several times under the same conditions."""
 
-    repetitions: Sequence[Mapping[str, Any]]
-    """Documents of its results."""
+    repetitions: Sequence[Any]
+    """What was found each time (`Procedure.read`)."""
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -140,9 +140,9 @@ def text(document: Mapping[str, Any], key: str) -> str:
     return visible(found) if isinstance(found, str) else ""
 
 
-def words(document: Mapping[str, Any], key: str) -> str:
-    """A name of the document, such as `tester_ceiling`, with spaces."""
-    return text(document, key).replace("_", " ")
+def with_spaces(name: str) -> str:
+    """A name of a document, such as `tester_ceiling`, with spaces."""
+    return visible(name).replace("_", " ")
 
 
 def by_direction(document: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -40,10 +40,10 @@ class StoredResults:
         if self._joined is not None:
             yield Text("")
             yield from self._show(self._joined)
-        documents = [entry.document for entry in self._entries.values()]
-        if self._report.repeated is not None and len(documents) > 1:
+        found = [entry.found for entry in self._entries.values()]
+        if self._report.repeated is not None and len(found) > 1:
             yield Text("")
-            yield FittedTable.of(self._report.repeated([RepeatedEntry(repetitions=documents)]))
+            yield FittedTable.of(self._report.repeated([RepeatedEntry(repetitions=found)]))
             yield Text(OF_INTERVAL)
         if self._common:
             yield Text("")

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from evenhand.procedure.descriptor import EXACT, LeftOpen
+from evenhand.procedure.descriptor import EXACT, LeftOpen, finite
 from evenhand.procedure.registry import LOSS, PROCEDURES, THROUGHPUT
 from evenhand.procedure.statistics import Statistics
 from evenhand.run.reading import StoredSearch, StoredTrial
@@ -101,7 +101,7 @@ def is_lower_bound(outcome: str | None, result: Mapping[str, Any] | None) -> boo
 def failed_at(result: Mapping[str, Any] | None) -> float | None:
     """The lowest load at which a search for a throughput failed, per direction; None if its result does not
     state it."""
-    return THROUGHPUT.left_open(result or {}).high
+    return finite((result or {}).get("upper_fps_per_direction"))
 
 
 def is_median_at_least(values: Sequence[float], are_bounds: Sequence[bool]) -> bool:
