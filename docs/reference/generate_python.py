@@ -144,7 +144,7 @@ OWN = {
     "AddressPlan": "figure translation nat other is_derived label is_translated plans ip_version versions"
     " version_words smallest_frame streams stream_of four_tuples pairs_of to_contract",
     "TrialResult": "raw has_too_little_clean_time judged least_loss_ratio was_spoiled_by_a_moment",
-    "DelayResult": "hardware_stamps own_loop own_loop_figure pdv_resolution_ns is_complete",
+    "DelayResult": "hardware_stamps stamps own_loop own_loop_figure pdv_resolution_ns is_complete",
     "BackToBack": "skipped residual_s is_near_maximum longest_s late_frames stopped_early",
     "Recovery": "still_losing doubtful",
     "ThroughputResult": "is_ceiling_reached highest_offered_fps",

@@ -139,12 +139,12 @@ class PytestTester:
     def _figure_of(self, found: Any) -> tuple[Procedure, float | None]:
         for known, kept in self._results:
             if kept is found:
-                return known, known.value_of(found.to_document())
+                return known, known.value(found.to_document())
         raise TypeError(f"{type(found).__name__} is no result of this tester: give what a method returned")
 
     def _kept(self, known: Procedure, found: Any) -> Any:
         self._results.append((known, found))
-        value = known.value_of(found.to_document())
+        value = known.value(found.to_document())
         shown = "no number" if value is None else show_value(value, known.figure)
         self._keep(known.name, value, f"{known.figure.name}: {shown}, {found.outcome}")
         if value is None and str(found.outcome) == "tester_ceiling":

@@ -57,6 +57,7 @@ def point(
         Repetition(
             number=number,
             seed=number,
+            procedure=procedure,
             testbed=testbed,
             started_at=WHEN,
             finished_at=WHEN,

@@ -17,14 +17,29 @@ Run = Callable[..., Ended]
 Play = Callable[[str], Path]
 
 
+GOAL = {"test": "latency", "rate_fps_per_direction": 1e6, "throughput_fps_per_direction": 1e6}
+WITHOUT_VALUES = {
+    "outcome": "below_minimum",
+    "is_at_least": False,
+    "connections": 5,
+    "verdicts": {},
+    "goal": GOAL,
+    "figures": {},
+    "points": [],
+    "removals": [],
+    "steps": [],
+}
+"""What every procedure's result has at least, and no figure."""
+
+
 @pytest.mark.parametrize("name", PROCEDURES)
 def test_no_procedure_takes_a_result_without_a_number_for_an_answer(name: str) -> None:
-    assert exit_code_of(PROCEDURES[name], {"outcome": "below_minimum"}) == WITHOUT_NUMBER == 1
+    assert exit_code_of(PROCEDURES[name], WITHOUT_VALUES) == WITHOUT_NUMBER == 1
 
 
 def test_each_size_of_a_table_needs_one_number() -> None:
     found, nothing = {"throughput_fps_per_direction": 5.0}, {"outcome": "below_minimum"}
-    assert THROUGHPUT.value_of(found) == 5.0
+    assert THROUGHPUT.value(found) == 5.0
     for rows, code in (([[found], [found, nothing]], 0), ([[found], [nothing, nothing]], 1), ([[]], 1)):
         assert exit_code_of(THROUGHPUT, {"rows": [{"repetitions": row} for row in rows]}) == code
     assert exit_code_of(CONNECTIONS, nothing) == 1

@@ -172,7 +172,7 @@ def check_stored(cell: Cell, record: CampaignRecord, answer: Any) -> Repetition:
     assert repetition.finished_at is not None
     if answer is not None:
         given = answer if "rows" not in answer else answer["rows"][0]
-        found = cell.of.value_of(given)
+        found = cell.of.value(given)
         values = [each.value for each in points[0].repetitions if each.value is not None]
         assert found == (pytest.approx(fmean(values)) if values else None), given.get("outcome")
     return repetition

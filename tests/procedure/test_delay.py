@@ -16,6 +16,7 @@ from evenhand.procedure.delay_result import STAMPS
 from evenhand.procedure.own_loop import OWN_LOOP_DRIVER
 from evenhand.procedure.registry import LATENCY
 from evenhand.report.found import found_lines, found_tables
+from evenhand.results.delay import DelayName
 from evenhand.rig import Setup
 from evenhand.testbed import make_testbed
 from evenhand.trial import Load, SimulatedMeasurer
@@ -82,9 +83,8 @@ def test_delay_variation_is_over_every_frame() -> None:
     pdv = found.statistics("forward", "pdv")
     assert pdv is not None
     assert pdv.median == pytest.approx(9990, rel=1e-3)
-    assert [found.statistics("forward", f"ipdv_{name}") is not None for name in ("min", "median", "max")] == [
-        True
-    ] * 3
+    variations: tuple[DelayName, ...] = ("ipdv_min", "ipdv_median", "ipdv_max")
+    assert all(found.statistics("forward", name) is not None for name in variations)
     assert "IPDV median" in shown(found_tables(found, LATENCY)[-1])
     for direction in found.profile.directions:
         assert (

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +15,7 @@ from evenhand.procedure import BackToBackGoal, Profile, RecoveryGoal
 from evenhand.procedure.back_to_back_result import why_skipped
 from evenhand.procedure.descriptor import throughput_to_serve
 from evenhand.procedure.recovery import check_throughput
+from evenhand.results.throughput import SearchAsked, ThroughputFound
 from evenhand.run import PointState, read_record
 from tests.errors import raises
 from tests.run.campaign.small_campaign import write_campaign
@@ -25,12 +25,10 @@ PROFILE = Profile(
 )
 
 
-def result(fps: float | None, *, is_at_least: bool = False, loss_ratio: float = 0.0) -> dict[str, Any]:
-    return {
-        "throughput_fps_per_direction": fps,
-        "is_at_least": is_at_least,
-        "goal": {"loss_ratio": loss_ratio},
-    }
+def result(fps: float | None, *, is_at_least: bool = False, loss_ratio: float = 0.0) -> ThroughputFound:
+    return ThroughputFound(
+        throughput_fps=fps, is_at_least=is_at_least, goal=SearchAsked(loss_ratio=loss_ratio)
+    )
 
 
 def test_a_throughput_with_loss_serves_nothing_and_a_bound_is_known_as_one() -> None:
@@ -41,7 +39,7 @@ def test_a_throughput_with_loss_serves_nothing_and_a_bound_is_known_as_one() -> 
     assert not throughput_to_serve(bounds[:1], source="a", where="after").is_at_least
     assert throughput_to_serve(bounds, source="a", where="after").is_at_least
     assert throughput_to_serve(
-        [{"throughput_fps_per_direction": 1e5, "outcome": "tester_ceiling"}], source="", where=""
+        [ThroughputFound(throughput_fps=1e5, outcome="tester_ceiling")], source="", where=""
     ).is_at_least
     with raises("procedure.no-throughput-found"):
         throughput_to_serve([result(None)], source="a", where="after")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -72,14 +71,19 @@ def test_each_goal_of_several_has_its_own() -> None:
     assert lines[0].startswith("Lost at the lower bound of PDR: forward 0 %")
 
 
-def lossy(stored: Mapping[str, Any] | None) -> PointRecord:
+def lossy(stored: Any) -> PointRecord:
     found = point(1, [1e5, 1e5])
     first, second = found.repetitions
     return replace(found, repetitions=(replace(first, result={"loss_by_direction": stored}), second))
 
 
 def test_page_show_and_exports_have_it_by_repetition() -> None:
-    found = lossy({"forward": {"loss_ratio": 0.0}, "reverse": {"loss_ratio": 0.008}})
+    found = lossy(
+        {
+            "forward": {"lost_frames": 0, "offered_frames": 1000},
+            "reverse": {"lost_frames": 8, "offered_frames": 1000},
+        }
+    )
     rows = list(rows_of(record(found), "repetitions"))
     assert [(row["forward_loss_ratio"], row["reverse_loss_ratio"]) for row in rows] == [
         (0.0, 0.008),
@@ -97,17 +101,11 @@ def test_page_show_and_exports_have_it_by_repetition() -> None:
     assert len(_repetitions(lossy(None), "fps").columns) == len(table.columns) - 1
 
 
-@pytest.mark.parametrize(
-    "stored",
-    [
-        None,
-        [],
-        "x",
-        {"forward": 1},
-        {"forward": {"loss_ratio": "0.1"}},
-        {"forward": {"loss_ratio": True}},
-        {"reverse": {"loss_ratio": 7}},
-    ],
-)
-def test_losses_of_a_file_that_are_none_are_not_shown(stored: Any) -> None:
-    assert losses_of({"loss_by_direction": stored}) == {}
+@pytest.mark.parametrize("stored", [[], "x", {"forward": 1}, {"forward": {"lost_frames": "5"}}, {"up": None}])
+def test_losses_of_a_file_that_are_none_are_refused(stored: Any) -> None:
+    with pytest.raises(ValueError, match=r"^repetitions\.result\.loss_by_direction"):
+        lossy(stored)
+
+
+def test_a_file_may_say_nothing_of_losses() -> None:
+    assert losses_of(lossy(None).repetitions[0]) == {}

@@ -16,6 +16,7 @@ from evenhand.base.units import format_count
 from evenhand.plan import make_plan
 from evenhand.procedure import Profile
 from evenhand.procedure import throughput_document as search_document
+from evenhand.procedure.registry import THROUGHPUT
 from evenhand.report.measured import measured_report
 from evenhand.report.throughput import goals_table
 from evenhand.run import MeasuredSearch
@@ -52,7 +53,7 @@ def test_each_goal_is_told_with_both_bounds_and_all_its_attributes() -> None:
     """MLR-11, MLR-02, R2544-23: per direction; a sum is labelled as one."""
     result = found()
     lines = "\n".join(lines_of(result, PROFILE))
-    table = shown(FittedTable.of(goals_table(result.to_document())))
+    table = shown(FittedTable.of(goals_table(THROUGHPUT.read(result.to_document()))))
     for goal in result.goals:
         assert goal.lower_fps is not None
         assert goal.upper_fps is not None
@@ -85,7 +86,7 @@ def test_each_goal_is_told_with_both_bounds_and_all_its_attributes() -> None:
 def test_an_irregular_result_says_why(limit_fps: float, tester_ceiling_fps: float, words: str) -> None:
     """MLR-10."""
     result = found(limit_fps=limit_fps, tester_ceiling_fps=tester_ceiling_fps)
-    table = shown(FittedTable.of(goals_table(result.to_document())))
+    table = shown(FittedTable.of(goals_table(THROUGHPUT.read(result.to_document()))))
     assert table.count("irregular") == 2
     assert words in table
     assert "irregular (" in lines_of(result, PROFILE)[0]

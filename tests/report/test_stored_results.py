@@ -50,7 +50,7 @@ from evenhand.procedure.tear_down import TearDown, TearDownGoal
 from evenhand.report.found import entry_of, found_tables, report_of
 from evenhand.report.result_entry import RepeatedEntry, ResultEntry
 from evenhand.report.show import point_report
-from evenhand.report.stored_results import results_of, stored_entry
+from evenhand.report.stored_results import stored_entry
 from evenhand.report.table import rows_of
 from evenhand.results.connections import CapacityOutcome, Removal
 from evenhand.run import CampaignHead, CampaignRecord, RepetitionEnd, RunStore, read_record
@@ -196,7 +196,7 @@ def stored_campaign(
                 recorder,
                 RepetitionEnd(
                     outcome=str(one.outcome),
-                    value=procedure.value_of(document),
+                    value=procedure.value(document),
                     result=without_trials(document),
                     reason=None,
                 ),
@@ -354,8 +354,7 @@ def test_the_tables_over_sizes_and_repetitions_are_those_of_the_file(tmp_path: P
         record = stored_campaign(tmp_path / f"{procedure.name}.evenhand", procedure, plan, found)
         repeated = report_of(procedure).repeated
         assert repeated is not None
-        documents = [one.result or {} for one in record.points[0].repetitions]
-        stored = repeated([RepeatedEntry(repetitions=documents)])
+        stored = repeated([RepeatedEntry(repetitions=[one.found for one in record.points[0].repetitions])])
         alike(found_tables(table, procedure)[-1], stored)
         text = shown(record)
         assert text.index(stored.title) < text.index("Repetition 1"), "once, above all repetitions"
@@ -394,7 +393,7 @@ def test_points_of_recorded_files_are_shown(name: str, width: int) -> None:
         assert "…" not in text
         assert max(map(len, text.splitlines())) <= width
         for repetition in point.repetitions:
-            if repetition in results_of(point):
+            if repetition in point.results:
                 entry = stored_entry(record, repetition)
                 report = report_of(PROCEDURES[point.point.procedure])
                 if report.join is not None and "longest_burst_frames" in entry.document:
@@ -452,7 +451,9 @@ def test_documents_of_others_break_no_table(name: str) -> None:
             continue
         tables = [report.table([entry])]
         if report.repeated is not None:
-            tables.append(report.repeated([RepeatedEntry(repetitions=[wrong, document])]))
+            tables.append(
+                report.repeated([RepeatedEntry(repetitions=[entry.found, procedure.read(document)])])
+            )
         assert not any("\x1b" in text for table in tables for text in text_of(table))
         report.lines(entry)
     assert (refused > 0) == (procedure.found is not None)
@@ -469,4 +470,4 @@ def test_a_row_of_each_size_is_labelled_with_it() -> None:
     document = ThroughputTable(
         rows=(Row(frame_size=64, asked=1, repetitions=(), stopped_early=None),)
     ).to_document()
-    assert [entry.labels for entry in rows_of(document)] == [{"#frame size, octets": "64"}]
+    assert [entry.labels for entry in rows_of(document, THROUGHPUT)] == [{"#frame size, octets": "64"}]

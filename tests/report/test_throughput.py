@@ -19,6 +19,7 @@ from evenhand.report.proof import make_pcap
 from evenhand.report.suite import SuiteEntry, suite_lines, suite_table
 from evenhand.report.throughput import ceiling_lines, filling_lines, verification_lines
 from evenhand.report.trial import describe_sending, trial_report, trials_table
+from evenhand.results.throughput import CeilingFound
 from evenhand.search import Purpose, SearchTrial, ThroughputGoal, ThroughputResult, find_throughput
 from evenhand.trial import Load, SimulatedMeasurer, TrialResult, Verdict
 from evenhand.trial.clean_time import LAPSES, CleanTime
@@ -216,11 +217,11 @@ def test_a_search_that_the_tester_ended_is_no_one_pair_result() -> None:
 def test_loss_verification_is_named() -> None:
     """R2544-21 lets any loss count at once; what differs is said."""
     goal = ThroughputGoal(max_fps=1e6, loss_verifications=2)
-    assert not verification_lines(replace(goal, loss_verifications=0).to_document())
-    assert "A lossy trial counted after 2 repetitions" in verification_lines(goal.to_document())[0]
+    assert not verification_lines(replace(goal, loss_verifications=0))
+    assert "A lossy trial counted after 2 repetitions" in verification_lines(goal)[0]
     assert (
         "A trial with a loss of up to 2 % counted after"
-        in verification_lines(replace(goal, plain_loss_ratio=0.02).to_document())[0]
+        in verification_lines(replace(goal, plain_loss_ratio=0.02))[0]
     )
 
 
@@ -256,8 +257,8 @@ def test_a_search_that_begins_at_the_ceiling_itself_is_not_above_it() -> None:
     """MLR-14."""
 
     def said(max_fps: float) -> str:
-        ceiling = {"rate_fps_per_direction": 5e5, "is_new": True}
-        (line,) = ceiling_lines({"ceiling": ceiling, "goal": {"max_fps": max_fps}})
+        ceiling = CeilingFound(rate_fps=5e5, is_new=True)
+        (line,) = ceiling_lines(ceiling, max_fps)
         return line
 
     for max_fps in (4e5, 5e5):

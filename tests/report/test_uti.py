@@ -57,7 +57,7 @@ def test_rates_are_sums_over_the_directions_and_bandwidths_those_on_the_wire(
     """R2544-15: ours are per direction. A frame has 20 octets more on the wire; a mix has no bandwidth."""
     goals = [
         {
-            "is_regular": True,
+            "outcome": "found",
             "loss_ratio": loss_ratio,
             "lower_fps_per_direction": low,
             "upper_fps_per_direction": high,

@@ -16,7 +16,6 @@ from evenhand.report.page_head import folded_summary
 from evenhand.report.page_points import shown_suites
 from evenhand.report.page_tables import burst_table, latency_table, variation_table
 from evenhand.run.campaign_record import PointRecord
-from evenhand.run.figures import is_worst_the_maximum
 from tests.analysis.records import point, record
 from tests.procedure.test_back_to_back import GOAL, LINE_FPS, LONGEST, measure
 from tests.procedure.test_delay import goal_of, repeat
@@ -56,16 +55,12 @@ def test_the_page_says_how_exact_the_pdv_is() -> None:
 
 @pytest.mark.parametrize(
     "goal",
-    [
-        None,
-        [],
-        {"test": "latency"},
-        {"test": "latency", "tagged_frames": "5"},
-        {"test": "pdv", "tagged_frames": 5},
-    ],
+    [[], {"test": "latency"}, {"test": "latency", "rate_fps_per_direction": 1e6, "tagged_frames": "5"}],
 )
-def test_a_goal_of_a_file_that_is_none_says_nothing_of_the_worst_case(goal: Any) -> None:
-    assert is_worst_the_maximum({"goal": goal}) is False
+def test_a_goal_of_a_file_that_is_none_is_refused(goal: Any) -> None:
+    document = {**repeat(goal_of()).to_document(), "goal": goal}
+    with pytest.raises(ValueError, match=r"repetitions\.result\.goal"):
+        with_result(point(1, [5.0], procedure="latency"), document)
 
 
 def test_the_page_marks_buffer_times_that_are_lower_bounds() -> None:
@@ -86,7 +81,13 @@ def test_the_page_marks_buffer_times_that_are_lower_bounds() -> None:
         assert f"longest burst tried {row.goal.frames_in(row.longest_s):,}." in table.caption
 
 
-@pytest.mark.parametrize("told", [8_000.0, None, "8000", True, -1.0, math.inf])
+@pytest.mark.parametrize("told", ["8000", True, math.inf])
+def test_what_a_dut_sustains_is_a_number(told: Any) -> None:
+    with pytest.raises(ValueError, match="must be a number"):
+        with_result(point(1, [9_000.0]), {"sustainable_fps_per_direction": told})
+
+
+@pytest.mark.parametrize("told", [8_000.0, None, -1.0])
 def test_the_page_says_which_points_rest_on_a_queue_that_was_filling(told: Any) -> None:
     found = record(
         with_result(point(1, [9_000.0, 9_100.0]), {"sustainable_fps_per_direction": told}),

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
-from evenhand.results.document import at_key, from_document, to_document
+from evenhand.results.document import at_key, beside, from_document, to_document
 from evenhand.results.goal import ProcedureGoal, check_repetitions
 from evenhand.results.recovery import RecoveryGoal
 
@@ -100,3 +100,23 @@ def test_a_goal_has_its_own_keys_before_those_of_all() -> None:
             check_repetitions(self.repetitions, 5)
 
     assert list(Goal().to_document()) == ["repetitions", "invalid_retries", "patience"]
+
+
+def test_keys_may_stand_beside_others_and_only_where_they_say_something() -> None:
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Found:
+        count: int = at_key("count", 0, only_if=lambda found: found.count > 0)
+        length_s: float | None = at_key("length_s", None, written="known_s")
+        of: Mapping[Literal["a", "b"], Part | None] = beside()
+
+        @property
+        def known_s(self) -> float:
+            return 2.0 if self.length_s is None else self.length_s
+
+    written = to_document(Found(of={"b": Part(name="c"), "a": None}))
+    assert written == {"length_s": 2.0, "b": {"name": "c", "share": None}, "a": None}
+    found = from_document(Found, {**written, "count": 3, "d": 5}, "x")
+    assert found == Found(count=3, length_s=2.0, of={"a": None, "b": Part(name="c")})
+    assert to_document(found) == {"count": 3, **written}
+    with pytest.raises(ValueError, match=r"^x\.a is 5, but must be a table$"):
+        from_document(Found, {"a": 5}, "x")

@@ -17,6 +17,7 @@ from evenhand.plan import AddressPlan, FrameSize, describe_mix, describe_size, p
 from evenhand.procedure import OnePair, says_something
 from evenhand.procedure.descriptor import WITH_LOSS, KnownThroughput, throughput_to_serve
 from evenhand.procedure.registry import THROUGHPUT
+from evenhand.results.throughput import ThroughputFound
 from evenhand.rig import Setup
 from evenhand.run import StoredSearch, read_run
 from evenhand.run.snapshot import not_a_run
@@ -51,7 +52,7 @@ class _Earlier:
 
     conditions: _Conditions
     plan: dict[str, Any]
-    result: dict[str, Any]
+    found: ThroughputFound
     has_number: bool
     one_pair: OnePair | None
     """None: it is none, or no result of the DUT."""
@@ -94,7 +95,7 @@ def _earlier(search: StoredSearch, result: dict[str, Any], *, source: str) -> _E
             loss_ratio=loss_ratio,
         ),
         plan=search.plan,
-        result={**result, "goal": search.goal},
+        found=THROUGHPUT.read({**result, "goal": search.goal}),
         has_number=throughput_fps is not None
         and search.outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_CEILING),
         one_pair=one_pair,
@@ -124,7 +125,7 @@ def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: Frame
     """
     plan, here = given.plan, _here(setup, given, frame_size, 0.0)
     found = [
-        each.result
+        each.found
         for each in _read(path)
         if each.has_number
         and each.plan == plan.to_contract()

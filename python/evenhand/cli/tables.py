@@ -48,7 +48,7 @@ def exit_code_of(procedure: Procedure, document: Mapping[str, Any]) -> int:
     """WITHOUT_NUMBER if a result has no number, or a frame size of a table has none in any repetition. A
     lower bound is one."""
     sizes = [row["repetitions"] for row in document["rows"]] if "rows" in document else [[document]]
-    has_none = any(all(procedure.value_of(each) is None for each in of_size) for of_size in sizes)
+    has_none = any(all(procedure.value(each) is None for each in of_size) for of_size in sizes)
     return WITHOUT_NUMBER if has_none else 0
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evenhand.procedure.connection_rate import ConnectionRate, ConnectionRateGoal
     from evenhand.procedure.connection_trials import ConnectionWish, OrderName
     from evenhand.procedure.delay import measure_delay
-    from evenhand.procedure.delay_result import DelayGoal, DelayResult, DelayTest
+    from evenhand.procedure.delay_result import DelayResult
     from evenhand.procedure.events import (
         Began,
         Learned,
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         throughput_document,
     )
     from evenhand.results.connections import CapacityOutcome, Removal
+    from evenhand.results.delay import DelayGoal, DelayTest
     from evenhand.results.loss import LossGoal, LossOutcome
     from evenhand.results.recovery import RecoveryGoal
 else:

@@ -37,11 +37,11 @@ from evenhand.procedure.descriptor import (
     DirectionChoice,
     Figure,
     FrameSizes,
+    LeftOpen,
     Procedure,
+    as_number,
     describe_maximum,
     goals_of,
-    open_above,
-    value_at,
 )
 from evenhand.procedure.events import Note, OnEvent, ProcedureEvent, ignore, with_left
 from evenhand.procedure.profile import Profile, result_document
@@ -344,8 +344,8 @@ CAPACITY = Procedure(
     opens_connections=True,
     rates=DirectionChoice.NONE,
     figure=Figure(name="connection table capacity", unit="connections", is_higher_better=True),
-    value_of=value_at("capacity"),
-    left_open=lambda document: open_above(document, "not_held"),
+    value_of=lambda found: as_number(found.capacity),
+    left_open=lambda found: LeftOpen(high=as_number(found.not_held)),
     expected_s=lambda goal, waits_s: expected_capacity(goal, waits_s).least_s,
     longest_s=lambda goal, waits_s: expected_capacity(goal, waits_s).most_s,
     expected_parts=_expected_parts,

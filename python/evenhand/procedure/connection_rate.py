@@ -31,7 +31,7 @@ from evenhand.procedure.descriptor import (
     describe_maximum,
     goals_of,
     open_above,
-    value_at,
+    throughput_of,
 )
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import halvings
@@ -39,6 +39,7 @@ from evenhand.procedure.maximum import CeilingWish, find_maximum
 from evenhand.procedure.profile import Profile, plain_deviations, result_document
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.results.connections import ConnectionRateFound
 from evenhand.results.document import at_key
 from evenhand.results.goal import ProcedureGoal, check_above_zero
 from evenhand.search import (
@@ -419,8 +420,9 @@ CONNECTIONS = Procedure(
     opens_connections=True,
     rates=DirectionChoice.NONE,
     figure=Figure(name="connection establishment rate", unit="connections/s", is_higher_better=True),
-    value_of=value_at("connections_per_second"),
-    left_open=lambda document: open_above(document, "failed_per_second"),
+    found=ConnectionRateFound,
+    value_of=throughput_of,
+    left_open=open_above,
     expected_s=_expected_s,
     expected_parts=_expected_parts,
     supposed=_supposed,

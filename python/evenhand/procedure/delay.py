@@ -4,7 +4,7 @@ one load, many times over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from evenhand.base.option import DURATION, RATE, Option, values_of
 from evenhand.base.units import format_duration, format_rate, parse_ratio
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.conditions import Conditions
-from evenhand.procedure.delay_result import REPETITIONS, DelayGoal, DelayResult, DelayTest
+from evenhand.procedure.delay_result import DelayResult
 from evenhand.procedure.descriptor import (
     AfterOption,
     FrameSizes,
@@ -21,8 +21,6 @@ from evenhand.procedure.descriptor import (
     Procedure,
     Section,
     ThroughputUse,
-    as_number,
-    figures_by_direction,
     worst,
 )
 from evenhand.procedure.events import OnEvent, ignore
@@ -32,6 +30,7 @@ from evenhand.procedure.own_loop import OwnLoop, measure_own_loop
 from evenhand.procedure.prepared_testbed import PreparedTestbed
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.results.delay import REPETITIONS, DelayFound, DelayGoal, DelayName, DelayTest
 from evenhand.trial import Load, TrialResult
 
 
@@ -230,13 +229,17 @@ def delay_goal(
     )
 
 
-def median_us(result: Mapping[str, Any], names: Sequence[str]) -> float | None:
-    """The median of the first of these figures that a direction has; of two directions the worse one."""
-    found: list[Mapping[str, Any]] = [
-        next((of[name] for name in names if of.get(name)), {}) for of in figures_by_direction(result)
-    ]
-    value_ns = worst(as_number(statistics.get("median_ns")) for statistics in found)
-    return None if value_ns is None else value_ns / NS_PER_US
+def median_us(*names: DelayName) -> Callable[[DelayFound], float | None]:
+    """`value_of` that is the median of the first of these figures that a direction has."""
+
+    def value_of(found: DelayFound) -> float | None:
+        value_ns = worst(
+            next((figure.median_ns for name in names if (figure := each.of.get(name))), None)
+            for each in found.figures.values()
+        )
+        return None if value_ns is None else value_ns / NS_PER_US
+
+    return value_of
 
 
 def expected_s(goal: DelayGoal, waits_s: float) -> float:
@@ -256,6 +259,7 @@ def delay_procedure(**own: Any) -> Procedure:
     """A test of delays: what it says of itself, and what is the same for all of them."""
     return Procedure(
         goals=DelayGoal,
+        found=DelayFound,
         before=own_loop_first,
         measure=measure_delay,
         expected_s=expected_s,

@@ -20,8 +20,9 @@ from evenhand.procedure.connection_trials import ConnectionWish, established_idl
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile
+from evenhand.results.connections import ConnectionRateFound
 from evenhand.results.document import from_document
-from evenhand.search import Outcome, is_outcome_at_least
+from evenhand.results.throughput import ThroughputFound
 from evenhand.trial import DirectionRates, TrialResult
 
 
@@ -170,8 +171,8 @@ class Procedure:
     goals: Any
     """The type of its goals, as `check_type` takes it."""
     found: type | None = None
-    """The type of what it finds (room `results`), whose document a run file has and a report shows. None: its
-    report reads the document."""
+    """The type of what it finds (room `results`), whose document a run file has and a report shows. None: the
+    document itself takes its place."""
     default_goal: Callable[[Retries], Any] | None = None
     """The goal of a caller in Python who gives none, with the testbed's retries; None: one must be given."""
     check: Callable[[Any, Profile], object] | None = None
@@ -201,11 +202,12 @@ class Procedure:
     figure: Figure
     section: Section = Section.OTHERS
     """The part of a page with its results."""
-    value_of: Callable[[Mapping[str, Any]], float | None]
-    """The figure in a result's document; None if it has none. With two directions, the worse one counts."""
-    left_open: Callable[[Mapping[str, Any]], LeftOpen] = lambda document: EXACT
-    """What a result's document left open beside that figure, in its unit: the load that failed first, of a
-    search. A figure that is a bound says so by `is_at_least` in the document."""
+    value_of: Callable[[Any], float | None]
+    """The figure of what was found (`found`); None if it has none. With two directions, the worse one
+    counts."""
+    left_open: Callable[[Any], LeftOpen] = lambda found: EXACT
+    """What it left open beside that figure, in its unit: the load that failed first, of a search. A figure
+    that is a bound says so by `is_at_least` in the document."""
     expected_s: Callable[[Any, float], float]
     """Expected time in seconds, from a goal and the waits of each trial in seconds."""
     longest_s: Callable[[Any, float], float] | None = None
@@ -238,7 +240,13 @@ class Procedure:
     def read(self, document: Mapping[str, Any] | None, place: str = "repetitions.result") -> Any:
         """What a result's document says was found; None without one. ValueError if a value in it has another
         type (`from_document`)."""
-        return None if self.found is None or document is None else from_document(self.found, document, place)
+        return (
+            document if self.found is None or document is None else from_document(self.found, document, place)
+        )
+
+    def value(self, document: Mapping[str, Any]) -> float | None:
+        """The figure in a result's document."""
+        return self.value_of(self.read(document))
 
     def expected(
         self, goal: Any, waits_s: float, *, options: Any = None, times: int = 1, learning_s: float = 0.0
@@ -327,9 +335,9 @@ def as_number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def value_at(key: str) -> Callable[[Mapping[str, Any]], float | None]:
-    """`value_of` where a result's document has the figure under this key."""
-    return lambda result: as_number(result.get(key))
+def throughput_of(found: ThroughputFound | ConnectionRateFound) -> float | None:
+    """`value_of` of a search for a rate."""
+    return as_number(found.throughput_fps)
 
 
 def finite(value: Any) -> float | None:
@@ -338,9 +346,9 @@ def finite(value: Any) -> float | None:
     return float(value) if is_number else None
 
 
-def open_above(document: Mapping[str, Any], key: str) -> LeftOpen:
+def open_above(found: ThroughputFound | ConnectionRateFound) -> LeftOpen:
     """What a search for the highest load that passes left open: up to the lowest that failed."""
-    return LeftOpen(high=finite(document.get(key)))
+    return LeftOpen(high=as_number(found.upper_fps))
 
 
 def worst(values: Iterable[float | None]) -> float | None:
@@ -348,11 +356,6 @@ def worst(values: Iterable[float | None]) -> float | None:
     found = list(values)
     known = [value for value in found if value is not None]
     return None if not known or len(known) < len(found) else max(known)
-
-
-def figures_by_direction(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Figures of a document that has them by direction."""
-    return list((result.get("figures") or {}).values())
 
 
 def show_value(value: float, figure: Figure) -> str:
@@ -379,11 +382,10 @@ WITH_LOSS = "procedure.throughput-with-loss"
 IS_BOUND = "procedure.throughput-is-bound"
 
 
-def throughput_to_serve(results: Sequence[Mapping[str, Any]], *, source: str, where: str) -> KnownThroughput:
+def throughput_to_serve(results: Sequence[ThroughputFound], *, source: str, where: str) -> KnownThroughput:
     """The median of these results of throughput searches, and whether it is a lower bound.
 
     Args:
-        results: As they are in run files and with `--json`.
         source: Where they are, for people.
         where: The option or argument that names it.
 
@@ -392,9 +394,9 @@ def throughput_to_serve(results: Sequence[Mapping[str, Any]], *, source: str, wh
             that load is no throughput (R2544-21).
     """
     found = [
-        (float(fps), _is_at_least(result), float((result.get("goal") or {}).get("loss_ratio") or 0.0))
-        for result in results
-        if (fps := result.get("throughput_fps_per_direction")) is not None
+        (float(fps), each.is_bound, each.goal.loss_ratio)
+        for each in results
+        if (fps := each.throughput_fps) is not None
     ]
     if not found:
         raise RequestError(
@@ -432,11 +434,3 @@ def check_is_no_bound(fps: float, profile: Profile, *, source: str | None, where
 def is_bound_here(fps: float, profile: Profile) -> bool:
     """Whether a lower bound is one on these ports, and not their line rate."""
     return profile.theoretical_fps is None or fps < profile.theoretical_fps
-
-
-def _is_at_least(result: Mapping[str, Any]) -> bool:
-    is_at_least = result.get("is_at_least")
-    if isinstance(is_at_least, bool):
-        return is_at_least
-    outcome = result.get("outcome")
-    return outcome in set(Outcome) and is_outcome_at_least(Outcome(str(outcome)))

@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from evenhand.base.option import Option
 from evenhand.procedure.delay import DelayOptions, delay_goal, delay_procedure, median_us
-from evenhand.procedure.delay_result import DelayGoal, DelayTest
 from evenhand.procedure.descriptor import Figure, KnownThroughput
 from evenhand.procedure.limits import Retries
-
-LATENCY_FIGURES = ("typical", "latency")
-"""Names of the figures of RFC 8219 and of RFC 2544."""
+from evenhand.results.delay import DelayGoal, DelayTest
 
 
 class LatencyProfile(StrEnum):
@@ -51,10 +47,6 @@ def _goal(options: LatencyOptions, retries: Retries, known: KnownThroughput | No
     return delay_goal(TESTS[options.profile], options, retries, known)
 
 
-def _value(result: Mapping[str, Any]) -> float | None:
-    return median_us(result, LATENCY_FIGURES)
-
-
 LATENCY = delay_procedure(
     name="latency",
     verb="latency",
@@ -66,7 +58,7 @@ LATENCY = delay_procedure(
     options=LatencyOptions,
     make_goal=_goal,
     figure=Figure(name="typical latency", unit="us", is_higher_better=False),
-    value_of=_value,
+    value_of=median_us("typical", "latency"),  # of RFC 8219, and of RFC 2544
 )
 
 
@@ -92,14 +84,6 @@ def _goal_of_ipdv(options: DelayOptions, retries: Retries, known: KnownThroughpu
     return delay_goal(DelayTest.PDV, options, retries, known, has_variation=True)
 
 
-def _value_of_pdv(result: Mapping[str, Any]) -> float | None:
-    return median_us(result, ("pdv",))
-
-
-def _value_of_ipdv(result: Mapping[str, Any]) -> float | None:
-    return median_us(result, ("ipdv_max",))
-
-
 PDV = delay_procedure(
     name="pdv",
     verb="pdv",
@@ -109,7 +93,7 @@ PDV = delay_procedure(
     options=PdvOptions,
     make_goal=_goal_of_pdv,
     figure=Figure(name="PDV", unit="us", is_higher_better=False),
-    value_of=_value_of_pdv,
+    value_of=median_us("pdv"),
 )
 IPDV = replace(
     PDV,
@@ -119,5 +103,5 @@ IPDV = replace(
     options=DelayOptions,
     make_goal=_goal_of_ipdv,
     figure=Figure(name="largest IPDV", unit="us", is_higher_better=False),
-    value_of=_value_of_ipdv,
+    value_of=median_us("ipdv_max"),
 )

@@ -11,15 +11,7 @@ from typing import Annotated, Any
 from evenhand.base.option import DURATION, RATE, RATIO, Option
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.procedure.attempts import Attempts
-from evenhand.procedure.descriptor import (
-    Figure,
-    FrameSizes,
-    Procedure,
-    Section,
-    as_number,
-    describe_maximum,
-    goals_of,
-)
+from evenhand.procedure.descriptor import Figure, FrameSizes, Procedure, Section, describe_maximum, goals_of
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.maximum import find_maximum
 from evenhand.procedure.profile import (
@@ -312,9 +304,8 @@ class LossOptions:
     )
 
 
-def _value(result: Mapping[str, Any]) -> float | None:
-    points = result.get("points") or [{}]
-    return as_number(points[0].get("loss_ratio"))
+def _value(found: LossFound) -> float | None:
+    return found.points[0].loss_ratio if found.points else None
 
 
 def _expected_s(goal: LossGoal, waits_s: float) -> float:

@@ -19,6 +19,8 @@ from evenhand.procedure.limits import limits_of
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.statistics import finite
 from evenhand.procedure.tester import open_tester
+from evenhand.results.delay import OwnLoopDelays, OwnLoopFound
+from evenhand.results.document import to_document
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, Role
 from evenhand.trial import CEILING_WAITS, Delays, DelayWish, DirectionRates, Limits, Load, Replay, TrialResult
 
@@ -45,19 +47,19 @@ class OwnLoop:
         """Over every frame of the loop's trial; None if the loop is not known."""
         return None if self.trial is None else self.trial.directions[direction].delays
 
-    def to_document(self) -> dict[str, Any]:
-        """For `--json` and the run file; `directions` is empty if the loop is not known."""
+    @property
+    def found(self) -> OwnLoopFound:
+        """As documents have it; without directions if the loop is not known."""
         trial = self.trial
-        directions = (
-            {}
-            if trial is None
-            else {name: _figures(found) for name in trial.directions if (found := self.delays(name))}
+        return OwnLoopFound(
+            unknown=self.unknown,
+            duration_s=None if trial is None else trial.intended_duration_s,
+            directions={
+                name: _figures(delays)
+                for name in (() if trial is None else trial.directions)
+                if (delays := self.delays(name))
+            },
         )
-        return {
-            "unknown": self.unknown,
-            "duration_s": None if trial is None else trial.intended_duration_s,
-            "directions": directions,
-        }
 
 
 def measure_own_loop(
@@ -138,7 +140,9 @@ def measure_own_loop(
                 what="the tester's own loop, without the DUT", load=load, is_full_length=True
             )
             found = _judge(trial)
-            record.finish_with("measured" if found.unknown is None else "tester_ceiling", found.to_document())
+            record.finish_with(
+                "measured" if found.unknown is None else "tester_ceiling", to_document(found.found)
+            )
     if trial.was_stopped:
         raise HostError(
             "stopped while the tester's own loop was being measured; there is no result",
@@ -157,12 +161,12 @@ def _judge(trial: TrialResult) -> OwnLoop:
     )
 
 
-def _figures(delays: Delays) -> dict[str, float | None]:
-    return {
-        "frames": delays.offered_frames,
-        "lost_frames": delays.lost_frames,
-        "min_ns": delays.min_ns,
-        "median_ns": finite(delays.p50_ns),
-        "percentile_99_9_ns": finite(delays.p999_ns),
-        "pdv_ns": finite(delays.pdv_ns),
-    }
+def _figures(delays: Delays) -> OwnLoopDelays:
+    return OwnLoopDelays(
+        frames=delays.offered_frames,
+        lost_frames=delays.lost_frames,
+        min_ns=delays.min_ns,
+        median_ns=finite(delays.p50_ns),
+        percentile_99_9_ns=finite(delays.p999_ns),
+        pdv_ns=finite(delays.pdv_ns),
+    )

@@ -5,7 +5,7 @@ overload."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -23,9 +23,7 @@ from evenhand.procedure.descriptor import (
     Procedure,
     Section,
     ThroughputUse,
-    as_number,
     check_is_no_bound,
-    figures_by_direction,
     worst,
 )
 from evenhand.procedure.events import OnEvent, ignore
@@ -273,8 +271,8 @@ def _goal(options: RecoveryOptions, retries: Retries, known: KnownThroughput | N
     return RecoveryGoal(**given, **retries)
 
 
-def _value(result: Mapping[str, Any]) -> float | None:
-    return worst(as_number(figures.get("average_s")) for figures in figures_by_direction(result))
+def _value(found: RecoveryFound) -> float | None:
+    return worst(figures.average_s for figures in found.figures.values())
 
 
 def _expected_s(goal: RecoveryGoal, waits_s: float) -> float:

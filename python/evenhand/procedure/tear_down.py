@@ -19,14 +19,7 @@ from evenhand.procedure.connection_trials import (
     check_timeout,
     established_idle_s,
 )
-from evenhand.procedure.descriptor import (
-    DirectionChoice,
-    Figure,
-    FrameSizes,
-    KnownThroughput,
-    Procedure,
-    value_at,
-)
+from evenhand.procedure.descriptor import DirectionChoice, Figure, FrameSizes, KnownThroughput, Procedure
 from evenhand.procedure.events import OnEvent, ignore
 from evenhand.procedure.expected_time import count_of
 from evenhand.procedure.limits import Retries
@@ -271,7 +264,7 @@ TEAR_DOWN = Procedure(
     opens_connections=True,
     rates=DirectionChoice.NONE,
     figure=Figure(name="connection tear-down rate", unit="connections/s", is_higher_better=True),
-    value_of=value_at("connections_per_second"),
+    value_of=lambda found: found.per_second,
     expected_s=_expected_s,
     expected_parts=_expected_parts,
     describe=_describe,

@@ -23,7 +23,7 @@ from evenhand.procedure.conditions import Conditions, check_conditions, check_re
 from evenhand.procedure.connection_capacity import CAPACITY, Capacity
 from evenhand.procedure.connection_capacity_goal import CapacityGoal
 from evenhand.procedure.connection_rate import CONNECTIONS, ConnectionRate, ConnectionRateGoal
-from evenhand.procedure.delay_result import REPETITIONS, DelayGoal, DelayResult, DelayTest
+from evenhand.procedure.delay_result import DelayResult
 from evenhand.procedure.descriptor import KnownThroughput, Procedure, check_rates, throughput_to_serve
 from evenhand.procedure.events import Note, followed_by
 from evenhand.procedure.latency import LATENCY
@@ -41,6 +41,7 @@ from evenhand.procedure.single_trial import SingleTrial, measure_trial
 from evenhand.procedure.tear_down import TEAR_DOWN, TearDown, TearDownGoal
 from evenhand.procedure.tester import EnginesOf, OpenTester, choose_maximum
 from evenhand.procedure.throughput import THROUGHPUT, Throughput, ThroughputTable
+from evenhand.results.delay import REPETITIONS, DelayGoal, DelayTest
 from evenhand.results.loss import LossGoal
 from evenhand.results.recovery import RecoveryGoal
 from evenhand.search import Goal, Role
@@ -478,7 +479,8 @@ class OpenTestbed(PreparedTestbed):
         check_type(after, Throughput | None, where="after")
         known = None
         if after is not None:
-            known = throughput_to_serve([after.search.to_document()], source="this search", where="after")
+            found = THROUGHPUT.read(after.search.to_document())
+            known = throughput_to_serve([found], source="this search", where="after")
         known_fps = None if known is None else known.fps
         load_fps = known_fps if rate_fps is None else rate_fps
         if load_fps is None:

@@ -20,7 +20,7 @@ from evenhand.procedure.descriptor import (
     Section,
     describe_maximum,
     open_above,
-    value_at,
+    throughput_of,
 )
 from evenhand.procedure.events import Note, OnEvent, followed_by, ignore
 from evenhand.procedure.expected_time import longest_search_s, search_parts, search_span, shortest_search_s
@@ -39,6 +39,7 @@ from evenhand.procedure.repetition import Row, document_of, each_once
 from evenhand.procedure.search_options import SearchOptions
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.tester import OpenTester, choose_maximum
+from evenhand.results.throughput import ThroughputFound
 from evenhand.search import (
     LOSSES_THAT_END_THE_WAY_UP,
     Goal,
@@ -426,8 +427,9 @@ THROUGHPUT = Procedure(
     spread_of=spread_of,
     figure=Figure(name="throughput", unit="fps", is_higher_better=True),
     section=Section.THROUGHPUT,
-    value_of=value_at("throughput_fps_per_direction"),
-    left_open=lambda document: open_above(document, "upper_fps_per_direction"),
+    found=ThroughputFound,
+    value_of=throughput_of,
+    left_open=open_above,
     expected_s=shortest_search_s,
     longest_s=longest_search_s,
     expected_parts=search_parts,

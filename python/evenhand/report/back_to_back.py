@@ -26,7 +26,7 @@ from evenhand.report.result_entry import (
     text,
     trials_lines,
     whole,
-    words,
+    with_spaces,
 )
 from evenhand.run.campaign_record import AT_LEAST, TESTER_CEILING, is_lower_bound
 from evenhand.search import Outcome
@@ -303,4 +303,4 @@ def _story(interval: Mapping[str, Any]) -> str:
     if outcome == Outcome.BELOW_MINIMUM and lowest_fps:
         largest_s = whole(interval, "burst_frames") / lowest_fps
         return f"no interval up to {format_duration(largest_s)} is without loss"
-    return STORIES.get(outcome, words(search, "outcome"))
+    return STORIES.get(outcome, with_spaces(outcome))

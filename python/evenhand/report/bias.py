@@ -219,7 +219,7 @@ def bias_lines(cases: Sequence[BiasCase]) -> list[str]:
     lines += time_left_out_lines(
         TimeLeftOut.of(trial.result for case in cases for trial in case.result.trials)
     )
-    lines += verification_lines(first.result.goal.to_document())
+    lines += verification_lines(first.result.goal)
     lines += dict.fromkeys(line for case in cases for line in sent_lines(case.profile))
     lines += [d.line for d in suite_deviations(bias_entries(cases))]
     return lines

@@ -14,11 +14,12 @@ from typing import Literal
 
 from evenhand.analysis.inside import SeenTrial, seen_trial
 from evenhand.procedure import Statistics
-from evenhand.procedure.registry import LATENCY, PROCEDURES
+from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.export_column import ExportColumn, RowPlace, Value
 from evenhand.report.flow_rows import FLOW_COLUMNS, flow_places
+from evenhand.results.delay import DelayFound
 from evenhand.run import CampaignRecord, PointRecord, Repetition, StoredSearch, StoredTrial
-from evenhand.run.figures import is_worst_the_maximum, losses_of, time_left_out_at, time_left_out_of
+from evenhand.run.figures import losses_of, time_left_out_at, time_left_out_of
 from evenhand.run.point_document import SearchConditions, conditions_of
 from evenhand.spec.request import Point
 from evenhand.trial import DirectionResult, TimeLeftOut, Verdict
@@ -127,13 +128,12 @@ def _direction(name: str, get: Callable[[DirectionResult], Value]) -> Callable[[
 
 def _is_worst_case_maximum(repetition: Repetition) -> Value:
     """None where there is no worst-case latency."""
-    goal = (repetition.result or {}).get("goal")
-    is_latency = isinstance(goal, Mapping) and goal.get("test") == LATENCY.name
-    return is_worst_the_maximum(repetition.result) if is_latency else None
+    found = repetition.found
+    return found.goal.is_worst_case_maximum if isinstance(found, DelayFound) else None
 
 
 def _loss_ratio(direction: str) -> Callable[[RowPlace], Value]:
-    return _repetition(lambda repetition: losses_of(repetition.result).get(direction))
+    return _repetition(lambda repetition: losses_of(repetition).get(direction))
 
 
 def _under(get: Callable[[Point | SearchConditions], Value]) -> Callable[[RowPlace], Value]:

@@ -5,10 +5,15 @@ table."""
 from __future__ import annotations
 
 from evenhand.base.units import format_count
-from evenhand.base.visible import visible
-from evenhand.report.result_entry import ResultEntry, show, whole
+from evenhand.report.result_entry import ResultEntry, show, with_spaces
 from evenhand.report.throughput import describe_outcome
-from evenhand.results.connections import CapacityFound, CapacityOutcome, TearDownFound, TriedCapacity
+from evenhand.results.connections import (
+    CapacityFound,
+    CapacityOutcome,
+    ConnectionRateFound,
+    TearDownFound,
+    TriedCapacity,
+)
 
 CAPACITY_OUTCOMES = {
     str(CapacityOutcome.FOUND): "found",
@@ -23,9 +28,10 @@ CAPACITY_OUTCOMES = {
 def rate_lines(entry: ResultEntry) -> list[str]:
     """The lines of a maximum connection establishment rate. A frame opens a connection, so that fps are
     connections per second."""
+    found: ConnectionRateFound = entry.found
     return [
-        f"Outcome: {describe_outcome(entry.document, entry.trials)}. Each frame opens one of"
-        f" {format_count(whole(entry.document, 'connections'))} connections."
+        f"Outcome: {describe_outcome(found, entry.trials)}. Each frame opens one of"
+        f" {format_count(found.connections)} connections."
     ]
 
 
@@ -33,7 +39,7 @@ def capacity_lines(entry: ResultEntry) -> list[str]:
     """The lines of a connection table's capacity."""
     found: CapacityFound = entry.found
     held, not_held = (show(count, format_count, none="none") for count in (entry.value, found.not_held))
-    outcome = CAPACITY_OUTCOMES.get(found.outcome, visible(found.outcome).replace("_", " "))
+    outcome = CAPACITY_OUTCOMES.get(found.outcome, with_spaces(found.outcome))
     first = f"Outcome: {outcome}. Connections held: {held}; not held: {not_held}."
     return [first, *map(_step_line, found.steps)]
 

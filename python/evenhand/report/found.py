@@ -47,8 +47,9 @@ from evenhand.report.result_entry import (
     dut_lines,
     size_of,
     table_of,
+    text,
     trials_lines,
-    words,
+    with_spaces,
 )
 from evenhand.report.table import OF_LIMIT, loss_sizes_table, rows_of, table_lines, throughput_sizes_table
 from evenhand.report.throughput import goals_table, throughput_lines
@@ -95,7 +96,7 @@ def found_tables(result: Any, procedure: Procedure, *, title: str = "Trials") ->
     """
     report, entry = report_of(procedure), entry_of(result, procedure)
     if report.repeated is not None and "rows" in entry.document:
-        return [report.repeated(rows_of(entry.document))]
+        return [report.repeated(rows_of(entry.document, procedure))]
     trials = [trials_table(result.search.trials, title=title)] if report.has_trials_table else []
     table = report.table([entry])
     return [*trials, table] if table.rows or not trials else trials
@@ -122,10 +123,11 @@ def found_lines(result: Any, procedure: Procedure) -> list[str]:
 def entry_of(result: Any, procedure: Procedure) -> ResultEntry:
     """A live result, as its document."""
     document, profile = result.to_document(), getattr(result, "profile", None)
+    found = None if "rows" in document else procedure.read(document)
     return ResultEntry(
         document=document,
-        found=None if "rows" in document else procedure.read(document),
-        value=None if "rows" in document else procedure.value_of(document),
+        found=found,
+        value=None if found is None else procedure.value_of(found),
         trials=[getattr(trial, "result", trial) for trial in getattr(result, "trials", ())],
         own_loop=getattr(getattr(result, "own_loop", None), "trial", None),
         labels=size_of(document),
@@ -143,7 +145,10 @@ def figure_table(procedure: Procedure, entries: Sequence[ResultEntry]) -> Table:
 
 
 def _figure_row(procedure: Procedure, entry: ResultEntry) -> list[str | Cell]:
-    return [words(entry.document, "outcome"), measured(entry.value, procedure.figure.unit, none=NONE)]
+    return [
+        with_spaces(text(entry.document, "outcome")),
+        measured(entry.value, procedure.figure.unit, none=NONE),
+    ]
 
 
 def _is_decided(document: Mapping[str, Any]) -> bool:
@@ -161,7 +166,7 @@ def _figure_report(procedure: Procedure, lines: Callable[[ResultEntry], list[str
 _DELAY = ResultReport(table=delay_table, lines=delay_lines, conditions=delay_conditions)
 REPORTS: dict[str, ResultReport] = {
     THROUGHPUT.name: ResultReport(
-        table=lambda entries: goals_table(entries[0].document),
+        table=lambda entries: goals_table(entries[0].found),
         lines=throughput_lines,
         has_trials_table=True,
         repeated=partial(throughput_sizes_table, leave_out=(OF_LIMIT,)),

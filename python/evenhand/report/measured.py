@@ -33,7 +33,7 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[Printable]:
             continue
         if isinstance(search.goal, MlrGoals):
             counts = count_verdicts(trial.result.verdict for trial in search.trials)
-            goals = [] if search.end is None else [goals_table(search.end.to_document())]
+            goals = [] if search.end is None else [goals_table(THROUGHPUT.read(search.end.to_document()))]
             parts += [trials_table(search.trials), *goals, Text(f"Trials: {len(search.trials)} ({counts}).")]
             continue
         assert not isinstance(search.end, MlrResult)
@@ -44,7 +44,7 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[Printable]:
             upper_fps=None,
             trials=tuple(search.trials),
         )
-        trials = [trial.result for trial in result.trials]
+        found, trials = THROUGHPUT.read(result.to_document()), [trial.result for trial in result.trials]
         least = "at least " if result.is_at_least else ""
         value = (
             ""
@@ -57,7 +57,7 @@ def measured_report(searches: Sequence[MeasuredSearch]) -> list[Printable]:
                 title=f"Trials of {search.name}" if search.name != THROUGHPUT.name else "Trials",
             ),
             Text(
-                f"{value}Outcome: {describe_outcome(result.to_document(), trials)}. Trials: {len(trials)}"
+                f"{value}Outcome: {describe_outcome(found, trials)}. Trials: {len(trials)}"
                 f" ({count_verdicts(trial.verdict for trial in trials)})."
             ),
         ]

@@ -27,13 +27,13 @@ from evenhand.report.page_figures_throughput import (
     in_parts,
     name_of,
     point_label,
-    results_of,
     size_pictures,
     suites_with,
     throughput_pictures,
     trials_of_point,
 )
 from evenhand.report.page_words import show_addresses, show_size, show_version
+from evenhand.results.delay import DelayName
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.run.unread_results import may_have
@@ -41,7 +41,7 @@ from evenhand.trial import Verdict
 
 _LOST = re.compile(r'"lost_by_tenth":\s*\[\s*\d')
 """Is in each document of a trial that says when frames were lost."""
-DELAY_FIGURES = {
+DELAY_FIGURES: dict[DelayName, str] = {
     "typical": "typical latency",
     "worst_case": "worst-case latency",
     "latency": "latency",
@@ -122,8 +122,8 @@ def _loss_pictures(record: CampaignRecord) -> Iterator[Picture]:
 
 def _loss_curve(found: PointRecord, share: str, among: Sequence[PointRecord]) -> LossCurve | None:
     repetitions = []
-    for result in results_of(found):
-        shares = [(point.get(share), point.get("loss_ratio")) for point in result.get("points") or []]
+    for result in found.results:
+        shares = [(getattr(point, share), point.loss_ratio) for point in result.found.points]
         line = tuple(
             (100 * load, 100 * loss) for load, loss in shares if load is not None and loss is not None
         )
@@ -163,13 +163,14 @@ def _sample_pictures(record: CampaignRecord) -> Iterator[Picture]:
                 yield samples_picture(name_of("repetitions", suite, name, number), heading, some, what=title)
 
 
-def _samples(found: PointRecord, name: str, among: Sequence[PointRecord]) -> Iterator[Samples]:
+def _samples(found: PointRecord, name: DelayName, among: Sequence[PointRecord]) -> Iterator[Samples]:
     for direction in found.point.directions:
         values = [
             value
-            for result in results_of(found)
-            for value in (((result.get("figures") or {}).get(direction) or {}).get(name) or {}).get("values")
-            or []
+            for one in found.results
+            if (of := one.found.figures.get(direction)) is not None
+            and (figure := of.of.get(name)) is not None
+            for value in figure.values
             if value is not None
         ]
         if values:

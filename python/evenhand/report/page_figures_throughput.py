@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, TypeVar
 
@@ -50,11 +50,6 @@ def point_label(found: PointRecord, among: Sequence[PointRecord]) -> str:
     return ", ".join(parts)
 
 
-def results_of(found: PointRecord) -> list[Mapping[str, Any]]:
-    """Results of the repetitions that have ended."""
-    return [one.result for one in found.repetitions if one.finished_at is not None and one.result is not None]
-
-
 def trials_of_point(found: PointRecord) -> Iterator[StoredTrial]:
     """Trials of all its repetitions."""
     for repetition in found.repetitions:
@@ -64,11 +59,7 @@ def trials_of_point(found: PointRecord) -> Iterator[StoredTrial]:
 def theoretical_fps_of(found: PointRecord) -> float | None:
     """Per direction, as the results of the point state it."""
     return next(
-        (
-            fps
-            for result in results_of(found)
-            if (fps := result.get("theoretical_fps_per_direction")) is not None
-        ),
+        (fps for one in found.results if (fps := getattr(one.found, "theoretical_fps", None)) is not None),
         None,
     )
 

@@ -24,6 +24,7 @@ from evenhand.report.page_words import (
     version_of_plan,
 )
 from evenhand.report.summary import summary_table
+from evenhand.results.throughput import ThroughputFound
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 from evenhand.run.figures import sustainable_of
 
@@ -171,9 +172,8 @@ def _headline(version: str, found: PointRecord) -> str:
 
 def _allowed_loss(found: PointRecord) -> float:
     """Loss ratio of a search that counts trials with some loss as passed; 0 if it does not state it."""
-    goals = [each.result.get("goal") for each in found.repetitions if isinstance(each.result, Mapping)]
-    ratios = [goal.get("loss_ratio") for goal in goals if isinstance(goal, Mapping)]
-    return max((ratio for ratio in ratios if isinstance(ratio, float) and 0 < ratio < 1), default=0.0)
+    results = (each.found for each in found.repetitions)
+    return max((each.goal.loss_ratio for each in results if isinstance(each, ThroughputFound)), default=0.0)
 
 
 def _whole(text: str) -> str:
@@ -190,7 +190,7 @@ def folded_summary(record: CampaignRecord) -> Table | None:
         for row in table.rows
     ]
     filling = sum(
-        any(sustainable_of(each.result) is not None for each in found.repetitions) for found in record.points
+        any(sustainable_of(each) is not None for each in found.repetitions) for found in record.points
     )
     which = "1 point rests" if filling == 1 else f"{filling} points rest"
     remark = (

@@ -276,9 +276,7 @@ def _facts(found: PointRecord) -> list[tuple[str, str | None]]:
                 " (medians)",
             )
         ]
-    if filling := [
-        fps for repetition in found.repetitions if (fps := sustainable_of(repetition.result)) is not None
-    ]:
+    if filling := [fps for each in found.repetitions if (fps := sustainable_of(each)) is not None]:
         facts += [
             (
                 "a queue was filling",
@@ -300,13 +298,13 @@ def _options(options: Mapping[str, Any]) -> str:
 
 def _losses(repetition: Repetition, unit: OneUnit) -> str:
     """A loss ratio above 0 is over both directions together (MLR-03)."""
-    lost = losses_of(repetition.result)
+    lost = losses_of(repetition)
     return ", ".join(f"{direction} {unit.write(ratio)}" for direction, ratio in lost.items()) or NONE
 
 
 def _repetitions(found: PointRecord, unit: str) -> Table:
     rows: list[list[str | Cell]] = []
-    losses = [ratio for repetition in found.repetitions for ratio in losses_of(repetition.result).values()]
+    losses = [ratio for repetition in found.repetitions for ratio in losses_of(repetition).values()]
     has_losses, of_losses = any(losses), one_unit(losses, LOSS)
     left_out = [time_left_out_of(repetition) for repetition in found.repetitions]
     has_left_out = any(of_time is not None for of_time in left_out)

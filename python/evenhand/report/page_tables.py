@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evenhand.analysis import Analysis
@@ -37,8 +37,9 @@ from evenhand.report.page_words import (
     unit_of,
 )
 from evenhand.report.result_entry import RepeatedEntry, ResultEntry, mapping, number, size_label, table_of
-from evenhand.report.stored_results import joined_entry, results_of, stored_entry
+from evenhand.report.stored_results import joined_entry, stored_entry
 from evenhand.report.table import INTERVAL, throughput_sizes_table
+from evenhand.results.throughput import ThroughputFound
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
 
 
@@ -52,12 +53,12 @@ def throughput_table(record: CampaignRecord) -> Table | None:
     entries = [
         RepeatedEntry(
             repetitions=[
-                {
-                    **(repetition.result or {}),
-                    "outcome": repetition.outcome,
-                    "is_at_least": repetition.is_at_least,
-                    "throughput_fps_per_direction": repetition.value,
-                }
+                replace(
+                    repetition.found or ThroughputFound(),
+                    outcome=repetition.outcome or "",
+                    is_at_least=repetition.is_at_least,
+                    throughput_fps=repetition.value,
+                )
                 for repetition in one.repetitions
                 if repetition.finished_at is not None
             ],
@@ -161,9 +162,9 @@ def _entries(record: CampaignRecord, *procedures: Procedure) -> list[ResultEntry
         one
         for procedure in procedures
         for one in record.points
-        if one.point.procedure == procedure.name and results_of(one)
+        if one.point.procedure == procedure.name and one.results
     ]
-    are_repeated = any(len(results_of(one)) > 1 for one in points)
+    are_repeated = any(len(one.results) > 1 for one in points)
     found: list[ResultEntry] = []
     for one in points:
         joined = joined_entry(record, one, _result_labels(one))
@@ -173,14 +174,14 @@ def _entries(record: CampaignRecord, *procedures: Procedure) -> list[ResultEntry
                 repetition,
                 {**_result_labels(one), **({"#repetition": str(repetition.number)} if are_repeated else {})},
             )
-            for repetition in results_of(one)
+            for repetition in one.results
         ]
         found += repeated if joined is None else [joined]
     return found
 
 
 def _result_labels(one: PointRecord) -> dict[str, str]:
-    result = results_of(one)[0].result or {}
+    result = one.results[0].result or {}
     rate_fps = number(mapping(result, "goal") or one.point.goal, "rate_fps_per_direction")
     more = {"#rate": show_value(rate_fps, "fps"), "media": media(one)}
     return {**_labels(one), **{name: text for name, text in more.items() if text != NONE}}

@@ -58,7 +58,7 @@ def recovery_lines(entry: ResultEntry) -> list[str]:
             for name, what in REMARKS.items()
             if (count := getattr(figures, name))
         ),
-        *last_invalid_lines(entry.document, entry.trials),
+        *last_invalid_lines(entry.found.outcome, entry.trials),
     ]
 
 

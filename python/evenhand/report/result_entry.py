@@ -40,7 +40,7 @@ class ResultEntry:
     document: Mapping[str, Any]
     """As `--json` of the verb has it, or the part of it that a run file has."""
     found: Any = None
-    """What its procedure's `found` type reads there; None: there is no such type."""
+    """What its procedure reads there (`Procedure.read`)."""
     value: float | None = None
     """The figure of the procedure, if it ended with one."""
     trials: Sequence[TrialResult] = ()
@@ -57,8 +57,8 @@ class ResultEntry:
 class RepeatedEntry:
     """What was measured several times under the same conditions."""
 
-    repetitions: Sequence[Mapping[str, Any]]
-    """Documents of its results."""
+    repetitions: Sequence[Any]
+    """What was found each time (`Procedure.read`)."""
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -140,9 +140,9 @@ def text(document: Mapping[str, Any], key: str) -> str:
     return visible(found) if isinstance(found, str) else ""
 
 
-def words(document: Mapping[str, Any], key: str) -> str:
-    """A name of the document, such as `tester_ceiling`, with spaces."""
-    return text(document, key).replace("_", " ")
+def with_spaces(name: str) -> str:
+    """A name of a document, such as `tester_ceiling`, with spaces."""
+    return visible(name).replace("_", " ")
 
 
 def by_direction(document: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -197,9 +197,9 @@ def last_reasons(trials: Sequence[TrialResult]) -> str:
     return "; ".join(reason.text for reason in join_directions(trials[-1].reasons)) if trials else ""
 
 
-def last_invalid_lines(document: Mapping[str, Any], trials: Sequence[TrialResult]) -> list[str]:
+def last_invalid_lines(outcome: str, trials: Sequence[TrialResult]) -> list[str]:
     """How a test at one load ended because the tester could not keep it."""
-    if document.get("outcome") != "tester_ceiling" or not trials:
+    if outcome != "tester_ceiling" or not trials:
         return []
     return [
         f"The last trial was INVALID: {last_reasons(trials)}. This tester cannot keep this load,"

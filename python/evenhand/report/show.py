@@ -291,7 +291,7 @@ def _repetition_report(repetition: Repetition, figure: Figure) -> Iterator[Rende
         f"Outcome {repetition.outcome or 'none'}; seed {repetition.seed}; testbed {repetition.testbed};"
         f" {when}."
     )
-    losses = losses_of(repetition.result)
+    losses = losses_of(repetition)
     if any(losses.values()):
         lost = ", ".join(f"{direction} {format_ratio(ratio)}" for direction, ratio in losses.items())
         yield _line(f"Lost at that load: {lost}.")

@@ -26,9 +26,7 @@ class StoredResults:
 
     def __init__(self, record: CampaignRecord, measured: PointRecord) -> None:
         self._report = report_of(PROCEDURES[measured.point.procedure])
-        self._entries = {
-            id(repetition): stored_entry(record, repetition) for repetition in results_of(measured)
-        }
+        self._entries = {id(repetition): stored_entry(record, repetition) for repetition in measured.results}
         self._joined = joined_entry(record, measured)
         if self._joined is not None:
             self._entries = {}
@@ -42,10 +40,10 @@ class StoredResults:
         if self._joined is not None:
             yield Text("")
             yield from self._show(self._joined)
-        documents = [entry.document for entry in self._entries.values()]
-        if self._report.repeated is not None and len(documents) > 1:
+        found = [entry.found for entry in self._entries.values()]
+        if self._report.repeated is not None and len(found) > 1:
             yield Text("")
-            yield FittedTable.of(self._report.repeated([RepeatedEntry(repetitions=documents)]))
+            yield FittedTable.of(self._report.repeated([RepeatedEntry(repetitions=found)]))
             yield Text(OF_INTERVAL)
         if self._common:
             yield Text("")
@@ -68,18 +66,13 @@ class StoredResults:
         return [*self._report.lines(entry), *deviation_lines(entry.document)]
 
 
-def results_of(measured: PointRecord) -> list[Repetition]:
-    """Repetitions that have ended."""
-    return [one for one in measured.repetitions if one.finished_at is not None and one.result is not None]
-
-
 def joined_entry(
     record: CampaignRecord, measured: PointRecord, labels: Mapping[str, str] | None = None
 ) -> ResultEntry | None:
     """The one result that all repetitions are, in the run of a verb whose file has them one by one; else
     None."""
     join = report_of(PROCEDURES[measured.point.procedure]).join
-    documents = [one.result or {} for one in results_of(measured)]
+    documents = [one.result or {} for one in measured.results]
     if join is None:
         return None
     joined = join(documents, measured.point.goal, _throughput_before(record, measured))
@@ -94,7 +87,7 @@ def _throughput_before(record: CampaignRecord, measured: PointRecord) -> Mapping
         for one in record.points
         if one.point.procedure == THROUGHPUT.name
         and all(getattr(one.point, name) == getattr(measured.point, name) for name in same)
-        for repetition in results_of(one)
+        for repetition in one.results
     ]
     return results[-1] if results and not record.is_campaign else {}
 

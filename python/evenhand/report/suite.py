@@ -73,9 +73,7 @@ def suite_lines(entries: Sequence[SuiteEntry]) -> list[str]:
                 if lost is None
                 else [f"{entry.profile.plan.label}, {entry.profile.address_words}: lost at that load {lost}."]
             )
-    lines += dict.fromkeys(
-        line for entry in entries for line in verification_lines(entry.result.goal.to_document())
-    )
+    lines += dict.fromkeys(line for entry in entries for line in verification_lines(entry.result.goal))
     lines += dict.fromkeys(line for entry in entries for line in sent_lines(entry.profile))
     limits = {entry.profile.theoretical_fps for entry in entries}
     if limits == {None}:

@@ -5,40 +5,38 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evenhand.base.table import Cell, Table, measured
 from evenhand.base.units import LOSS, SHARE, WHOLE_FPS, OneUnit, format_count, format_ratio, one_unit
 from evenhand.plan import mix_lines
-from evenhand.procedure import LossOutcome, LossTable, Statistics, ThroughputTable
+from evenhand.procedure import FrameLoss, LossTable, Profile, Row, Statistics, Throughput, ThroughputTable
+from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.loss import loss_statistics
 from evenhand.procedure.throughput import throughput_statistics
 from evenhand.report.page_words import NONE
 from evenhand.report.result_entry import (
     PERCENTILES,
     RepeatedEntry,
+    count_verdicts,
     describe_limit,
     dut_lines,
-    mapping,
-    mappings,
-    number,
     percentiles_lines,
     show,
     show_percentiles,
     size_of,
     table_of,
-    text,
     time_left_out_lines,
-    whole,
-    words,
+    with_spaces,
 )
-from evenhand.report.throughput import ceiling_lines, loss_by_direction, read_losses, verification_lines
-from evenhand.run.campaign_record import AT_LEAST, is_lower_bound
-from evenhand.run.figures import stated_time_left_out
-from evenhand.search import MlrGoals, sum_of_losses
-from evenhand.trial import TimeLeftOut, Verdict
+from evenhand.report.throughput import ceiling_lines, loss_by_direction, one_pair_words, verification_lines
+from evenhand.results.loss import LossFound, LossOutcome
+from evenhand.results.throughput import ThroughputFound
+from evenhand.run.campaign_record import AT_LEAST
+from evenhand.search import MlrGoals, ThroughputGoal, sum_of_losses
+from evenhand.trial import TimeLeftOut
 
 FIGURES = ("#median", "#minimum", "#maximum", *(f"#{name}" for name in PERCENTILES))
 INTERVAL = "median's interval (probability, %)"
@@ -52,11 +50,14 @@ CERTAIN = 99.99
 """Percent. No interval of few values is certain, and none is shown so."""
 
 
-def rows_of(document: Mapping[str, Any]) -> list[RepeatedEntry]:
+def rows_of(document: Mapping[str, Any], procedure: Procedure) -> list[RepeatedEntry]:
     """Entries of a result that has a row for each frame size."""
     return [
-        RepeatedEntry(repetitions=mappings(row, "repetitions"), labels=size_of(row))
-        for row in mappings(document, "rows")
+        RepeatedEntry(
+            repetitions=[procedure.read(each, "repetitions") for each in row["repetitions"]],
+            labels=size_of(row),
+        )
+        for row in document["rows"]
     ]
 
 
@@ -102,87 +103,77 @@ def loss_sizes_table(entries: Sequence[RepeatedEntry]) -> Table:
 
 def table_lines(table: ThroughputTable | LossTable) -> list[str]:
     """What a reader must know of the table: conditions, repetitions, intervals, trials, each once."""
-    profiles = [row.repetitions[0].profile for row in table.rows]
-    rows = mappings(table.to_document(), "rows")
-    repetitions = [mappings(row, "repetitions") for row in rows]
-    named = [(f"{profile.octets}:", found) for profile, found in zip(profiles, repetitions, strict=True)]
-    goal = mapping(repetitions[0][0], "goal")
-    first = profiles[0]
+    rows: Sequence[Row[Any]] = table.rows
+    profiles = [row.repetitions[0].profile for row in rows]
+    named = [(f"{profile.octets}:", row) for profile, row in zip(profiles, rows, strict=True)]
+    found: list[Throughput | FrameLoss] = [each for row in rows for each in row.repetitions]
+    first, goal = profiles[0], _goal_of(found[0])
     lines = [
         f"{first.protocol}, {first.address_words} ({first.plan.label}), {' and '.join(first.directions)}.",
         *(f"{profile.octets}: theoretical limit {describe_limit(profile)}." for profile in profiles),
-        *(
-            f"{head} {stopped}."
-            for (head, _), row in zip(named, rows, strict=True)
-            if (stopped := text(row, "stopped_early"))
-        ),
-        *(line for head, found in named for line in _one_pair_lines(head, found[0])),
-        *([OF_INTERVAL] if max(map(len, repetitions)) > 1 else []),
+        *(f"{head} {row.stopped_early}." for head, row in named if row.stopped_early),
+        *([] if isinstance(table, LossTable) else _one_pair_lines(profiles)),
+        *([OF_INTERVAL] if max(len(row.repetitions) for row in table.rows) > 1 else []),
     ]
-    if loss_ratio := number(goal, "loss_ratio"):
+    if isinstance(table, ThroughputTable) and goal.loss_ratio:
         lines.append(
-            f"A load passed with a loss ratio of at most {format_ratio(loss_ratio)};"
+            f"A load passed with a loss ratio of at most {format_ratio(goal.loss_ratio)};"
             " this is not the zero loss of RFC 2544."
         )
-        lines += [line for head, found in named for line in _loss_lines(head, found)]
-    lines += verification_lines(goal)
-    if goal.get("search") == MlrGoals.search:
+        losses = [
+            (head, sum_of_losses(each.search.losses for each in row.repetitions)) for head, row in named
+        ]
+        lines += [
+            f"{head} lost at the results, over all searches: {lost}."
+            for head, each in losses
+            if (lost := loss_by_direction(each)) is not None
+        ]
+    if isinstance(goal, ThroughputGoal):
+        lines += verification_lines(goal)
+    if isinstance(goal, MlrGoals):
         lines.append(
             "Each value is that of the strictest goal; --json and the run file contain the values of"
             " all goals."
         )
-    lines += [f"{head} {line}" for head, found in named for line in ceiling_lines(found[0])]
+    lines += [
+        f"{head} {line}"
+        for head, row in named
+        for line in ceiling_lines(row.repetitions[0].profile.ceiling, _goal_of(row.repetitions[0]).max_fps)
+    ]
     sent = [line for profile in profiles for line in mix_lines(profile.plan, profile.frame_size)]
-    counts = Counter(
-        {
-            verdict: sum(whole(mapping(each, "verdicts"), verdict) for found in repetitions for each in found)
-            for verdict in Verdict
-        }
-    )
+    trials = [trial for each in found for trial in each.trials]
     return [
         *lines,
         *dict.fromkeys([*first.sent_lines, *sent]),
         *dut_lines(first.dut),
-        f"Trials: {counts.total()} ({', '.join(f'{count} {verdict}' for verdict, count in counts.items())}).",
-        *time_left_out_lines(
-            TimeLeftOut.together(stated_time_left_out(each) for found in repetitions for each in found)
-        ),
+        f"Trials: {len(trials)} ({count_verdicts(trial.verdict for trial in trials)}).",
+        *time_left_out_lines(TimeLeftOut.together(TimeLeftOut.of(each.trials) for each in found)),
     ]
 
 
-def _one_pair_lines(head: str, document: Mapping[str, Any]) -> list[str]:
-    found = mapping(document, "one_pair")
-    if not found:
-        return []
-    bound = "at least " if found.get("is_at_least") is True else ""
-    fps = number(found, "throughput_fps_per_direction")
-    value = "no throughput" if fps is None else f"{format_count(fps)} fps per direction"
-    return [f"{head} before it, {text(found, 'source')}, with 1 address pair: {bound}{value}."]
+def _goal_of(found: Throughput | FrameLoss) -> Any:
+    return found.search.goal if isinstance(found, Throughput) else found.goal
 
 
-def _loss_lines(head: str, repetitions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What each direction lost at the results of this size."""
-    lost = loss_by_direction(sum_of_losses(read_losses(each) for each in repetitions))
-    return [] if lost is None else [f"{head} lost at the results, over all searches: {lost}."]
+def _one_pair_lines(profiles: Iterable[Profile]) -> list[str]:
+    return [
+        f"{profile.octets}: before it, {one_pair_words(profile.one_pair)}."
+        for profile in profiles
+        if profile.one_pair is not None
+    ]
 
 
 def _percentiles_lines(entries: Sequence[RepeatedEntry]) -> list[str]:
     return percentiles_lines(len(entry.repetitions) for entry in entries)
 
 
-def _throughput_row(repetitions: Sequence[Mapping[str, Any]]) -> list[str | Cell]:
-    found = [
-        (number(each, "throughput_fps_per_direction"), is_lower_bound(text(each, "outcome"), each))
-        for each in repetitions
-    ]
-    statistics = throughput_statistics(found)
+def _throughput_row(repetitions: Sequence[ThroughputFound]) -> list[str | Cell]:
+    statistics = throughput_statistics([(each.throughput_fps, each.is_bound) for each in repetitions])
     # A search that ended at its maximum, or at the tester's ceiling, found a lower bound only.
-    bound = AT_LEAST if any(is_at_least for _, is_at_least in found) else ""
-    limit_fps = next(
-        (fps for each in repetitions if (fps := number(each, "theoretical_fps_per_direction"))), None
-    )
+    bound = AT_LEAST if any(each.is_bound for each in repetitions) else ""
+    limit_fps = next((each.theoretical_fps for each in repetitions if each.theoretical_fps), None)
     share = None if statistics is None or limit_fps is None else statistics.median / limit_fps
-    outcomes = Counter(words(each, "outcome") for each in repetitions)
+    outcomes = Counter(with_spaces(each.outcome) for each in repetitions)
     return [
         show(limit_fps, format_count, none="?"),
         *(cell if cell == NONE else bound + cell for cell in _cells(statistics, _fps)),
@@ -203,21 +194,15 @@ class _LossPoint:
     repetitions: int
 
 
-def _loss_points(repetitions: Sequence[Mapping[str, Any]]) -> Iterator[_LossPoint]:
+def _loss_points(repetitions: Sequence[LossFound]) -> Iterator[_LossPoint]:
     series = [
         (
-            {
-                share: number(point, "loss_ratio")
-                for point in mappings(each, "points")
-                if (share := number(point, "share_of_maximum")) is not None
-            },
-            each.get("outcome") == LossOutcome.LOSSLESS,
+            {point.share_of_maximum: point.loss_ratio for point in each.points},
+            each.outcome == LossOutcome.LOSSLESS,
         )
         for each in repetitions
     ]
-    maximum_fps = next(
-        (fps for each in repetitions if (fps := number(mapping(each, "goal"), "max_fps"))), None
-    )
+    maximum_fps = next((each.goal.max_fps for each in repetitions if each.goal.max_fps < math.inf), None)
     for share, statistics in loss_statistics(series).items():
         yield _LossPoint(
             share=share,

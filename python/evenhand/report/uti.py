@@ -97,16 +97,12 @@ def _time_left_out(repetition: Repetition) -> Iterator[str]:
 def _ndrpdr(measured: PointRecord, repetition: Repetition) -> dict[str, Any] | None:
     """The result, only of a search that had both goals, and found both bounds of both: the model has no place
     for one alone."""
-    goals = (repetition.result or {}).get("goals")
     found: dict[float, dict[str, Any]] = {}
-    for goal in goals if isinstance(goals, list) else []:
-        bounds = [goal.get(f"{bound}_fps_per_direction") for bound in ("lower", "upper")]
-        if goal.get("is_regular") is True and all(
-            isinstance(bound, int | float) and bound >= 0 for bound in bounds
-        ):
-            found[goal.get("loss_ratio")] = dict(
-                zip(("lower", "upper"), (_rate(measured, bound) for bound in bounds), strict=True)
-            )
+    for goal in getattr(repetition.found, "goals", ()):
+        bounds = [fps for fps in (goal.lower_fps, goal.upper_fps) if fps is not None and fps >= 0]
+        if goal.is_regular and len(bounds) == 2:
+            lower, upper = (_rate(measured, fps) for fps in bounds)
+            found[goal.loss_ratio] = {"lower": lower, "upper": upper}
     if not {0.0, PDR_LOSS_RATIO} <= found.keys():
         return None
     return {"type": "ndrpdr", "ndr": found[0.0], "pdr": found[PDR_LOSS_RATIO]}

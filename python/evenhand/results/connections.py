@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from evenhand.results.document import at_key
+from evenhand.results.throughput import SearchAsked
 
 
 class CapacityOutcome(StrEnum):
@@ -24,6 +25,18 @@ class CapacityOutcome(StrEnum):
     not tried."""
     TESTER_CEILING = "tester_ceiling"
     STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionRateFound:
+    """What a search for the rate of new connections found; each frame opens one."""
+
+    outcome: str = ""
+    connections: int = 0
+    throughput_fps: float | None = at_key("connections_per_second", None)
+    upper_fps: float | None = at_key("failed_per_second", None)
+    """The lowest rate that failed."""
+    goal: SearchAsked = field(default_factory=SearchAsked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,12 +4,12 @@ says which keys the document has, so that a file from elsewhere is refused here 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from evenhand.base.errors import RequestError
 
@@ -18,14 +18,38 @@ MOST = 1 << 64
 """No number of a run is so large; with larger ones sums and products of sound numbers are infinite."""
 
 
-def at_key(key: str | None, default: Any = MISSING) -> Any:
-    """A field whose key is not its name. None: the document does not have it."""
-    return field(default=default, metadata={"key": key})
+def at_key(
+    key: str | None,
+    default: Any = MISSING,
+    *,
+    written: str | None = None,
+    only_if: Callable[[Any], bool] | None = None,
+) -> Any:
+    """A field whose key is not its name, or that is not written as it is.
+
+    Args:
+        key: None: the document does not have it.
+        written: The property with the value that is written, of a field that may be left to it.
+        only_if: Whether the document of such a value has the key; it is read in any case.
+    """
+    return field(default=default, metadata={"key": key, "written": written, "only_if": only_if})
+
+
+def beside() -> Any:
+    """A mapping whose keys, choices of a `Literal`, stand beside the other keys of its document."""
+    return field(default_factory=dict, metadata={"is_beside": True})
 
 
 def to_document(value: Any) -> dict[str, Any]:
     """Its fields by their keys; those of the type that it extends come last."""
-    return {key: _written(getattr(value, name)) for name, key, _, _ in _fields_of(cast(Any, type(value)))}
+    found: dict[str, Any] = {}
+    for each in _fields_of(cast(Any, type(value))):
+        of = getattr(value, each.written)
+        if each.is_beside:
+            found.update(_written(of))
+        elif each.only_if is None or each.only_if(value):
+            found[each.key] = _written(of)
+    return found
 
 
 def _written(value: Any) -> Any:
@@ -51,14 +75,15 @@ def from_document(kind: type[T], document: Any, place: str) -> T:
 
 
 def _read_type(kind: Any, document: Mapping[str, Any], place: str) -> Any:
-    found = {
-        name: _read(of, document[key], f"{place}.{key}")
-        for name, key, of, _ in _fields_of(kind)
-        if document.get(key) is not None
-    }
-    for name, key, _, is_needed in _fields_of(kind):
-        if is_needed and name not in found:
-            raise ValueError(f"{place} lacks {key}")
+    found: dict[str, Any] = {}
+    for each in _fields_of(kind):
+        if each.is_beside:
+            there = {name: document[name] for name in get_args(get_args(each.of)[0]) if name in document}
+            found[each.name] = _read(each.of, there, place)
+        elif document.get(each.key) is not None:
+            found[each.name] = _read(each.of, document[each.key], f"{place}.{each.key}")
+        elif each.is_needed:
+            raise ValueError(f"{place} lacks {each.key}")
     try:
         return kind(**found)
     except RequestError as error:
@@ -121,14 +146,34 @@ def _mapping(value: Any, place: str) -> Mapping[str, Any]:
     return value
 
 
+class _Field(NamedTuple):
+    """A field that a document has."""
+
+    name: str
+    key: str
+    of: Any
+    """Its type."""
+    is_needed: bool
+    written: str
+    only_if: Callable[[Any], bool] | None
+    is_beside: bool
+
+
 @cache
-def _fields_of(kind: Any) -> tuple[tuple[str, str, Any, bool], ...]:
-    """Name, key, type, and whether it must be there, of each field that a document has."""
+def _fields_of(kind: Any) -> tuple[_Field, ...]:
     hints = get_type_hints(kind)
     extended = {each.name for base in kind.__mro__[1:] if is_dataclass(base) for each in fields(base)}
     ordered = sorted(fields(kind), key=lambda each: each.name in extended)
     return tuple(
-        (each.name, key, hints[each.name], each.default is MISSING and each.default_factory is MISSING)
+        _Field(
+            name=each.name,
+            key=key,
+            of=hints[each.name],
+            is_needed=each.default is MISSING and each.default_factory is MISSING,
+            written=each.metadata.get("written") or each.name,
+            only_if=each.metadata.get("only_if"),
+            is_beside=each.metadata.get("is_beside", False),
+        )
         for each in ordered
         if (key := each.metadata.get("key", each.name)) is not None
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from evenhand.procedure.descriptor import EXACT, LeftOpen
+from evenhand.procedure.descriptor import EXACT, LeftOpen, finite
 from evenhand.procedure.registry import LOSS, PROCEDURES, THROUGHPUT
 from evenhand.procedure.statistics import Statistics
 from evenhand.run.reading import StoredSearch, StoredTrial
@@ -101,7 +101,7 @@ def is_lower_bound(outcome: str | None, result: Mapping[str, Any] | None) -> boo
 def failed_at(result: Mapping[str, Any] | None) -> float | None:
     """The lowest load at which a search for a throughput failed, per direction; None if its result does not
     state it."""
-    return THROUGHPUT.left_open(result or {}).high
+    return finite((result or {}).get("upper_fps_per_direction"))
 
 
 def is_median_at_least(values: Sequence[float], are_bounds: Sequence[bool]) -> bool:
@@ -156,8 +156,8 @@ class Repetition:
     bracket: LeftOpen | None = None
     """What is left open, where it is not its procedure that says so: a session has the median of it."""
     found: Any = field(init=False, default=None)
-    """What its result says was found (`Procedure.found`); None without such a type, and for a session, which
-    has no result of one repetition. Whoever makes a record of a file is told by ValueError of a value that is
+    """What its result says was found (`Procedure.read`); None for a session, which has no result of one
+    repetition. Whoever makes a record of a file is told by ValueError of a value that is
     none."""
 
     def __post_init__(self) -> None:
@@ -226,7 +226,7 @@ class Repetition:
         if self.result is None or self.procedure not in PROCEDURES:
             return EXACT
         try:
-            return PROCEDURES[self.procedure].left_open(self.result)
+            return PROCEDURES[self.procedure].left_open(self.found)
         except (AttributeError, IndexError, TypeError):  # a foreign file
             return EXACT
 
@@ -260,6 +260,11 @@ class PointRecord:
     """Repetitions in order; those that were cut short included."""
     stopped_early: str | None = None
     """Why there are fewer repetitions than asked for, although it has a number; None if there are not."""
+
+    @property
+    def results(self) -> tuple[Repetition, ...]:
+        """Repetitions that have ended with a result."""
+        return tuple(r for r in self.repetitions if r.finished_at is not None and r.result is not None)
 
     @property
     def values(self) -> tuple[float, ...]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -13,16 +12,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evenhand.procedure.registry import LATENCY
+from evenhand.results.throughput import ThroughputFound
 from evenhand.run.campaign_record import PointRecord, Repetition
 from evenhand.run.unread_results import UnreadResult
 from evenhand.trial import TIME_LEFT_OUT, TimeLeftOut, read_left_out, read_time_left_out, show_share
 
 __all__ = [
-    "LEAST_FOR_WORST",
     "TIME_LEFT_OUT",
     "TimeLeftOut",
-    "is_worst_the_maximum",
     "losses_of",
     "show_share",
     "stated_time_left_out",
@@ -30,36 +27,21 @@ __all__ = [
     "time_left_out_at",
     "time_left_out_of",
 ]
-LEAST_FOR_WORST = 1000
-"""Values from which on the 99.9th percentile is not their maximum."""
 _DIRECTIONS = ("forward", "reverse")
 
 
-def losses_of(result: Mapping[str, Any] | None) -> Mapping[str, float]:
+def losses_of(repetition: Repetition) -> Mapping[str, float]:
     """What each direction lost at the throughput, as a share of what was offered in it. Empty if the file
-    does not state it, or not soundly."""
-    stored = (result or {}).get("loss_by_direction")
-    found = (
-        {name: of.get("loss_ratio") for name, of in stored.items() if isinstance(of, Mapping)}
-        if isinstance(stored, Mapping)
-        else {}
-    )
-    return {
-        name: float(ratio)
-        for name in _DIRECTIONS
-        if isinstance(ratio := found.get(name), int | float)
-        and not isinstance(ratio, bool)
-        and 0 <= ratio <= 1
-    }
+    does not state it."""
+    losses = repetition.found.losses if isinstance(repetition.found, ThroughputFound) else None
+    return {name: loss.loss_ratio for name, loss in sorted((losses or {}).items())}
 
 
-def sustainable_of(result: Mapping[str, Any] | None) -> float | None:
+def sustainable_of(repetition: Repetition) -> float | None:
     """Per direction: what the DUT would sustain, if a queue of it was filling in what the throughput rests
-    on. None if the file does not state it, or not soundly."""
-    stated = (result or {}).get("sustainable_fps_per_direction")
-    if isinstance(stated, bool) or not isinstance(stated, int | float):
-        return None
-    return float(stated) if 0 < stated < math.inf else None
+    on. None if the file does not state it."""
+    stated = getattr(repetition.found, "sustainable_fps", None)
+    return stated if stated is not None and stated > 0 else None
 
 
 def time_left_out_of(repetition: Repetition) -> TimeLeftOut | None:
@@ -85,16 +67,6 @@ def time_left_out_at(found: PointRecord) -> TimeLeftOut | None:
     return TimeLeftOut.together(
         time_left_out_of(repetition) for repetition in found.repetitions if repetition.finished_at is not None
     )
-
-
-def is_worst_the_maximum(result: Mapping[str, Any] | None) -> bool:
-    """Whether the worst-case latency, the 99.9th percentile (R8219-09), is the highest delay that was
-    measured: of fewer than a thousand tagged frames it is (RFC 2330, 11.3)."""
-    goal = (result or {}).get("goal")
-    if not isinstance(goal, Mapping) or goal.get("test") != LATENCY.name:
-        return False
-    tags = goal.get("tagged_frames")
-    return isinstance(tags, int) and not isinstance(tags, bool) and 0 < tags < LEAST_FOR_WORST
 
 
 _MOST_OCTETS = 65_536

@@ -414,7 +414,7 @@ class RunStore(StoredSoFar):
 def _end_of(search: SearchWriter, procedure: str) -> RepetitionEnd:
     """How a repetition ends that is this search alone."""
     outcome, result = str(search.outcome), search.result
-    value = None if result is None or outcome == STOPPED else PROCEDURES[procedure].value_of(result)
+    value = None if result is None or outcome == STOPPED else PROCEDURES[procedure].value(result)
     has_ended_without = outcome != STOPPED and value is None
     return RepetitionEnd(
         outcome=outcome,

@@ -15,15 +15,14 @@ Shape: TypeAlias = Callable[[Any, str], None]
 text, flag, whole, number = (partial(check_scalar, kind) for kind in (str, bool, int, float))
 
 
-def list_of(item: Shape, *, may_be_null: bool = False) -> Shape:
-    """A list whose items have this shape; none of them is null unless it is allowed."""
+def list_of(item: Shape) -> Shape:
+    """A list whose items have this shape; none of them is null."""
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, list):
             raise ValueError(f"{place} is {shown(value)}, but must be a list")
         for index, each in enumerate(value):
-            if each is not None or not may_be_null:
-                item(each, f"{place}[{index}]")
+            item(each, f"{place}[{index}]")
 
     return check
 
@@ -94,7 +93,6 @@ _BEDS = table(
     tester=table(), dut=table(), own_dut=table(configured=table()), testbed=_BED, inside_dut=_INSIDE
 )
 _GOAL = table(
-    test=text,
     search=text,
     loss_ratio=number,
     max_fps=number,
@@ -104,12 +102,8 @@ _GOAL = table(
     throughput_fps_per_direction=number,
     duration_s=number,
     final_duration_s=number,
-    tagged_frames=whole,
     is_max_ceiling=flag,
 )
-_SAMPLES = ("typical", "worst_case", "latency", "pdv", "ipdv_min", "ipdv_median", "ipdv_max")
-_FIGURES = table_of(table(**dict.fromkeys(_SAMPLES, table(values=list_of(number, may_be_null=True)))))
-_LOSS_POINT = table(share_of_theoretical=number, share_of_maximum=number, loss_ratio=number)
 _TIME_LEFT_OUT = table(
     **dict.fromkeys(("share", "sent_s", "left_out_s", "most_share"), number),
     **dict.fromkeys(("valid_trials", "judged_trials", "cut_trials"), whole),
@@ -124,8 +118,6 @@ _RESULT = table(
     ),
     is_at_least=flag,
     deviations=list_of(table(requirement=text, text=text)),
-    figures=_FIGURES,
-    points=list_of(_LOSS_POINT),
     rows=list_of(table()),
     verdicts=table_of(whole),
     loss_by_direction=table_of(table()),

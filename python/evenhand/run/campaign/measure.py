@@ -216,7 +216,7 @@ def _measure(bed: OpenTestbed, job: Job, request: PointRequest, one_pair: OnePai
         found = replace(found, is_repetition=True)
         found = _beside(found, one_pair, is_ours=bed.setup.has_new_macs)
     document = without_trials(found.to_document())
-    value = procedure.value_of(document)
+    value = procedure.value(document)
     reason = (
         None
         if value is not None

@@ -262,7 +262,8 @@ class CampaignRunner:
 
     def _throughput_before(self, key: str, testbed: str) -> KnownThroughput:
         """RequestError if what the other point found may not serve."""
-        found = self.store.results_of(key, self._numbers(key, testbed))
+        results = self.store.results_of(key, self._numbers(key, testbed))
+        found = [THROUGHPUT.read(each) for each in results]
         return throughput_to_serve(found, source=key, where=AFTER)
 
     def _numbers(self, key: str, testbed: str) -> range:
