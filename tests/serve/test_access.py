@@ -100,7 +100,7 @@ def test_a_proxy_may_take_the_base_path_away_or_leave_it(tmp_path: Path, path: s
 @pytest.mark.parametrize("base", ["lab", "/lab/", "/a b", '/"', "//evil", "/<"])
 def test_a_base_path_that_is_none_is_refused(base: str) -> None:
     with pytest.raises(EvenhandError) as refused:
-        AccessRules(base_path=base).check()
+        AccessRules(base_path=base)
     assert refused.value.code == "serve.not-a-base-path"
 
 

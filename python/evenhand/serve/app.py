@@ -8,17 +8,19 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from evenhand.analysis import analyse, compare
-from evenhand.analysis.trend import trend as trend_of
+from evenhand.analysis import analyse
 from evenhand.base.errors import EvenhandError, HostError, RequestError, error_part
 from evenhand.report.campaign_document import export_document, summary_document
 from evenhand.report.campaign_status import campaign_document
@@ -29,21 +31,19 @@ from evenhand.report.pdf import print_pdf
 from evenhand.report.summary import to_summary_latex, to_summary_markdown
 from evenhand.report.table_files import to_csv
 from evenhand.report.trend import trend_document
-from evenhand.run import SUFFIX, CampaignRecord
+from evenhand.run import SUFFIX, CampaignRecord, read_record
 from evenhand.run.campaign.time_left import time_left
 from evenhand.run.campaign_status import read_status
 from evenhand.run.snapshot import copy_to_memory
 from evenhand.serve.access import AccessRules, GuardedApp
 from evenhand.serve.charts import charts_of_run
 from evenhand.serve.index import Entry, RunIndex
-from evenhand.serve.live import event
+from evenhand.serve.live import KEEP_ALIVE, Watcher, event
 from evenhand.serve.metrics import metrics_text
-from evenhand.serve.pages import MOST_COMPARED, MOST_RUNS_OF_A_TREND, Pages, RunFilter, chosen
+from evenhand.serve.pages import MOST_OF_A_TREND, Pages, allows, filter_of
 from evenhand.serve.trial_page import capture_of
-from evenhand.serve.watcher import KEEP_ALIVE, Watcher
 
-LIST_EVERY_S = 2.0
-"""A list of runs is not drawn again more often than that."""
+LIST_EVERY_S = 2.0  # a list of runs is not drawn again more often than that
 API = {
     "runs": "all runs; text, dut, plan, procedure, state, since and until choose some",
     "runs/NAME": "as evenhand show --json",
@@ -56,13 +56,9 @@ API = {
 }
 
 
-def make_app(index: RunIndex, rules: AccessRules, trouble: Callable[[], str] = str) -> GuardedApp:
-    """The whole server over the runs of this index.
-
-    Args:
-        trouble: See `Watcher`.
-    """
-    watcher = Watcher(index=index, trouble=trouble)
+def make_app(index: RunIndex, rules: AccessRules) -> GuardedApp:
+    """The whole server over the runs of this index."""
+    watcher = Watcher(index=index)
     site = _Site(watcher, Pages(watcher=watcher, base=rules.base_path))
 
     @asynccontextmanager
@@ -79,7 +75,7 @@ def make_app(index: RunIndex, rules: AccessRules, trouble: Callable[[], str] = s
         Route("/events", site.list_events),
         Route("/login", site.login),
         Route("/run/{name}", site.run),
-        Route("/run/{name}/report", site.report),
+        Route("/run/{name}/report", site.run),
         Route("/run/{name}/trial/{row}", site.trial),
         Route("/run/{name}/events", site.run_events),
         Route("/run/{name}/download/{kind}", site.download),
@@ -96,19 +92,19 @@ def make_app(index: RunIndex, rules: AccessRules, trouble: Callable[[], str] = s
         Route("/api/compare", site.api_compare),
         Route("/api/trend", site.api_trend),
     ]
-    handlers: Any = {EvenhandError: site.failed, HTTPException: site.not_found}
+    handlers: Any = {EvenhandError: site.failed, HTTPException: site.failed}
     return GuardedApp(Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers), rules)
 
 
+@dataclass(frozen=True, slots=True)
 class _Site:
-    """One method for each address."""
+    """One method for each address. Those that are not `async` are called outside the loop of the server."""
 
-    def __init__(self, watcher: Watcher, pages: Pages) -> None:
-        self.watcher = watcher
-        self.pages = pages
+    watcher: Watcher
+    pages: Pages
 
-    async def home(self, request: Request) -> Response:
-        return HTMLResponse(await asyncio.to_thread(self.pages.home, dict(request.query_params)))
+    def home(self, request: Request) -> Response:
+        return HTMLResponse(self.pages.home(dict(request.query_params)))
 
     async def list_events(self, request: Request) -> Response:
         async def news() -> AsyncIterator[str]:
@@ -118,59 +114,44 @@ class _Site:
 
         return _stream(news())
 
-    async def login(self, request: Request) -> Response:
-        page = self.pages.login(is_wrong="wrong" in request.query_params)
+    def login(self, request: Request) -> Response:
+        page = self.pages.render("login.html.j2", is_wrong="wrong" in request.query_params)
         return HTMLResponse(page, status_code=401)
 
-    async def run(self, request: Request) -> Response:
-        return HTMLResponse(await asyncio.to_thread(self.pages.run, self._entry(request), is_report=False))
+    def run(self, request: Request) -> Response:
+        is_report = request.scope["path"].endswith("/report")
+        return HTMLResponse(self.pages.run(self._entry(request), is_report=is_report))
 
-    async def report(self, request: Request) -> Response:
-        return HTMLResponse(await asyncio.to_thread(self.pages.run, self._entry(request), is_report=True))
-
-    async def trial(self, request: Request) -> Response:
-        row = request.path_params["row"]
-        return HTMLResponse(await asyncio.to_thread(self.pages.trial, self._entry(request), row))
+    def trial(self, request: Request) -> Response:
+        return HTMLResponse(self.pages.trial(self._entry(request), request.path_params["row"]))
 
     async def run_events(self, request: Request) -> Response:
         return _stream(self.watcher.live_events(self._entry(request).name))
 
-    async def download(self, request: Request) -> Response:
+    def download(self, request: Request) -> Response:
         entry = self._entry(request)
-        content, suffix, media = await asyncio.to_thread(self._file, entry, request.path_params["kind"])
+        content, suffix, media = self._file(entry, request.path_params["kind"])
         name = re.sub(r"[^A-Za-z0-9._-]", "_", entry.name.removesuffix(SUFFIX)) + suffix
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(content, media_type=media, headers=headers)
 
-    async def compare(self, request: Request) -> Response:
-        entries = chosen(self.watcher, request.query_params.getlist("run"))
-        if len(entries) < 2:
-            raise RequestError(
-                f"{len(entries)} runs are chosen, but a comparison needs two",
-                code="serve.too-few-runs",
-                next_step="Tick two or more in the list of runs.",
-            )
-        page = await asyncio.to_thread(self.pages.compared, entries, is_anyway=_is_anyway(request))
-        return HTMLResponse(page)
+    def compare(self, request: Request) -> Response:
+        return HTMLResponse(self.pages.compared(self._chosen(request), is_anyway=_is_anyway(request)))
 
-    async def trend(self, request: Request) -> Response:
-        page = await asyncio.to_thread(
-            self.pages.trend, self._of_trend(request), is_anyway=_is_anyway(request)
-        )
-        return HTMLResponse(page)
+    def trend(self, request: Request) -> Response:
+        return HTMLResponse(self.pages.trend(self._of_trend(request), is_anyway=_is_anyway(request)))
 
-    async def metrics(self, request: Request) -> Response:
-        text = await asyncio.to_thread(metrics_text, self.watcher, self.pages)
-        return Response(text, media_type=CONTENT_TYPE)
+    def metrics(self, request: Request) -> Response:
+        return Response(metrics_text(self.watcher, self.pages), media_type=CONTENT_TYPE)
 
-    async def style(self, request: Request) -> Response:
+    def style(self, request: Request) -> Response:
         return Response(render("style.css.j2"), media_type="text/css")
 
-    async def api(self, request: Request) -> Response:
+    def api(self, request: Request) -> Response:
         return JSONResponse({f"{self.pages.base}/api/{name}": what for name, what in API.items()})
 
-    async def api_runs(self, request: Request) -> Response:
-        wanted = RunFilter.of(dict(request.query_params))
+    def api_runs(self, request: Request) -> Response:
+        wanted = filter_of(request.query_params)
         return JSONResponse(
             {
                 "unread": self.watcher.index.unread,
@@ -189,98 +170,71 @@ class _Site:
                         "left_s": entry.facts.left_s,
                     }
                     for entry in self.watcher.index.entries.values()
-                    if wanted.allows(entry)
+                    if allows(wanted, entry)
                 ],
             }
         )
 
-    async def api_run(self, request: Request) -> Response:
-        entry, what = self._entry(request), request.path_params.get("what", "show")
-        return _json(await asyncio.to_thread(self._document, entry, what))
+    def api_run(self, request: Request) -> Response:
+        what = request.path_params.get("what", "show")
+        if what not in DOCUMENTS:
+            raise HTTPException(404)
+        return _json(DOCUMENTS[what](self.watcher.index.folder / self._entry(request).name))
 
-    async def api_compare(self, request: Request) -> Response:
-        entries, anyway = chosen(self.watcher, request.query_params.getlist("run")), _is_anyway(request)
+    def api_compare(self, request: Request) -> Response:
+        found = self.pages.comparison(self._chosen(request), is_anyway=_is_anyway(request))
+        return _json(_said("compare", comparison_document(found)))
 
-        def make() -> dict[str, Any]:
-            records = self.pages.records_of(entries, MOST_COMPARED, with_trials=True)
-            return _said("compare", comparison_document(compare(records, anyway=anyway)))
+    def api_trend(self, request: Request) -> Response:
+        found = self.pages.trend_of(self._of_trend(request), is_anyway=_is_anyway(request))
+        return _json(_said("trend", trend_document(found)))
 
-        return _json(await asyncio.to_thread(make))
-
-    async def api_trend(self, request: Request) -> Response:
-        entries, anyway = self._of_trend(request), _is_anyway(request)
-
-        def make() -> dict[str, Any]:
-            records = self.pages.records_of(entries, MOST_RUNS_OF_A_TREND)
-            return _said("trend", trend_document(trend_of(records, anyway=anyway)))
-
-        return _json(await asyncio.to_thread(make))
-
-    async def failed(self, request: Request, error: Exception) -> Response:
+    def failed(self, request: Request, error: Exception) -> Response:
         """What cannot be shown, as a page or as a document."""
-        assert isinstance(error, EvenhandError)
-        status = (
-            404 if error.code.startswith("serve.no-such-") else 503 if isinstance(error, HostError) else 400
-        )
-        if request.url.path.startswith("/api"):
+        status = getattr(error, "status_code", 503 if isinstance(error, HostError) else 400)
+        if not isinstance(error, EvenhandError):
+            error = RequestError(
+                "nothing is shown at this address",
+                code="serve.nothing-there",
+                next_step="Look at the list of runs.",
+            )
+        if error.code.startswith("serve.no-such-"):
+            status = 404
+        if request.scope["path"].startswith("/api"):
             return JSONResponse({"error": error_part(error)}, status_code=status)
-        page = self.pages.message("This cannot be shown", str(error), error.next_step)
-        return HTMLResponse(page, status_code=status)
-
-    async def not_found(self, request: Request, error: Exception) -> Response:
-        status = getattr(error, "status_code", 404)
-        if request.url.path.startswith(("/api", "/static", "/metrics")):
-            return PlainTextResponse("There is no such page.\n", status_code=status)
-        page = self.pages.message("There is no such page", "", "Look at the list of runs.")
-        return HTMLResponse(page, status_code=status)
+        return HTMLResponse(self.pages.render("message.html.j2", error=error), status_code=status)
 
     def _entry(self, request: Request) -> Entry:
-        (entry,) = chosen(self.watcher, [request.path_params["name"]])
-        return entry
+        return self.watcher.index.entry(request.path_params["name"])
+
+    def _chosen(self, request: Request) -> list[Entry]:
+        names = dict.fromkeys(request.query_params.getlist("run"))
+        return [self.watcher.index.entry(name) for name in names]
 
     def _of_trend(self, request: Request) -> list[Entry]:
         """Runs that are chosen, or the latest of a DUT; those that hold no result are left out there."""
-        names, dut = request.query_params.getlist("run"), request.query_params.get("dut")
-        if names or dut is None:
-            return chosen(self.watcher, names)
-        of_dut = [
-            entry
-            for entry in self.watcher.index.entries.values()
-            if entry.facts.dut == dut and entry.facts.points_done
-        ]
-        return of_dut[:MOST_RUNS_OF_A_TREND]
-
-    def _document(self, entry: Entry, what: str) -> Any:
-        match what:
-            case "show":
-                return _said("show", summary_document(self.pages.record(entry)))
-            case "export":
-                return export_document(self.pages.record(entry))
-            case "charts":
-                record = self.pages.record(entry)
-                return charts_of_run(record, analyse(record))
-            case "status":
-                status = read_status(self.watcher.index.path(entry.name))
-                return _said("status", campaign_document(status, time_left(status.points)), run=entry.name)
-        raise HTTPException(404)
+        dut = None if "run" in request.query_params else request.query_params.get("dut")
+        if dut is None:
+            return self._chosen(request)
+        entries = self.watcher.index.entries.values()
+        found = (each for each in entries if each.facts.dut == dut and each.facts.points_done)
+        return list(islice(found, MOST_OF_A_TREND))
 
     def _file(self, entry: Entry, kind: str) -> tuple[bytes | str, str, str]:
         """Content, ending and type of what is downloaded."""
-        if kind in EXPORTS:
-            suffix, media, export = EXPORTS[kind]
-            return export(self.pages.record(entry)), suffix, media
+        path = self.watcher.index.folder / entry.name
         if kind == "run":
             # As it was last committed, also while it is being written.
-            with closing(copy_to_memory(self.watcher.index.path(entry.name))) as connection:
+            with closing(copy_to_memory(path)) as connection:
                 return connection.serialize(), SUFFIX, "application/vnd.sqlite3"
-        path = capture_of(self.pages.record(entry), self.watcher.index.folder) if kind == "capture" else None
-        if path is None:
+        record = read_record(path)
+        if kind in EXPORTS:
+            suffix, media, export = EXPORTS[kind]
+            return export(record), suffix, media
+        capture = capture_of(record) if kind == "capture" else None
+        if capture is None:
             raise HTTPException(404)
-        return path.read_bytes(), ".pcapng", "application/x-pcapng"
-
-
-def _pdf(record: CampaignRecord) -> bytes:
-    return print_pdf(render_page(record, analyse(record), refresh_s=None), where=record.path.name)
+        return capture.read_bytes(), ".pcapng", "application/x-pcapng"
 
 
 EXPORTS: Mapping[str, tuple[str, str, Callable[[CampaignRecord], bytes | str]]] = {
@@ -292,9 +246,29 @@ EXPORTS: Mapping[str, tuple[str, str, Callable[[CampaignRecord], bytes | str]]] 
     "csv": (".csv", "text/csv", lambda record: to_csv(record, "trials")),
     "latex": (".tex", "application/x-tex", to_summary_latex),
     "markdown": (".md", "text/markdown", to_summary_markdown),
-    "pdf": (".pdf", "application/pdf", _pdf),
+    "pdf": (
+        ".pdf",
+        "application/pdf",
+        lambda record: print_pdf(
+            render_page(record, analyse(record), refresh_s=None), where=record.path.name
+        ),
+    ),
 }
 """What is made of a run to be downloaded: its ending, its type, and by what."""
+
+
+def _status(path: Path) -> dict[str, Any]:
+    found = read_status(path)
+    return _said("status", campaign_document(found, time_left(found.points)), run=path.name)
+
+
+DOCUMENTS: Mapping[str, Callable[[Path], Any]] = {
+    "show": lambda path: _said("show", summary_document(read_record(path))),
+    "export": lambda path: export_document(read_record(path)),
+    "charts": lambda path: charts_of_run(record := read_record(path), analyse(record)),
+    "status": _status,
+}
+"""What commands say of a run."""
 
 
 def _said(command: str, document: Mapping[str, Any], **more: Any) -> dict[str, Any]:
