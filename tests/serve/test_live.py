@@ -45,8 +45,11 @@ def test_rates_are_those_between_two_moments_of_one_trial(tmp_path: Path) -> Non
                 running._written_s = float("-inf")
                 running.on_event(phase(elapsed_s, 2.0, rate_fps))
                 live.look()
-        first, second, *rest = live.samples
-        assert [sample["trial"] for sample in live.samples] == [1, 1, 2, 2]
+        begun, first, second, *rest = live.samples
+        assert [sample["trial"] for sample in live.samples] == [1, 1, 1, 2, 2, 2]
+        # What is seen of a trial first has no rates, but all else.
+        assert (begun["forward"]["offered_fps"], begun["forward"]["median_us"]) == (None, 21.5)
+        assert begun["forward"]["loss_ratio"] == pytest.approx(0.36)
         assert first["forward"]["offered_fps"] == pytest.approx(1e6)
         assert second["reverse"]["received_fps"] == pytest.approx(640_000)
         assert second["forward"]["loss_ratio"] == pytest.approx(0.36)
@@ -54,11 +57,11 @@ def test_rates_are_those_between_two_moments_of_one_trial(tmp_path: Path) -> Non
         # The mean so far is 20 us and 1 us more after each second, so that of the last second is larger.
         assert second["forward"]["mean_us"] == pytest.approx((22.0 * 1.28e6 - 21.0 * 6.4e5) / 6.4e5)
         # The median grows by 1 us a second of the trial, which takes no time here.
-        assert [sample["forward"]["median_us"] for sample in live.samples] == [22, 23, 22, 23]
+        assert [sample["forward"]["median_us"] for sample in live.samples] == [21.5, 22, 23, 21.5, 22, 23]
         assert second["reverse"]["p999_us"] == 60
         now = json.loads(live.events["now"].partition("data: ")[2])
         assert (now["trial"], now["rate_fps"], now["left_of_all_s"]) == (2, 5e5, 9)
-        assert [sample["number"] for sample in live.samples_after(2)] == [3, 4]
+        assert [sample["number"] for sample in live.samples_after(4)] == [5, 6]
         running.end()
         live.look()
         assert json.loads(live.events["now"].partition("data: ")[2]) is None
@@ -83,7 +86,7 @@ def test_the_delay_grows_by_what_its_last_samples_say(tmp_path: Path) -> None:
                 directions={"forward": {**counts, "recent_median_ns": delay_ns}},
             )
         )
-        found += [sample["forward"]["slope_us_per_s"] for sample in live.samples_after(number - 1)]
+        found.append(live.samples[-1]["forward"]["slope_us_per_s"])
     assert found[:3] == [None, None, pytest.approx(0)]  # three are needed for a line
     assert found[-1] == pytest.approx(2.0)
     live.samples.clear()

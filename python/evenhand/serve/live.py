@@ -54,7 +54,8 @@ class LiveRun:
     path: Path
     there: RunningThere | None = None
     samples: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
-    """The oldest first; each has a `number`, which counts all that there were."""
+    """The oldest first; each has a `number`, which counts all that there were. The first of a trial has no
+    rates, which are those between two moments."""
     running: RunningTrial | None = None
     events: dict[str, str] = field(default_factory=dict)
     version: int = 0
@@ -84,21 +85,23 @@ class LiveRun:
         return [sample for sample in list(self.samples) if sample["number"] > number]
 
     def _note(self, running: RunningTrial) -> None:
-        before, self._before = self._before, running
         if running.left_out:
             self._note_lapses(running)
-        if before is None or running.phase != "sending" or _trial_of(before) != _trial_of(running):
+        if not running.directions:
             return
-        seconds = running.elapsed_s - before.elapsed_s
-        if seconds <= 0 or not running.directions:
-            return
+        before, self._before, seconds = self._before, running, None
+        if before is not None and _trial_of(before) == _trial_of(running):
+            seconds = running.elapsed_s - before.elapsed_s
+            if seconds <= 0 or running.phase != "sending":
+                return
         sample: dict[str, Any] = {
             "number": self.samples[-1]["number"] + 1 if self.samples else 1,
             "at": running.written_at,
             "trial": running.trial,
         }
         for name, counts in running.directions.items():
-            sample[name] = _direction(counts, before.directions.get(name, {}), seconds)
+            earlier = {} if before is None or seconds is None else before.directions.get(name, {})
+            sample[name] = _direction(counts, earlier, seconds)
             sample[name]["slope_us_per_s"] = self._slope(name, sample)
         self.samples.append(sample)
 
@@ -136,11 +139,11 @@ def event(kind: str, document: Any) -> str:
 
 
 def _trial_of(running: RunningTrial) -> tuple[Any, ...]:
-    return running.phase, running.point, running.repetition, running.trial, running.rate_fps
+    return running.point, running.repetition, running.trial, running.rate_fps
 
 
 def _direction(
-    now: Mapping[str, float | None], before: Mapping[str, float | None], seconds: float
+    now: Mapping[str, float | None], before: Mapping[str, float | None], seconds: float | None
 ) -> dict[str, float | None]:
     def step(*names: str) -> float:
         """What has been added to the product of these."""
@@ -153,8 +156,8 @@ def _direction(
     lost, settled = now.get("lost_frames") or 0.0, now.get("settled_frames") or 0.0
     received, delays_ns = step("received_frames"), step("received_frames", "mean_latency_ns")
     return {
-        "offered_fps": step("sent_frames") / seconds,
-        "received_fps": received / seconds,
+        "offered_fps": step("sent_frames") / seconds if seconds else None,
+        "received_fps": received / seconds if seconds else None,
         "loss_ratio": lost / settled if settled else None,
         "lost_frames": lost,
         "mean_us": delays_ns / received / 1e3 if received > 0 and delays_ns > 0 else None,

@@ -321,6 +321,7 @@ class LiveChart {
     const first = this.data[0].findIndex((at) => at >= this.data[0].at(-1) - 1.2 * WINDOW_S)
     if (first > 0) this.data.forEach((values) => values.splice(0, first))
     this.plot.setData(this.data)
+    if (this.plot.cursor.left < 0) this.plot.setLegend({ idx: this.data[0].length - 1 }) // nobody points at a moment: the latest
   }
 
   drawLapses(u) {
@@ -496,9 +497,9 @@ function showNow(running, latest) {
   const bracket = [running.lower_fps ? `passes at ${show(running.lower_fps, 'fps')}` : '', running.upper_fps ? `fails at ${show(running.upper_fps, 'fps')}` : ''].filter(Boolean)
   element('bracket').textContent = bracket.length ? `The limit so far: ${bracket.join(', ')}.` : ''
   element('tiles').replaceChildren(...Object.entries(DIRECTIONS).filter(([direction]) => latest[direction]).map(([direction, title]) => {
-    const isOfIt = latest.at >= running.written_at - running.elapsed_s
-    const rows = ROWS.flatMap(([name, key, unit]) => [make('dt', {}, name), make('dd', {}, isOfIt ? show(latest[direction][key], unit) : NONE)])
-    return make('section', { class: 'tile', 'aria-label': direction }, make('h2', {}, title), make('dl', {}, ...rows))
+    const rows = ROWS.flatMap(([name, key, unit]) => [make('dt', {}, name), make('dd', {}, show(latest[direction][key], unit))])
+    const of = latest.trial === null ? '' : `trial ${latest.trial}`
+    return make('section', { class: 'tile', 'aria-label': direction }, make('h2', {}, `${title} `, make('span', { class: 'small' }, of)), make('dl', {}, ...rows))
   }))
 }
 
