@@ -147,6 +147,9 @@ def test_runs_are_compared_by_a_link(served: Served) -> None:
     checked(answer.text)
     assert "evenhand compare campaign-v4.evenhand campaign-v6.evenhand --anyway" in answer.text
     assert served.get("/compare?run=campaign-v4.evenhand").status == 400
+    refused = served.get("/compare?run=campaign-v4.evenhand&run=campaign-v6.evenhand")
+    assert refused.status == 400
+    assert 'href="?run=campaign-v4.evenhand&amp;run=campaign-v6.evenhand&amp;anyway=1"' in refused.text
     assert served.get("/compare?run=campaign-v4.evenhand&run=gone.evenhand").status == 404
 
 

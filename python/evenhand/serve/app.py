@@ -202,7 +202,10 @@ class _Site:
             status = 404
         if request.scope["path"].startswith("/api"):
             return JSONResponse({"error": error_part(error)}, status_code=status)
-        return HTMLResponse(self.pages.render("message.html.j2", error=error), status_code=status)
+        # What the command line refuses until it is told --anyway is a click away.
+        anyway = "" if "--anyway" not in error.next_step else f"?{request.url.query}&anyway=1"
+        page = self.pages.render("message.html.j2", error=error, anyway=anyway)
+        return HTMLResponse(page, status_code=status)
 
     def _entry(self, request: Request) -> Entry:
         return self.watcher.index.entry(request.path_params["name"])

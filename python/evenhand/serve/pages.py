@@ -170,7 +170,7 @@ class Pages:
     ) -> list[CampaignRecord]:
         if not fewest <= len(entries) <= most:
             raise RequestError(
-                f"{len(entries)} runs are chosen, but {fewest} to {most} can be shown together",
+                f"the number of chosen runs is {len(entries)}, but {fewest} to {most} can be shown together",
                 code="serve.too-few-or-many-runs",
                 next_step="Tick others in the list of runs.",
             )
