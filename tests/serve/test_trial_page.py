@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from evenhand.base.units import format_count, parse_duration, parse_rate
+from evenhand.cli.main import app_of
 from evenhand.run import read_record
 from evenhand.serve.trial_page import PCAPNG, placed_trials
 from tests.run.goldens import copy_recorded
@@ -131,6 +132,11 @@ def test_the_command_repeats_the_load_under_the_same_conditions(served: Served) 
     assert parse_rate(options["--rate"], where="") == each.trial.result.intended_fps
     assert parse_duration(options["--duration"], where="") == each.trial.result.intended_duration_s
     assert int(options["--seed"]) == each.search.seed
+    (frames,) = re.findall(r"<pre>(evenhand plan frames .*?)</pre>", text)
+    known = {name for each in app_of().built.commands["plan"].commands["frames"].params for name in each.opts}
+    assert {word for word in shlex.split(frames) if word.startswith("--")} <= known
+    assert frames.startswith(f"evenhand plan frames {each.found.point.plan} --hosts ")
+    assert f" --seed {each.search.seed} " in frames
     # Two loads are no trial of that verb.
     recovery = next(placed_trials(read_record(served.index.folder / "recovery-v6.evenhand")))
     text = served.get(f"/run/recovery-v6.evenhand/trial/{recovery.trial.row}").text

@@ -9,7 +9,6 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +36,10 @@ from evenhand.run.campaign_status import read_status
 from evenhand.run.snapshot import copy_to_memory
 from evenhand.serve.access import AccessRules, GuardedApp
 from evenhand.serve.charts import charts_of_run
-from evenhand.serve.index import Entry, RunIndex
+from evenhand.serve.index import Entry
 from evenhand.serve.live import KEEP_ALIVE, Watcher, event
 from evenhand.serve.metrics import metrics_text
-from evenhand.serve.pages import MOST_OF_A_TREND, Pages, allows, filter_of
+from evenhand.serve.pages import Pages, allows, filter_of
 from evenhand.serve.trial_page import capture_of
 
 LIST_EVERY_S = 2.0  # a list of runs is not drawn again more often than that
@@ -56,10 +55,10 @@ API = {
 }
 
 
-def make_app(index: RunIndex, rules: AccessRules) -> GuardedApp:
-    """The whole server over the runs of this index."""
-    watcher = Watcher(index=index)
-    site = _Site(watcher, Pages(watcher=watcher, base=rules.base_path))
+def make_app(watcher: Watcher, rules: AccessRules) -> GuardedApp:
+    """The whole server over what is watched. What is not `async` is called outside its loop."""
+    pages = Pages(watcher=watcher, base=rules.base_path)
+    site = _Site(watcher, pages)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -68,43 +67,53 @@ def make_app(index: RunIndex, rules: AccessRules) -> GuardedApp:
         watching.cancel()
         with suppress(asyncio.CancelledError):
             await watching
-        index.save()
+        watcher.index.save()
 
     routes = [
-        Route("/", site.home),
+        Route("/", _page(pages.home)),
         Route("/events", site.list_events),
-        Route("/login", site.login),
-        Route("/run/{name}", site.run),
-        Route("/run/{name}/report", site.run),
-        Route("/run/{name}/trial/{row}", site.trial),
+        Route("/login", _page(pages.login, status=401)),
+        Route("/run/{name}", _page(pages.run)),
+        Route("/run/{name}/report", _page(pages.report)),
+        Route("/run/{name}/trial/{row}", _page(pages.trial)),
         Route("/run/{name}/events", site.run_events),
         Route("/run/{name}/download/{kind}", site.download),
-        Route("/compare", site.compare),
-        Route("/trend", site.trend),
-        Route("/metrics", site.metrics),
-        Route("/static/style.css", site.style),
+        Route("/compare", _page(pages.compared)),
+        Route("/trend", _page(pages.trend)),
+        Route("/metrics", lambda request: Response(metrics_text(watcher, pages), media_type=CONTENT_TYPE)),
+        Route("/static/style.css", lambda request: Response(render("style.css.j2"), media_type="text/css")),
         Mount("/static", StaticFiles(packages=[("evenhand.serve", "static")])),
-        Route("/api", site.api),
-        Route("/api/runs", site.api_runs),
-        Route("/api/runs/{name}", site.api_run),
+        Route("/api", _document(lambda request: {f"{pages.base}/api/{at}": of for at, of in API.items()})),
+        Route("/api/runs", _document(site.runs)),
+        Route("/api/runs/{name}", _document(site.said_of_run)),
         Route("/api/runs/{name}/events", site.run_events),
-        Route("/api/runs/{name}/{what}", site.api_run),
-        Route("/api/compare", site.api_compare),
-        Route("/api/trend", site.api_trend),
+        Route("/api/runs/{name}/{what}", _document(site.said_of_run)),
+        Route(
+            "/api/compare",
+            _document(lambda request: _said("compare", comparison_document(pages.comparison(request)))),
+        ),
+        Route(
+            "/api/trend", _document(lambda request: _said("trend", trend_document(pages.trend_of(request))))
+        ),
     ]
     handlers: Any = {EvenhandError: site.failed, HTTPException: site.failed}
     return GuardedApp(Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers), rules)
 
 
+def _page(draw: Callable[[Request], str], status: int = 200) -> Callable[[Request], Response]:
+    return lambda request: HTMLResponse(draw(request), status)
+
+
+def _document(make: Callable[[Request], Any]) -> Callable[[Request], Response]:
+    return lambda request: Response(json.dumps(make(request), allow_nan=False), media_type="application/json")
+
+
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """One method for each address. Those that are not `async` are called outside the loop of the server."""
+    """What is no page."""
 
     watcher: Watcher
     pages: Pages
-
-    def home(self, request: Request) -> Response:
-        return HTMLResponse(self.pages.home(dict(request.query_params)))
 
     async def list_events(self, request: Request) -> Response:
         async def news() -> AsyncIterator[str]:
@@ -114,80 +123,44 @@ class _Site:
 
         return _stream(news())
 
-    def login(self, request: Request) -> Response:
-        page = self.pages.render("login.html.j2", is_wrong="wrong" in request.query_params)
-        return HTMLResponse(page, status_code=401)
-
-    def run(self, request: Request) -> Response:
-        is_report = request.scope["path"].endswith("/report")
-        return HTMLResponse(self.pages.run(self._entry(request), is_report=is_report))
-
-    def trial(self, request: Request) -> Response:
-        return HTMLResponse(self.pages.trial(self._entry(request), request.path_params["row"]))
-
     async def run_events(self, request: Request) -> Response:
-        return _stream(self.watcher.live_events(self._entry(request).name))
+        return _stream(self.watcher.live_events(self.pages.entry(request).name))
 
     def download(self, request: Request) -> Response:
-        entry = self._entry(request)
+        entry = self.pages.entry(request)
         content, suffix, media = self._file(entry, request.path_params["kind"])
         name = re.sub(r"[^A-Za-z0-9._-]", "_", entry.name.removesuffix(SUFFIX)) + suffix
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(content, media_type=media, headers=headers)
 
-    def compare(self, request: Request) -> Response:
-        return HTMLResponse(self.pages.compared(self._chosen(request), is_anyway=_is_anyway(request)))
-
-    def trend(self, request: Request) -> Response:
-        return HTMLResponse(self.pages.trend(self._of_trend(request), is_anyway=_is_anyway(request)))
-
-    def metrics(self, request: Request) -> Response:
-        return Response(metrics_text(self.watcher, self.pages), media_type=CONTENT_TYPE)
-
-    def style(self, request: Request) -> Response:
-        return Response(render("style.css.j2"), media_type="text/css")
-
-    def api(self, request: Request) -> Response:
-        return JSONResponse({f"{self.pages.base}/api/{name}": what for name, what in API.items()})
-
-    def api_runs(self, request: Request) -> Response:
+    def runs(self, request: Request) -> dict[str, Any]:
         wanted = filter_of(request.query_params)
-        return JSONResponse(
-            {
-                "unread": self.watcher.index.unread,
-                "runs": [
-                    {
-                        "file": entry.name,
-                        "state": str(entry.state),
-                        "name": entry.facts.title,
-                        "created_at": entry.facts.created_at,
-                        "finished_at": entry.facts.finished_at,
-                        "dut": entry.facts.dut,
-                        "procedures": list(entry.facts.procedures),
-                        "plans": list(entry.facts.plans),
-                        "headlines": list(entry.facts.headlines),
-                        "share": entry.facts.share,
-                        "left_s": entry.facts.left_s,
-                    }
-                    for entry in self.watcher.index.entries.values()
-                    if allows(wanted, entry)
-                ],
-            }
-        )
+        return {
+            "unread": self.watcher.index.unread,
+            "runs": [
+                {
+                    "file": entry.name,
+                    "state": str(entry.state),
+                    "name": entry.facts.title,
+                    "created_at": entry.facts.created_at,
+                    "finished_at": entry.facts.finished_at,
+                    "dut": entry.facts.dut,
+                    "procedures": list(entry.facts.procedures),
+                    "plans": list(entry.facts.plans),
+                    "headlines": list(entry.facts.headlines),
+                    "share": entry.facts.share,
+                    "left_s": entry.facts.left_s,
+                }
+                for entry in self.watcher.index.entries.values()
+                if allows(wanted, entry)
+            ],
+        }
 
-    def api_run(self, request: Request) -> Response:
+    def said_of_run(self, request: Request) -> Any:
         what = request.path_params.get("what", "show")
         if what not in DOCUMENTS:
             raise HTTPException(404)
-        return _json(DOCUMENTS[what](self.watcher.index.folder / self._entry(request).name))
-
-    def api_compare(self, request: Request) -> Response:
-        found = self.pages.comparison(self._chosen(request), is_anyway=_is_anyway(request))
-        return _json(_said("compare", comparison_document(found)))
-
-    def api_trend(self, request: Request) -> Response:
-        found = self.pages.trend_of(self._of_trend(request), is_anyway=_is_anyway(request))
-        return _json(_said("trend", trend_document(found)))
+        return DOCUMENTS[what](self.watcher.index.folder / self.pages.entry(request).name)
 
     def failed(self, request: Request, error: Exception) -> Response:
         """What cannot be shown, as a page or as a document."""
@@ -206,22 +179,6 @@ class _Site:
         anyway = "" if "--anyway" not in error.next_step else f"?{request.url.query}&anyway=1"
         page = self.pages.render("message.html.j2", error=error, anyway=anyway)
         return HTMLResponse(page, status_code=status)
-
-    def _entry(self, request: Request) -> Entry:
-        return self.watcher.index.entry(request.path_params["name"])
-
-    def _chosen(self, request: Request) -> list[Entry]:
-        names = dict.fromkeys(request.query_params.getlist("run"))
-        return [self.watcher.index.entry(name) for name in names]
-
-    def _of_trend(self, request: Request) -> list[Entry]:
-        """Runs that are chosen, or the latest of a DUT; those that hold no result are left out there."""
-        dut = None if "run" in request.query_params else request.query_params.get("dut")
-        if dut is None:
-            return self._chosen(request)
-        entries = self.watcher.index.entries.values()
-        found = (each for each in entries if each.facts.dut == dut and each.facts.points_done)
-        return list(islice(found, MOST_OF_A_TREND))
 
     def _file(self, entry: Entry, kind: str) -> tuple[bytes | str, str, str]:
         """Content, ending and type of what is downloaded."""
@@ -277,14 +234,6 @@ DOCUMENTS: Mapping[str, Callable[[Path], Any]] = {
 def _said(command: str, document: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """As the command says it with --json."""
     return {"command": command, "error": None, **document, **more}
-
-
-def _is_anyway(request: Request) -> bool:
-    return request.query_params.get("anyway") == "1"
-
-
-def _json(document: Any) -> Response:
-    return Response(json.dumps(document, allow_nan=False), media_type="application/json")
 
 
 def _stream(events: AsyncIterator[str]) -> Response:

@@ -18,6 +18,7 @@ from urllib.parse import quote, urlencode
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.requests import Request
 
 from evenhand.analysis import Comparison, analyse, compare
 from evenhand.analysis.trend import trend as trend_over
@@ -89,14 +90,14 @@ class Pages:
     _kept: OrderedDict[tuple[Any, ...], Any] = field(default_factory=OrderedDict)
     _drawing: Lock = field(default_factory=Lock)
 
-    def home(self, query: Mapping[str, str]) -> str:
+    def home(self, request: Request) -> str:
         """The list of runs."""
-        index, wanted = self.watcher.index, filter_of(query)
+        index, wanted = self.watcher.index, filter_of(request.query_params)
         index_version = index.version
         entries = list(index.entries.values())
         found = [entry for entry in entries if allows(wanted, entry)]
         pages = max(1, -(-len(found) // ROWS))
-        asked = query.get("page", "")
+        asked = request.query_params.get("page", "")
         page = min(max(1, int(asked) if re.fullmatch("[0-9]{1,5}", asked) else 1), pages)
         given = {name: value for name, value in wanted.items() if value}
         return self.render(
@@ -122,14 +123,23 @@ class Pages:
             pages=pages,
         )
 
-    def run(self, entry: Entry, *, is_report: bool) -> str:
+    def login(self, request: Request) -> str:
+        return self.render("login.html.j2", is_wrong="wrong" in request.query_params)
+
+    def run(self, request: Request) -> str:
         """A run: live as long as it is measured, otherwise its report."""
-        if entry.state is RunState.RUNNING and not is_report:
-            return self.render("live.html.j2", run=self._row(entry))
+        entry = self.entry(request)
+        is_live = entry.state is RunState.RUNNING
+        return self.render("live.html.j2", run=self._row(entry)) if is_live else self.report(request)
+
+    def report(self, request: Request) -> str:
+        """The report of a run, as far as it is."""
+        entry = self.entry(request)
         return self.kept(("run", entry.name, entry.stamp, entry.state), lambda: self._report(entry))
 
-    def trial(self, entry: Entry, row: str) -> str:
+    def trial(self, request: Request) -> str:
         """One trial of a run. RequestError if there is no such trial."""
+        entry, row = self.entry(request), request.path_params["row"]
 
         def draw() -> str:
             record = read_record(self.watcher.index.folder / entry.name)
@@ -138,32 +148,67 @@ class Pages:
 
         return self.kept(("trial", row, entry.name, entry.stamp), draw)
 
-    def comparison(self, entries: Sequence[Entry], *, is_anyway: bool) -> Comparison:
-        """The first run is what the others are compared with."""
-        return compare(self._records(entries, 2, MOST_COMPARED, with_trials=True), anyway=is_anyway)
+    def comparison(self, request: Request) -> Comparison:
+        """Of the runs that are chosen; the first is what the others are compared with."""
+        records = self._records(self._chosen(request), 2, MOST_COMPARED, with_trials=True)
+        return compare(records, anyway=_is_anyway(request))
 
-    def compared(self, entries: Sequence[Entry], *, is_anyway: bool) -> str:
-        """Runs side by side."""
+    def compared(self, request: Request) -> str:
+        """The same as a page."""
+        return self._together(
+            request,
+            "compare",
+            self._chosen(request),
+            lambda: (render_comparison(self.comparison(request)), ()),
+        )
 
-        def draw() -> str:
-            page = render_comparison(self.comparison(entries, is_anyway=is_anyway))
-            return self._framed(page, self._repeat("evenhand compare", entries, is_anyway=is_anyway))
+    def trend_of(self, request: Request) -> Trend:
+        """Each point over the runs that are chosen, or over the latest of a DUT that hold a result."""
+        records = self._records(self._of_trend(request), 1, MOST_OF_A_TREND, with_trials=False)
+        return trend_over(records, anyway=_is_anyway(request))
 
-        return self.kept(("compare", is_anyway, *_stamps(entries)), draw)
-
-    def trend_of(self, entries: Sequence[Entry], *, is_anyway: bool) -> Trend:
-        """Each point over these runs."""
-        return trend_over(self._records(entries, 1, MOST_OF_A_TREND, with_trials=False), anyway=is_anyway)
-
-    def trend(self, entries: Sequence[Entry], *, is_anyway: bool) -> str:
+    def trend(self, request: Request) -> str:
         """The same as a page."""
 
-        def draw() -> str:
-            found = self.trend_of(entries, is_anyway=is_anyway)
-            after = self._repeat("evenhand trend", entries, is_anyway=is_anyway)
-            return self._framed(render_trend(found), after, charts=charts_of_trend(found))
+        def draw() -> tuple[str, Sequence[Mapping[str, Any]]]:
+            found = self.trend_of(request)
+            return render_trend(found), charts_of_trend(found)
 
-        return self.kept(("trend", is_anyway, *_stamps(entries)), draw)
+        return self._together(request, "trend", self._of_trend(request), draw)
+
+    def entry(self, request: Request) -> Entry:
+        """The run that the address names. RequestError if there is none."""
+        return self.watcher.index.entry(request.path_params["name"])
+
+    def _chosen(self, request: Request) -> list[Entry]:
+        names = dict.fromkeys(request.query_params.getlist("run"))
+        return [self.watcher.index.entry(name) for name in names]
+
+    def _of_trend(self, request: Request) -> list[Entry]:
+        dut = request.query_params.get("dut")
+        if "run" in request.query_params or dut is None:
+            return self._chosen(request)
+        entries = self.watcher.index.entries.values()
+        found = (each for each in entries if each.facts.dut == dut and each.facts.points_done)
+        return list(islice(found, MOST_OF_A_TREND))
+
+    def _together(
+        self,
+        request: Request,
+        verb: str,
+        entries: Sequence[Entry],
+        draw: Callable[[], tuple[str, Sequence[Mapping[str, Any]]]],
+    ) -> str:
+        """A page of several runs, with the command that makes the same."""
+
+        def draw_framed() -> str:
+            page, charts = draw()
+            files = " ".join(shlex.quote(entry.name) for entry in entries)
+            command = f"evenhand {verb} {files}{' --anyway' * _is_anyway(request)}"
+            return self._framed(page, self.render("repeat.html.j2", command=command), charts=charts)
+
+        stamps = tuple((entry.name, entry.stamp) for entry in entries)
+        return self.kept((verb, _is_anyway(request), stamps), draw_framed)
 
     def _records(
         self, entries: Sequence[Entry], fewest: int, most: int, *, with_trials: bool
@@ -192,10 +237,6 @@ class Pages:
             others=list(islice(other_trials(record), MOST_OTHERS)),
         )
         return self._framed(page, after, charts=charts_of_run(record, analysis), run=run["address"])
-
-    def _repeat(self, command: str, entries: Sequence[Entry], *, is_anyway: bool) -> Markup:
-        files = " ".join(shlex.quote(entry.name) for entry in entries)
-        return self.render("repeat.html.j2", command=f"{command} {files}{' --anyway' * is_anyway}")
 
     def _framed(
         self, page: str, after: Markup, charts: Sequence[Mapping[str, Any]] = (), run: str = ""
@@ -251,8 +292,8 @@ class Pages:
         return Markup(ENVIRONMENT.get_template(template).render(base=self.base, version=VERSION, **content))
 
 
-def _stamps(entries: Sequence[Entry]) -> tuple[Any, ...]:
-    return tuple((entry.name, entry.stamp) for entry in entries)
+def _is_anyway(request: Request) -> bool:
+    return request.query_params.get("anyway") == "1"
 
 
 def _share(created_at: str, left_s: float) -> float | None:

@@ -10,7 +10,6 @@ import socket
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,6 +20,7 @@ from evenhand.base.loopback import is_loopback
 from evenhand.serve.access import AccessRules
 from evenhand.serve.app import make_app
 from evenhand.serve.index import RunIndex
+from evenhand.serve.live import Watcher
 
 DEFAULT_PORT = 8740
 MOST_CONNECTIONS = 500
@@ -28,20 +28,9 @@ NICENESS = 10  # pages wait for measurements on this machine, never the other wa
 GRACE_S = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ListenPlace:
-    """An address to listen on; an empty host is both loopback addresses."""
-
-    host: str
-    port: int
-
-    @property
-    def is_loopback(self) -> bool:
-        return not self.host or is_loopback(self.host)
-
-
-def read_place(text: str) -> ListenPlace:
-    """`PORT`, `ADDRESS:PORT`, `[ADDRESS]:PORT` or `ADDRESS`. RequestError if it is none."""
+def read_place(text: str) -> tuple[str, int]:
+    """Address and port of `PORT`, `ADDRESS:PORT`, `[ADDRESS]:PORT` or `ADDRESS`. No address is both of
+    loopback. RequestError if it is none."""
     is_bare = text.count(":") > 1 and not text.startswith("[")
     whole = f"localhost:{text}" if text.isdecimal() else f"[{text}]" if is_bare else text
     try:
@@ -49,7 +38,7 @@ def read_place(text: str) -> ListenPlace:
         host = "" if parts.hostname == "localhost" else str(ipaddress.ip_address(parts.hostname or ""))
         if re.search(r"[^0-9a-z.:\[\]]|:$", whole):
             raise ValueError
-        return ListenPlace(host, DEFAULT_PORT if parts.port is None else parts.port)
+        return host, DEFAULT_PORT if parts.port is None else parts.port
     except ValueError:
         raise RequestError(
             f"{text!r} is not an address to listen on",
@@ -62,7 +51,7 @@ def read_place(text: str) -> ListenPlace:
 def serve(
     index: RunIndex,
     *,
-    place: ListenPlace,
+    place: tuple[str, int],
     socket_file: Path | None,
     rules: AccessRules,
     say: Callable[[list[str]], None],
@@ -77,9 +66,10 @@ def serve(
         HostError: A socket cannot be opened, or the folder cannot be read.
         RequestError: Others could reach it without a token.
     """
-    if socket_file is None and not place.is_loopback and rules.token is None:
+    is_local = socket_file is not None or not place[0] or is_loopback(place[0])
+    if not is_local and rules.token is None:
         raise RequestError(
-            f"everybody who can reach {place.host} could see all runs",
+            f"everybody who can reach {place[0]} could see all runs",
             code="serve.token-needed",
             where="--listen",
             next_step="Give --token-file FILE; or listen on loopback, behind a proxy that asks who is there.",
@@ -88,7 +78,7 @@ def serve(
     with suppress(OSError):
         os.nice(NICENESS)
     config = uvicorn.Config(
-        make_app(index, rules),
+        make_app(Watcher(index=index), rules),
         log_level="warning",
         access_log=False,
         proxy_headers=False,
@@ -105,14 +95,14 @@ def serve(
 
 
 @contextmanager
-def _sockets(place: ListenPlace, socket_file: Path | None) -> Iterator[Sequence[socket.socket]]:
+def _sockets(place: tuple[str, int], socket_file: Path | None) -> Iterator[Sequence[socket.socket]]:
     with ExitStack() as stack:
         if socket_file is not None:
             yield [stack.enter_context(_socket_file(socket_file))]
             return
         found: list[socket.socket] = []
-        port = place.port
-        for host in [place.host] if place.host else ["127.0.0.1", "::1"]:
+        address, port = place
+        for host in [address] if address else ["127.0.0.1", "::1"]:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             try:
                 found.append(stack.enter_context(socket.create_server((host, port), family=family)))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -68,7 +69,7 @@ def trial_content(record: CampaignRecord, row: str) -> dict[str, Any]:
             next_step="Look at the page of the run.",
         )
     each = trials[number]
-    result = each.trial.result
+    result, command = each.trial.result, _command(record, each)
     return {
         "title": f"Trial {each.trial.number} at {format_rate(result.intended_fps)}",
         "verdict": str(result.verdict),
@@ -79,7 +80,8 @@ def trial_content(record: CampaignRecord, row: str) -> dict[str, Any]:
         "parts": [_titled(part) if isinstance(part, Table) else part.plain for part in trial_parts(result)],
         "inside": _inside_tables(inside_document(result.raw)),
         "conditions": _conditions(each),
-        "command": _command(record, each),
+        "command": command,
+        "frames_command": command and _frames_command(shlex.split(command)),
         "run_commands": commands_of(record),
         "before": trials[number - 1].trial.row if number else None,
         "after": trials[number + 1].trial.row if number + 1 < len(trials) else None,
@@ -132,6 +134,12 @@ def _command(record: CampaignRecord, each: PlacedTrial) -> str | None:
         return None
     first, testbed = next(iter(record.commands), ()), each.repetition.testbed or "TESTBED"
     return trial_command(each.found.point, first, each.search, each.trial, testbed)
+
+
+def _frames_command(words: list[str]) -> str:
+    """Shows the first frames of the trial that this command makes: those of its plan and its seed."""
+    plan, rate = words.index("--plan") + 1, words.index("--rate")
+    return shlex.join(["evenhand", "plan", "frames", *words[plan:rate], "--count", "10"])
 
 
 def _titled(table: Table) -> Table:
