@@ -33,6 +33,7 @@ from evenhand.serve.index import RunIndex, RunState, cache_path, running_trial
 
 LOOK_EVERY_S = 0.3
 NICENESS = 10  # the other host waits for its measurements, not for this
+READING_SHARE = 0.005  # largest share of a CPU there that sending a run that grows takes
 AGAIN_S = 10.0  # after so long a connection that was lost is tried again
 MOST_HEAD = 1_000_000  # octets of a line, as a run of names
 LONGEST_NAME = 255
@@ -42,8 +43,7 @@ def send_runs(folder: Path, source: IO[bytes], sink: IO[bytes]) -> None:
     """What `evenhand serve --to-follower` does on the other host, until nobody listens any more.
 
     A line is a JSON object. With `run` it is followed by so many `octets`, the run of that name; `gone` are
-    names that are no runs any more, `running` what is written beside those that are measured, by name. A run
-    that grows is sent as often as the index reads it.
+    names that are no runs any more, `running` what is written beside those that are measured, by name.
 
     Args:
         source: Has one line: the `known` runs, by name, with the `stamp` that they had.
@@ -52,15 +52,20 @@ def send_runs(folder: Path, source: IO[bytes], sink: IO[bytes]) -> None:
         os.nice(NICENESS)
     index = RunIndex.of(folder)
     sent: dict[str, int] = dict(json.loads(source.readline(MOST_HEAD * 10))["known"])
+    not_before_s: dict[str, float] = {}
     while True:
         index.refresh()
-        changed = [name for name, entry in index.entries.items() if sent.get(name) != entry.stamp[3]]
-        for name in changed:
-            sent[name] = index.entries[name].stamp[3]
+        for name, entry in index.entries.items():
+            is_early = entry.state is RunState.RUNNING and not_before_s.get(name, 0.0) > time.monotonic()
+            if sent.get(name) == entry.stamp[3] or is_early:
+                continue
+            began_s = time.thread_time()
+            sent[name] = entry.stamp[3]
             with suppress(EvenhandError), closing(copy_to_memory(index.folder / name)) as connection:
                 content = connection.serialize()
                 _say(sink, {"run": name, "stamp": sent[name], "octets": len(content)})
                 sink.write(content)
+            not_before_s[name] = time.monotonic() + (time.thread_time() - began_s) / READING_SHARE
         gone = [] if index.unread else list(sent.keys() - index.entries.keys())
         running = {
             name: _running(index.folder / name)
