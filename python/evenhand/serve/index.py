@@ -284,7 +284,11 @@ class RunIndex:
             self._known = {
                 name: (
                     tuple(stamp),
-                    RunFacts(**{key: tuple(of) if isinstance(of, list) else of for key, of in facts.items()}),
+                    RunFacts(
+                        **dict[str, Any](
+                            (key, tuple(of) if isinstance(of, list) else of) for key, of in facts.items()
+                        )
+                    ),
                 )
                 for name, (stamp, facts) in runs.items()
             }

@@ -55,9 +55,9 @@ def _samples(watcher: Watcher, pages: Pages) -> Iterator[Sample]:
         for direction in ("forward", "reverse"):
             found = {} if sample is None else sample.get(direction, {})
             labels = {"run": name, "direction": direction}
-            for key, (metric, factor) in OF_TRIAL.items():
-                if found.get(key) is not None:
-                    yield metric, labels, found[key] * factor
+            for value, (metric, factor) in OF_TRIAL.items():
+                if found.get(value) is not None:
+                    yield metric, labels, found[value] * factor
     latest: dict[str, Entry] = {}
     for entry in entries:
         if entry.facts.dut and entry.facts.points_done and len(latest) < MOST_DUTS:

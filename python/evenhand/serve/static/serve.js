@@ -416,14 +416,15 @@ function followRun(page) {
   let latest = {}
   const close = listen(page.dataset.events, {
     samples: (samples) => {
-      const known = rates?.data[0].at(-1) ?? 0
+      const known = latest.at ?? 0
       const fresh = samples.filter((sample) => sample.at > known) // a source that was opened again sends all
       if (!fresh.length) return
       latest = fresh.at(-1)
-      rates ??= new LiveChart(element('rates'), 'fps', lines([['offered_fps', 'offered', [4, 4]], ['received_fps', 'received', []]]), 'Offered and received rates')
-      const delays = fresh.some((sample) => (sample.forward ?? sample.reverse).median_us !== null) ? [['median_us', 'median', []], ['p999_us', '99.9th percentile', [2, 3]]] : [['mean_us', 'mean', []]]
-      delay ??= new LiveChart(element('delay'), 'us', lines(delays), 'Delay')
-      if (fresh.some((sample) => (sample.forward ?? sample.reverse).slope_us_per_s !== null)) queue ??= new LiveChart(element('queue'), 'us/s', lines([['slope_us_per_s', 'growth', []]]), 'Growth of the delay', true)
+      const has = (value) => fresh.some((sample) => (sample.forward ?? sample.reverse)[value] !== null)
+      if (has('offered_fps')) rates ??= new LiveChart(element('rates'), 'fps', lines([['offered_fps', 'offered', [4, 4]], ['received_fps', 'received', []]]), 'Offered and received rates')
+      if (has('median_us')) delay ??= new LiveChart(element('delay'), 'us', lines([['median_us', 'median', []], ['p999_us', '99.9th percentile', [2, 3]]]), 'Delay')
+      else if (has('offered_fps')) delay ??= new LiveChart(element('delay'), 'us', lines([['mean_us', 'mean', []]]), 'Delay')
+      if (has('slope_us_per_s')) queue ??= new LiveChart(element('queue'), 'us/s', lines([['slope_us_per_s', 'growth', []]]), 'Growth of the delay', true)
       for (const chart of [rates, delay, queue].filter(Boolean)) {
         chart.lapses = lapses
         chart.add(fresh)
