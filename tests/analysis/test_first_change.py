@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection
-from statistics import NormalDist
 
 import pytest
 
-from evenhand.analysis.first_change import ChangeGoal, FirstChange, _student, believe, next_build
+from evenhand.analysis.first_change import ChangeGoal, FirstChange, believe, next_build
 from evenhand.base.errors import RequestError
 
 GOAL = ChangeGoal()
@@ -117,10 +116,3 @@ def test_what_cannot_be_searched_is_refused() -> None:
     for values in ({"confidence": 1.0}, {"resolution": 0.0}, {"smallest": 2.0}, {"most": 3}):
         with pytest.raises(RequestError):
             ChangeGoal(**values)
-
-
-@pytest.mark.parametrize(("free", "quantile"), [(4, 4.604), (10, 3.169), (60, 2.660)])
-def test_the_quantile_is_students(free: int, quantile: float) -> None:
-    """By the tables."""
-    assert _student(0.99, free) == pytest.approx(quantile, rel=0.02)
-    assert _student(0.99, 10**6) == pytest.approx(NormalDist().inv_cdf(0.995), rel=1e-4)

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from evenhand.serve.access import AccessRules, GuardedApp
 from evenhand.serve.app import make_app
 from evenhand.serve.index import RunIndex
+from evenhand.serve.live import Watcher
 from tests.run.goldens import copy_recorded
 
 LOCAL = {"host": "localhost:8740"}
@@ -48,6 +49,7 @@ class Served:
 
     index: RunIndex
     app: GuardedApp
+    watcher: Watcher
 
     @classmethod
     def of(cls, folder: Path, **rules: Any) -> Served:
@@ -57,7 +59,8 @@ class Served:
 
     @classmethod
     def over(cls, index: RunIndex, **rules: Any) -> Served:
-        return cls(index, make_app(index, AccessRules(**rules)))
+        watcher = Watcher(index=index)
+        return cls(index, make_app(watcher, AccessRules(**rules)), watcher)
 
     def look(self) -> None:
         self.watcher.look()
@@ -65,11 +68,6 @@ class Served:
         while self.index.unread:
             self.index.refresh()
         self.watcher.look()
-
-    @property
-    def watcher(self) -> Any:
-        route = self.app.app.routes[0]  # type: ignore[attr-defined]
-        return route.endpoint.__self__.watcher
 
     def get(
         self, address: str, *, headers: Mapping[str, str] = LOCAL, method: str = "GET", body: bytes = b""

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from evenhand.base.errors import EvenhandError
 from evenhand.run import read_record
 from evenhand.run.campaign_record import CampaignRecord
+from evenhand.run.figures import RunningTrial
 from evenhand.serve.following import FollowedFolder, Follower, following
 from tests.run.goldens import copy_recorded
 from tests.serve import ssh_server
@@ -49,8 +51,8 @@ def test_runs_of_another_host_come_move_and_go(
     (there / "notes.txt").write_text("not a run")
     command = f"env XDG_CACHE_HOME={here}/cache-there {sys.executable} -m evenhand"
     followed = FollowedFolder.of(f"ssh:{host}:{there}", command)
-    with following(followed) as follower:
-        mine = Served.of(followed.copies)
+    with following(followed) as index:
+        mine = Served.over(index)
 
         def states() -> dict[str, str]:
             mine.look()
@@ -78,7 +80,7 @@ def test_runs_of_another_host_come_move_and_go(
         (there / "now.evenhand").unlink()
         (there / "throughput-v6.evenhand").unlink()
         wait_until(lambda: states() == {"campaign-v6.evenhand": "finished"}, "they have gone")
-        assert follower.trouble == ""
+        assert index.trouble() == ""
         # Nothing was written there; what a killed run leaves beside its file is its own.
         assert {path.name for path in there.iterdir()} == {
             "campaign-v6.evenhand",
@@ -173,16 +175,12 @@ def test_a_run_that_came_in_part_does_not_replace_the_copy(here: Path) -> None:
     assert copy.read_bytes() == before
 
 
-def test_what_is_measured_there_has_this_process_and_the_time_of_this_host(here: Path) -> None:
-    followed = FollowedFolder.of("ssh:lab", "evenhand")
-    followed.copies.mkdir(parents=True)
-    copy_recorded("campaign-cut-short", followed.copies / "a.evenhand")
-    follower = Follower(followed)
-    told = {"process": 1, "point": "x", "repetition": 1, "written_at": 0.0}
-    follower._take({"gone": [], "running": {"a.evenhand": told}}, io.BytesIO())
-    try:
-        beside = json.loads((followed.copies / "a.evenhand-running").read_text())
-        assert beside["process"] == os.getpid()
-        assert beside["written_at"] > 1_700_000_000
-    finally:
-        follower.stop()
+def test_what_is_measured_there_has_the_time_of_this_host(here: Path) -> None:
+    follower = Follower(FollowedFolder.of("ssh:lab", "evenhand"))
+    told = json.loads(json.dumps(asdict(RunningTrial(process=1, point="x", repetition=1))))
+    running = {"a.evenhand": told, "b.evenhand": None, "c.evenhand": {**told, "point": 5}}
+    follower._take({"gone": [], "running": running}, io.BytesIO())
+    first, *others = follower.running.values()
+    assert first is not None
+    assert first.written_at > 1_700_000_000
+    assert others == [None, None]

@@ -20,8 +20,7 @@ import pytest
 from evenhand.run.run_file import campaign_locked
 from evenhand.serve import index as index_module
 from evenhand.serve.following import FollowedFolder, Follower
-from evenhand.serve.index import RunIndex, cache_path
-from evenhand.serve.run_facts import RunState, read_facts, stamp_of
+from evenhand.serve.index import RunIndex, RunState, cache_path, read_facts, stamp_of
 from tests.run.goldens import copy_recorded
 from tests.serve.served import Served, recorded_folder
 from tests.serve.simulated_run import measure

@@ -14,8 +14,7 @@ import pytest
 from evenhand.run import RunStore
 from evenhand.run.run_file import campaign_locked
 from evenhand.serve import index as index_module
-from evenhand.serve.index import RunIndex
-from evenhand.serve.run_facts import RunFacts, RunState, read_facts
+from evenhand.serve.index import RunFacts, RunIndex, RunState, read_facts
 from tests.run.goldens import copy_recorded
 from tests.serve.served import recorded_folder, run_process, wait_until
 from tests.serve.simulated_run import measure
@@ -168,8 +167,3 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -
     found = looked(recorded_folder(tmp_path), tmp_path / "file" / "index.json")
     found.save()
     assert len(found.entries) == 5
-
-
-def test_facts_come_back_as_they_were_written() -> None:
-    facts = RunFacts(title="a", headlines=("b",), share=0.5, finished_at="c", point_count=3, is_campaign=True)
-    assert RunFacts.from_document(json.loads(json.dumps(facts.to_document()))) == facts

@@ -45,8 +45,11 @@ def test_rates_are_those_between_two_moments_of_one_trial(tmp_path: Path) -> Non
                 running._written_s = float("-inf")
                 running.on_event(phase(elapsed_s, 2.0, rate_fps))
                 live.look()
-        first, second, *rest = live.samples
-        assert [sample["trial"] for sample in live.samples] == [1, 1, 2, 2]
+        begun, first, second, *rest = live.samples
+        assert [sample["trial"] for sample in live.samples] == [1, 1, 1, 2, 2, 2]
+        # What is seen of a trial first has no rates, but all else.
+        assert (begun["forward"]["offered_fps"], begun["forward"]["median_us"]) == (None, 21.5)
+        assert begun["forward"]["loss_ratio"] == pytest.approx(0.36)
         assert first["forward"]["offered_fps"] == pytest.approx(1e6)
         assert second["reverse"]["received_fps"] == pytest.approx(640_000)
         assert second["forward"]["loss_ratio"] == pytest.approx(0.36)
@@ -54,14 +57,14 @@ def test_rates_are_those_between_two_moments_of_one_trial(tmp_path: Path) -> Non
         # The mean so far is 20 us and 1 us more after each second, so that of the last second is larger.
         assert second["forward"]["mean_us"] == pytest.approx((22.0 * 1.28e6 - 21.0 * 6.4e5) / 6.4e5)
         # The median grows by 1 us a second of the trial, which takes no time here.
-        assert [sample["forward"]["median_us"] for sample in live.samples] == [22, 23, 22, 23]
+        assert [sample["forward"]["median_us"] for sample in live.samples] == [21.5, 22, 23, 21.5, 22, 23]
         assert second["reverse"]["p999_us"] == 60
-        now = json.loads(live.now_event.partition("data: ")[2])
+        now = json.loads(live.events["now"].partition("data: ")[2])
         assert (now["trial"], now["rate_fps"], now["left_of_all_s"]) == (2, 5e5, 9)
-        assert [sample["number"] for sample in live.samples_after(2)] == [3, 4]
+        assert [sample["number"] for sample in live.samples_after(4)] == [5, 6]
         running.end()
         live.look()
-        assert json.loads(live.now_event.partition("data: ")[2]) is None
+        assert json.loads(live.events["now"].partition("data: ")[2]) is None
 
 
 def test_the_delay_grows_by_what_its_last_samples_say(tmp_path: Path) -> None:
@@ -83,7 +86,7 @@ def test_the_delay_grows_by_what_its_last_samples_say(tmp_path: Path) -> None:
                 directions={"forward": {**counts, "recent_median_ns": delay_ns}},
             )
         )
-        found += [sample["forward"]["slope_us_per_s"] for sample in live.samples_after(number - 1)]
+        found.append(live.samples[-1]["forward"]["slope_us_per_s"])
     assert found[:3] == [None, None, pytest.approx(0)]  # three are needed for a line
     assert found[-1] == pytest.approx(2.0)
     live.samples.clear()
@@ -107,7 +110,7 @@ def test_lapses_have_the_time_of_day_and_what_is_told_twice_is_one(tmp_path: Pat
                 left_out=[(*part, kinds) for part in parts],
             )
         )
-        told: list[list[Any]] = json.loads(live.lapses_event.partition("data: ")[2])
+        told: list[list[Any]] = json.loads(live.events["lapses"].partition("data: ")[2])
         return told
 
     assert tell(2.0, 0.0, (1.5, 1.75)) == [[1001.5, 1001.75, kinds]]
@@ -134,7 +137,7 @@ def test_what_is_no_part_that_is_left_out_is_not_shown(tmp_path: Path, left_out:
 def test_what_the_duts_cpus_and_queues_did_is_that_of_the_last_trial(tmp_path: Path) -> None:
     live = LiveRun(path=measure(tmp_path / "a.evenhand"))
     live.look()
-    inside = json.loads(live.found_event.partition("data: ")[2])["inside"]
+    inside = json.loads(live.events["found"].partition("data: ")[2])["inside"]
     last = read_record(live.path).points[0].repetitions[0].searches[0].trials[-1]
     assert inside["trial"] == last.number
     assert inside["cpus"] == [{"cpu": 0, "busy": 0.25, "softirq": 0.125}]
@@ -151,7 +154,7 @@ def test_what_another_process_left_beside_a_run_is_not_shown(tmp_path: Path) -> 
     live = LiveRun(path=path)
     live.look()
     assert live.running is None
-    found = json.loads(live.found_event.partition("data: ")[2])
+    found = json.loads(live.events["found"].partition("data: ")[2])
     assert [point["asked"] for point in found["points"]]
 
 

@@ -85,7 +85,7 @@ def test_the_page_of_a_run_is_the_report_with_charts_and_downloads(served: Serve
     (data,) = re.findall(r'<script type="application/json" id="chart-data">(.*?)</script>', answer.text)
     charts = json.loads(data)
     assert any(chart["title"].startswith("Loads that were tried") for chart in charts)
-    record = read_record(served.index.path(f"{name}.evenhand"))
+    record = read_record(served.index.folder / f"{name}.evenhand")
     if record.is_campaign:
         curve = next(chart for chart in charts if chart["title"] == "Throughput over addresses")
         drawn = sorted(point["y"] for series in curve["series"] for point in series["points"])
@@ -108,7 +108,7 @@ def test_the_page_of_a_run_is_the_report_with_charts_and_downloads(served: Serve
 def test_a_run_file_that_is_downloaded_is_the_run(served: Served, tmp_path: Path) -> None:
     copy = tmp_path / "copy.evenhand"
     copy.write_bytes(served.get("/run/campaign-v4.evenhand/download/run").body)
-    original = served.index.path("campaign-v4.evenhand")
+    original = served.index.folder / "campaign-v4.evenhand"
     assert read_record(copy).points == read_record(original).points
 
 
@@ -132,7 +132,7 @@ def test_what_is_not_there_is_said(served: Served) -> None:
 
 def test_documents_are_those_of_the_command_line(served: Served) -> None:
     name = "campaign-v6.evenhand"
-    record = read_record(served.index.path(name))
+    record = read_record(served.index.folder / name)
     shown = served.get(f"/api/runs/{name}").document
     assert shown == {"command": "show", "error": None, **json.loads(json.dumps(summary_document(record)))}
     assert served.get(f"/api/runs/{name}/export").document["file"] == name
@@ -147,6 +147,9 @@ def test_runs_are_compared_by_a_link(served: Served) -> None:
     checked(answer.text)
     assert "evenhand compare campaign-v4.evenhand campaign-v6.evenhand --anyway" in answer.text
     assert served.get("/compare?run=campaign-v4.evenhand").status == 400
+    refused = served.get("/compare?run=campaign-v4.evenhand&run=campaign-v6.evenhand")
+    assert refused.status == 400
+    assert 'href="?run=campaign-v4.evenhand&amp;run=campaign-v6.evenhand&amp;anyway=1"' in refused.text
     assert served.get("/compare?run=campaign-v4.evenhand&run=gone.evenhand").status == 404
 
 
@@ -215,7 +218,7 @@ def test_metrics_have_states_and_the_latest_numbers(served: Served) -> None:
     assert text.endswith("# EOF\n")
     assert 'evenhand_runs{state="interrupted"} 1.0' in text
     latest = next(e for e in served.index.entries.values() if e.facts.dut == "testbed.toml")
-    record = read_record(served.index.path(latest.name))
+    record = read_record(served.index.folder / latest.name)
     for found in record.points:
         if found.statistics is not None:
             (line,) = re.findall(

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from evenhand.base.units import format_count, parse_duration, parse_rate
+from evenhand.cli.main import app_of
 from evenhand.run import read_record
 from evenhand.serve.trial_page import PCAPNG, placed_trials
 from tests.run.goldens import copy_recorded
@@ -54,7 +55,7 @@ def of_trials(path: Path, add: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_trial_of_a_run_is_linked_from_its_page_and_has_one(served: Served, name: str) -> None:
     address = f"/run/{name}.evenhand"
-    record = read_record(served.index.path(f"{name}.evenhand"))
+    record = read_record(served.index.folder / f"{name}.evenhand")
     trials = list(placed_trials(record))
     links = re.findall(rf'href="{address}/trial/([0-9]+)">([^<]+)</a>', served.get(address).text)
     assert sorted(int(row) for row, _ in links) == sorted(each.trial.row for each in trials)
@@ -83,7 +84,7 @@ def test_each_trial_of_a_run_is_linked_from_its_page_and_has_one(served: Served,
 def test_points_of_search_charts_lead_to_their_trials(served: Served) -> None:
     name = "throughput-v6.evenhand"
     numbers = {
-        each.trial.row: each.trial.number for each in placed_trials(read_record(served.index.path(name)))
+        each.trial.row: each.trial.number for each in placed_trials(read_record(served.index.folder / name))
     }
     charts = served.get(f"/api/runs/{name}/charts").document
     points = [
@@ -106,7 +107,7 @@ def test_a_trial_that_is_not_there_is_said(served: Served, place: str) -> None:
 
 def test_what_was_judged_is_a_strip(served: Served) -> None:
     address = "/run/throughput-clean-time.evenhand"
-    record = read_record(served.index.path("throughput-clean-time.evenhand"))
+    record = read_record(served.index.folder / "throughput-clean-time.evenhand")
     cut = next(
         each
         for each in placed_trials(record)
@@ -119,7 +120,7 @@ def test_what_was_judged_is_a_strip(served: Served) -> None:
 
 
 def test_the_command_repeats_the_load_under_the_same_conditions(served: Served) -> None:
-    record = read_record(served.index.path("campaign-v4.evenhand"))
+    record = read_record(served.index.folder / "campaign-v4.evenhand")
     each = next(placed_trials(record))
     text = served.get(f"/run/campaign-v4.evenhand/trial/{each.trial.row}").text
     (command,) = re.findall(r"<pre>(evenhand trial .*?)</pre>", text)
@@ -131,8 +132,13 @@ def test_the_command_repeats_the_load_under_the_same_conditions(served: Served) 
     assert parse_rate(options["--rate"], where="") == each.trial.result.intended_fps
     assert parse_duration(options["--duration"], where="") == each.trial.result.intended_duration_s
     assert int(options["--seed"]) == each.search.seed
+    (frames,) = re.findall(r"<pre>(evenhand plan frames .*?)</pre>", text)
+    known = {name for each in app_of().built.commands["plan"].commands["frames"].params for name in each.opts}
+    assert {word for word in shlex.split(frames) if word.startswith("--")} <= known
+    assert frames.startswith(f"evenhand plan frames {each.found.point.plan} --hosts ")
+    assert f" --seed {each.search.seed} " in frames
     # Two loads are no trial of that verb.
-    recovery = next(placed_trials(read_record(served.index.path("recovery-v6.evenhand"))))
+    recovery = next(placed_trials(read_record(served.index.folder / "recovery-v6.evenhand")))
     text = served.get(f"/run/recovery-v6.evenhand/trial/{recovery.trial.row}").text
     assert "evenhand trial " not in text
     assert "<pre>evenhand recovery " in text

@@ -13,19 +13,19 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from statistics import NormalDist, fmean, median
+from statistics import fmean, median
 from typing import Literal
 
+from evenhand.analysis.noise import student_quantile
 from evenhand.base.errors import RequestError
 
 WIDTH = 1e-3
 """Weight of what is assumed of a mean before it is measured, in measurements: next to nothing."""
 CONFIRMED = 2
 """Measurements of the builds on both sides of a change before it is believed: one may have gone wrong."""
-NO_CHANGE = 0.5
-"""Probability, before anything is measured, that good and bad are the same but for noise."""
-DOUBT = 0.05
-"""As long as that is more probable, the ends are measured, which show it soonest."""
+NO_CHANGE, DOUBT = 0.5, 0.05
+"""Probability, before anything is measured, that good and bad are the same but for noise; and from which on
+the ends are measured, which show it soonest."""
 
 Measured = tuple[int, float]
 """Place of a build, and what one measurement of it found."""
@@ -33,18 +33,20 @@ Measured = tuple[int, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeGoal:
-    """When the search may stop."""
+    """When the search may stop.
+
+    `confidence`: probability that the answer must have. `resolution`: scatter that is assumed before any is
+    seen, as a share of the value: a search has steps. `smallest`: smallest change that counts, as a share of
+    the value: none is there if it is surely smaller. `most`: measurements after which it stops without an
+    answer. `at_ends`: measurements of the first and the last build before any other, without which no scatter
+    is known.
+    """
 
     confidence: float = 0.99
-    """Probability that the answer must have."""
     resolution: float = 0.005
-    """Scatter that is assumed before any is seen, as a share of the value: a search has steps."""
     smallest: float = 0.02
-    """Smallest change that counts, as a share of the value: none is there if it is surely smaller."""
     most: int = 200
-    """Measurements after which it stops without an answer."""
     at_ends: int = 3
-    """Measurements of the first and the last build before any other: without them no scatter is known."""
 
     def __post_init__(self) -> None:
         for name, value, is_right in (
@@ -65,12 +67,11 @@ class ChangeGoal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeBelief:
-    """What is known so far."""
+    """What is known so far: the probability that there is no change, and for each build that it is the first
+    changed one; 0 for the first of all."""
 
     none: float
-    """Probability that there is no change."""
     first: tuple[float, ...]
-    """For each build, the probability that it is the first changed one; 0 for the first of all."""
 
     def set_of(self, confidence: float) -> tuple[int, int] | None:
         """Places of the first and last of the fewest neighbouring builds that together have this probability;
@@ -88,17 +89,16 @@ class ChangeBelief:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstChange:
-    """The answer."""
+    """The answer: from `low` to `high` are the places of builds that may be the first changed one. With
+    `found` that is usually one, unless those between cannot be measured. `before` and `after` are medians of
+    the builds before it and from it on; None: there is no answer."""
 
     kind: Literal["found", "none", "undecided"]
     low: int
-    """Place of the first build that may be the first changed one; with `found` usually that one itself."""
     high: int
-    """Place of the last one: another than `low` where those between cannot be measured, or undecided."""
     probability: float
     measurements: int
     before: float | None
-    """Median of the builds before it; None: there is no answer."""
     after: float | None
 
 
@@ -191,20 +191,9 @@ def _are_equal(measured: Sequence[Measured], last: int, goal: ChangeGoal) -> boo
         sum((value - mean) ** 2 for values, mean in zip(ends, means, strict=True) for value in values) / free
     )
     scatter = max(scatter, (goal.resolution * means[0]) ** 2)
-    reach = _student(goal.confidence, free) * math.sqrt(scatter * sum(1 / len(values) for values in ends))
+    error = math.sqrt(scatter * sum(1 / len(values) for values in ends))
+    reach = student_quantile((1 + goal.confidence) / 2, free) * error
     return abs(means[1] - means[0]) + reach < goal.smallest * abs(means[0])
-
-
-def _student(confidence: float, free: int) -> float:
-    """Two-sided quantile of Student's t, by the series of Cornish and Fisher; from 4 degrees of freedom on
-    within 2 %."""
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    return (
-        z
-        + (z**3 + z) / (4 * free)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * free**3)
-    )
 
 
 def _answer(

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.analysis.first_change import ChangeGoal, FirstChange, believe, next_build
+from evenhand.analysis.first_change import ChangeGoal, FirstChange, Measured, believe, next_build
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.folders import read_state, replace_state
 from evenhand.base.programs import run_shell_command
@@ -27,7 +27,7 @@ EXAMPLE = (
     " $EVENHAND_BUILD' --campaign gate.toml --folder hunt"
 )
 VERSION = 1
-NAME = re.compile(rf"(\d{{4,}})-build(\d+)({re.escape(SUFFIX)}|\.skipped)")
+NAME = re.compile(rf"\d{{4,}}-build(\d+)(?:{re.escape(SUFFIX)}|\.skipped)")
 WITHOUT_NUMBER = 1
 """Exit code: there is no answer."""
 
@@ -106,20 +106,12 @@ def bisect(
         folder=folder,
     )
     hunt.open()
-    while True:
-        measured, skipped = hunt.measured()
-        wanted = next_build(measured, len(hunt.builds), goal, skipped)
-        if isinstance(wanted, FirstChange):
-            break
+    measured, skipped = hunt.measured()
+    while not isinstance(wanted := next_build(measured, len(hunt.builds), goal, skipped), FirstChange):
         hunt.measure(wanted)
         measured, skipped = hunt.measured()
         if measured:
-            belief = believe(measured, len(hunt.builds), goal)
-            found = belief.set_of(goal.confidence)
-            where = "" if found is None else f"; the first changed one is {hunt.between(*found)}"
-            err().print(
-                f"After {len(measured)} measurements: no change with {belief.none:.1%}{where}.", markup=False
-            )
+            err().print(hunt.so_far(measured, goal), markup=False)
     if json_output:
         named = {"first": hunt.builds[wanted.low], "last": hunt.builds[wanted.high]}
         write_json(
@@ -148,7 +140,7 @@ class _Hunt:
         state = self.folder / "bisect.json"
         asked = {"builds": list(self.builds), "command": list(self.command), "point": self.point}
         known = read_state(state, version=VERSION, key="asked")
-        if known is None and not any(map(NAME.fullmatch, (path.name for path in self.folder.iterdir()))):
+        if known is None and not self._files():
             replace_state(state, {"version": VERSION, "asked": asked})
         elif known != asked:
             raise RequestError(
@@ -162,44 +154,33 @@ class _Hunt:
         """Place and value of each measurement in their order, and the places of builds that have none."""
         values: list[tuple[int, float]] = []
         skipped: set[int] = set()
-        for path in sorted(self.folder.iterdir()):
-            found = NAME.fullmatch(path.name)
-            if found is None or int(found[2]) >= len(self.builds):
-                continue
-            place = int(found[2])
-            if found[3] != SUFFIX:
-                skipped.add(place)
-                continue
-            record = read_record(path, with_trials=False)
-            if record.finished_at is None:
+        for path, place in self._files():
+            record = read_record(path, with_trials=False) if path.suffix == SUFFIX else None
+            if record is not None and record.finished_at is None:
                 continue  # it is gone on with
-            of_point = self._point(record.points)
-            if of_point.statistics is None or of_point.is_at_least:
+            found = None if record is None else self._point(record.points)
+            if found is None or found.statistics is None or found.is_at_least:
                 skipped.add(place)
             else:
-                values.append((place, of_point.statistics.median))
+                values.append((place, found.statistics.median))
         return [(place, value) for place, value in values if place not in skipped], skipped
 
     def measure(self, place: int) -> None:
         """Install a build and measure it. HostError if the measurement itself is not possible."""
-        build = self.builds[place]
-        files = [path for path in sorted(self.folder.glob(f"*-build{place}{SUFFIX}")) if _is_cut_short(path)]
-        number = 1 + sum(NAME.fullmatch(path.name) is not None for path in self.folder.iterdir())
-        path = files[0] if files else self.folder / f"{number:04d}-build{place}{SUFFIX}"
+        build, files = self.builds[place], self._files()
+        cut_short = [path for path, at in files if at == place and _is_cut_short(path)]
+        path = next(iter(cut_short), self.folder / f"{len(files) + 1:04d}-build{place}{SUFFIX}")
         err().print(f"Build {build} ({place + 1} of {len(self.builds)}):", markup=False, style="bold")
-        done = run_shell_command(
-            self.install, timeout_s=self.timeout_s, environment={"EVENHAND_BUILD": build}
-        )
+        environment = {"EVENHAND_BUILD": build}
+        done = run_shell_command(self.install, timeout_s=self.timeout_s, environment=environment)
         if done.exit_code != 0:
             why = "did not end in time" if done.exit_code is None else f"ended with {done.exit_code}"
             path.with_suffix(".skipped").write_text(f"--install {why}\n{done.output}", encoding="utf-8")
             err().print(f"It is left out: the command of --install {why}.", markup=False, style="yellow")
             return
-        verb = self.command if not files else [*self.command, "--resume"]
+        verb = [*self.command, *(["--resume"] if cut_short else []), "--run", str(path), "--no-html"]
         ended = subprocess.run(
-            [sys.executable, "-m", "evenhand", *verb, "--run", str(path), "--no-html"],
-            stdout=subprocess.DEVNULL,
-            check=False,
+            [sys.executable, "-m", "evenhand", *verb], stdout=subprocess.DEVNULL, check=False
         )
         if ended.returncode not in (0, WITHOUT_NUMBER):
             raise HostError(
@@ -209,30 +190,35 @@ class _Hunt:
                 next_step="Remove the cause that is said above, then repeat the command: it goes on.",
             )
 
-    def between(self, low: int, high: int) -> str:
-        """One build, or from which to which."""
-        return self.builds[low] if low == high else f"one of {self.builds[low]} to {self.builds[high]}"
+    def so_far(self, measured: Sequence[Measured], goal: ChangeGoal) -> str:
+        """What is known by now."""
+        belief = believe(measured, len(self.builds), goal)
+        found = belief.set_of(goal.confidence)
+        where = "" if found is None else f"; the first changed one is {self._between(*found)}"
+        return f"After {len(measured)} measurements: no change with {belief.none:.1%}{where}."
 
     def sentence(self, found: FirstChange, goal: ChangeGoal) -> str:
         """The answer for people."""
-        sure, after = format_ratio(min(found.probability, 0.9999)), f"{found.measurements} measurements"
-        match found.kind:
-            case "none":
-                return (
-                    f"No change of {format_ratio(goal.smallest)} or more is there, with"
-                    f" {format_ratio(goal.confidence)}, after {after}."
-                )
-            case "undecided":
-                where = self.between(found.low, found.high)
-                return f"No answer after {after}: the first changed build is {where}, with {sure}."
-        shown = [
+        sure, where = format_ratio(min(found.probability, 0.9999)), self._between(found.low, found.high)
+        after = f"after {found.measurements} measurements"
+        if found.kind == "none":
+            smallest, least = format_ratio(goal.smallest), format_ratio(goal.confidence)
+            return f"No change of {smallest} or more is there, with {least}, {after}."
+        if found.kind == "undecided":
+            return f"No answer {after}: the first changed build is {where}, with {sure}."
+        before, since = (
             "?" if value is None else format_figure(self.unit_of, value)
             for value in (found.before, found.after)
-        ]
-        return (
-            f"First changed: {self.between(found.low, found.high)}, with {sure}, after {after}. Before it"
-            f" {shown[0]}, from it on {shown[1]}."
         )
+        return f"First changed: {where}, with {sure}, {after}. Before it {before}, from it on {since}."
+
+    def _between(self, low: int, high: int) -> str:
+        return self.builds[low] if low == high else f"one of {self.builds[low]} to {self.builds[high]}"
+
+    def _files(self) -> list[tuple[Path, int]]:
+        """Runs, and what says why there is none, with the places of their builds, in order."""
+        found = ((path, NAME.fullmatch(path.name)) for path in sorted(self.folder.iterdir()))
+        return [(path, int(name[1])) for path, name in found if name and int(name[1]) < len(self.builds)]
 
     def _point(self, points: Sequence[PointRecord]) -> PointRecord:
         found = [each for each in points if self.point in (None, each.point.key)]
@@ -248,7 +234,7 @@ class _Hunt:
 
 
 def _is_cut_short(path: Path) -> bool:
-    return NAME.fullmatch(path.name) is not None and read_record(path, with_trials=False).finished_at is None
+    return path.suffix == SUFFIX and read_record(path, with_trials=False).finished_at is None
 
 
 def _read_builds(path: Path) -> list[str]:

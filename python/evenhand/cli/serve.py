@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -96,6 +96,7 @@ def serve(
     try:
         from evenhand.serve.access import AccessRules
         from evenhand.serve.following import FollowedFolder, following
+        from evenhand.serve.index import RunIndex
         from evenhand.serve.server import read_place
         from evenhand.serve.server import serve as serve_folder
     except ModuleNotFoundError as error:
@@ -128,27 +129,17 @@ def serve(
         is_behind_proxy=behind_proxy,
         is_socket_file=socket is not None,
     )
-    rules.check()
     place = read_place("localhost" if listen is None else listen)
-
-    title = "" if follow is None else follow.removeprefix("ssh:")
+    title = str(folder) if follow is None else follow.removeprefix("ssh:")
 
     def say(addresses: list[str]) -> None:
-        err().print(f"Runs of {title or folder}: {' and '.join(addresses)}", markup=False, soft_wrap=True)
+        err().print(f"Runs of {title}: {' and '.join(addresses)}", markup=False, soft_wrap=True)
 
-    options: dict[str, Any] = {"place": place, "socket_file": socket, "rules": rules, "say": say}
-    try:
-        if follow is None:
-            serve_folder(folder, **options)
-        else:
-            with following(FollowedFolder.of(follow, evenhand)) as follower:
-                serve_folder(
-                    follower.followed.copies, title=title, trouble=lambda: follower.trouble, **options
-                )
-    except ModuleNotFoundError as error:
-        raise _not_installed(error) from error
-    except KeyboardInterrupt:
-        return  # the usual end
+    with suppress(KeyboardInterrupt), ExitStack() as stack:  # the usual end
+        index = RunIndex.of(folder)
+        if follow is not None:
+            index = stack.enter_context(following(FollowedFolder.of(follow, evenhand), title))
+        serve_folder(index, place=place, socket_file=socket, rules=rules, say=say)
 
 
 def _not_installed(error: ModuleNotFoundError) -> HostError:

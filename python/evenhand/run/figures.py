@@ -164,7 +164,7 @@ def read_running(run: Path, worker: str | None) -> RunningTrial | None:
     try:
         descriptor = os.open(running_path(run), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
-            found = _checked(json.loads(file.read(_MOST_OCTETS)))
+            found = checked_running(json.loads(file.read(_MOST_OCTETS)))
     except (OSError, ValueError, RecursionError):
         return None
     if found is None:
@@ -173,7 +173,7 @@ def read_running(run: Path, worker: str | None) -> RunningTrial | None:
     return found if worker == ours or worker.startswith(f"{ours} of user ") else None
 
 
-def _checked(document: Any) -> RunningTrial | None:
+def checked_running(document: Any) -> RunningTrial | None:
     if not isinstance(document, Mapping):
         return None
     texts = {key: document.get(key) for key in ("point", "phase", "what")}

@@ -6,15 +6,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenhand.base.errors import RequestError
 from evenhand.base.loopback import is_loopback
@@ -34,34 +33,28 @@ HEADERS = {
 }
 DAY_S = 86_400
 COOKIE = "evenhand"
-MOST_OCTETS = 4096
-"""The most that is sent to the login."""
-_BASE = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+MOST_OCTETS = 4096  # the most that is sent to the login
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessRules:
-    """As the user has set them."""
+    """As the user has set them.
+
+    `base_path`: what a proxy has before the paths of this server, such as `/lab`. `token`: None if everybody
+    who can connect sees everything. `host_names`: names under which a browser may ask, besides those of
+    loopback. `is_behind_proxy`: X-Forwarded-Proto is believed. `is_socket_file`: who may open the file may
+    see everything; no browser can be misled to it.
+    """
 
     base_path: str = ""
-    """What a proxy has before the paths of this server, such as `/lab`; empty: nothing."""
     token: str | None = None
-    """None: everybody who can connect sees everything."""
     host_names: tuple[str, ...] = ()
-    """Names under which a browser may ask, besides those of loopback."""
     is_behind_proxy: bool = False
-    """X-Forwarded-Proto is believed."""
     is_socket_file: bool = False
-    """Who may open the file may see everything; no browser can be misled to it."""
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         """RequestError for a base path that is none."""
-        if not _BASE.fullmatch(self.base_path):
+        if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)*", self.base_path):
             raise RequestError(
                 f"{self.base_path!r} is not a base path",
                 code="serve.not-a-base-path",
@@ -74,16 +67,17 @@ class AccessRules:
 class GuardedApp:
     """The outermost of the server: paths, hosts, token, headers."""
 
-    app: App
+    app: ASGIApp
     rules: AccessRules
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        path = self._path(scope["path"])
+        # A proxy may have taken the base path away, or left it.
+        path = re.sub(f"^{re.escape(self.rules.base_path)}(?=/|$)", "", scope["path"]) or "/"
 
-        async def with_headers(message: MutableMapping[str, Any]) -> None:
+        async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
@@ -91,51 +85,36 @@ class GuardedApp:
                 headers["cache-control"] = f"private, max-age={DAY_S}" if is_static else "no-store"
             await send(message)
 
-        answer = await self._answer(Request(scope, receive), path)
-        await answer({**scope, "path": path, "raw_path": path.encode()}, receive, with_headers)
+        scope = {**scope, "path": path, "raw_path": path.encode()}
+        answer = await self._answer(Request(scope, receive))
+        await answer(scope, receive, with_headers)
 
-    async def _answer(self, request: Request, path: str) -> App:
+    async def _answer(self, request: Request) -> ASGIApp:
         """What answers: the server behind this, or a refusal."""
+        path, token = request.scope["path"], self.rules.token
         if not self._is_host_known(request.headers.get("host", "")):
-            return _text(
-                421, "This server does not answer to that name. If it should, start it with --host-name."
+            return PlainTextResponse(
+                "This server does not answer to that name. If it should, start it with --host-name.\n", 421
             )
-        if path == "/login" and request.method == "POST" and self.rules.token is not None:
-            return await self._log_in(request, self.rules.token)
-        if request.method not in ("GET", "HEAD"):
-            return _text(405, "This server only shows.", {"allow": "GET, HEAD"})
-        if self._may_see(request) or path.startswith("/static/"):
+        if path == "/login" and request.method == "POST" and token is not None:
+            return await self._log_in(request, token)
+        if token is None or path.startswith("/static/") or _knows(request, token):
             return self.app
         if "text/html" in request.headers.get("accept", ""):
             query = request.scope["query_string"] if path == "/login" else b""
-            return lambda scope, receive, send: self.app(
-                {**scope, "path": "/login", "raw_path": b"/login", "query_string": query}, receive, send
-            )
-        return _text(401, "A token is needed.", {"www-authenticate": "Bearer"})
-
-    def _path(self, path: str) -> str:
-        """Without the base path, which a proxy may have taken away or left."""
-        base = self.rules.base_path
-        if not base or not (path == base or path.startswith(f"{base}/")):
-            return path
-        return path.removeprefix(base) or "/"
+            at = {"path": "/login", "raw_path": b"/login", "query_string": query}
+            return lambda scope, receive, send: self.app({**scope, **at}, receive, send)
+        return PlainTextResponse("A token is needed.\n", 401, {"www-authenticate": "Bearer"})
 
     def _is_host_known(self, host: str) -> bool:
         """Another site may give its name the address of loopback, and its script then asks this server. It
         has no cookie of ours, so where there is a token this does not matter."""
-        if self.rules.token is not None or self.rules.is_socket_file:
-            return True
         name = host[1 : host.find("]")] if host.startswith("[") else host.partition(":")[0].lower()
-        return is_loopback(name) or name in ("localhost", *map(str.lower, self.rules.host_names))
-
-    def _may_see(self, request: Request) -> bool:
-        token = self.rules.token
-        if token is None:
-            return True
-        kind, _, given = request.headers.get("authorization", "").partition(" ")
-        cookie = request.cookies.get(COOKIE, "")
-        return (kind.lower() == "bearer" and _are_same(given.strip(), token)) or _are_same(
-            cookie, _proof(token)
+        return (
+            self.rules.token is not None
+            or self.rules.is_socket_file
+            or is_loopback(name)
+            or name in ("localhost", *map(str.lower, self.rules.host_names))
         )
 
     async def _log_in(self, request: Request, token: str) -> Response:
@@ -144,23 +123,29 @@ class GuardedApp:
             async for part in request.stream():
                 body += part
                 if len(body) > MOST_OCTETS:
-                    return _text(413, "That is too much.")
+                    return PlainTextResponse("That is too much.\n", 413)
         given = parse_qs(body.decode("latin-1"), max_num_fields=4).get("token", [""])[0].strip()
-        base = self.rules.base_path
         if not _are_same(given, token):
-            return RedirectResponse(f"{base}/login?wrong=1", 303)
+            return RedirectResponse(f"{self.rules.base_path}/login?wrong=1", 303)
         is_https = self.rules.is_behind_proxy and request.headers.get("x-forwarded-proto") == "https"
-        answer = RedirectResponse(f"{base}/", 303)
+        answer = RedirectResponse(f"{self.rules.base_path}/", 303)
         answer.set_cookie(
             COOKIE,
             _proof(token),
             max_age=30 * DAY_S,
-            path=base or "/",
+            path=self.rules.base_path or "/",
             secure=is_https or request.url.scheme == "https",
             httponly=True,
             samesite="strict",
         )
         return answer
+
+
+def _knows(request: Request, token: str) -> bool:
+    """Whether a program or a browser has shown that it knows the token."""
+    kind, _, given = request.headers.get("authorization", "").partition(" ")
+    is_program = kind.lower() == "bearer" and _are_same(given.strip(), token)
+    return is_program or _are_same(request.cookies.get(COOKIE, ""), _proof(token))
 
 
 def _proof(token: str) -> str:
@@ -171,7 +156,3 @@ def _proof(token: str) -> str:
 def _are_same(given: str, wanted: str) -> bool:
     """In a time that says nothing of where they differ."""
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
-
-
-def _text(status: int, text: str, headers: Mapping[str, str] | None = None) -> Response:
-    return PlainTextResponse(f"{text}\n", status, headers)

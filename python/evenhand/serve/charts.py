@@ -18,8 +18,7 @@ from evenhand.report.trend import show_begun, show_change, titles_of
 from evenhand.run import StoredSearch
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, is_median_at_least
 
-MOST_SERIES = 4
-"""Curves of one chart: there are as many colours."""
+MOST_SERIES = 4  # curves of one chart: there are as many colours
 MOST_SEARCHES = 12
 FEWEST_TRIALS = 3
 

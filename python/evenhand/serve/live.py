@@ -4,109 +4,104 @@ and the search so far, from the run file."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from statistics import StatisticsError, linear_regression
 from typing import Any
 
 from evenhand.base.errors import EvenhandError
-from evenhand.base.locks import holder_of
 from evenhand.base.visible import visible
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.run.campaign_record import is_lower_bound
-from evenhand.run.figures import RunningTrial, read_running
+from evenhand.run.figures import RunningTrial
 from evenhand.run.point_document import read_point
 from evenhand.run.reading import RunTables, StoredRow, as_mapping, open_to_read
-from evenhand.run.run_file import campaign_resource
 from evenhand.serve.charts import inside_document
+from evenhand.serve.index import RunFacts, RunIndex, RunningThere, RunState, Stamp, running_trial
 
-KEPT = 900
-"""Samples that are kept: some eight minutes."""
+KEPT = 900  # samples: some eight minutes
 MOST_LAPSES = 100
-"""The latest of the tester and its host that are shown."""
+MOST_TRIALS = 200  # of the search so far
 SLOPE_OVER_S = 5.0
 SAME_S = 1.0
 """When a trial began, by what is written of it, differs by less than that from one moment to the next."""
-MOST_TRIALS = 200
-"""Trials of the search so far that are shown."""
-READING_SHARE = 0.003
-"""Largest share of a CPU that reading the file of a run takes."""
-SENDING = "sending"
+TRIALS = (
+    "id",
+    "search_id",
+    "number",
+    "purpose",
+    "verdict",
+    "intended_fps",
+    "intended_duration_s",
+    "loss_ratio",
+)
 
 
 @dataclass(slots=True)
 class LiveRun:
-    """What pages of one running run show; `look` is called some times a second by one thread."""
+    """What pages of one running run show; `look` is called some times a second by one thread.
+
+    Events are server-sent, the same for all pages: the trial that is made now; when the tester or its machine
+    was away lately (from, until, since 1970; kinds); trials and points that were found, from the file.
+    """
 
     path: Path
+    there: RunningThere | None = None
     samples: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
-    """The oldest first; each has a `number`, which counts all that there were."""
+    """The oldest first; each has a `number`, which counts all that there were. The first of a trial has no
+    rates, which are those between two moments."""
     running: RunningTrial | None = None
-    now_event: str = ""
-    """Server-sent event of the trial that is made, the same for all pages."""
-    lapses_event: str = ""
-    """Server-sent event of when the tester or its machine was away lately: from, until (since 1970),
-    kinds."""
-    found_event: str = ""
-    """Server-sent event of trials and points, from the file."""
+    events: dict[str, str] = field(default_factory=dict)
     version: int = 0
-    _numbers: int = 0
     _before: RunningTrial | None = None
     _lapses: list[tuple[float, float, list[str]]] = field(default_factory=list)
-    _lapsed: tuple[Any, float] = (None, 0.0)
-    """The trial of the latest lapse, and when it began."""
-    _written: tuple[int, int] | None = None
-    _read_after_s: float = float("-inf")
+    _lapsed: tuple[Any, float] = (None, 0.0)  # the trial of the latest lapse, and when it began
+    _stamp: Stamp | None = None
 
-    def look(self) -> None:
-        """Read what is new."""
+    def look(self, stamp: Stamp = (0, 0, 0, 0)) -> None:
+        """Read what is new: of the file, if it has another stamp than before."""
         with suppress(EvenhandError):
-            holder = holder_of(campaign_resource(self.path))
-            running = read_running(self.path, holder)
+            running = running_trial(self.path, self.there)
             if running != self.running:
                 self.running = running
                 self.version += 1
                 if running is not None:
                     self._note(running)
-                self.now_event = event("now", None if running is None else _running_document(running))
-            self._read_file()
+                self._tell("now", None if running is None else _running_document(running))
+            if stamp != self._stamp:
+                with open_to_read(self.path) as tables:
+                    self._tell("found", _found_so_far(tables))
+                self._stamp = stamp
+                self.version += 1
 
     def samples_after(self, number: int) -> list[dict[str, Any]]:
         """Those with a greater number."""
         return [sample for sample in list(self.samples) if sample["number"] > number]
 
     def _note(self, running: RunningTrial) -> None:
-        before, self._before = self._before, running
         if running.left_out:
             self._note_lapses(running)
-        if running.phase != SENDING or not running.directions:
+        if not running.directions:
             return
-        is_same = (
-            before is not None
-            and before.phase == SENDING
-            and (before.trial, before.point, before.repetition, before.rate_fps)
-            == (running.trial, running.point, running.repetition, running.rate_fps)
-            and before.elapsed_s < running.elapsed_s
-        )
-        if not is_same or before is None:
-            return
-        seconds = running.elapsed_s - before.elapsed_s
-        self._numbers += 1
+        before, self._before, seconds = self._before, running, None
+        if before is not None and _trial_of(before) == _trial_of(running):
+            seconds = running.elapsed_s - before.elapsed_s
+            if seconds <= 0 or running.phase != "sending":
+                return
         sample: dict[str, Any] = {
-            "number": self._numbers,
+            "number": self.samples[-1]["number"] + 1 if self.samples else 1,
             "at": running.written_at,
             "trial": running.trial,
-            **{
-                name: _direction(counts, before.directions.get(name, {}), seconds)
-                for name, counts in running.directions.items()
-            },
         }
-        for name in running.directions:
+        for name, counts in running.directions.items():
+            earlier = {} if before is None or seconds is None else before.directions.get(name, {})
+            sample[name] = _direction(counts, earlier, seconds)
             sample[name]["slope_us_per_s"] = self._slope(name, sample)
         self.samples.append(sample)
 
@@ -132,22 +127,10 @@ class LiveRun:
         told = [(began_at + part[0], began_at + part[1], list(part[2])) for part in running.left_out]
         first = min(part[0] for part in told)
         self._lapses = sorted([*(part for part in self._lapses if part[1] < first), *told])[-MOST_LAPSES:]
-        self.lapses_event = event("lapses", self._lapses)
+        self._tell("lapses", self._lapses)
 
-    def _read_file(self) -> None:
-        try:
-            facts = self.path.stat()
-        except OSError:
-            return
-        written = (facts.st_mtime_ns, facts.st_size)
-        if written == self._written or time.monotonic() < self._read_after_s:
-            return
-        began_s = time.thread_time()
-        with open_to_read(self.path) as tables:
-            self.found_event = event("found", _found_so_far(tables))
-        self._written = written
-        self.version += 1
-        self._read_after_s = time.monotonic() + (time.thread_time() - began_s) / READING_SHARE
+    def _tell(self, kind: str, document: Any) -> None:
+        self.events[kind] = event(kind, document)
 
 
 def event(kind: str, document: Any) -> str:
@@ -155,39 +138,33 @@ def event(kind: str, document: Any) -> str:
     return f"event: {kind}\ndata: {json.dumps(document, allow_nan=False)}\n\n"
 
 
+def _trial_of(running: RunningTrial) -> tuple[Any, ...]:
+    return running.point, running.repetition, running.trial, running.rate_fps
+
+
 def _direction(
-    now: Mapping[str, float | None], before: Mapping[str, float | None], seconds: float
+    now: Mapping[str, float | None], before: Mapping[str, float | None], seconds: float | None
 ) -> dict[str, float | None]:
-    def step(name: str) -> float:
-        return (now.get(name) or 0.0) - (before.get(name) or 0.0)
+    def step(*names: str) -> float:
+        """What has been added to the product of these."""
+        new, old = (prod(of.get(name) or 0.0 for name in names) for of in (now, before))
+        return new - old
+
+    def us(name: str) -> float | None:
+        return None if (value_ns := now.get(name)) is None else value_ns / 1e3
 
     lost, settled = now.get("lost_frames") or 0.0, now.get("settled_frames") or 0.0
+    received, delays_ns = step("received_frames"), step("received_frames", "mean_latency_ns")
     return {
-        "offered_fps": step("sent_frames") / seconds,
-        "received_fps": step("received_frames") / seconds,
+        "offered_fps": step("sent_frames") / seconds if seconds else None,
+        "received_fps": received / seconds if seconds else None,
         "loss_ratio": lost / settled if settled else None,
         "lost_frames": lost,
-        "mean_us": _mean_of_step(now, before),
-        "max_us": _us(now.get("max_latency_ns")),
-        "median_us": _us(now.get("recent_median_ns")),
-        "p999_us": _us(now.get("recent_p999_ns")),
+        "mean_us": delays_ns / received / 1e3 if received > 0 and delays_ns > 0 else None,
+        "max_us": us("max_latency_ns"),
+        "median_us": us("recent_median_ns"),
+        "p999_us": us("recent_p999_ns"),
     }
-
-
-def _mean_of_step(now: Mapping[str, float | None], before: Mapping[str, float | None]) -> float | None:
-    """Mean delay of what came since, from both means so far."""
-    mean, count = now.get("mean_latency_ns"), now.get("received_frames") or 0.0
-    mean_before, count_before = before.get("mean_latency_ns"), before.get("received_frames") or 0.0
-    if mean is None or count <= count_before:
-        return None
-    if mean_before is None:
-        return _us(mean)
-    of_step = (mean * count - mean_before * count_before) / (count - count_before)
-    return _us(of_step) if of_step > 0 else None
-
-
-def _us(value_ns: float | None) -> float | None:
-    return None if value_ns is None else value_ns / 1e3
 
 
 def slope_of(points: Sequence[tuple[float, float]]) -> float | None:
@@ -218,24 +195,8 @@ def _running_document(running: RunningTrial) -> dict[str, Any]:
 
 def _found_so_far(tables: RunTables) -> dict[str, Any]:
     """Trials of the search that began last, and the values of all points."""
-    searches = tables.rows("searches", "id", "repetition_id", "name", "role", "frame_size", "outcome")
-    last = searches[-1] if searches else None
-    trials: list[StoredRow] = []
-    counts: dict[str, int] = {}
-    columns = (
-        "id",
-        "search_id",
-        "number",
-        "purpose",
-        "verdict",
-        "intended_fps",
-        "intended_duration_s",
-        "loss_ratio",
-    )
-    for row in tables.rows("trials", *columns):
-        counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
-        if last is not None and row["search_id"] == last["id"]:
-            trials.append(row)
+    (last,) = tables.rows("searches", "id", "name", last=1) or [{"id": None, "name": ""}]
+    trials = [row for row in tables.rows("trials", *TRIALS) if row["search_id"] == last["id"]]
     inside = None
     for row in tables.rows("trials", "id", "number", "document", last=1):
         inside = inside_document(as_mapping(row["document"], "trials.document"))
@@ -245,8 +206,7 @@ def _found_so_far(tables: RunTables) -> dict[str, Any]:
         repetitions.setdefault(row["point_id"], []).append(row)
     return {
         "inside": inside,
-        "search": None if last is None else visible(last["name"]),
-        "verdicts": {visible(verdict): count for verdict, count in counts.items()},
+        "search": visible(last["name"]),
         "trials": [
             {
                 "row": row["id"],
@@ -288,3 +248,81 @@ def _point(row: StoredRow, repetitions: Sequence[StoredRow]) -> dict[str, Any]:
         ),
         "is_begun": bool(repetitions),
     }
+
+
+LOOK_EVERY_S = 0.3
+TELL_EVERY_S = 0.5  # a page is not told more often what happens; samples of the time between come together
+KEEP_ALIVE_S = 15.0  # a proxy closes a connection on which nothing is sent
+KEEP_ALIVE = ": nothing new\n\n"
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Keeps the index and the running runs up to date; `error` says why what is shown may be old."""
+
+    index: RunIndex
+    live: dict[str, LiveRun] = field(default_factory=dict)
+    error: str = ""
+    _news: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _seen: tuple[Any, ...] = ()
+
+    async def watch(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            await asyncio.to_thread(self.look)
+            versions = ((name, live.version) for name, live in self.live.items())
+            seen = (self.index.version, self.error, *versions)
+            if seen != self._seen:
+                self._seen = seen
+                async with self._news:
+                    self._news.notify_all()
+            await asyncio.sleep(0.01 if self.index.unread else LOOK_EVERY_S)
+
+    def look(self) -> None:
+        """Once."""
+        try:
+            self.index.refresh()
+            self.error = self.index.trouble()
+        except EvenhandError as error:
+            self.error = str(error)
+        self.live = {
+            name: self.live.get(name) or LiveRun(path=self.index.folder / name, there=self.index.there)
+            for name, each in self.index.entries.items()
+            if each.state is RunState.RUNNING
+        }
+        for name, live in self.live.items():
+            live.look(self.index.entries[name].stamp)
+
+    async def changes(self) -> AsyncIterator[bool]:
+        """True when there is something new, at once and then whenever there is; False when nothing was sent
+        for long."""
+        seen: tuple[Any, ...] | None = None
+        while True:
+            is_new, seen = seen != self._seen, self._seen
+            yield is_new
+            with suppress(TimeoutError):
+                async with asyncio.timeout(KEEP_ALIVE_S), self._news:
+                    while seen == self._seen:
+                        await self._news.wait()
+
+    async def live_events(self, name: str) -> AsyncIterator[str]:
+        """Server-sent events of one run: `samples` with those that this page has not had, `lapses` of tester
+        and host, `now` with the trial that is made, `found` with trials and points, `run` with what is known
+        of the whole by now; at last `ended` with what has become of the run."""
+        number, sent = 0, dict[str, str]()
+        async for is_new in self.changes():
+            entry, live = self.index.entries.get(name), self.live.get(name)
+            if live is not None:
+                samples = live.samples_after(number)
+                facts = RunFacts() if entry is None else entry.facts
+                whole = {"headlines": facts.headlines, "share": facts.share, "left_s": facts.left_s}
+                events = {**live.events, "run": event("run", whole)}
+                parts = [event("samples", samples)] if samples else []
+                parts += [text for kind, text in events.items() if sent.get(kind) != text]
+                number, sent = samples[-1]["number"] if samples else number, events
+                if parts or not is_new:
+                    yield "".join(parts) or KEEP_ALIVE
+                    await asyncio.sleep(TELL_EVERY_S)
+            if entry is None or entry.state is not RunState.RUNNING:
+                yield event("ended", "gone" if entry is None else str(entry.state))
+                return

@@ -10,16 +10,14 @@ from functools import partial
 
 from evenhand.base.errors import EvenhandError
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.procedure.statistics import Statistics
 from evenhand.report.openmetrics import Family, exposition
-from evenhand.serve.index import Entry
+from evenhand.run import read_record
+from evenhand.serve.index import Entry, RunIndex, RunState
+from evenhand.serve.live import Watcher
 from evenhand.serve.pages import Pages
-from evenhand.serve.run_facts import RunState
-from evenhand.serve.watcher import Watcher
 
 MOST_DUTS = 50
-MOST_POINTS = 500
-"""Points of one run: what is exported more often than it is looked at must stay small."""
+MOST_POINTS = 500  # points of one run: what is exported more often than it is looked at must stay small
 HELP = {
     "evenhand_runs": "Runs of the folder by their state.",
     "evenhand_trial_offered_fps": "Frames per second that the running trial sends in a direction.",
@@ -30,6 +28,12 @@ HELP = {
     "evenhand_point_minimum": "Lowest repetition of it.",
     "evenhand_point_maximum": "Highest repetition of it.",
     "evenhand_run_created_seconds": "When the latest run of a DUT began, since 1970.",
+}
+OF_TRIAL = {
+    "offered_fps": ("evenhand_trial_offered_fps", 1.0),
+    "received_fps": ("evenhand_trial_received_fps", 1.0),
+    "loss_ratio": ("evenhand_trial_loss_ratio", 1.0),
+    "mean_us": ("evenhand_trial_delay_seconds", 1e-6),
 }
 Sample = tuple[str, Mapping[str, str], float]
 
@@ -49,34 +53,29 @@ def _samples(watcher: Watcher, pages: Pages) -> Iterator[Sample]:
     for name, live in watcher.live.items():
         sample = next(reversed(live.samples), None) if live.running is not None else None
         for direction in ("forward", "reverse"):
-            found = None if sample is None else sample.get(direction)
-            if found is not None:
-                labels = {"run": name, "direction": direction}
-                yield "evenhand_trial_offered_fps", labels, found["offered_fps"]
-                yield "evenhand_trial_received_fps", labels, found["received_fps"]
-                if found["loss_ratio"] is not None:
-                    yield "evenhand_trial_loss_ratio", labels, found["loss_ratio"]
-                if found["mean_us"] is not None:
-                    yield "evenhand_trial_delay_seconds", labels, found["mean_us"] / 1e6
+            found = {} if sample is None else sample.get(direction, {})
+            labels = {"run": name, "direction": direction}
+            for value, (metric, factor) in OF_TRIAL.items():
+                if found.get(value) is not None:
+                    yield metric, labels, found[value] * factor
     latest: dict[str, Entry] = {}
     for entry in entries:
         if entry.facts.dut and entry.facts.points_done and len(latest) < MOST_DUTS:
             latest.setdefault(entry.facts.dut, entry)
     for dut, entry in latest.items():
         key = ("metrics", entry.name, entry.stamp)
-        yield from pages.kept(key, partial(list, _of_run(pages, dut, entry)))
+        yield from pages.kept(key, partial(list, _of_run(watcher.index, dut, entry)))
 
 
-def _of_run(pages: Pages, dut: str, entry: Entry) -> Iterator[Sample]:
+def _of_run(index: RunIndex, dut: str, entry: Entry) -> Iterator[Sample]:
     try:
-        record = pages.record(entry, with_trials=False)
+        record = read_record(index.folder / entry.name, with_trials=False)
         begun = datetime.fromisoformat(record.created_at).timestamp()
     except (EvenhandError, ValueError):
         return  # it has gone meanwhile
     yield "evenhand_run_created_seconds", {"dut": dut, "run": entry.name}, begun
     for found in record.points[:MOST_POINTS]:
-        statistics = Statistics.of(found.values, lower_bounds=found.lower_bounds)
-        figure = PROCEDURES[found.point.procedure].figure
+        statistics, figure = found.statistics, PROCEDURES[found.point.procedure].figure
         labels = {
             "dut": dut,
             "point": found.point.key,

@@ -4,21 +4,25 @@ as long as the files that they are of stay the same."""
 
 from __future__ import annotations
 
-import json
+import re
 import shlex
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.requests import Request
 
-from evenhand.analysis import analyse, compare
-from evenhand.analysis.trend import trend as trend_of
+from evenhand.analysis import Comparison, analyse, compare
+from evenhand.analysis.trend import trend as trend_over
+from evenhand.analysis.trend_model import Trend
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count, format_duration
 from evenhand.base.version import VERSION
@@ -29,22 +33,15 @@ from evenhand.report.page_words import show_time
 from evenhand.report.trend_page import render_trend
 from evenhand.run import SUFFIX, CampaignRecord, read_record
 from evenhand.serve.charts import charts_of_run, charts_of_trend
-from evenhand.serve.index import Entry
-from evenhand.serve.rewritten import rewritten
-from evenhand.serve.run_facts import RunState
+from evenhand.serve.index import Entry, RunState
+from evenhand.serve.live import Watcher
 from evenhand.serve.trial_page import capture_of, other_trials, trial_content
-from evenhand.serve.watcher import Watcher
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 KEPT_PAGES = 32
-ROWS = 100
-"""Rows of one page of the list."""
-MOST_RUNS_OF_A_TREND = 200
+ROWS = 100  # rows of one page of the list
+MOST_OF_A_TREND = 200
 MOST_COMPARED = 8
-MOST_OTHERS = 40
-"""Trials of no point that are linked, such as those that looked for the tester's own ceiling."""
+MOST_OTHERS = 40  # trials of no point that are linked, such as those that looked for the tester's own ceiling
 DOWNLOADS = (
     ("json", "JSON"),
     ("csv", "CSV of trials"),
@@ -53,57 +50,35 @@ DOWNLOADS = (
     ("pdf", "PDF"),
     ("run", "run file"),
 )
+FILTERS = ("text", "dut", "plan", "procedure", "state", "since", "until")
+ENVIRONMENT = Environment(
+    loader=ChoiceLoader([PackageLoader(f"evenhand.{room}", "templates") for room in ("serve", "report")]),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFilter:
-    """Which runs the list shows."""
+def filter_of(query: Mapping[str, str]) -> dict[str, str]:
+    """Which runs the list shows, from the address of a page: each of `FILTERS`, empty for all."""
+    return {name: query.get(name, "").strip()[:200] for name in FILTERS}
 
-    text: str = ""
-    """In title, file, DUT or result."""
-    dut: str = ""
-    plan: str = ""
-    procedure: str = ""
-    state: str = ""
-    since: str = ""
-    """Date, as a prefix of ISO 8601 is compared."""
-    until: str = ""
-    page: int = 1
 
-    @classmethod
-    def of(cls, query: Mapping[str, str]) -> RunFilter:
-        """From the address of a page; what is not understood does not filter."""
-        given = {name: query.get(name, "").strip()[:200] for name in cls.names()}
-        page = query.get("page", "")
-        return cls(**given, page=int(page) if page.isascii() and page.isdecimal() and len(page) < 6 else 1)
-
-    @staticmethod
-    def names() -> tuple[str, ...]:
-        return ("text", "dut", "plan", "procedure", "state", "since", "until")
-
-    def address(self, page: int) -> str:
-        """The query of another page of the same list."""
-        given = {name: value for name in self.names() if (value := getattr(self, name))}
-        return urlencode({**given, "page": page})
-
-    def allows(self, entry: Entry) -> bool:
-        facts = entry.facts
-        day = facts.created_at[:10]
-        return (
-            (not self.dut or facts.dut == self.dut)
-            and (not self.plan or self.plan in facts.plans)
-            and (not self.procedure or self.procedure in facts.procedures)
-            and (not self.state or self.state == entry.state)
-            and (not self.since or day >= self.since)
-            and (not self.until or day <= self.until)
-            and (not self.text or self._is_in(entry))
-        )
-
-    def _is_in(self, entry: Entry) -> bool:
-        facts = entry.facts
-        words = " ".join((entry.name, facts.title, facts.dut, facts.dut_facts, *facts.headlines)).lower()
-        return all(word in words for word in self.text.lower().split())
+def allows(wanted: Mapping[str, str], entry: Entry) -> bool:
+    """Whether a filter shows this run. Dates are compared as prefixes of ISO 8601."""
+    facts, day = entry.facts, entry.facts.created_at[:10]
+    words = " ".join((entry.name, facts.title, facts.dut, facts.dut_facts, *facts.headlines)).lower()
+    return (
+        wanted["dut"] in ("", facts.dut)
+        and (not wanted["plan"] or wanted["plan"] in facts.plans)
+        and (not wanted["procedure"] or wanted["procedure"] in facts.procedures)
+        and wanted["state"] in ("", entry.state)
+        and wanted["since"] <= day
+        and (not wanted["until"] or day <= wanted["until"])
+        and all(word in words for word in wanted["text"].lower().split())
+    )
 
 
 @dataclass(slots=True)
@@ -114,21 +89,22 @@ class Pages:
     base: str = ""
     _kept: OrderedDict[tuple[Any, ...], Any] = field(default_factory=OrderedDict)
     _drawing: Lock = field(default_factory=Lock)
-    _environment: Environment | None = None
 
-    def home(self, query: Mapping[str, str]) -> str:
+    def home(self, request: Request) -> str:
         """The list of runs."""
-        index, wanted = self.watcher.index, RunFilter.of(query)
+        index, wanted = self.watcher.index, filter_of(request.query_params)
         index_version = index.version
         entries = list(index.entries.values())
-        found = [entry for entry in entries if wanted.allows(entry)]
+        found = [entry for entry in entries if allows(wanted, entry)]
         pages = max(1, -(-len(found) // ROWS))
-        page = min(max(1, wanted.page), pages)
-        return self._render(
+        asked = request.query_params.get("page", "")
+        page = min(max(1, int(asked) if re.fullmatch("[0-9]{1,5}", asked) else 1), pages)
+        given = {name: value for name, value in wanted.items() if value}
+        return self.render(
             "home.html.j2",
             rows=[self._row(entry) for entry in found[(page - 1) * ROWS : page * ROWS]],
             filter=wanted,
-            is_filtered=any(getattr(wanted, name) for name in wanted.names()),
+            is_filtered=bool(given),
             choices={
                 "dut": sorted({entry.facts.dut for entry in entries} - {""}),
                 "plan": sorted({plan for entry in entries for plan in entry.facts.plans}),
@@ -141,97 +117,126 @@ class Pages:
             index_version=index_version,
             error=self.watcher.error,
             folder=index.title or index.folder.resolve().name or "/",
-            earlier=wanted.address(page - 1) if page > 1 else "",
-            later=wanted.address(page + 1) if page < pages else "",
+            earlier=urlencode({**given, "page": page - 1}) if page > 1 else "",
+            later=urlencode({**given, "page": page + 1}) if page < pages else "",
             page=page,
             pages=pages,
         )
 
-    def run(self, entry: Entry, *, is_report: bool) -> str:
+    def login(self, request: Request) -> str:
+        return self.render("login.html.j2", is_wrong="wrong" in request.query_params)
+
+    def run(self, request: Request) -> str:
         """A run: live as long as it is measured, otherwise its report."""
-        if entry.state is RunState.RUNNING and not is_report:
-            return self._render("live.html.j2", run=self._row(entry))
+        entry = self.entry(request)
+        is_live = entry.state is RunState.RUNNING
+        return self.render("live.html.j2", run=self._row(entry)) if is_live else self.report(request)
+
+    def report(self, request: Request) -> str:
+        """The report of a run, as far as it is."""
+        entry = self.entry(request)
         return self.kept(("run", entry.name, entry.stamp, entry.state), lambda: self._report(entry))
 
-    def trial(self, entry: Entry, row: str) -> str:
+    def trial(self, request: Request) -> str:
         """One trial of a run. RequestError if there is no such trial."""
+        entry, row = self.entry(request), request.path_params["row"]
 
         def draw() -> str:
-            record = self.record(entry)
+            record = read_record(self.watcher.index.folder / entry.name)
             content = trial_content(record, row)
-            capture = capture_of(record, self.watcher.index.folder)
-            facts = content.pop("facts")
-            return self._render(
-                "trial.html.j2", run=self._row(entry), capture=capture, facts_of=facts, **content
-            )
+            return self.render("trial.html.j2", run=self._row(entry), capture=capture_of(record), **content)
 
         return self.kept(("trial", row, entry.name, entry.stamp), draw)
 
-    def compared(self, entries: Sequence[Entry], *, is_anyway: bool) -> str:
-        """Runs side by side; the first is what the others are compared with."""
+    def comparison(self, request: Request) -> Comparison:
+        """Of the runs that are chosen; the first is what the others are compared with."""
+        records = self._records(self._chosen(request), 2, MOST_COMPARED, with_trials=True)
+        return compare(records, anyway=_is_anyway(request))
 
-        def draw() -> str:
-            page = render_comparison(
-                compare(self.records_of(entries, MOST_COMPARED, with_trials=True), anyway=is_anyway)
-            )
-            return self._framed(page, self._repeat("evenhand compare", entries, is_anyway=is_anyway))
+    def compared(self, request: Request) -> str:
+        """The same as a page."""
+        return self._together(
+            request,
+            "compare",
+            self._chosen(request),
+            lambda: (render_comparison(self.comparison(request)), ()),
+        )
 
-        return self.kept(("compare", is_anyway, *_stamps(entries)), draw)
+    def trend_of(self, request: Request) -> Trend:
+        """Each point over the runs that are chosen, or over the latest of a DUT that hold a result."""
+        records = self._records(self._of_trend(request), 1, MOST_OF_A_TREND, with_trials=False)
+        return trend_over(records, anyway=_is_anyway(request))
 
-    def trend(self, entries: Sequence[Entry], *, is_anyway: bool) -> str:
-        """Each point over these runs."""
+    def trend(self, request: Request) -> str:
+        """The same as a page."""
 
-        def draw() -> str:
-            found = trend_of(self.records_of(entries, MOST_RUNS_OF_A_TREND), anyway=is_anyway)
-            after = self._repeat("evenhand trend", entries, is_anyway=is_anyway)
-            return self._framed(render_trend(found), after, charts=charts_of_trend(found))
+        def draw() -> tuple[str, Sequence[Mapping[str, Any]]]:
+            found = self.trend_of(request)
+            return render_trend(found), charts_of_trend(found)
 
-        return self.kept(("trend", is_anyway, *_stamps(entries)), draw)
+        return self._together(request, "trend", self._of_trend(request), draw)
 
-    def message(self, title: str, text: str, next_step: str = "") -> str:
-        """A page that only says something."""
-        return self._render("message.html.j2", title=title, text=text, next_step=next_step)
+    def entry(self, request: Request) -> Entry:
+        """The run that the address names. RequestError if there is none."""
+        return self.watcher.index.entry(request.path_params["name"])
 
-    def login(self, *, is_wrong: bool) -> str:
-        return self._render("login.html.j2", is_wrong=is_wrong)
+    def _chosen(self, request: Request) -> list[Entry]:
+        names = dict.fromkeys(request.query_params.getlist("run"))
+        return [self.watcher.index.entry(name) for name in names]
 
-    def record(self, entry: Entry, *, with_trials: bool = True) -> CampaignRecord:
-        """What the file holds. Errors as in `read_record`."""
-        return read_record(self.watcher.index.path(entry.name), with_trials=with_trials)
+    def _of_trend(self, request: Request) -> list[Entry]:
+        dut = request.query_params.get("dut")
+        if "run" in request.query_params or dut is None:
+            return self._chosen(request)
+        entries = self.watcher.index.entries.values()
+        found = (each for each in entries if each.facts.dut == dut and each.facts.points_done)
+        return list(islice(found, MOST_OF_A_TREND))
 
-    def records_of(
-        self, entries: Sequence[Entry], most: int, *, with_trials: bool = False
+    def _together(
+        self,
+        request: Request,
+        verb: str,
+        entries: Sequence[Entry],
+        draw: Callable[[], tuple[str, Sequence[Mapping[str, Any]]]],
+    ) -> str:
+        """A page of several runs, with the command that makes the same."""
+
+        def draw_framed() -> str:
+            page, charts = draw()
+            files = " ".join(shlex.quote(entry.name) for entry in entries)
+            command = f"evenhand {verb} {files}{' --anyway' * _is_anyway(request)}"
+            return self._framed(page, self.render("repeat.html.j2", command=command), charts=charts)
+
+        stamps = tuple((entry.name, entry.stamp) for entry in entries)
+        return self.kept((verb, _is_anyway(request), stamps), draw_framed)
+
+    def _records(
+        self, entries: Sequence[Entry], fewest: int, most: int, *, with_trials: bool
     ) -> list[CampaignRecord]:
-        """RequestError for more runs than `most`, or none."""
-        if not entries or len(entries) > most:
+        if not fewest <= len(entries) <= most:
             raise RequestError(
-                f"{len(entries)} runs are chosen, but 1 to {most} can be shown together",
-                code="serve.too-many-runs",
-                next_step="Choose others in the list of runs.",
+                f"the number of chosen runs is {len(entries)}, but {fewest} to {most} can be shown together",
+                code="serve.too-few-or-many-runs",
+                next_step="Tick others in the list of runs.",
             )
-        return [self.record(entry, with_trials=with_trials) for entry in entries]
+        paths = [self.watcher.index.folder / entry.name for entry in entries]
+        return [read_record(path, with_trials=with_trials) for path in paths]
 
     def _report(self, entry: Entry) -> str:
-        record = self.record(entry)
-        analysis = analyse(record)
-        run = self._row(entry)
+        record = read_record(self.watcher.index.folder / entry.name)
+        analysis, run = analyse(record), self._row(entry)
 
         def number_of(trial: Any) -> str:
             return Markup('<a href="{}/trial/{}">{}</a>').format(run["address"], trial.row, trial.number)
 
         page = render_page(record, analysis, refresh_s=None, number_of=number_of)
-        capture = [("capture", "pcapng")] if capture_of(record, self.watcher.index.folder) else []
-        after = self._rendered(
+        after = self.render(
             "run_parts.html.j2",
             run=run,
-            downloads=[*DOWNLOADS, *capture],
+            downloads=[*DOWNLOADS, *([("capture", "pcapng")] if capture_of(record) else [])],
             others=list(islice(other_trials(record), MOST_OTHERS)),
         )
         return self._framed(page, after, charts=charts_of_run(record, analysis), run=run["address"])
-
-    def _repeat(self, command: str, entries: Sequence[Entry], *, is_anyway: bool) -> Markup:
-        files = " ".join(shlex.quote(entry.name) for entry in entries)
-        return self._rendered("repeat.html.j2", command=f"{command} {files}{' --anyway' * is_anyway}")
 
     def _framed(
         self, page: str, after: Markup, charts: Sequence[Mapping[str, Any]] = (), run: str = ""
@@ -239,16 +244,17 @@ class Pages:
         """A page of the report, with what this server adds."""
         return rewritten(
             page,
-            head=self._rendered("head.html.j2"),
-            before=self._rendered("top.html.j2"),
-            after=after + (self._rendered("charts.html.j2", charts=_json(charts), run=run) if charts else ""),
+            head=self.render("head.html.j2"),
+            before=self.render("top.html.j2"),
+            after=after + (self.render("charts.html.j2", charts=charts, run=run) if charts else ""),
         )
 
     def _row(self, entry: Entry) -> dict[str, Any]:
         facts, live = entry.facts, self.watcher.live.get(entry.name)
         share, left_s = facts.share, facts.left_s
-        if live is not None and live.running is not None and share is None:
-            left_s = live.running.left_of_all_s
+        running = None if live is None else live.running
+        if running is not None and share is None and running.left_of_all_s is not None:
+            left_s = running.left_of_all_s
             share = _share(facts.created_at, left_s)
         return {
             "name": entry.name,
@@ -266,7 +272,7 @@ class Pages:
             "points": f"{facts.points_done} of {facts.point_count}",
             "percent": None if share is None else round(100 * share),
             "left": "" if left_s is None else format_duration(max(1, round(left_s))),
-            "now": "" if live is None or live.running is None else _now(live.running),
+            "now": "" if running is None else _now(running),
             "procedures": ", ".join(facts.procedures),
             "plans": ", ".join(facts.plans),
         }
@@ -281,62 +287,53 @@ class Pages:
                 self._kept.popitem(last=False)
             return found
 
-    def _rendered(self, template: str, **content: Any) -> Markup:
-        return Markup(self._render(template, **content))
-
-    def _render(self, template: str, **content: Any) -> str:
-        if self._environment is None:
-            from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-
-            rooms = ("evenhand.serve", "evenhand.report")
-            self._environment = Environment(
-                loader=ChoiceLoader([PackageLoader(room, "templates") for room in rooms]),
-                autoescape=True,
-                undefined=StrictUndefined,
-                trim_blocks=True,
-                lstrip_blocks=True,
-            )
-        return self._environment.get_template(template).render(base=self.base, version=VERSION, **content)
+    def render(self, template: str, **content: Any) -> Markup:
+        """One of the templates of this room."""
+        return Markup(ENVIRONMENT.get_template(template).render(base=self.base, version=VERSION, **content))
 
 
-def chosen(watcher: Watcher, names: Sequence[str]) -> list[Entry]:
-    """The runs of these names, each once. RequestError if one is not there."""
-    found = []
-    for name in dict.fromkeys(names):
-        entry = watcher.index.entries.get(name)
-        if entry is None:
-            raise RequestError(
-                f"there is no run {name!r}",
-                code="serve.no-such-run",
-                where=name,
-                next_step="It may have been removed or renamed: look at the list of runs.",
-            )
-        found.append(entry)
-    return found
+def _is_anyway(request: Request) -> bool:
+    return request.query_params.get("anyway") == "1"
 
 
-def _json(document: Any) -> Markup:
-    """For an element of a page: nothing in it can end the element."""
-    text = json.dumps(document, allow_nan=False)
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
-
-
-def _stamps(entries: Sequence[Entry]) -> tuple[Any, ...]:
-    return tuple((entry.name, entry.stamp) for entry in entries)
-
-
-def _share(created_at: str, left_s: float | None) -> float | None:
-    """How much of a verb's time has passed."""
-    try:
-        begun = datetime.fromisoformat(created_at)
-    except ValueError:
-        return None
-    if left_s is None or begun.tzinfo is None:
-        return None
-    passed_s = (datetime.now(UTC) - begun).total_seconds()
-    return min(0.99, max(0.0, passed_s / (passed_s + left_s))) if passed_s + left_s > 0 else None
+def _share(created_at: str, left_s: float) -> float | None:
+    """How much of a verb's time has passed, by what its file and its process say."""
+    with suppress(ValueError, TypeError, ZeroDivisionError):
+        passed_s = (datetime.now(UTC) - datetime.fromisoformat(created_at)).total_seconds()
+        return min(0.99, max(0.0, passed_s / (passed_s + left_s)))
+    return None
 
 
 def _now(running: Any) -> str:
     trial = "" if running.trial is None else f", trial {running.trial}"
     return visible(f"{running.point}, repetition {running.repetition}{trial}: {running.phase or 'waiting'}")
+
+
+_STYLE = re.compile(r'(<[a-zA-Z][^<>]*?)\sstyle="([^"]*)"')
+_FONT = re.compile(r"\bfont:\s*(bold |\d+ |)([\d.]+px) ([^;]+)")
+_DECLARATION = re.compile(r"\s*([\w-]+)\s*:\s*([^;]*[^;\s])\s*;?\s*")
+_HEAD = re.compile(
+    r'<meta http-equiv="(?:Content-Security-Policy|refresh)"[^>]*>\n?|<style>.*?</style>\n?', re.DOTALL
+)
+
+
+def rewritten(page: str, *, head: Markup, before: Markup, after: Markup) -> str:
+    """
+    Args:
+        page: One of the report's pages.
+        head: Goes into its head, instead of its style.
+        before: Goes to the beginning of its body.
+        after: Goes behind its header.
+    """
+    top, mark, body = page.partition("<body>")
+    assert mark, "a page has a body"
+    top = _HEAD.sub("", top).replace("</head>", f"{head}</head>")
+    body = _STYLE.sub(lambda found: f"{found[1]}{_attributes(found[2])}", body)
+    body = body.replace("<main>", '<main id="main">', 1)
+    return f"{top}<body>{before}{body.replace('</header>', f'</header>{after}', 1)}"
+
+
+def _attributes(style: str) -> str:
+    """Attributes of an element of a picture in the place of its style: they mean the same."""
+    whole = _FONT.sub(r"font-weight: \1; font-size: \2; font-family: \3", style)
+    return _DECLARATION.sub(r' \1="\2"', whole.replace("font-weight: ;", ""))

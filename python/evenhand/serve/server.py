@@ -5,56 +5,40 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import socket
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import uvicorn
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.loopback import is_loopback
 from evenhand.serve.access import AccessRules
+from evenhand.serve.app import make_app
 from evenhand.serve.index import RunIndex
+from evenhand.serve.live import Watcher
 
 DEFAULT_PORT = 8740
 MOST_CONNECTIONS = 500
-NICENESS = 10
-"""Pages wait for measurements on this machine, never the other way round."""
+NICENESS = 10  # pages wait for measurements on this machine, never the other way round
 GRACE_S = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ListenPlace:
-    """An address to listen on."""
-
-    host: str
-    """Without brackets; empty: both loopback addresses."""
-    port: int
-
-    @property
-    def is_loopback(self) -> bool:
-        return not self.host or is_loopback(self.host)
-
-
-def read_place(text: str) -> ListenPlace:
-    """`PORT`, `ADDRESS:PORT`, `[ADDRESS]:PORT` or `ADDRESS`. RequestError if it is none."""
-    host, port = text, str(DEFAULT_PORT)
-    if text.isascii() and text.isdecimal():
-        host, port = "", text
-    elif text.startswith("["):
-        host, _, rest = text[1:].partition("]")
-        port = rest.removeprefix(":") or port if rest[:1] in ("", ":") else "?"
-    elif text.count(":") == 1:
-        host, _, port = text.partition(":")
-    if host == "localhost":
-        host = ""
+def read_place(text: str) -> tuple[str, int]:
+    """Address and port of `PORT`, `ADDRESS:PORT`, `[ADDRESS]:PORT` or `ADDRESS`. No address is both of
+    loopback. RequestError if it is none."""
+    is_bare = text.count(":") > 1 and not text.startswith("[")
+    whole = f"localhost:{text}" if text.isdecimal() else f"[{text}]" if is_bare else text
     try:
-        if host or not text:
-            ipaddress.ip_address(host)
-        number = int(port) if port.isascii() and port.isdecimal() else -1
-        if not 0 <= number <= 65535:
+        parts = urlsplit(f"//{whole}")
+        host = "" if parts.hostname == "localhost" else str(ipaddress.ip_address(parts.hostname or ""))
+        if re.search(r"[^0-9a-z.:\[\]]|:$", whole):
             raise ValueError
+        return host, DEFAULT_PORT if parts.port is None else parts.port
     except ValueError:
         raise RequestError(
             f"{text!r} is not an address to listen on",
@@ -62,24 +46,19 @@ def read_place(text: str) -> ListenPlace:
             where="--listen",
             next_step="Write 8740, 127.0.0.1:8740, [::1]:8740, or an address of this machine.",
         ) from None
-    return ListenPlace(host, number)
 
 
 def serve(
-    folder: Path,
+    index: RunIndex,
     *,
-    place: ListenPlace,
+    place: tuple[str, int],
     socket_file: Path | None,
     rules: AccessRules,
     say: Callable[[list[str]], None],
-    title: str = "",
-    trouble: Callable[[], str] = str,
 ) -> None:
     """Answer until SIGINT or SIGTERM.
 
     Args:
-        title: What the folder is called. Default: its name.
-        trouble: See `Watcher`.
         socket_file: Listen there, and not on `place`.
         say: Is told the addresses, when they are open.
 
@@ -87,23 +66,19 @@ def serve(
         HostError: A socket cannot be opened, or the folder cannot be read.
         RequestError: Others could reach it without a token.
     """
-    import uvicorn
-
-    from evenhand.serve.app import make_app
-
-    if socket_file is None and not place.is_loopback and rules.token is None:
+    is_local = socket_file is not None or not place[0] or is_loopback(place[0])
+    if not is_local and rules.token is None:
         raise RequestError(
-            f"everybody who can reach {place.host} could see all runs",
+            f"everybody who can reach {place[0]} could see all runs",
             code="serve.token-needed",
             where="--listen",
             next_step="Give --token-file FILE; or listen on loopback, behind a proxy that asks who is there.",
         )
-    index = RunIndex.of(folder, title)
     index.refresh(is_forced=True)
     with suppress(OSError):
         os.nice(NICENESS)
     config = uvicorn.Config(
-        make_app(index, rules, trouble),
+        make_app(Watcher(index=index), rules),
         log_level="warning",
         access_log=False,
         proxy_headers=False,
@@ -115,30 +90,24 @@ def serve(
         timeout_graceful_shutdown=GRACE_S,
     )
     with _sockets(place, socket_file) as sockets:
-        say(_addresses(sockets, rules))
+        say([_address(each, rules.base_path) for each in sockets])
         uvicorn.Server(config).run(sockets=list(sockets))
 
 
 @contextmanager
-def _sockets(place: ListenPlace, socket_file: Path | None) -> Iterator[Sequence[socket.socket]]:
+def _sockets(place: tuple[str, int], socket_file: Path | None) -> Iterator[Sequence[socket.socket]]:
     with ExitStack() as stack:
         if socket_file is not None:
             yield [stack.enter_context(_socket_file(socket_file))]
             return
-        hosts = [place.host] if place.host else ["127.0.0.1", "::1"]
         found: list[socket.socket] = []
-        port = place.port
-        for host in hosts:
+        address, port = place
+        for host in [address] if address else ["127.0.0.1", "::1"]:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             try:
-                opened = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
-                opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                opened.bind((host, port))
-                opened.listen()  # who has read the address may connect at once
+                found.append(stack.enter_context(socket.create_server((host, port), family=family)))
             except OSError as error:
-                if found and host == "::1":
+                if found:
                     continue  # a host without IPv6
                 raise HostError(
                     f"port {port} of {host} cannot be opened: {error.strerror}",
@@ -146,8 +115,7 @@ def _sockets(place: ListenPlace, socket_file: Path | None) -> Iterator[Sequence[
                     where="--listen",
                     next_step="Name another port: --listen 8741; 0 takes any that is free.",
                 ) from error
-            port = opened.getsockname()[1]
-            found.append(opened)
+            port = found[0].getsockname()[1]
         yield found
 
 
@@ -182,19 +150,11 @@ def _socket_file(path: Path) -> Iterator[socket.socket]:
 
 def _is_answered(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
-        try:
-            asked.connect(str(path))
-        except OSError:
-            return False
-    return True
+        return asked.connect_ex(str(path)) == 0
 
 
-def _addresses(sockets: Sequence[socket.socket], rules: AccessRules) -> list[str]:
-    shown = []
-    for each in sockets:
-        if each.family == socket.AF_UNIX:
-            shown.append(str(each.getsockname()))
-            continue
-        host, port = each.getsockname()[:2]
-        shown.append(f"http://{f'[{host}]' if ':' in host else host}:{port}{rules.base_path}/")
-    return shown
+def _address(opened: socket.socket, base_path: str) -> str:
+    if opened.family == socket.AF_UNIX:
+        return str(opened.getsockname())
+    host, port = opened.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}{base_path}/"

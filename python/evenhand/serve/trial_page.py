@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -28,10 +29,9 @@ PCAPNG = b"\x0a\x0d\x0d\x0a"
 
 @dataclass(frozen=True, slots=True)
 class PlacedTrial:
-    """A trial, and where in its run it is."""
+    """A trial, and where in its run it is: some belong to no point."""
 
     found: PointRecord | None
-    """None: it belongs to none."""
     repetition: Repetition | None
     search: StoredSearch
     trial: StoredTrial
@@ -39,20 +39,22 @@ class PlacedTrial:
 
 def placed_trials(record: CampaignRecord) -> Iterator[PlacedTrial]:
     """All of a run, in the order of its page."""
-    for found in record.points:
-        for repetition in found.repetitions:
-            for search in repetition.searches:
-                yield from (PlacedTrial(found, repetition, search, trial) for trial in search.trials)
-    for search in record.other_searches:
-        yield from (PlacedTrial(None, None, search, trial) for trial in search.trials)
+    of_points = (
+        (found, repetition, search)
+        for found in record.points
+        for repetition in found.repetitions
+        for search in repetition.searches
+    )
+    for place in (*of_points, *((None, None, search) for search in record.other_searches)):
+        yield from (PlacedTrial(*place, trial) for trial in place[2].trials)
 
 
 def other_trials(record: CampaignRecord) -> Iterator[tuple[int, str]]:
     """Row and words of each trial that belongs to no point, and so is in no table of the run's page."""
     for search in record.other_searches:
         for trial in search.trials:
-            rate = format_rate(trial.result.intended_fps)
-            yield (trial.row, visible(f"{search.name}, trial {trial.number}: {rate}, {trial.result.verdict}"))
+            words = f"{search.name}, trial {trial.number}: {format_rate(trial.result.intended_fps)}"
+            yield trial.row, visible(f"{words}, {trial.result.verdict}")
 
 
 def trial_content(record: CampaignRecord, row: str) -> dict[str, Any]:
@@ -67,8 +69,7 @@ def trial_content(record: CampaignRecord, row: str) -> dict[str, Any]:
             next_step="Look at the page of the run.",
         )
     each = trials[number]
-    result = each.trial.result
-    inside = inside_document(result.raw)
+    result, command = each.trial.result, _command(record, each)
     return {
         "title": f"Trial {each.trial.number} at {format_rate(result.intended_fps)}",
         "verdict": str(result.verdict),
@@ -77,9 +78,10 @@ def trial_content(record: CampaignRecord, row: str) -> dict[str, Any]:
         "reasons": [reason.text for reason in join_directions(result.reasons)],
         "strip": strip_of(each.trial),
         "parts": [_titled(part) if isinstance(part, Table) else part.plain for part in trial_parts(result)],
-        "inside": [] if inside is None else _inside_tables(inside),
-        "facts": list(_facts(each)),
-        "commands": list(_commands(record, each)),
+        "inside": _inside_tables(inside_document(result.raw)),
+        "conditions": _conditions(each),
+        "command": command,
+        "frames_command": command and _frames_command(shlex.split(command)),
         "run_commands": commands_of(record),
         "before": trials[number - 1].trial.row if number else None,
         "after": trials[number + 1].trial.row if number + 1 < len(trials) else None,
@@ -87,48 +89,57 @@ def trial_content(record: CampaignRecord, row: str) -> dict[str, Any]:
     }
 
 
-def capture_of(record: CampaignRecord, folder: Path) -> Path | None:
+def capture_of(record: CampaignRecord) -> Path | None:
     """The capture that the run's command names, if it lies beside the run; None if there is none. No other
     file is shown by the name that a run file gives."""
     for command in record.commands:
         words = [part for word in command for part in word.split("=", 1)]
         for option, name in pairwise(words):
-            path = folder / Path(name).name
+            path = record.path.with_name(Path(name).name or "-")
             if option == "--capture" and path.is_file() and not path.is_symlink():
                 with path.open("rb") as file:
                     return path if file.read(len(PCAPNG)) == PCAPNG else None
     return None
 
 
-def _facts(each: PlacedTrial) -> Iterator[tuple[str, str | None]]:
-    found, search, result = each.found, each.search, each.trial.result
-    if found is not None and each.repetition is not None:
-        yield "point", found.point.key
-        yield "repetition", str(each.repetition.number)
-        yield "testbed", each.repetition.testbed
-        yield "plan", found.point.plan
-        yield "addresses", show_addresses(found.point)
-        yield "frame size", show_size(found.point)
-        if found.point.hash_type is not None:
-            yield "hash of the DUT", found.point.hash_type
-    else:
-        yield "measured for", search.name
-        yield "frame size", f"{search.frame_size} octets"
-    yield "directions", " and ".join(result.directions)
-    yield "load", f"{format_count(result.intended_fps)} fps per direction"
-    yield "duration", describe_sending(result)
-    yield "what for", each.trial.purpose + (f", attempt {each.trial.attempt}" * (each.trial.attempt > 1))
-    yield "seed", str(search.seed)
-    yield "started", show_time(result.started_at)
+def _conditions(each: PlacedTrial) -> list[tuple[str, str | None]]:
+    found, repetition, search, result = each.found, each.repetition, each.search, each.trial.result
+    of_point: list[tuple[str, str | None]] = [
+        ("measured for", search.name),
+        ("frame size", f"{search.frame_size} octets"),
+    ]
+    if found is not None and repetition is not None:
+        of_point = [
+            ("point", found.point.key),
+            ("repetition", str(repetition.number)),
+            ("testbed", repetition.testbed),
+            ("plan", found.point.plan),
+            ("addresses", show_addresses(found.point)),
+            ("frame size", show_size(found.point)),
+            *([("hash of the DUT", found.point.hash_type)] if found.point.hash_type else []),
+        ]
+    return [
+        *of_point,
+        ("directions", " and ".join(result.directions)),
+        ("load", f"{format_count(result.intended_fps)} fps per direction"),
+        ("duration", describe_sending(result)),
+        ("what for", each.trial.purpose + (f", attempt {each.trial.attempt}" * (each.trial.attempt > 1))),
+        ("seed", str(search.seed)),
+        ("started", show_time(result.started_at)),
+    ]
 
 
-def _commands(record: CampaignRecord, each: PlacedTrial) -> Iterator[str]:
-    if each.found is not None and each.repetition is not None:
-        first = record.commands[0] if record.commands else ()
-        command = trial_command(
-            each.found.point, first, each.search, each.trial, each.repetition.testbed or "TESTBED"
-        )
-        yield from [] if command is None else [command]
+def _command(record: CampaignRecord, each: PlacedTrial) -> str | None:
+    if each.found is None or each.repetition is None:
+        return None
+    first, testbed = next(iter(record.commands), ()), each.repetition.testbed or "TESTBED"
+    return trial_command(each.found.point, first, each.search, each.trial, testbed)
+
+
+def _frames_command(words: list[str]) -> str:
+    """Shows the first frames of the trial that this command makes: those of its plan and its seed."""
+    plan, rate = words.index("--plan") + 1, words.index("--rate")
+    return shlex.join(["evenhand", "plan", "frames", *words[plan:rate], "--count", "10"])
 
 
 def _titled(table: Table) -> Table:
@@ -137,7 +148,9 @@ def _titled(table: Table) -> Table:
     return table if first.title else replace(table, columns=(replace(first, title="count"), *others))
 
 
-def _inside_tables(inside: dict[str, Any]) -> list[Table]:
+def _inside_tables(inside: dict[str, Any] | None) -> list[Table]:
+    if inside is None:
+        return []
     cpus = [
         [str(cpu["cpu"]), format_ratio(cpu["busy"]), format_ratio(cpu["softirq"])] for cpu in inside["cpus"]
     ]

@@ -321,6 +321,7 @@ class LiveChart {
     const first = this.data[0].findIndex((at) => at >= this.data[0].at(-1) - 1.2 * WINDOW_S)
     if (first > 0) this.data.forEach((values) => values.splice(0, first))
     this.plot.setData(this.data)
+    if (this.plot.cursor.left < 0) this.plot.setLegend({ idx: this.data[0].length - 1 }) // nobody points at a moment: the latest
   }
 
   drawLapses(u) {
@@ -415,14 +416,15 @@ function followRun(page) {
   let latest = {}
   const close = listen(page.dataset.events, {
     samples: (samples) => {
-      const known = rates?.data[0].at(-1) ?? 0
+      const known = latest.at ?? 0
       const fresh = samples.filter((sample) => sample.at > known) // a source that was opened again sends all
       if (!fresh.length) return
       latest = fresh.at(-1)
-      rates ??= new LiveChart(element('rates'), 'fps', lines([['offered_fps', 'offered', [4, 4]], ['received_fps', 'received', []]]), 'Offered and received rates')
-      const delays = fresh.some((sample) => (sample.forward ?? sample.reverse).median_us !== null) ? [['median_us', 'median', []], ['p999_us', '99.9th percentile', [2, 3]]] : [['mean_us', 'mean', []]]
-      delay ??= new LiveChart(element('delay'), 'us', lines(delays), 'Delay')
-      if (fresh.some((sample) => (sample.forward ?? sample.reverse).slope_us_per_s !== null)) queue ??= new LiveChart(element('queue'), 'us/s', lines([['slope_us_per_s', 'growth', []]]), 'Growth of the delay', true)
+      const has = (value) => fresh.some((sample) => (sample.forward ?? sample.reverse)[value] !== null)
+      if (has('offered_fps')) rates ??= new LiveChart(element('rates'), 'fps', lines([['offered_fps', 'offered', [4, 4]], ['received_fps', 'received', []]]), 'Offered and received rates')
+      if (has('median_us')) delay ??= new LiveChart(element('delay'), 'us', lines([['median_us', 'median', []], ['p999_us', '99.9th percentile', [2, 3]]]), 'Delay')
+      else if (has('offered_fps')) delay ??= new LiveChart(element('delay'), 'us', lines([['mean_us', 'mean', []]]), 'Delay')
+      if (has('slope_us_per_s')) queue ??= new LiveChart(element('queue'), 'us/s', lines([['slope_us_per_s', 'growth', []]]), 'Growth of the delay', true)
       for (const chart of [rates, delay, queue].filter(Boolean)) {
         chart.lapses = lapses
         chart.add(fresh)
@@ -496,9 +498,9 @@ function showNow(running, latest) {
   const bracket = [running.lower_fps ? `passes at ${show(running.lower_fps, 'fps')}` : '', running.upper_fps ? `fails at ${show(running.upper_fps, 'fps')}` : ''].filter(Boolean)
   element('bracket').textContent = bracket.length ? `The limit so far: ${bracket.join(', ')}.` : ''
   element('tiles').replaceChildren(...Object.entries(DIRECTIONS).filter(([direction]) => latest[direction]).map(([direction, title]) => {
-    const isOfIt = latest.at >= running.written_at - running.elapsed_s
-    const rows = ROWS.flatMap(([name, key, unit]) => [make('dt', {}, name), make('dd', {}, isOfIt ? show(latest[direction][key], unit) : NONE)])
-    return make('section', { class: 'tile', 'aria-label': direction }, make('h2', {}, title), make('dl', {}, ...rows))
+    const rows = ROWS.flatMap(([name, key, unit]) => [make('dt', {}, name), make('dd', {}, show(latest[direction][key], unit))])
+    const of = latest.trial === null ? '' : `trial ${latest.trial}`
+    return make('section', { class: 'tile', 'aria-label': direction }, make('h2', {}, `${title} `, make('span', { class: 'small' }, of)), make('dl', {}, ...rows))
   }))
 }
 
