@@ -22,7 +22,7 @@ settings.load_profile("evenhand")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-DIVIDING_MARKS = ("wire", "root", "two_cpus", "alone")
+DIVIDING_MARKS = ("wire", "root", "two_cpus", "patient", "alone")
 """Marks that divide the tests into the parts of `make test`."""
 FILES_OF_MARKS = pytest.StashKey[dict[str, set[Path]]]()
 """Files with such a test, among those that were read."""

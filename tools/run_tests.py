@@ -44,11 +44,14 @@ ONE_CPU = "wire and not root and not two_cpus and not alone"
 """Tests of a tester alone. What is marked `root` shares with others what the kernel has once."""
 ALONE = "wire and alone"
 """What they look at, others would change. Run when all others have ended."""
-TWO_CPUS = "wire and two_cpus and not root and not alone"
+PATIENT = "wire and two_cpus and patient and not alone"
+"""Tests of what takes two CPUs, but neither of delays nor of rates: two of them have the same two CPUs. Those
+of one file run one after the other, since labs have names."""
+TWO_CPUS = "wire and two_cpus and not patient and not root and not alone"
 """Tests of a tester and a DUT, each with a CPU: of delays, of rates, and of commands that ask for two."""
 LABS = "wire and root and not two_cpus and not alone"
 """Tests of a tester and a DUT that share a CPU. Two files run at once: each names labs of its own."""
-ONE_BY_ONE = "wire and root and two_cpus and not alone"
+ONE_BY_ONE = "wire and root and two_cpus and not patient and not alone"
 FOLDER_OF_LABS = "tests/lab/"
 """Its tests look at what labs change for the whole kernel: they run one by one."""
 ON_PORTS = "Python tests on ports"
@@ -294,14 +297,20 @@ def run_suites() -> list[Outcome]:
         if os.geteuid() == 0:
             labs = [file for file in files_marked("root") if file.startswith(FOLDER_OF_LABS)]
             others = [file for file in files_marked("root") if file not in labs]
-            # Tests of frames in labs wait for these, which are few.
-            for name, files in (("Python tests of labs", labs), ("Python tests in namespaces", others)):
-                beside.append(pool.submit(begin, name, IN_NAMESPACES, files=files))
+            # Tests of frames in labs wait for both. Those in namespaces of their own mostly wait for SSH: two
+            # files of them run at once.
+            for name, files, how in (
+                ("Python tests of labs", labs, {}),
+                ("Python tests in namespaces", others, {"at_once": 2, "by_file": True}),
+            ):
+                beside.append(pool.submit(begin, name, IN_NAMESPACES, files=files, **how))
         without_ports, cpp, *in_namespaces = beside
         if not is_quiet:
             print("Tests that send frames wait for those that do not.", flush=True)
             wait(beside)
         outcomes = [run_tests_on_ports(ONE_CPU, "wire", cpus)]
+        if cpus > 1:
+            outcomes.append(run_patient_tests(cpus))
         outcomes += [future.result() for future in in_namespaces]
         if in_namespaces:
             outcomes.append(run_tests_on_ports(LABS, "root", cpus, of_labs=True))
@@ -324,6 +333,18 @@ def run_tests_on_ports(marked: str, mark: str, cpus: int, *, each: int = 1, of_l
     name = f"{ON_PORTS}{' of labs' if of_labs else ''}, {'a CPU' if each == 1 else 'two CPUs'} each"
     how: dict[str, Any] = {"at_once": cpus // each, "cpus_each": each, "by_file": of_labs}
     return run_python_tests(name, marked, files=files_marked(mark), **how)
+
+
+def run_patient_tests(cpus: int) -> Outcome:
+    """Those that take two CPUs and leave them to another one besides."""
+    return run_python_tests(
+        f"{ON_PORTS}, two share two CPUs",
+        PATIENT,
+        files=files_marked("patient"),
+        at_once=cpus,
+        cpus_each=2,
+        by_file=True,
+    )
 
 
 def write_times(outcomes: Sequence[Outcome]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import FILES_OF_MARKS
+from tests.conftest import DIVIDING_MARKS, FILES_OF_MARKS
 from tools import run_tests
 from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest
 from tools.run_tests import (
@@ -24,6 +24,7 @@ from tools.run_tests import (
     LABS,
     ONE_BY_ONE,
     ONE_CPU,
+    PATIENT,
     TWO_CPUS,
     WITHOUT_PORTS,
     files_marked,
@@ -92,11 +93,11 @@ def test_a_missing_report_is_a_failure(tmp_path: Path) -> None:
     assert not read_pytest("P", tmp_path / "none.xml", 0).is_good
 
 
-@pytest.mark.parametrize("marks", powerset(("wire", "root", "two_cpus", "alone")), ids=" ".join)
+@pytest.mark.parametrize("marks", powerset(DIVIDING_MARKS), ids=" ".join)
 def test_each_test_is_run_once(marks: tuple[str, ...]) -> None:
     """Whatever marks it has, it belongs to one part of `make test-all`."""
-    parts = (WITHOUT_PORTS, IN_NAMESPACES, ONE_CPU, TWO_CPUS, LABS, ONE_BY_ONE, ALONE)
-    names = {name: name in marks for name in ("wire", "root", "two_cpus", "alone")}
+    parts = (WITHOUT_PORTS, IN_NAMESPACES, ONE_CPU, PATIENT, TWO_CPUS, LABS, ONE_BY_ONE, ALONE)
+    names = {name: name in marks for name in DIVIDING_MARKS}
     assert [bool(eval(part, {}, names)) for part in parts].count(True) == 1
 
 
@@ -268,7 +269,7 @@ def test_tests_of_delays_and_rates_begin_when_all_else_has_ended(
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(sys, "argv", ["run_tests.py"])
     outcomes = run_tests.run_suites()
-    every = {WITHOUT_PORTS, IN_NAMESPACES, ONE_CPU, TWO_CPUS, LABS, ONE_BY_ONE, ALONE}
+    every = {WITHOUT_PORTS, IN_NAMESPACES, ONE_CPU, PATIENT, TWO_CPUS, LABS, ONE_BY_ONE, ALONE}
     assert {line.removeprefix("begin ") for line in told if line.startswith("begin ")} == every
     assert len(outcomes) == len(every) + 1  # two suites are in namespaces
     assert told[-6:] == [

@@ -24,7 +24,7 @@ from tests.preloaded.commands import evenhand_command
 from tests.wire.several_engines import setup_of
 from tests.wire.wire_session import NOBODY, Document, cpus, until, versions_of
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
 SCHEMA = json.loads((Path(__file__).parents[2] / "contract" / "check.schema.json").read_text())
 PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
 FILE = """isolated_test_environment = true

@@ -17,7 +17,7 @@ from tests.preloaded.commands import evenhand_command
 from tests.report.pages import Page
 from tests.wire.test_reference_router import _needs_router
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
 __all__ = ["_needs_router"]  # the fixture
 CAPACITY_OF_TABLE = 700
 CAMPAIGN = f"""

@@ -51,7 +51,7 @@ from tests.wire.wire_session import (
     thorough,
 )
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
 __all__ = ["_needs_router"]  # the fixture
 COUNT = 2001
 """Connections of both engines: the first has one more than the second."""

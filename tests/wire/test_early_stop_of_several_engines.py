@@ -22,7 +22,7 @@ from tests.wire.several_engines import (
 )
 from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, Document, engine, open_ports, until
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
 PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
 WAITS = Waits(**FAST_WAITS)
 LIMITS = replace(Limits(), **{**PATIENT, "longest_overdue_us": 2e5, "overdue_after_us": 1.9e5})

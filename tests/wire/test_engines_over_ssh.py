@@ -27,6 +27,7 @@ pytestmark = [
     pytest.mark.wire,
     pytest.mark.root,
     pytest.mark.two_cpus,
+    pytest.mark.patient,
     pytest.mark.skipif(why_not() is not None, reason=str(why_not())),
 ]
 PROGRAMS = "programs"

@@ -18,7 +18,7 @@ from tests.wire.several_engines import group_of, open_group, router_of_pairs
 from tests.wire.test_reference_router import _needs_router
 from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, Document, thorough
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
 __all__ = ["_needs_router"]  # the fixture
 PAIRS = 4
 FRAMES = 1000

@@ -197,6 +197,7 @@ LIMITED = ReferenceDut(model=DeviceModel(elements=1, rate_fps=8_000.0, queue_fra
 
 @pytest.mark.thorough
 @pytest.mark.two_cpus
+@pytest.mark.patient
 @versions(proved="v6", plans=(make_plan("gateway-v4", 4), make_plan("gateway-v6", 4)))
 def test_a_search_whose_engine_is_halted_ends_with_what_it_has(plan: AddressPlan, tmp_path: Path) -> None:
     run = tmp_path / "run.evenhand"
@@ -232,6 +233,7 @@ def setup_of_file(router: ReferenceRouter) -> Setup:
 
 @pytest.mark.thorough
 @pytest.mark.two_cpus
+@pytest.mark.patient
 @pytest.mark.parametrize(
     ("make_setup", "code", "said"),
     [
@@ -261,6 +263,7 @@ def test_a_search_whose_router_is_halted_in_mid_trial_has_no_number(
 
 @pytest.mark.thorough
 @pytest.mark.two_cpus
+@pytest.mark.patient
 def test_every_command_against_a_halted_router_says_so_within_seconds() -> None:
     """The first two wait in its queue. The third one waited in the kernel for a minute, and named nothing."""
     plan = make_plan("gateway-v4", 4)

@@ -54,7 +54,7 @@ from tests.otg.configs import LINKS, SIZE, config, devices
 from tests.wire.wire_session import MOST_ATTEMPTS
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
 urllib3.disable_warnings()
 ANY = Places(https_port=0, http_port=0, grpc_port=0)
 TOKEN = "0123456789abcdef0123"

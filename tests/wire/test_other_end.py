@@ -18,7 +18,7 @@ from evenhand.testbed import needed_memory_mb
 from tests.wire.raw_engine import RawEngine
 from tests.wire.wire_session import FAST_WAITS, PATIENT, memif_cable, one_worker, versions
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
 
 BUSY_FPS = 300_000
 """The rate of each direction: often in a burst, and not much for this machine."""

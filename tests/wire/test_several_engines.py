@@ -55,8 +55,6 @@ from tests.wire.wire_session import (
 pytestmark = pytest.mark.wire
 PLANS = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
 CONTRACT = Path(__file__).resolve().parents[2] / "contract"
-TWO_CPUS = pytest.mark.two_cpus
-"""For each engine one."""
 WAITS = Waits(**FAST_WAITS)
 LIMITS = replace(Limits(), **PATIENT, overdue_after_us=1e7)
 """What left late explains no loss then."""
@@ -86,7 +84,8 @@ def counts_of(trial: TrialResult) -> dict[str, tuple[int, ...]]:
     }
 
 
-@TWO_CPUS
+@pytest.mark.two_cpus  # for each engine one
+@pytest.mark.patient
 @pytest.mark.usefixtures("_router")
 @versions(proved="v4")
 def test_two_engines_count_what_one_counts(plan: AddressPlan) -> None:
@@ -107,7 +106,8 @@ def test_two_engines_count_what_one_counts(plan: AddressPlan) -> None:
 
 
 @pytest.mark.thorough
-@TWO_CPUS
+@pytest.mark.two_cpus  # for each engine one
+@pytest.mark.patient
 @pytest.mark.usefixtures("_router")
 @versions(proved="v6")
 def test_port_pairs_share_what_the_device_can_forward(plan: AddressPlan) -> None:
@@ -139,7 +139,8 @@ def _dropped(counters: Document) -> int:
 
 
 @pytest.mark.thorough
-@TWO_CPUS
+@pytest.mark.two_cpus  # for each engine one
+@pytest.mark.patient
 @pytest.mark.usefixtures("_router")
 @versions(proved="v6")
 def test_a_device_that_loses_frames_of_one_pair_fails_the_whole_and_the_engine_is_named(
@@ -160,7 +161,8 @@ def test_a_device_that_loses_frames_of_one_pair_fails_the_whole_and_the_engine_i
     assert {number % 2 for d in trial.directions.values() for number in d.first_lost} == {1}
 
 
-@TWO_CPUS
+@pytest.mark.two_cpus  # for each engine one
+@pytest.mark.patient
 @PLANS
 def test_the_union_of_the_captures_is_that_of_one_engine(plan: AddressPlan, tmp_path: Path) -> None:
     """SEED-44, D3: with two streams, as two engines have them; all octets but the times are the same."""
@@ -271,19 +273,22 @@ def assert_sends_nothing(request: object) -> None:
 
 
 @pytest.mark.thorough
-@TWO_CPUS
+@pytest.mark.two_cpus  # for each engine one
+@pytest.mark.patient
 def test_an_engine_that_is_killed_makes_the_trial_invalid_and_the_other_stops() -> None:
     kill_at_random(4)
 
 
-@TWO_CPUS
+@pytest.mark.two_cpus  # for each engine one
+@pytest.mark.patient
 @pytest.mark.slow
 def test_a_hundred_kills_leave_no_trial_that_counts() -> None:
     kill_at_random(100)
 
 
 @pytest.mark.thorough
-@TWO_CPUS
+@pytest.mark.two_cpus  # for each engine one
+@pytest.mark.patient
 def test_an_engine_that_hangs_is_lost_too_and_the_other_stops_long_before() -> None:
     """A host that is frozen answers no more, and its connection stands."""
     with group_of(2) as group:
@@ -300,7 +305,8 @@ def test_an_engine_that_hangs_is_lost_too_and_the_other_stops_long_before() -> N
     assert max(each.offered_frames for each in result.directions.values()) < 1000 * LONG_S / 4
 
 
-@TWO_CPUS
+@pytest.mark.two_cpus  # for each engine one
+@pytest.mark.patient
 def test_an_engine_that_is_halted_between_trials_is_lost_and_nobody_waits_for_it() -> None:
     with group_of(2) as group:
         open_group(group, gateway_v4(), silent_ports(2))
@@ -384,7 +390,8 @@ def test_a_share_beyond_the_whole_is_refused_and_so_is_what_one_of_several_canno
 
 
 @pytest.mark.thorough
-@TWO_CPUS
+@pytest.mark.two_cpus  # for each engine one
+@pytest.mark.patient
 @pytest.mark.usefixtures("_router")
 def test_frames_that_reach_another_engine_are_told_as_strayed() -> None:
     """A DUT that forwards between the pairs: here the right ports of two pairs are exchanged."""

@@ -33,6 +33,7 @@ pytestmark = [
     pytest.mark.wire,
     pytest.mark.root,
     pytest.mark.two_cpus,
+    pytest.mark.patient,
     pytest.mark.skipif(why_not() is not None, reason=str(why_not())),
 ]
 SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "contract" / "witness.schema.json").read_text())

@@ -22,7 +22,7 @@ from tests.wire.test_connections import PATIENT, WAITS, counted, running_router
 from tests.wire.test_reference_router import _needs_router
 from tests.wire.wire_session import Document, thorough
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
 __all__ = ["_needs_router"]  # the fixture
 FRAMES = 2000
 TRIED_WAY = 2 * 2 * 2

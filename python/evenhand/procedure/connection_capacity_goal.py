@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from evenhand.base.errors import RequestError
@@ -144,7 +145,6 @@ class LikelyTable:
     _of_number: int = 0
     """Valid trials of the number that is tried now."""
     _kept_of_start: int | None = None
-    _known: dict[tuple[Any, ...], tuple[float, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.rate_fps:
@@ -178,7 +178,7 @@ class LikelyTable:
     def first(self) -> TimeSpan:
         """Time of the first number, and of all after it, before anything is known: of a DUT that opens
         connections as fast as they are offered, and of one that opens them at the likely rate."""
-        fastest = replace(self, rate_fps=_highest_fps(self.goal), _known={})
+        fastest = replace(self, rate_fps=_highest_fps(self.goal))
         # A table that holds all but one is searched for to its end; one that holds all is not.
         almost = max(self.goal.start, self.most - 1)
         slowest_s = max(
@@ -256,29 +256,51 @@ class LikelyTable:
     ) -> tuple[float, ...]:
         """Time of each trial of one number; rates of 0: the one that is known."""
         known_fps, limit_fps = known_fps or self.rate_fps, limit_fps or self.rate_fps
-        key = (number, share, table if table < number else None, known_fps, limit_fps, self.drops_oldest)
-        if key not in self._known:
-            self._known[key] = self._search_s(number, share, table, known_fps, limit_fps)
-        return self._known[key]
-
-    def _search_s(
-        self, number: int, share: float, table: int, known_fps: float, limit_fps: float
-    ) -> tuple[float, ...]:
-        goal = with_likely_maximum(self.goal.rate_goal(number, None))
-        known_fps = min(known_fps, goal.max_fps)
-        if share:
-            goal = replace(goal, min_fps=share * known_fps, known_fps=known_fps)
-        trial_s, is_late = goal.trial_s(self.waits_s), self.drops_oldest
-        device = LikelyDevice(
-            limit_fps=min(limit_fps, goal.max_fps),
-            loss_ratio=0.0,
-            overhead_s=self.waits_s,
-            trial_s=lambda fps, is_pass: trial_s(fps, is_pass or is_late),
-            least_loss_ratio=max(0.0, 1 - table / number),
-            full_length_s=0.0,
+        return _trials_s(
+            self.goal,
+            self.waits_s,
+            number,
+            share,
+            min(table, number),
+            known_fps,
+            limit_fps,
+            are_late=self.drops_oldest,
         )
-        find_throughput(device, goal.search_goal())
-        return tuple(device.seconds)
+
+
+@lru_cache(maxsize=8192)
+def _trials_s(
+    whole: CapacityGoal,
+    waits_s: float,
+    number: int,
+    share: float,
+    table: int,
+    known_fps: float,
+    limit_fps: float,
+    *,
+    are_late: bool,
+) -> tuple[float, ...]:
+    """Time of each trial of one number, by a search on a likely device. Most are asked for again and again:
+    before each trial, and for each point of a campaign.
+
+    Args:
+        are_late: Trials with too many connections are validated too.
+    """
+    goal = with_likely_maximum(whole.rate_goal(number, None))
+    known_fps = min(known_fps, goal.max_fps)
+    if share:
+        goal = replace(goal, min_fps=share * known_fps, known_fps=known_fps)
+    trial_s = goal.trial_s(waits_s)
+    device = LikelyDevice(
+        limit_fps=min(limit_fps, goal.max_fps),
+        loss_ratio=0.0,
+        overhead_s=waits_s,
+        trial_s=lambda fps, is_pass: trial_s(fps, is_pass or are_late),
+        least_loss_ratio=1 - table / number,
+        full_length_s=0.0,
+    )
+    find_throughput(device, goal.search_goal())
+    return tuple(device.seconds)
 
 
 def _kept(trial: SearchTrial) -> int | None:
@@ -311,6 +333,7 @@ def likely_capacity_s(goal: CapacityGoal, waits_s: float) -> float:
     return table.first_s(likely_connections(goal))
 
 
+@lru_cache
 def expected_capacity(goal: CapacityGoal, waits_s: float) -> TimeSpan:
-    """The whole search."""
+    """The whole search. Campaigns ask for it after each repetition, for each point that is left."""
     return LikelyTable(goal=goal, waits_s=waits_s, most=goal.most).first()

@@ -41,8 +41,10 @@ def check_types(instance: Any) -> None:
         RequestError: A field has a value that its annotation does not allow; names the field.
     """
     of: Any = type(instance)
-    for name, (kind, may_be_infinite) in _kinds(of).items():
+    for name, (kind, may_be_infinite, plain_types) in _kinds(of).items():
         value = getattr(instance, name)
+        if _is_plain(value, plain_types):
+            continue
         check_type(value, kind, where=name, may_be_infinite=may_be_infinite)
         if (as_plain := plain(value, kind)) is not value:
             object.__setattr__(instance, name, as_plain)
@@ -123,14 +125,36 @@ def plain(value: Any, kind: Any) -> Any:
 
 
 @cache
-def _kinds(of: type) -> Mapping[str, tuple[Any, bool]]:
-    """The type of each field, and whether it may be infinite: a highest load may, which is the line rate
-    then."""
+def _kinds(of: type) -> Mapping[str, tuple[Any, bool, frozenset[type]]]:
+    """The type of each field; whether it may be infinite: a highest load may, which is the line rate then;
+    and its plain types, see `_is_plain`."""
     hints = get_type_hints(of)
     return {
-        field.name: (hints[field.name], field.name == "max_fps" or field.default == math.inf)
+        field.name: (
+            hints[field.name],
+            field.name == "max_fps" or field.default == math.inf,
+            _plain_types(hints[field.name]),
+        )
         for field in fields(of)
     }
+
+
+def _plain_types(kind: Any) -> frozenset[type]:
+    """Types of which any value is allowed as it is; of numbers, if it is neither too large nor too small."""
+    classes = {each for each in _choices(kind) if get_origin(each) is None and isclass(each)}
+    numbers = {int, float} if float in classes else classes & {int, bool}
+    return frozenset(
+        numbers | {each for each in classes if each is str or not issubclass(each, Real | Sequence)}
+    )
+
+
+def _is_plain(value: Any, plain_types: frozenset[type]) -> bool:
+    """Whether a value is surely right, and need not become another type. Almost all are; to look at each
+    closely takes most of the time of searches whose length is estimated."""
+    own = type(value)
+    if own is float:
+        return own in plain_types and (value == 0 or LEAST <= abs(value) <= LARGEST)
+    return own in plain_types and (own is not int or abs(value) < MOST)
 
 
 def _is(value: object, kind: Any) -> bool:
