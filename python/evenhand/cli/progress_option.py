@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenhand.cli.common import err
-from evenhand.cli.progress.json_lines import JsonProgress
-from evenhand.cli.progress.line import ProgressDisplay
+
+if TYPE_CHECKING:
+    from evenhand.cli.progress.line import ProgressDisplay
 
 
 class ProgressForm(StrEnum):
@@ -32,4 +33,11 @@ ProgressOption = Annotated[
 
 def progress_display(form: ProgressForm) -> ProgressDisplay:
     """The display that was asked for."""
-    return JsonProgress(err()) if form is ProgressForm.JSON else ProgressDisplay(err())
+    # Both take longer to load than a help.
+    if form is ProgressForm.JSON:
+        from evenhand.cli.progress.json_lines import JsonProgress
+
+        return JsonProgress(err())
+    from evenhand.cli.progress.line import ProgressDisplay
+
+    return ProgressDisplay(err())

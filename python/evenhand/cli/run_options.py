@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import command_line, err
-from evenhand.report.measured import measured_report
-from evenhand.run import RunStore, StorageError
+
+if TYPE_CHECKING:
+    from evenhand.run import RunStore
 
 RunOption = Annotated[
     Path | None,
@@ -92,6 +93,8 @@ def open_run(run: Path, *, host_name: bool) -> Iterator[RunStore]:
     Where they are nowhere, because the disk is full, it shows them on stderr; stdout stays empty, as with
     every error.
     """
+    from evenhand.run import RunStore, StorageError  # takes longer to load than a help
+
     # A file that exists is refused here; it is not ours, and nothing is said of trials in it.
     store = RunStore.create(run, command=command_line(), host_name=host_name)
     try:
@@ -100,6 +103,8 @@ def open_run(run: Path, *, host_name: bool) -> Iterator[RunStore]:
     except BaseException as error:
         console = err()
         if isinstance(error, StorageError):
+            from evenhand.report.measured import measured_report
+
             for part in measured_report(store.measured):
                 console.print(part)
         if store.stored_trials:
