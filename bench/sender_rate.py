@@ -5,8 +5,10 @@ that drops.
 Beside it dpdk-testpmd txonly, whose frames are all alike, and siitperf-tp, if EVENHAND_SIITPERF names a
 program that takes its arguments and runs it. Its siitperf.conf, beside the program, must have it send IPv4
 frames forward from CPU 1, all four fields pseudorandom, into a port of `net_null`; it can do that only if it
-was built to take other devices, and rates above its 14,880,952 fps. All are measured in turn, several times,
-and compared as ratios. Then the parts of the sender loop alone, which tell where the time goes.
+was built to take other devices, and rates above its 14,880,952 fps. EVENHAND_SIITPERF_STATEFUL names one
+whose file also has Stateful 1, Enumerate-ips 3 and Enumerate-ports 3: its initiator is beside our sender of
+new connections, whose four tuples are as unique. All are measured in turn, several times, and compared as
+ratios. Then the parts of the sender loop alone, which tell where the time goes.
 """
 
 from __future__ import annotations
@@ -35,11 +37,14 @@ ROUNDS = at_length(9, 1)
 """Many short rounds: what other programs take from the CPU then falls into some of them only."""
 PARTS_ROUNDS = at_length(2000, 20)
 """Rounds of 0.3 ms for each part."""
+NEW_CONNECTION_ROUNDS = at_length(200, 5)
 BEYOND_REACH_FPS = 4e8
 """More than any core builds, so that the sender always has a full burst due."""
 SIITPERF_FRAMES = 40_000_000
 """Asked of siitperf-tp for one second: beyond its reach as well. It sends them all, and tells how long that
 took."""
+SIITPERF_CONNECTIONS = at_length(8_000_000, 1_000_000)
+"""Frames of its initiator. It makes their four tuples before it sends."""
 WORKERS = lay_out_workers([CPU])
 """The core polls its two receive queues as well, as in any trial."""
 
@@ -51,6 +56,7 @@ V4, V4_ONE, V6, V6_ONE = (
     "gateway_v6, 1 host",
 )
 SIITPERF = "siitperf-tp, IPv4"
+NEW_CONNECTIONS, SIITPERF_STATEFUL = "new connections, IPv4", "siitperf-tp, initiator"
 CONNECTIONS = ("new connections", "established connections", "answers")
 """What frames of connections are, beside a DUT that keeps state."""
 VECTOR_PARTS = ("draw", "draw listed", "permute")
@@ -65,20 +71,37 @@ def engine_fps(plan: AddressPlan) -> float:
 
 def siitperf_fps(command: list[str]) -> float:
     """Frames of 64 octets: siitperf counts IPv4 frames as 20 octets longer than they are."""
-    arguments = [*command, "84", str(SIITPERF_FRAMES), "1", "100", "2", "2"]
+    return _siitperf_fps([*command, "84", str(SIITPERF_FRAMES), "1", "100", "2", "2"], SIITPERF_FRAMES)
+
+
+def siitperf_stateful_fps(command: list[str]) -> float:
+    """What its initiator sends in the first phase: frames that open connections. It is asked for a rate
+    beyond its reach, so it ends after that phase, and says how long it took."""
+    stateful = [SIITPERF_CONNECTIONS, SIITPERF_CONNECTIONS, int(BEYOND_REACH_FPS), 100, 500]
+    return _siitperf_fps(
+        [*command, "84", "1000", "1", "100", "2", "2", *map(str, stateful)], SIITPERF_CONNECTIONS
+    )
+
+
+def _siitperf_fps(arguments: list[str], frames: int) -> float:
     process = started(
-        arguments, cwd=Path(command[0]).resolve().parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        arguments, cwd=Path(arguments[0]).resolve().parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     text, _ = process.communicate(timeout=60)
-    took = re.search(r"Forward sender's sending took ([0-9.]+) seconds", text)
+    took = re.search(r"sender's sending took ([0-9.]+) seconds", text)  # the first is that of the first phase
     if took is None:
         raise SystemExit(f"{shlex.join(arguments)} did not send:\n{text}")
-    return SIITPERF_FRAMES / float(took[1])
+    return frames / float(took[1])
 
 
-def parts(ip_version: int) -> dict[str, dict[str, float]]:
+def new_connections_fps() -> float:
+    """Our sender of frames that open connections, each with a four tuple of its own."""
+    return 1e9 / parts(4, NEW_CONNECTION_ROUNDS)["all, new connections"]["median"]
+
+
+def parts(ip_version: int, rounds: int = PARTS_ROUNDS) -> dict[str, dict[str, float]]:
     """Nanoseconds a frame, the least and the median of all rounds, of each part alone and of all together."""
-    command = [str(PARTS), DEVICE, str(CPU), str(ip_version), str(PARTS_ROUNDS)]
+    command = [str(PARTS), DEVICE, str(CPU), str(ip_version), str(rounds)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
     found: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -122,6 +145,12 @@ def main() -> None:
         pairs["v4 to siitperf-tp"] = (V4, SIITPERF)
     else:
         print("without siitperf-tp: EVENHAND_SIITPERF names no program")
+    if stateful := shlex.split(os.environ.get("EVENHAND_SIITPERF_STATEFUL", "")):
+        contenders[NEW_CONNECTIONS] = new_connections_fps
+        contenders[SIITPERF_STATEFUL] = lambda: siitperf_stateful_fps(stateful)
+        pairs["v4, new connections to siitperf-tp's initiator"] = (NEW_CONNECTIONS, SIITPERF_STATEFUL)
+    else:
+        print("without siitperf-tp's initiator: EVENHAND_SIITPERF_STATEFUL names no program")
     rates = measured_in_turn(contenders)
     ratios = {name: ratio(rates[above], rates[below]) for name, (above, below) in pairs.items()}
     for name, values in ratios.items():

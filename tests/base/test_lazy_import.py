@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from ast import literal_eval
 
 import pytest
 
@@ -40,6 +41,20 @@ def test_a_command_line_loads_the_verb_that_it_names_and_no_other() -> None:
         [sys.executable, "-c", program % modules], capture_output=True, text=True, check=True
     )
     assert loaded.stdout.splitlines()[-1] == "[True, False, False, False, False, False]"
+
+
+@pytest.mark.parametrize("line", [["plan", "show", "gateway-v4"], ["run", "--help"]])
+def test_what_measures_nothing_loads_no_procedure(line: list[str]) -> None:
+    """To show a plan took twice as long as it needs, and the help of `run` five times."""
+    program = (
+        "import sys\nfrom evenhand.cli.main import main\n"
+        f"try: main({line})\nexcept SystemExit: pass\n"
+        "print(sorted({name.split('.')[1] for name in sys.modules if name.startswith('evenhand.')}))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    rooms = set(literal_eval(loaded.stdout.splitlines()[-1]))
+    assert rooms >= {"base", "cli"}
+    assert not rooms & {"procedure", "trial", "search", "run", "report", "analysis"}
 
 
 def test_a_module_is_what_it_would_be_without_delay() -> None:

@@ -109,7 +109,7 @@ def test_a_run_without_a_name_finds_one_that_is_free_for_its_page_too(
 
 
 def test_a_preview_is_a_new_file(tmp_path: Path) -> None:
-    from evenhand.cli.plan import _write
+    from evenhand.cli.plan_frames import _write
 
     (tmp_path / "frames.csv").symlink_to(tmp_path / "elsewhere")
     with raises("base.file-exists"):

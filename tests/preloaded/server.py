@@ -49,7 +49,7 @@ def load_everything() -> Callable[[], object]:
     """What a child calls then."""
     import evenhand
     from evenhand.cli.main import app_of
-    from evenhand.cli.registry import verb_names
+    from evenhand.cli.registry import PLAN_VERBS, verb_names
 
     for module in pkgutil.walk_packages(evenhand.__path__, "evenhand."):
         if module.name not in NOT_LOADED:
@@ -57,7 +57,7 @@ def load_everything() -> Callable[[], object]:
     import_module("evenhand_command")
     import_module("matplotlib.figure")
     import_module("matplotlib.backends.backend_svg")
-    for names in ((), *((verb,) for verb in verb_names())):
+    for names in ((), *((verb,) for verb in (*verb_names(), *(f"plan {verb}" for verb in PLAN_VERBS)))):
         assert app_of(names).built is not None
     return lambda: import_module("evenhand_command").run()
 

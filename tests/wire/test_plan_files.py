@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.cli.plan import ask_for_frames
+from evenhand.cli.plan_frames import ask_for_frames
 from evenhand.plan import AddressPlan, HostList, make_own_plan, make_plan, read_plan_file
 from evenhand.trial import find_engine
 from tests.wire.wire_session import measure, router_beside_tester, setup_beside_tester

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -21,7 +21,9 @@ from rich.segment import Segment
 from evenhand.base.errors import shortened
 from evenhand.base.terminal_table import rendered
 from evenhand.base.visible import visible_lines
-from evenhand.plan import TOPOLOGIES, AddressPlan, plan_title, plan_warnings
+
+if TYPE_CHECKING:
+    from evenhand.plan import AddressPlan
 
 PageOption = Annotated[
     Path | None,
@@ -32,12 +34,6 @@ PageOption = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Write one JSON document to stdout; progress goes to stderr.")
 ]
-_PLANS = (
-    f"One of: {', '.join(plan_title(name) for name in TOPOLOGIES)}. siit, siit-eam and nat64"
-    " also with another translation prefix: siit@2001:db8::/40. Or a plan file: edge.toml."
-)
-NameArgument = Annotated[str, typer.Argument(metavar="PLAN", help=_PLANS)]
-OptionalNameArgument = Annotated[str | None, typer.Argument(metavar="PLAN", help=_PLANS)]
 TestbedArgument = Annotated[
     str,
     typer.Argument(
@@ -56,6 +52,8 @@ def quoted(path: Path | str) -> str:
 
 def warn_about(plan: AddressPlan) -> None:
     """Say on stderr what of the plan may spoil a result (SEED-06)."""
+    from evenhand.plan import plan_warnings  # a verb without a plan need not load it
+
     for warning in plan_warnings(plan):
         err().print(f"Warning: {warning}", markup=False, soft_wrap=True)
 

@@ -16,9 +16,10 @@ from evenhand.base.errors import RequestError
 from evenhand.base.rates import Line, is_of_line
 from evenhand.base.units import format_count
 from evenhand.cli.common import EngineOption, JsonOption, warn_about
-from evenhand.cli.progress.json_lines import ProgressForm, ProgressOption, progress_display
 from evenhand.cli.progress.line import ProgressDisplay
-from evenhand.cli.run_options import RunOptions, written_beside
+from evenhand.cli.progress.running import written_beside
+from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
+from evenhand.cli.run_options import RunOptions
 from evenhand.plan import AddressPlan, Direction, FrameSize
 from evenhand.procedure import Conditions, OpenTestbed
 from evenhand.procedure.expected_time import ExpectedTime, learning_s

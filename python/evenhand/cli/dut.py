@@ -14,7 +14,7 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.cli import dut_over_ssh
-from evenhand.cli.common import JsonOption, NameArgument, err, warn_about, write_json, write_text
+from evenhand.cli.common import JsonOption, err, warn_about, write_json, write_text
 from evenhand.cli.dut_routes import write_routes
 from evenhand.cli.nat_options import (
     NatOptions,
@@ -25,6 +25,7 @@ from evenhand.cli.nat_options import (
     read_translator,
 )
 from evenhand.cli.options import with_options
+from evenhand.cli.plan_argument import NameArgument
 from evenhand.cli.verbs import Verbs
 from evenhand.dut import OPERATING_SYSTEMS, DutScript, OperatingSystem, Part, describe_setup
 from evenhand.spec.plan import CountOptions

@@ -19,7 +19,7 @@ from evenhand.base.new_file import is_disk_full
 from evenhand.base.version import VERSION
 from evenhand.cli import streams
 from evenhand.cli.error_output import report_error
-from evenhand.cli.registry import GROUPS, is_verb, register, verb_names
+from evenhand.cli.registry import GROUPS, is_verb, named_in, register, verb_names
 from evenhand.cli.verbs import Verbs
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def app_for(arguments: Sequence[str]) -> Verbs:
     first = arguments[0] if arguments else ""
     if first == "--version":  # is printed without looking at a verb, and all verbs take a second to load
         return app_of(("status",))
-    return app_of((first,) if is_verb(first) else ())
+    return app_of(named_in(arguments))
 
 
 def _print_version(is_asked: bool) -> None:

@@ -4,7 +4,7 @@ longer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -27,8 +27,15 @@ class VerbPlace:
         app.command(name, epilog=module.EXAMPLE)(getattr(module, self.function))
 
 
-GROUPS = {"plan": "plan", "dut": "dut", "lab": "lab"}
-"""Each module has an `app` with the verbs of its group."""
+GROUPS = ("plan", "dut", "lab")
+PLAN_VERBS = {
+    "show": VerbPlace("plan", "show"),
+    "frames": VerbPlace("plan_frames", "frames"),
+    "prove": VerbPlace("prove", "prove"),
+    "export": VerbPlace("plan_export", "export_plan"),
+    "dissector": VerbPlace("plan_dissector", "dissector"),
+}
+"""What `evenhand plan` has."""
 
 _FIRST = {
     "check": VerbPlace("check", "check"),
@@ -40,7 +47,7 @@ _FIRST = {
 _LAST = {
     "bisect": VerbPlace("bisect", "bisect"),
     "learn": VerbPlace("learn", "learn_hosts"),
-    "run": VerbPlace("run", "run"),
+    "run": VerbPlace("run_verb", "run"),
     "serve": VerbPlace("serve", "serve"),
     "status": VerbPlace("status", "status"),
     "report": VerbPlace("report", "report"),
@@ -74,16 +81,36 @@ def is_verb(name: str) -> bool:
     return name in GROUPS or name in _FIRST or name in _LAST or name in procedure_verbs()
 
 
+def named_in(arguments: Sequence[str]) -> tuple[str, ...]:
+    """What `register` must load for a command line: its verb, or its group and the verb of that; nothing if
+    its first word is none."""
+    first, second = (*arguments[:2], "", "")[:2]
+    if first == "plan" and second in PLAN_VERBS:
+        return (f"{first} {second}",)
+    return (first,) if is_verb(first) else ()
+
+
 def register(app: Verbs, names: Iterable[str]) -> None:
-    """Load these verbs and groups, and add them to the command."""
+    """Load these verbs and groups, and add them to the command: `run`, `dut`, or `plan show` for a group of
+    which only one verb is needed."""
     others = {**_FIRST, **_LAST}
     for name in names:
-        if name in GROUPS:
-            app.add_typer(import_module(f"evenhand.cli.{GROUPS[name]}").app, name=name)
+        group, _, verb = name.partition(" ")
+        if group == "plan":
+            app.add_typer(_plan_group((verb,) if verb else PLAN_VERBS), name=group)
+        elif name in GROUPS:
+            app.add_typer(import_module(f"evenhand.cli.{name}").app, name=name)
         elif name in others:
             others[name].register(app, name)
         else:
             _register_procedure(app, name, procedure_verbs()[name])
+
+
+def _plan_group(names: Iterable[str]) -> Verbs:
+    group = Verbs(help="Show address plans and the frames that they produce.", no_args_is_help=True)
+    for name in names:
+        PLAN_VERBS[name].register(group, name)
+    return group
 
 
 def _register_procedure(app: Verbs, name: str, procedure: Procedure) -> None:

@@ -7,18 +7,18 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
-from evenhand.cli.common import EngineOption, JsonOption, command_line, err, out
+from evenhand.cli.common import command_line, err, out
 from evenhand.cli.live_page import LivePage
 from evenhand.cli.progress.campaign import CampaignDisplay
 from evenhand.cli.progress.contained import contained
-from evenhand.cli.progress.json_lines import JsonCampaignProgress, ProgressForm, ProgressOption
-from evenhand.cli.run_options import HostNameOption, run_file
+from evenhand.cli.progress.json_lines import JsonCampaignProgress
+from evenhand.cli.progress_option import ProgressForm
+from evenhand.cli.run_options import run_file
 from evenhand.cli.run_outline import show_outline
 from evenhand.cli.status import show_status
 from evenhand.cli.stored_campaign import is_finished, repetitions_left, stored_and_source
@@ -43,115 +43,27 @@ from evenhand.spec.worker_hosts import WorkerHost, read_workers
 NOTHING_TO_REPEAT = (
     "No point ended early, and no repetition ended at the tester's ceiling: there is nothing to repeat."
 )
-EXAMPLE = (
-    "Example: evenhand run series.toml --testbed lab.toml --run series.evenhand; later: evenhand run"
-    " --resume series.evenhand"
-)
 
 
-def run(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="CAMPAIGN",
-            help=(
-                "A campaign file (TOML), or preset:NAME. With --resume the file that stores the"
-                " campaign is enough."
-            ),
-        ),
-    ],
+def run_campaign(
+    file: Path,
     *,
-    testbed: Annotated[
-        str | None,
-        typer.Option(
-            "--testbed",
-            metavar="TESTBED",
-            help=(
-                "A testbed file, lab:linux, lab:vm, or reference. Default: the testbed that the campaign file"
-                " names."
-            ),
-        ),
-    ] = None,
-    rules: Annotated[
-        str | None,
-        typer.Option(
-            "--rules",
-            metavar="N",
-            help="For lab:linux: a firewall of N rules, none of which matches; none; or auto for as many as"
-            " make the DUT so slow that a tester with one CPU finds its limit. Default: as the campaign file"
-            " says.",
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            "--scheduler",
-            metavar="ADDRESS",
-            help=(
-                "Address of a dask scheduler: measure on the testbeds of its workers (evenhand"
-                " worker), one point at a time on each."
-            ),
-        ),
-    ] = None,
-    workers: Annotated[
-        Path | None,
-        typer.Option(
-            "--workers",
-            metavar="FILE",
-            help=(
-                "Start a worker on each machine that this file (TOML) names, over SSH if it is another"
-                " machine, and measure on the testbeds of all."
-            ),
-        ),
-    ] = None,
-    run: Annotated[
-        Path | None,
-        typer.Option(
-            "--run",
-            metavar="FILE",
-            help=(
-                "Store the campaign in this file. Default: CAMPAIGN-DATE-TIME.evenhand in the current folder."
-            ),
-        ),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume an interrupted campaign; its results are kept.")
-    ] = False,
-    again: Annotated[
-        bool,
-        typer.Option(
-            "--again",
-            help="With --resume: also repeat what ended early, for example because a hook failed, or at"
-            " the tester's ceiling.",
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Show every point, what it sends, and the expected time, without measuring."
-        ),
-    ] = False,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="The page, updated after points. Default: the name of the run file with .html.",
-        ),
-    ] = None,
-    no_html: Annotated[
-        bool, typer.Option("--no-html", help="Do not write a page; evenhand report can write it at any time.")
-    ] = False,
-    host_name: HostNameOption = False,
-    engine: EngineOption = None,
-    progress: ProgressOption = ProgressForm.AUTO,
-    json_output: JsonOption = False,
+    testbed: str | None,
+    rules: str | None,
+    scheduler: str | None,
+    workers: Path | None,
+    run: Path | None,
+    resume: bool,
+    again: bool,
+    dry_run: bool,
+    html: Path | None,
+    no_html: bool,
+    host_name: bool,
+    engine: Path | None,
+    progress: ProgressForm,
+    json_output: bool,
 ) -> None:
-    """Measure a campaign, point by point; every trial is on disk before the next begins.
-
-    Ctrl-C ends the campaign in order; after that, or after a power cut, --resume continues where it ended.
-    The exit code is 1 if a point has no number.
-    """
+    """What `evenhand run` does (`run_verb.py` has its options)."""
     if again and not resume:
         raise RequestError(
             "there is nothing to repeat",

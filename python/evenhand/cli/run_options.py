@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of verbs that measure: where the run is stored, and its progress beside it."""
+"""Options of verbs that measure: where the run is stored."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import command_line, err
-from evenhand.cli.progress.contained import contained
-from evenhand.procedure import OnEvent, ProcedureEvent
-from evenhand.report.measured import measured_report
-from evenhand.run import RunStore, StorageError
-from evenhand.run.campaign.events import RunningFile
+
+if TYPE_CHECKING:
+    from evenhand.run import RunStore
 
 RunOption = Annotated[
     Path | None,
@@ -95,6 +93,8 @@ def open_run(run: Path, *, host_name: bool) -> Iterator[RunStore]:
     Where they are nowhere, because the disk is full, it shows them on stderr; stdout stays empty, as with
     every error.
     """
+    from evenhand.run import RunStore, StorageError  # takes longer to load than a help
+
     # A file that exists is refused here; it is not ours, and nothing is said of trials in it.
     store = RunStore.create(run, command=command_line(), host_name=host_name)
     try:
@@ -103,6 +103,8 @@ def open_run(run: Path, *, host_name: bool) -> Iterator[RunStore]:
     except BaseException as error:
         console = err()
         if isinstance(error, StorageError):
+            from evenhand.report.measured import measured_report
+
             for part in measured_report(store.measured):
                 console.print(part)
         if store.stored_trials:
@@ -115,33 +117,3 @@ def open_run(run: Path, *, host_name: bool) -> Iterator[RunStore]:
         elif isinstance(error, StorageError) or not isinstance(error, EvenhandError) or store.measured:
             console.print("No trial is stored.", markup=False)
         raise
-
-
-@contextmanager
-def written_beside(store: RunStore | None, what: str, on_event: OnEvent) -> Iterator[OnEvent]:
-    """What takes the events of what is measured in the block, and writes the progress of a verb beside its
-    run file, as a campaign has it, for who looks at the folder.
-
-    Args:
-        store: None: nothing is stored, and nothing is written.
-        what: What is measured, such as the verb.
-        on_event: Takes them too.
-    """
-    if store is None:
-        yield on_event
-        return
-    running = RunningFile(store.path)
-
-    @contained
-    def write(event: ProcedureEvent) -> None:
-        running.on_event(event)
-
-    def take(event: ProcedureEvent) -> None:
-        write(event)
-        on_event(event)
-
-    running.begin(what)
-    try:
-        yield take
-    finally:
-        running.end()

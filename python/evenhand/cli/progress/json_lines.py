@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The option by which a verb shows what goes on; and live progress for programs: a JSON document in each
-line, once a second while a trial is made."""
+"""Live progress for programs: a JSON document in each line, once a second while a trial is made."""
 
 from __future__ import annotations
 
 import json
 import sys
 from dataclasses import asdict
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 
-from evenhand.cli.common import err
 from evenhand.cli.progress.contained import contained
 from evenhand.cli.progress.line import ProgressDisplay, Rates
 from evenhand.procedure import Began, Learned, Measured, ProcedureEvent, TrialPhase
@@ -165,25 +161,3 @@ class JsonCampaignProgress(JsonProgress):
                     self.say(failure)
             case _:
                 self.on_event(event)
-
-
-class ProgressForm(StrEnum):
-    """What `--progress` may name."""
-
-    AUTO = "auto"
-    JSON = "json"
-
-
-ProgressOption = Annotated[
-    ProgressForm,
-    typer.Option(
-        "--progress",
-        help="Progress on stderr. auto: a live line on a terminal, otherwise a line for each trial;"
-        " json: a JSON line for each event, and one per second while a trial runs.",
-    ),
-]
-
-
-def progress_display(form: ProgressForm) -> ProgressDisplay:
-    """The display that was asked for."""
-    return JsonProgress(err()) if form is ProgressForm.JSON else ProgressDisplay(err())
