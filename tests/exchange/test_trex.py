@@ -174,9 +174,17 @@ class P:
         ("x = open('/etc/passwd')\n", 2, "open"),
         ("x = __import__('os')\n", 2, "__import__"),
         ("x = ().__class__\n", 2, "__class__"),
-        ("x = [n for n in range(9)]\n", 2, "plain"),
+        ("x = {n: 1 for n in [1]}\n", 2, "plain"),
+        ("x = [n for n in [1] if n]\n", 2, "plain"),
+        ("x = [n for n in 5]\n", 2, "lists"),
+        ("x = [n for n in range(10**9)]\n", 2, "plain"),
+        ("x = [n for n in range(1000000000)]\n", 2, "too long"),
+        ("x = [range(9000) for n in range(9000)]\n", 2, "too long"),
+        ("x = [[0] * 65000 for n in range(9000)]\n", 2, "too long"),
+        ("x = 5\nx[1] = 2\n", 3, "assigned"),
         ("x = lambda: 1\n", 2, "plain"),
-        ("for n in [1]:\n    pass\n", 2, "for"),
+        ("for n in 1:\n    pass\n", 2, "lists"),
+        ("for n in [1]:\n    pass\nelse:\n    pass\n", 2, "for"),
         ("while True:\n    pass\n", 2, "while"),
         ("x = 'a' * 10**9\n", 2, "plain"),
         ("x = 'a' * 1000000000\n", 2, "too long"),
@@ -197,6 +205,50 @@ def test_what_computes_is_refused_with_its_line_and_never_run(body: str, line: i
         TrexProfile(BEFORE + body + AFTER).streams(0)
     assert word in str(caught.value)
     assert caught.value.line >= line
+
+
+TABLE = """
+import argparse
+
+class P(object):
+    ends = {}
+    ends["a"] = {"start": "198.18.0.1", "end": "198.18.0.254"}
+    ends["b"] = {"start": "198.19.0.1", "end": "198.19.0.254"}
+    table = [{"size": 60, "pps": 14, "isg": 0}, {"size": 500, "pps": 6, "isg": 0.1}]
+
+    def stream(self, size, pps, isg, vm):
+        base = Ether()/IP()/UDP(dport=12, sport=1025)
+        pad = max(0, size - len(base)) * "x"
+        return STLStream(isg=isg, packet=STLPktBuilder(pkt=base/pad, vm=vm), mode=STLTXCont(pps=pps))
+
+    def get_streams(self, direction=0, **kwargs):
+        a, b = self.ends["a"], self.ends["b"]
+        if direction:
+            a, b = b, a
+        commands = []
+        for name, end in [["src", a], ["dst", b]]:
+            low, high = end["start"], end["end"]
+            commands.append(STLVmFlowVar(name=name, min_value=low, max_value=high, size=4, op="inc"))
+            commands.append(STLVmWrFlowVar(fv_name=name, pkt_offset="IP." + name))
+        vm = CTRexScRaw(commands, split_by_field="src")
+        return STLProfile([self.stream(x["size"], x["pps"], x["isg"], vm) for x in self.table]).get_streams()
+"""
+
+
+def test_streams_of_a_table_are_one_mix_of_sizes(tmp_path: Path) -> None:
+    """As published profiles have it: a table, a loop, and a profile around the streams."""
+    (tmp_path / "table.py").write_text(BEFORE + TABLE + AFTER)
+    found = import_trex(tmp_path / "table.py", GivenHardware(), plan=None, testbed=Path("bed.toml"))
+    (command,) = found.commands
+    text = " ".join(command.words)
+    assert "--frame-size 64:7,504:3" in text
+    assert "--rate 20" in text
+    assert "--hosts 254 --host-mode increment" in text
+    assert any(row.key == "isg" and row.became is Became.DIFFERS for row in found.rows)
+    unlike = TABLE.replace('"pps": 6', '"pps": 6.5')
+    (tmp_path / "table.py").write_text(BEFORE + unlike + AFTER)
+    found = import_trex(tmp_path / "table.py", GivenHardware(), plan=None, testbed=Path("bed.toml"))
+    assert found.commands == ()
 
 
 def test_a_refusal_names_file_and_line(tmp_path: Path) -> None:

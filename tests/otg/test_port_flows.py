@@ -212,9 +212,24 @@ def many(found: dict[str, Any]) -> None:
         ),
         (
             set_in(
-                1, "packet", 1, "ipv4", "priority", to={"dscp": {"phb": {"choice": "values", "values": [1]}}}
+                1,
+                "packet",
+                1,
+                "ipv4",
+                "priority",
+                to={"dscp": {"phb": {"choice": "values", "values": [1, 2]}}},
+            ),
+            "flows[1].packet",
+        ),
+        (
+            set_in(
+                1, "packet", 1, "ipv4", "priority", to={"dscp": {"phb": {"choice": "values", "values": [64]}}}
             ),
             f"{ECN}.dscp.phb",
+        ),
+        (
+            set_in(1, "size", to={"choice": "increment", "increment": {"start": 64, "end": 66}}),
+            "flows[1].size",
         ),
         (set_in(4, "packet", 1, "ipv4", "priority", to={"dscp": {"phb": {"value": 1}}}), "flows[4]"),
         (set_in(4, "rate", "pps", to="301"), "flows[4].duration"),
@@ -223,6 +238,105 @@ def many(found: dict[str, Any]) -> None:
 def test_what_flows_of_a_port_cannot_have_is_refused_by_its_key(change: Change, key: str) -> None:
     errors = refusals(change)
     assert any(error.startswith(f"{key}:") for error in errors), errors
+
+
+def stepping(version: int, *, names: tuple[str, ...] = ("only",), **fields: dict[str, Any]) -> Any:
+    """A flow whose fields have these patterns; sizes, UDP ports, and marks by their keys."""
+    made = config(version, names=names, hosts=1)
+    for flow in made.flows:
+        _, ip, udp = flow.packet
+        places = {
+            "size": flow.size,
+            "src_port": udp.src_port,
+            "dst_port": udp.dst_port,
+            "dscp": ip.priority.dscp.phb if version == 4 else ip.traffic_class,
+            "flow_label": None if version == 4 else ip.flow_label,
+        }
+        for name, pattern in fields.items():
+            ((choice, inner),) = pattern.items()
+            if isinstance(inner, list):
+                setattr(places[name], choice, inner)
+                continue
+            for key, value in inner.items():
+                setattr(getattr(places[name], choice), key, value)
+    return made
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_ports_in_any_order_and_with_any_step_are_those_of_frame_after_frame(version: int) -> None:
+    """Frame k has the k-th of each field: flows of the plan with equal shares take turns in their order."""
+    made = stepping(
+        version,
+        src_port={"values": [5010, 5015, 5010, 5005]},
+        dst_port={"decrement": {"start": 6500, "step": 100, "count": 6}},
+    )
+    found = read(made)
+    assert [(flow.source_port, flow.destination_port) for flow in found.plan.flows] == [
+        ((5010, 5015, 5010, 5005)[k % 4], 6500 - 100 * (k % 6)) for k in range(12)
+    ]
+    assert cycle_of(found.plan.flows) == tuple(range(12))
+    assert [flow.place for flow in found.flows] == [None]
+    back = stepping(version, names=("there", "back"), src_port={"values": [7, 9, 8]})
+    assert len(read(back).plan.flows) == 3
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_sizes_and_marks_step_with_them(version: int) -> None:
+    marks = [0, 46, 10] if version == 4 else [0, 46 << 2, 10 << 2]
+    made = stepping(
+        version, size={"increment": {"start": 100, "end": 150, "step": 50}}, dscp={"values": marks}
+    )
+    found = read(made)
+    assert [(flow.frame_size, flow.dscp) for flow in found.plan.flows] == [
+        (100 + 50 * (k % 2), (0, 46, 10)[k % 3]) for k in range(6)
+    ]
+    assert (found.mean_octets, found.largest_octets, found.frame_size) == (125, 150, 150)
+    if version == 6:
+        labels = stepping(6, flow_label={"increment": {"start": 5, "step": 7, "count": 3}})
+        assert [flow.flow_label for flow in read(labels).plan.flows] == [5, 12, 19]
+
+
+def test_a_range_of_ports_beside_others_is_still_that_of_the_plan() -> None:
+    """Its length does not count: it goes on by the numbers of the frames."""
+    made = stepping(
+        4, src_port={"increment": {"start": 1000, "count": 5000, "step": 1}}, dst_port={"values": [7, 9, 8]}
+    )
+    found = read(made)
+    assert [(flow.source_port, flow.destination_port) for flow in found.plan.flows] == [
+        (None, 7),
+        (None, 9),
+        (None, 8),
+    ]
+    ports = found.plan.source_ports
+    assert (ports.first, ports.last, ports.mode) == (1000, 5999, "increment")
+    falling = read(stepping(4, src_port={"values": [9, 8, 7]})).plan
+    assert (falling.flows, falling.source_ports.mode, falling.source_ports.first) == ((), "decrement", 7)
+
+
+PORT = "flows[0].packet[2].udp.src_port"
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        ({"src_port": {"increment": {"start": 1, "step": 2, "count": 65}}}, "flows[0]"),
+        ({"src_port": {"increment": {"start": 65535, "step": 1, "count": 2}}}, PORT),
+        ({"src_port": {"values": [0, 5]}}, PORT),
+        ({"size": {"increment": {"start": 200, "end": 100, "step": 1}}}, "flows[0].size.increment"),
+        ({"size": {"random": {"min": 64, "max": 100}}}, "flows[0].size"),
+    ],
+)
+def test_patterns_that_cannot_be_sent_are_refused_by_their_key(
+    fields: dict[str, dict[str, Any]], key: str
+) -> None:
+    errors = refusals(lambda found: None, stepping(4, **fields))
+    assert any(error.startswith(f"{key}:") for error in errors), errors
+
+
+def test_patterns_of_both_directions_are_the_same_in_the_same_order() -> None:
+    made = stepping(4, names=("there", "back"), src_port={"values": [7, 9, 8]})
+    made.flows[1].packet[2].src_port.values = [7, 8, 10]
+    assert refusals(lambda found: None, made)[0].startswith("flows[1]: UDP ports, sizes and marks")
 
 
 def test_shares_that_no_sequence_has_are_refused() -> None:

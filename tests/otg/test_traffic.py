@@ -11,8 +11,10 @@ import pytest
 
 from evenhand.base.errors import HostError
 from evenhand.otg.refusals import HONOURED, OtgError
+from evenhand.otg.server import Places
 from evenhand.otg.traffic import LONGEST_S, OtgTraffic, traffic_of
 from evenhand.otg.transmission import LEADS_S, TOO_LATE, StoppableEngine, as_it_was_sent
+from evenhand.plan import SideName
 from evenhand.trial import EngineGroup
 from tests.docs.documents import table_rows
 from tests.errors import raises
@@ -116,9 +118,6 @@ def test_values_in_even_steps_are_an_increment() -> None:
     plan = traffic_of(made).plan
     assert plan.left.host_range.count == 2
     assert (plan.source_ports.first, plan.source_ports.last, plan.source_ports.mode) == (7, 9, "increment")
-    flow_of(made)["packet"][2]["udp"]["src_port"]["values"] = [7, 9, 8]
-    with pytest.raises(OtgError, match=r"src_port: these 3 values do not step evenly"):
-        traffic_of(made)
 
 
 def test_a_random_sequence_must_be_as_long_as_the_flow() -> None:
@@ -214,7 +213,17 @@ def set_in(*path: Any, to: Any) -> Change:
         (set_in("flows", 0, "payload", to={"choice": "fixed"}), "flows[0].payload"),
         (set_in("flows", 0, "metrics", "latency", "mode", to="cut_through"), "flows[0].metrics.latency.mode"),
         (set_in("flows", 0, "metrics", "rx_tx_ratio", to={"choice": "x"}), "flows[0].metrics.rx_tx_ratio"),
-        (set_in("flows", 0, "packet", 2, to={"choice": "tcp", "tcp": {}}), "flows[0].packet"),
+        (set_in("flows", 0, "packet", 2, to={"choice": "tcp", "tcp": {}}), "flows[0].packet[2].tcp"),
+        (set_in("flows", 0, "packet", 2, to={"choice": "icmp", "icmp": {}}), "flows[0].packet[2].icmp"),
+        (set_in("flows", 0, "packet", 2, to={"choice": "icmpv6", "icmpv6": {}}), "flows[0].packet[2].icmpv6"),
+        (set_in("flows", 0, "packet", 2, to={"choice": "vxlan", "vxlan": {}}), "flows[0].packet[2].vxlan"),
+        (
+            lambda found: flow_of(found)["packet"].append({"choice": "custom", "custom": {"bytes": "2e"}}),
+            "flows[0].packet[3].custom",
+        ),
+        (lambda found: flow_of(found)["packet"].pop(), "flows[0].packet"),
+        (lambda found: flow_of(found)["packet"].clear(), "flows[0].packet"),
+        (lambda found: flow_of(found)["packet"][2]["udp"].pop("src_port"), "flows[0].packet[2].udp.src_port"),
         (
             set_in("flows", 0, "packet", 1, "ipv4", "dont_fragment", to={"choice": "value"}),
             "flows[0].packet[1].ipv4.dont_fragment",
@@ -240,6 +249,39 @@ def test_what_is_not_honoured_is_refused_by_its_key(change: Change, key: str) ->
     """Never dropped: a script that believes that it sent something else would draw wrong conclusions."""
     errors = refusals(change)
     assert any(error.startswith(f"{key}:") for error in errors), errors
+
+
+def test_ports_have_the_names_that_a_script_gives_them() -> None:
+    def change(found: dict[str, Any]) -> None:
+        found["ports"][0]["location"], found["ports"][1]["location"] = "b:1", "eth7"
+
+    locations: dict[str, SideName] = {"b:1": "right", "eth7": "left"}
+    found = traffic_of(document(config(names=("only",), hosts=1)), locations=locations)
+    assert [port.side for port in found.ports] == ["left", "right"]
+    turned = document(config(names=("only",), hosts=1), change)
+    for field, address in (("src", "198.19.0.1"), ("dst", "198.18.0.1")):
+        flow_of(turned)["packet"][1]["ipv4"][field] = {"choice": "value", "value": address}
+    found = traffic_of(turned, locations=locations)
+    assert [(port.location, port.side) for port in found.ports] == [("b:1", "right"), ("eth7", "left")]
+    assert found.directions == ("reverse",)
+    assert "must be left, right, eth7" in refusals(change, locations={"eth7": "left"})[0]
+
+
+@pytest.mark.parametrize("ports", [1, 2])
+@pytest.mark.parametrize("version", [4, 6])
+def test_a_flow_without_a_receiver_arrives_at_the_other_port(version: int, ports: int) -> None:
+    def change(found: dict[str, Any]) -> None:
+        del flow_of(found)["tx_rx"]["port"]["rx_names"], found["ports"][ports:]
+
+    found = traffic_of(document(config(version, names=("only",)), change))
+    assert found.notes[0].startswith("flows[0].tx_rx.port: names no port that receives")
+    assert [(flow.port_tx, flow.port_rx) for flow in found.flows] == [("p1", "p2" if ports == 2 else "")]
+
+
+@pytest.mark.parametrize("locations", [("a",), ("a", "a"), ("a", ""), ("a", "b", "c")])
+def test_two_ports_have_two_names(locations: tuple[str, ...]) -> None:
+    with raises("otg.wrong-locations"):
+        Places(locations=locations)
 
 
 def test_all_reasons_are_named_at_once_and_not_without_end() -> None:

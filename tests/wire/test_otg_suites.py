@@ -49,7 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         for side in ("left", "right"):
             text = text.replace(f"[{side}]\n", f'[{side}]\nline_rate = "100Mbps"\n')
         (folder / "bed.toml").write_text(text)
-        places = Places(https_port=0, http_port=0, grpc_port=0)
+        places = Places(https_port=0, http_port=0, grpc_port=0, locations=("veth-a", "veth-b"))
         with otg_server(str(folder / "bed.toml"), places, run=folder / "a.evenhand", command=[]) as running:
             yield running
 
@@ -64,14 +64,14 @@ def test_a_case_of_plain_udp(server: RunningServer, transport: str, version: int
     udp = made.flows[0].packet[2]
     wanted = [(5000, 6000)] * 40
     if ports == "values":
-        udp.src_port.values, udp.dst_port.values = [5000, 5001, 5002, 5003], [6000, 6001, 6002, 6003]
-        wanted = [(5000 + k % 4, 6000 + k % 4) for k in range(40)]
+        udp.src_port.values, udp.dst_port.values = [5100, 5110, 5105, 5110], [6000, 6001, 6002, 6003]
+        wanted = [((5100, 5110, 5105, 5110)[k % 4], 6000 + k % 4) for k in range(40)]
     elif ports == "increment":
         field = udp.src_port.increment
-        field.start, field.step, field.count = 5000, 1, 10
+        field.start, field.step, field.count = 5000, 2, 10
         back = udp.dst_port.decrement
-        back.start, back.step, back.count = 6009, 1, 10
-        wanted = [(5000 + k % 10, 6009 - k % 10) for k in range(40)]
+        back.start, back.step, back.count = 6012, 4, 4
+        wanted = [(5000 + 2 * (k % 10), 6012 - 4 * (k % 4)) for k in range(40)]
     api.set_config(made)
     (metric,) = send(api, 40, before=lambda: set_capture(api, "start"))
     assert (metric.frames_tx, metric.frames_rx) == (40, 40)
@@ -83,15 +83,42 @@ def test_a_case_of_plain_udp(server: RunningServer, transport: str, version: int
     assert not captured(api, "p1", None)
 
 
+@pytest.mark.parametrize(("transport", "version"), [("https", 4), ("grpc", 6)])
+def test_a_quickstart_names_the_sending_port_alone(
+    server: RunningServer, transport: str, version: int
+) -> None:
+    """One port by the location that the script has for it, ports in patterns, and metrics by a poll."""
+    api = api_of(server, transport)
+    made = config(version, packets=60, pps=600, hosts=1, names=("f1",))
+    made.ports.remove(1)
+    made.ports[0].location = "veth-a"
+    flow = made.flows[0].serialize(encoding=made.DICT)
+    del flow["tx_rx"]["port"]["rx_names"]
+    made.flows[0].deserialize(flow)
+    udp = made.flows[0].packet[2]
+    udp.src_port.values = [5110, 5115, 5120, 5125, 5130]
+    port = udp.dst_port.increment
+    port.start, port.step, port.count = 6110, 5, 5
+    (note,) = api.set_config(made).warnings
+    assert note.startswith("flows[0].tx_rx.port: names no port that receives")
+    (metric,) = send(api, 60)
+    assert (metric.port_tx, metric.port_rx) == ("p1", "")
+    assert (metric.frames_tx, metric.frames_rx, metric.loss) == (60, 60, 0.0)
+
+
 def test_cases_that_need_other_frames_are_refused_by_their_key(server: RunningServer) -> None:
-    """TCP headers, and ports in other steps than one."""
+    """Headers that no test frame has: each says why, and what to write instead."""
     api = api_of(server, "http")
-    made = config(4, names=("f1",), hosts=1)
-    made.flows[0].packet[2].src_port.values = [5000, 5010, 5020]
-    assert "flows[0].udp.src_port" in refused(lambda: api.set_config(made)).errors[0]
-    made.flows[0].packet.clear()
-    made.flows[0].packet.ethernet().ipv4().tcp()
-    assert any("flows[0].packet" in error for error in refused(lambda: api.set_config(made)).errors)
+    for header, why in (("tcp", "state of TCP"), ("icmp", "echo request"), ("gre", "test frames are")):
+        made = config(4, names=("f1",), hosts=1)
+        made.flows[0].packet.clear()
+        getattr(made.flows[0].packet.ethernet().ipv4(), header)()
+        (error,) = refused(lambda made=made: api.set_config(made)).errors
+        assert error.startswith(f"flows[0].packet[2].{header}: ")
+        assert why in error
+    made = config(6, names=("f1",), hosts=1)
+    made.flows[0].packet.custom()[-1].bytes = "2e2e"
+    assert "flows[0].packet[3].custom" in refused(lambda: api.set_config(made)).errors[0]
 
 
 def test_a_search_of_rfc_2544_by_percentages(server: RunningServer) -> None:

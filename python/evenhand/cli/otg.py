@@ -46,6 +46,14 @@ def otg(
             help="A file with the token that each request must bear: Authorization: Bearer TOKEN.",
         ),
     ] = None,
+    locations: Annotated[
+        str | None,
+        typer.Option(
+            "--locations",
+            metavar="LEFT,RIGHT",
+            help="What scripts call the left and the right port, such as localhost:5555,localhost:5556.",
+        ),
+    ] = None,
     run: RunOption = None,
 ) -> None:
     """Serve the Open Traffic Generator API until Ctrl-C, so that existing snappi scripts drive this tester:
@@ -62,6 +70,7 @@ def otg(
         https_port=https_port,
         http_port=http_port,
         grpc_port=grpc_port,
+        locations=tuple((locations or "").split(",")) if locations else (),
         token=None if token_file is None else read_token(token_file),
     )
     path = run_file("otg", run, False)

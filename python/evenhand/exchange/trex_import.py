@@ -5,6 +5,7 @@ streams are written as flows of OTG, which the import of those reads."""
 from __future__ import annotations
 
 import ipaddress
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -46,8 +47,8 @@ def import_trex(path: Path, given: GivenHardware, *, plan: str | None, testbed: 
     rows: list[ImportedKey] = []
     try:
         profile = TrexProfile(text)
-        sent = list(enumerate(profile.streams(0)))
-        back = list(enumerate(profile.streams(1))) if profile.asks_direction else []
+        sent = list(enumerate(_as_mix(profile.streams(0))))
+        back = list(enumerate(_as_mix(profile.streams(1)))) if profile.asks_direction else []
         if not profile.asks_direction:
             rows.append(
                 row_of("get_streams", "every port", 1, Became.DIFFERS, "sent from left to right only")
@@ -65,11 +66,27 @@ def import_trex(path: Path, given: GivenHardware, *, plan: str | None, testbed: 
             f"this profile cannot be read: {error.what}",
             code="exchange.profile-not-read",
             where=f"{path}, line {error.line}",
-            next_step="Write there what is sent with constants and without loops, as published profiles do.",
+            next_step="Write there plainly what is sent: constants, lists, functions of its own.",
         ) from error
     document = {"ports": [{"name": "port 0"}, {"name": "port 1"}], "flows": flows}
     imported = import_document(path, document, given, plan=plan, testbed=testbed, kind="trex", origin=ORIGIN)
     return replace(imported, rows=(*rows, *named(imported.rows, places)))
+
+
+def _as_mix(streams: list[TrexStream]) -> list[TrexStream]:
+    """Streams that differ in size and frames per second alone, as one with these sizes."""
+    first = streams[0]
+    if len(streams) < 2 or any(
+        (each.packet.layers, each.engine, each.mode.kind, each.mode.rate)
+        != (first.packet.layers, first.engine, "STLTXCont", "pps")
+        or not each.mode.value.is_integer()
+        for each in streams
+    ):
+        return streams
+    sizes = tuple((each.packet.octets, int(each.mode.value)) for each in streams)
+    mode = replace(first.mode, value=float(sum(weight for _, weight in sizes)))
+    extras = dict.fromkeys(extra for each in streams for extra in each.extras)
+    return [replace(first, mode=mode, sizes=sizes, extras=tuple(extras))]
 
 
 def _flow(
@@ -102,7 +119,7 @@ def _flow(
         "name": f"stream {number + 1}",
         "tx_rx": {"choice": "port", "port": {"tx_name": f"port {side}", "rx_names": [f"port {1 - side}"]}},
         "packet": packet,
-        "size": {"choice": "fixed", "fixed": octets},
+        "size": _size(stream, octets),
         "rate": _rate(mode.rate, mode.value, octets),
         "duration": {"choice": "burst"}
         if mode.kind == "STLTXMultiBurst"
@@ -110,6 +127,16 @@ def _flow(
         if mode.packets is None
         else {"choice": "fixed_packets", "fixed_packets": {"packets": mode.packets}},
     }
+
+
+def _size(stream: TrexStream, octets: int) -> dict[str, Any]:
+    if not stream.sizes:
+        return {"choice": "fixed", "fixed": octets}
+    pairs = [
+        {"size": max(size, SMALLEST) + FCS_OCTETS, "weight": weight / math.gcd(*dict(stream.sizes).values())}
+        for size, weight in stream.sizes
+    ]
+    return {"choice": "weight_pairs", "weight_pairs": {"choice": "custom", "custom": pairs}}
 
 
 def _rate(kind: str, value: float, octets: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exchange: the streams of a stateless TRex profile, by its syntax tree. Nothing of it is run: a small
-interpreter knows assignments, branches, calls of the profile's own functions, and what builds packets; it
-refuses anything else with its line."""
+interpreter knows assignments, branches, loops through lists, calls of the profile's own functions, and what
+builds packets; it refuses anything else with its line."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ from evenhand.exchange.trex_values import (
 MODULES = ("trex", "scapy", "argparse", "trex_stl_lib", "__future__")
 """Those that a profile may import."""
 MOST_STEPS = 20_000
+_OCTETS_OF_A_STEP = 64
+"""Of what is kept: so steps bound the memory, too."""
 MOST_DEPTH = 20
 """Functions that call each other."""
 TOO_DEEP = "it is nested too deeply"
@@ -194,6 +196,11 @@ class TrexProfile:
             case ast.If():
                 for each in node.body if self._value(node.test, scope) else node.orelse:
                     self._statement(each, scope)
+            case ast.For(orelse=[]):
+                for value in self._listed(node.iter, scope):
+                    self._assign(node.target, value, scope)
+                    for each in node.body:
+                        self._statement(each, scope)
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 pass
             case ast.Expr():
@@ -207,6 +214,11 @@ class TrexProfile:
                 scope[target.id] = value
             case ast.Attribute(value=ast.Name(id=owner)) if isinstance(scope.get(owner), _Object):
                 scope[owner].attributes[target.attr] = value
+            case ast.Subscript() if isinstance(owned := self._value(target.value, scope), dict):
+                owned[self._value(target.slice, scope)] = value
+            case ast.Tuple() if isinstance(value, list) and len(value) == len(target.elts):
+                for each, part in zip(target.elts, value, strict=True):
+                    self._assign(each, part, scope)
             case _:
                 raise ProfileError(target.lineno, "only names and attributes of self can be assigned")
 
@@ -228,6 +240,12 @@ class TrexProfile:
                 if node.id in self._globals:
                     return self._globals[node.id]
                 raise ProfileError(node.lineno, f"{node.id} is not known here")
+            case ast.ListComp(generators=[ast.comprehension(ifs=[]) as each]):
+                found, inner = [], dict(scope)
+                for value in self._listed(each.iter, scope):
+                    self._assign(each.target, value, inner)
+                    found.append(self._value(node.elt, inner))
+                return found
             case ast.List() | ast.Tuple():
                 return [self._value(each, scope) for each in node.elts]
             case ast.Dict():
@@ -258,6 +276,13 @@ class TrexProfile:
                 return self._called(node, scope)
         raise ProfileError(node.lineno, f"{ast.unparse(node)[:60]}: only what is plain is read")
 
+    def _listed(self, node: ast.expr, scope: dict[str, Any]) -> list[Any]:
+        """What a loop goes through."""
+        found = self._value(node, scope)
+        if not isinstance(found, list):
+            raise ProfileError(node.lineno, f"{ast.unparse(node)[:60]}: loops go through lists here")
+        return list(found)
+
     def _operation(self, node: ast.BinOp, scope: dict[str, Any]) -> Any:
         left, right = self._value(node.left, scope), self._value(node.right, scope)
         if isinstance(node.op, ast.Div):
@@ -274,6 +299,8 @@ class TrexProfile:
         found = operator(left, right)
         if isinstance(found, str | bytes | list) and len(found) > MOST_PADDING:
             raise ProfileError(node.lineno, "this text is too long")
+        if isinstance(found, str | bytes | list):
+            self._step(node.lineno, len(found) // _OCTETS_OF_A_STEP)
         if isinstance(found, int) and abs(found) >= 1 << 128:
             raise ProfileError(node.lineno, "this number is too large")
         return found
@@ -300,10 +327,16 @@ class TrexProfile:
                 return owner.add(found, line)
             if isinstance(owner, list) and name == "append":
                 return owner.append(*self._positional(node, scope))
+            if isinstance(owner, list) and name == "get_streams":  # of an STLProfile
+                return owner
             raise ProfileError(line, f"{ast.unparse(node.func)[:60]}(): no profile needs this here")
         if name == "ArgumentParser":
             return _Parser()
         positional, named = self._positional(node, scope), self._named(node, scope)
+        if name == "range":
+            numbers = range(*positional)
+            self._step(line, len(numbers))
+            return list(numbers)
         if name in self._functions:
             return self._call(self._functions[name], positional, named, line)
         if name in self._classes:
@@ -343,8 +376,8 @@ class TrexProfile:
             raise ProfileError(node.lineno, "arguments with ** are not read")
         return {str(each.arg): self._value(each.value, scope) for each in node.keywords}
 
-    def _step(self, line: int) -> None:
-        self._steps += 1
+    def _step(self, line: int, steps: int = 1) -> None:
+        self._steps += steps
         if self._steps > MOST_STEPS:
             raise ProfileError(line, "this profile computes for too long")
 
@@ -369,7 +402,7 @@ def _built(name: str, positional: Sequence[Any], named: Mapping[str, Any], line:
     match name:
         case "STLVM":
             return FieldEngine()
-        case "STLScVmRaw":
+        case "STLScVmRaw" | "CTRexScRaw":
             engine = FieldEngine()
             engine.add(positional[0] if positional else named.get("list_of_commands"), line)
             return engine

@@ -131,5 +131,7 @@ class TrexStream:
     engine: FieldEngine
     mode: Mode
     line: int
+    sizes: tuple[tuple[int, int], ...] = ()
+    """Octets without FCS and frames per second of streams that differ in these alone; none if it is one."""
     extras: tuple[str, ...] = ()
     """Its arguments that have no part in what is sent here, or are not understood."""

@@ -15,8 +15,8 @@ from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.exchange.otg_flow import choice_of
 from evenhand.otg.flow_marks import MARKS, FlowMarks
 from evenhand.otg.own_addresses import FieldValues, FlowAddresses, read_values
+from evenhand.otg.patterns import LARGEST_PORT, Numbers, as_pattern, is_side_by_side, numbers_of
 from evenhand.otg.plan_of_flows import Macs, ReadFlow
-from evenhand.otg.port_part import OtgPort
 from evenhand.otg.refusals import OtgError, other_keys
 from evenhand.otg.stations import Station, stations_named
 from evenhand.plan import (
@@ -41,11 +41,24 @@ _SIMPLE: Mapping[str, Any] = {
 """In place of what is read here, for the reader of flows that the file import has too."""
 IMIX = "64:7,570:4,1518:1"
 """That of OTG's name."""
+_SIZES = (("start", 64), ("end", 1518), ("step", 1))
 USUAL_GAP = 12
 """Octets between frames: OTG's default, and Ethernet's."""
 LARGEST_VLAN = 4094
+HEADERS = ("ethernet", "vlan", "ipv4", "ipv6", "udp")
+_FRAME = "test frames are Ethernet, up to two VLAN tags, IPv4 or IPv6, and UDP"
+_NO_HEADER = {
+    "tcp": "a test frame is UDP, since what it carries says which frame it is, and no DUT may keep a state of"
+    " TCP for it: write udp with these ports",
+    "icmp": (_ICMP := "a test frame is UDP, since hosts would answer an echo request: write udp"),
+    "icmpv6": _ICMP,
+    "custom": "the payload says which frame it is, so that each is found or missed: leave it out; the rest of"
+    " the frame is padded up to its size",
+}
+"""Why frames cannot have a header that scripts often have."""
 LONGEST_BURSTS_S = 30.0
 """A stop waits for their end: a trial of bursts does not end earlier."""
+UDP_PORTS = ("src_port", "dst_port")
 _NS = {"nanoseconds": 1e-9, "microseconds": 1e-6}
 
 
@@ -71,7 +84,7 @@ class FlowPart:
         self,
         number: int,
         flow: Mapping[str, Any],
-        ports: Sequence[OtgPort],
+        sides: Mapping[str, SideName],
         stations: Sequence[Station],
         rates: Mapping[SideName, float | None],
         longest_s: float,
@@ -80,14 +93,17 @@ class FlowPart:
         self.at, self._longest_s, self._errors = f"flows[{number}]", longest_s, errors
         self._rates, self._stations = rates, stations
         self.burst: Burst | None = None
+        self.notes: list[str] = []
         self.name = str(flow.get("name", ""))
         if not self.name:
             errors.append(f"{self.at}.name: is missing")
         errors += other_keys(flow, "flows[]", self.at)
         self._check_inner(flow)
         self._version: Any = next((int(kind[-1]) for kind in _kinds(flow) if kind in ("ipv4", "ipv6")), 0)
-        ends, of_side = self._between_ports(flow.get("tx_rx", {}), ports)
-        self._direction, port_tx, port_rx = self._read_ends(ends, ports)
+        ends, of_side = self._between_ports(flow.get("tx_rx", {}), sides)
+        ends, self._direction, port_tx, port_rx = self._read_ends(ends, sides)
+        self.sizes: Numbers = ()
+        """Frame sizes in the order of the frames, where they step; then `frame_size` is the first."""
         self.frame_size = self._read_size(flow.get("size"))
         self.rate = self._read_rate(flow.get("rate"), rates)
         self.rate_fps = float(self.rate)
@@ -95,6 +111,7 @@ class FlowPart:
         """Seconds; None: it has no end, or bursts."""
         self.duration_kind = choice_of(flow.get("duration"), "continuous")
         self.packets, self.duration_s = self._read_duration(flow.get("duration"))
+        self._check_headers(_kinds(flow))
         self.sent = SentFlow(
             name=self.name,
             direction=self._direction,
@@ -107,6 +124,8 @@ class FlowPart:
         self._values: dict[str, FieldValues] = {}
         self._is_listed = False
         self.marks = FlowMarks()
+        self.ports: dict[str, Numbers] = {}
+        """UDP ports in the order of the frames; none that are random."""
         self.stepping: list[str] = []
         """Fields whose values come in an order of their own."""
         packet = [self._plain(header, place) for place, header in enumerate(flow.get("packet", []))]
@@ -122,6 +141,13 @@ class FlowPart:
     def _refuse(self, key: str, why: str) -> None:
         self._errors.append(f"{self.at}.{key}: {why}")
 
+    def _check_headers(self, kinds: Sequence[str]) -> None:
+        for place, kind in enumerate(kinds):
+            if kind not in HEADERS:
+                self._refuse(f"packet[{place}].{kind}", _NO_HEADER.get(kind, _FRAME))
+        if not {*kinds} - {*HEADERS} and "udp" not in kinds:
+            self._refuse("packet", f"{', '.join(kinds) or 'no headers'}: {_FRAME}: add a udp header")
+
     def _check_inner(self, flow: Mapping[str, Any]) -> None:
         for key in ("tx_rx", "size", "rate", "duration", "metrics"):
             self._errors += other_keys(flow.get(key, {}), f"flows[].{key}", f"{self.at}.{key}")
@@ -134,7 +160,7 @@ class FlowPart:
             self._refuse("metrics.predefined_metric_tags", "is not honoured here")
 
     def _between_ports(
-        self, ends: Mapping[str, Any], ports: Sequence[OtgPort]
+        self, ends: Mapping[str, Any], sides: Mapping[str, SideName]
     ) -> tuple[Mapping[str, Any], Mapping[SideName, tuple[Station, ...]]]:
         """The ends of a flow between devices as those of one between their ports; and the devices."""
         if choice_of(ends, "port") != "device" or not ends.get("device"):
@@ -153,7 +179,7 @@ class FlowPart:
             return ends, {}
         if device.get("mode", "mesh") != "mesh" and max(len(sender), len(receiver)) > 1:
             self._refuse("tx_rx.device.mode", "one_to_one: hosts of both sides are combined, as in mesh")
-        names = {port.side: port.name for port in ports}
+        names = {side: name for name, side in sides.items()}
         plain = {"tx_name": names[sender[0].side], "rx_names": [names[receiver[0].side]]}
         return {"choice": "port", "port": plain}, {sender[0].side: sender, receiver[0].side: receiver}
 
@@ -194,21 +220,37 @@ class FlowPart:
             self._refuse(f"packet[{place}].vlan.id", f"one value from 1 to {LARGEST_VLAN:,} can be sent")
         return int(number)
 
-    def _read_ends(self, ends: Mapping[str, Any], ports: Sequence[OtgPort]) -> tuple[Direction, str, str]:
-        """Direction, sender and receiver. The reader of the file import says what is wrong with them."""
+    def _read_ends(
+        self, ends: Mapping[str, Any], sides: Mapping[str, SideName]
+    ) -> tuple[Mapping[str, Any], Direction, str, str]:
+        """The ends with a receiver, direction, sender and receiver. The reader of the file import says what
+        is wrong with them."""
         port = ends.get("port", {})
-        sides = {each.name: each.side for each in ports}
         sender = port.get("tx_name", "")
         receivers = [*port.get("rx_names", []), *([port["rx_name"]] if port.get("rx_name") else [])]
+        if not receivers and sender and sender in sides:
+            receivers = [name for name, side in sides.items() if side != sides[sender]]
+            ends = {**ends, "port": {"tx_name": sender, "rx_names": receivers}}
+            self.notes.append(
+                f"{self.at}.tx_rx.port: names no port that receives; what the other one has is counted"
+            )
         direction: Direction = "forward" if sides.get(sender) == "left" else "reverse"
-        return direction, sender, receivers[0] if receivers else ""
+        return ends, direction, sender, receivers[0] if receivers else ""
 
     def _read_size(self, size: Mapping[str, Any] | None) -> FrameSize:
         choice = choice_of(size, "fixed")
         if choice == "fixed":
             return int((size or {}).get("fixed", 64))
+        if choice == "increment":
+            inner = (size or {}).get("increment", {})
+            self._errors += other_keys(inner, "flows[].size.increment", f"{self.at}.size.increment")
+            start, end, step = (int(inner.get(key, usual)) for key, usual in _SIZES)
+            self.sizes = range(start, end + 1, max(step, 1))
+            if not self.sizes:
+                self._refuse("size.increment", f"no size is from {start} to {end}")
+            return start
         if choice != "weight_pairs":
-            self._refuse("size", f"{choice}: frames have one size, fixed, or a mix of sizes, weight_pairs")
+            self._refuse("size", f"{choice}: frames have one size, fixed, increment, or weight_pairs")
             return 64
         pairs = (size or {}).get("weight_pairs", {})
         if choice_of(pairs, "predefined") == "predefined":
@@ -231,13 +273,17 @@ class FlowPart:
             self._refuse("size", f"weight_pairs: {error}")
             return 64
 
+    @property
+    def mean_octets(self) -> Fraction:
+        return Fraction(sum(self.sizes), len(self.sizes)) if self.sizes else mean_octets(self.frame_size)
+
     def _read_rate(
         self, rate: Mapping[str, Any] | None, line_rates_bps: Mapping[SideName, float | None]
     ) -> Fraction:
         """Frames per second. Bits are those of the wire, with preamble and gap: OTG's least rate is that of a
         frame of 64 octets with them."""
         choice, given = choice_of(rate, "pps"), rate or {}
-        wire_bits = 8 * (mean_octets(self.frame_size) + ETHERNET_GAP_OCTETS)
+        wire_bits = 8 * (self.mean_octets + ETHERNET_GAP_OCTETS)
         if choice == "pps":
             found = _exact(given.get("pps", 1000))
         elif choice in _BITS:
@@ -314,14 +360,17 @@ class FlowPart:
     def _plain(self, header: Mapping[str, Any], place: int) -> dict[str, Any]:
         """The header with values that step evenly as an increment, for the reader of the file import."""
         at, kind = f"{self.at}.packet[{place}]", choice_of(header, "ethernet")
-        if kind not in ("ethernet", "vlan", "ipv4", "ipv6", "udp"):
-            return dict(header)  # named by the reader
+        if kind not in HEADERS:
+            return dict(header)
         fields = header.get(kind, {})
         self._errors += other_keys(fields, f"flows[].packet[].{kind}", f"{at}.{kind}")
         # A destination of `auto` is what ARP or ND finds, or a device's address.
         written = {name: field for name, field in fields.items() if field.get("choice") != "auto"}
         for name in [name for name in MARKS.get(kind, ()) if name in written or kind == "vlan"]:
             self.marks.read(kind, name, written.pop(name, {}), f"{at}.{kind}.{name}", self._errors)
+        if kind == "udp":
+            ports = {name: self._port(f"{at}.udp.{name}", name, written.get(name, {})) for name in UDP_PORTS}
+            return {"choice": kind, kind: ports}
         plain = {name: self._field(f"{at}.{kind}.{name}", field) for name, field in written.items()}
         if kind in ("ipv4", "ipv6"):
             for name in ("src", "dst"):
@@ -336,6 +385,16 @@ class FlowPart:
             self._errors += error.errors
             return None
 
+    def _port(self, at: str, name: str, field: Mapping[str, Any]) -> dict[str, Any]:
+        """As the plan has it; values that do not lie side by side are those of its flows, one by one."""
+        if choice_of(field, "value") == "random":
+            self._randoms.append((at, int(field.get("random", {}).get("count", 1))))
+            return dict(field)
+        numbers = self.ports[name] = numbers_of(field, at, self._errors, least=1, most=LARGEST_PORT)
+        if len(numbers) > 1:
+            self.stepping.append(at)
+        return as_pattern(numbers if is_side_by_side(numbers) else numbers[:1])
+
     def _field(self, at: str, field: Mapping[str, Any]) -> dict[str, Any]:
         choice = field.get("choice")
         inner = field.get(str(choice), 1)
@@ -347,26 +406,21 @@ class FlowPart:
         if choice != "values":
             return dict(field)
         values = field.get("values", [])
+        if len(values) == 1:
+            return {"choice": "value", "value": values[0]}
         try:
-            numbers = [
-                value if isinstance(value, int) else int(ipaddress.ip_address(value)) for value in values
-            ]
+            numbers = [int(ipaddress.ip_address(value)) for value in values]
         except ValueError:
+            numbers = []
+        if not numbers:
             self._errors.append(f"{at}: only values of addresses and ports can be sent")
             return {}
-        step = numbers[1] - numbers[0] if len(numbers) > 1 else 1
-        if len(numbers) == 1:
-            return {"choice": "value", "value": values[0]}
-        is_port = isinstance(values[0], int)
+        step = numbers[1] - numbers[0]
         if step <= 0 or any(b - a != step for a, b in pairwise(numbers)):
-            if not is_port:
-                self._is_listed = True
-                return {"choice": "value", "value": values[0]}
-            self._errors.append(f"{at}: these {len(numbers):,} values do not step evenly upwards")
-            return {}
-        width = ipaddress.IPv4Address if not is_port and "." in values[0] else ipaddress.IPv6Address
-        shown = step if is_port else str(width(step))
-        increment = {"start": values[0], "step": shown, "count": len(numbers)}
+            self._is_listed = True
+            return {"choice": "value", "value": values[0]}
+        width = ipaddress.IPv4Address if "." in values[0] else ipaddress.IPv6Address
+        increment = {"start": values[0], "step": str(width(step)), "count": len(numbers)}
         return {"choice": "increment", "increment": increment}
 
     def too_short_sequences(self) -> list[str]:

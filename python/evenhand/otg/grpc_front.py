@@ -4,12 +4,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from evenhand.base.errors import HostError
-from evenhand.otg.refusals import INTERNAL, UNAUTHORIZED, VALIDATION, OtgError, check_token, missing_extra
+from evenhand.otg.refusals import (
+    INTERNAL,
+    TOO_LARGE,
+    UNAUTHORIZED,
+    VALIDATION,
+    OtgError,
+    check_token,
+    missing_extra,
+)
 from evenhand.otg.rest import MOST_OCTETS, VERDICT_HEADER, header_text
 from evenhand.otg.service import OtgService
 
@@ -23,15 +31,65 @@ except ImportError as missing:
 
 THREADS = 8
 _CHUNK_OCTETS = 1 << 20
+MOST_OF_A_REPLY = (4 << 20) - 1024
+"""Clients of gRPC take 4 MiB unless told otherwise, which the server does not learn."""
+
+
+def _unary(call: Callable[[OtgService, Any], Any], reply: Any) -> Any:
+    """A method that answers with this reply, whose only field has what the service says."""
+    (field,) = reply.DESCRIPTOR.fields
+
+    def answer(servicer: _Servicer, request: Any, context: Any) -> Any:
+        return servicer.answer(context, lambda: reply(**{field.name: call(servicer.service, request)}))
+
+    return answer
+
+
+def _streamed(call: Callable[[OtgService, Any], Any]) -> Any:
+    """A method that answers with the message in pieces."""
+
+    def answer(servicer: _Servicer, request: Any, context: Any) -> Iterator[Any]:
+        found = servicer.answer(context, lambda: call(servicer.service, request))
+        octets = found if isinstance(found, bytes) else found.SerializeToString()
+        for start in range(0, len(octets), _CHUNK_OCTETS):
+            yield pb.Data(datum=octets[start : start + _CHUNK_OCTETS], chunk_size=_CHUNK_OCTETS)
+
+    return answer
+
+
+def _metrics(service: OtgService, asked: Any) -> Any:
+    return service.get_metrics(asked.metrics_request)
+
+
+def _states(service: OtgService, asked: Any) -> Any:
+    return service.get_states(asked.states_request)
+
+
+def _capture(service: OtgService, asked: Any) -> bytes:
+    return service.get_capture(asked.capture_request)
+
+
+def _capture_in_one(service: OtgService, asked: Any) -> bytes:
+    found = _capture(service, asked)
+    if len(found) > MOST_OF_A_REPLY:
+        raise OtgError(
+            [
+                f"capture: {len(found):,} octets, and a client of gRPC takes {MOST_OF_A_REPLY:,} in one"
+                " message: ask with streamGetCapture (api.enable_grpc_streaming = True), over REST, or state"
+                " a packet_size"
+            ],
+            status=TOO_LARGE,
+        )
+    return found
 
 
 class _Servicer(otg_pb2_grpc.OpenapiServicer):  # type: ignore[misc]
-    """Names are those of the generated class."""
+    """Its other methods are `METHODS`."""
 
     def __init__(self, service: OtgService, token: str | None) -> None:
-        self._service, self._token = service, token
+        self.service, self._token = service, token
 
-    def _answer(self, context: Any, call: Callable[[], Any]) -> Any:
+    def answer(self, context: Any, call: Callable[[], Any]) -> Any:
         """The reply; an error has the model's `Error` as JSON in its details."""
         try:
             given = str(dict(context.invocation_metadata()).get("authorization", ""))
@@ -43,78 +101,46 @@ class _Servicer(otg_pb2_grpc.OpenapiServicer):  # type: ignore[misc]
         except Exception as error:  # a bug must not end the server, nor the flows that it sends
             document = {"code": INTERNAL, "kind": "internal", "errors": [f"{type(error).__name__}: {error}"]}
             context.abort(grpc.StatusCode.INTERNAL, json.dumps(document))
-        if self._service.verdict:
-            verdict = header_text(self._service.verdict)
+        if self.service.verdict:
+            verdict = header_text(self.service.verdict)
             context.set_trailing_metadata(((VERDICT_HEADER.lower(), verdict),))
         return found
 
-    def SetConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
-        return self._answer(
-            context, lambda: pb.SetConfigResponse(warning=self._service.set_config(request.config))
-        )
 
-    def streamSetConfig(self, requests: Iterable[Any], context: Any) -> Any:  # noqa: N802
-        def call() -> Any:
-            return pb.SetConfigResponse(warning=self._service.set_config(_joined(requests, pb.Config())))
-
-        return self._answer(context, call)
-
-    def GetConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
-        return self._answer(context, lambda: pb.GetConfigResponse(config=self._service.get_config()))
-
-    def streamGetConfig(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
-        yield from _chunks(self._answer(context, self._service.get_config))
-
-    def SetControlState(self, request: Any, context: Any) -> Any:  # noqa: N802
-        def call() -> Any:
-            warning = self._service.set_control_state(request.control_state)
-            return pb.SetControlStateResponse(warning=warning)
-
-        return self._answer(context, call)
-
-    def GetMetrics(self, request: Any, context: Any) -> Any:  # noqa: N802
-        def call() -> Any:
-            metrics = self._service.get_metrics(request.metrics_request)
-            return pb.GetMetricsResponse(metrics_response=metrics)
-
-        return self._answer(context, call)
-
-    def streamGetMetrics(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
-        found = self._answer(context, lambda: self._service.get_metrics(request.metrics_request))
-        yield from _chunks(found)
-
-    def GetVersion(self, request: Any, context: Any) -> Any:  # noqa: N802
-        return self._answer(context, lambda: pb.GetVersionResponse(version=self._service.get_version()))
-
-    def UpdateConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
-        return self._answer(context, lambda: self._service.refuse("update_config"))
-
-    def AppendConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
-        return self._answer(context, lambda: self._service.refuse("append_config"))
-
-    def DeleteConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
-        return self._answer(context, lambda: self._service.refuse("delete_config"))
-
-    def SetControlAction(self, request: Any, context: Any) -> Any:  # noqa: N802
-        return self._answer(context, lambda: self._service.refuse("set_control_action"))
-
-    def GetStates(self, request: Any, context: Any) -> Any:  # noqa: N802
-        def call() -> Any:
-            return pb.GetStatesResponse(states_response=self._service.get_states(request.states_request))
-
-        return self._answer(context, call)
-
-    def GetCapture(self, request: Any, context: Any) -> Any:  # noqa: N802
-        def call() -> Any:
-            return pb.GetCaptureResponse(response_bytes=self._service.get_capture(request.capture_request))
-
-        return self._answer(context, call)
-
-    def streamGetStates(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
-        yield from _chunks(self._answer(context, lambda: self._service.get_states(request.states_request)))
-
-    def streamGetCapture(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
-        yield from _pieces(self._answer(context, lambda: self._service.get_capture(request.capture_request)))
+METHODS: Mapping[str, Any] = {
+    "SetConfig": _unary(lambda service, asked: service.set_config(asked.config), pb.SetConfigResponse),
+    "streamSetConfig": _unary(
+        lambda service, asked: service.set_config(_joined(asked, pb.Config())), pb.SetConfigResponse
+    ),
+    "GetConfig": _unary(lambda service, _: service.get_config(), pb.GetConfigResponse),
+    "streamGetConfig": _streamed(lambda service, _: service.get_config()),
+    "SetControlState": _unary(
+        lambda service, asked: service.set_control_state(asked.control_state), pb.SetControlStateResponse
+    ),
+    "streamSetControlState": _unary(
+        lambda service, asked: service.set_control_state(_joined(asked, pb.ControlState())),
+        pb.SetControlStateResponse,
+    ),
+    "GetMetrics": _unary(_metrics, pb.GetMetricsResponse),
+    "streamGetMetrics": _streamed(_metrics),
+    "GetVersion": _unary(lambda service, _: service.get_version(), pb.GetVersionResponse),
+    "UpdateConfig": _unary(lambda service, _: service.refuse("update_config"), pb.UpdateConfigResponse),
+    "AppendConfig": _unary(lambda service, _: service.refuse("append_config"), pb.AppendConfigResponse),
+    "DeleteConfig": _unary(lambda service, _: service.refuse("delete_config"), pb.DeleteConfigResponse),
+    "SetControlAction": _unary(
+        lambda service, _: service.refuse("set_control_action"), pb.SetControlActionResponse
+    ),
+    "streamSetControlAction": _unary(
+        lambda service, _: service.refuse("set_control_action"), pb.SetControlActionResponse
+    ),
+    "GetStates": _unary(_states, pb.GetStatesResponse),
+    "streamGetStates": _streamed(_states),
+    "GetCapture": _unary(_capture_in_one, pb.GetCaptureResponse),
+    "streamGetCapture": _streamed(_capture),
+}
+"""Those of the generated class, by their names."""
+for _name, _method in METHODS.items():
+    setattr(_Servicer, _name, _method)
 
 
 def start_grpc(service: OtgService, *, host: str, port: int, token: str | None) -> tuple[Any, int]:
@@ -165,12 +191,3 @@ def _joined(requests: Iterable[Any], message: Any) -> Any:
     except DecodeError as error:
         raise OtgError([f"the request is not as the model has it: {error}"], status=VALIDATION) from error
     return message
-
-
-def _chunks(message: Any) -> Iterator[Any]:
-    yield from _pieces(message.SerializeToString())
-
-
-def _pieces(octets: bytes) -> Iterator[Any]:
-    for start in range(0, len(octets), _CHUNK_OCTETS):
-        yield pb.Data(datum=octets[start : start + _CHUNK_OCTETS], chunk_size=_CHUNK_OCTETS)

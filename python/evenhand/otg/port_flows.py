@@ -4,21 +4,22 @@ port's frames, and each has its own marks, UDP ports and size."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from evenhand.base.errors import PlanError
-from evenhand.exchange.otg_flow import choice_of
-from evenhand.otg.flow_part import FlowPart, SentFlow
+from evenhand.otg.flow_part import UDP_PORTS, FlowPart, SentFlow
+from evenhand.otg.patterns import Numbers, as_pattern, is_side_by_side
 from evenhand.otg.plan_of_flows import ReadFlow
 from evenhand.otg.refusals import OtgError
 from evenhand.plan import SMALLEST_FRAME, Flow, FrameSize, Imix, is_flow_name, make_flows, sending_side
 
 MOST_OF_A_PORT = 64
-_PORTS = ("src_port", "dst_port")
-_LARGEST_PORT = 65535
+_PORTS = dict(zip(UDP_PORTS, ("source_port", "destination_port"), strict=True))
+"""Keys of a plan's flow by the names of the fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,9 @@ def flows_together(parts: Sequence[FlowPart]) -> SentTogether:
     errors: list[str] = []
     directions = dict.fromkeys(part.sent.direction for part in parts)
     of_ports = [[part for part in parts if part.sent.direction == direction] for direction in directions]
-    has_classes = any(len(flows) > 1 or not flows[0].marks.are_usual for flows in of_ports)
+    has_classes = any(
+        len(flows) > 1 or not flows[0].marks.are_usual or _cycles(flows[0]) for flows in of_ports
+    )
     for flows in of_ports:
         _check_port(flows, errors)
         if has_classes:
@@ -100,13 +103,18 @@ def _check_port(flows: Sequence[FlowPart], errors: list[str]) -> None:
     first, others = flows[0], flows[1:]
     if len(flows) > MOST_OF_A_PORT:
         errors.append(f"{flows[MOST_OF_A_PORT].at}: a port sends {MOST_OF_A_PORT} flows at most")
+    if not others and (period := _period(first)) > MOST_OF_A_PORT:
+        errors.append(
+            f"{first.at}: its fields ({', '.join(_cycles(first))}) have the same values again after"
+            f" {period:,} frames, at most {MOST_OF_A_PORT}"
+        )
     for each in flows if others else ():
         if each.burst is not None:
             errors.append(f"{each.at}.duration.burst: flows of a port take turns: only one alone has bursts")
         errors += [
             f"{at}: one value, or random: flows of a port take turns, and values in order are those of all"
             " its frames together"
-            for at in each.stepping
+            for at in (*each.stepping, *_stepping_marks(each))
         ]
     for each in others:
         for key, what, mine, its in (
@@ -142,8 +150,12 @@ def _port_flows(flows: Sequence[FlowPart], has_classes: bool, errors: list[str])
             and each.frame_size < SMALLEST_FRAME[each.read.addresses.version]
         ]
         asked = [_class_of(each, own[place]) for place, each in enumerate(flows)]
+        rates = [each.rate for each in flows]
+        if (period := 1 if errors or len(flows) > 1 else _period(first)) > 1:
+            # Equal shares take turns in the order of the flows: frame k is of number k.
+            asked, rates = _frames_of(first, asked[0], period), [Fraction(1)] * period
         try:
-            classes = make_flows(_with_names(asked), [each.rate for each in flows])
+            classes = make_flows(_with_names(asked), rates)
         except PlanError as error:
             errors.append(f"{first.at}.rate: {error.what}; give flows of a port rates of few parts")
     is_alone = len(flows) == 1
@@ -160,13 +172,49 @@ def _class_of(flow: FlowPart, ports: Mapping[str, int]) -> Flow:
     return Flow(
         name=flow.name,
         share=1,
-        dscp=flow.marks.dscp,
-        flow_label=flow.marks.flow_label,
+        dscp=flow.marks.dscp[0],
+        flow_label=flow.marks.flow_label[0],
         vlan_priority=_vlan_priority(flow) or 0,
         source_port=ports.get("src_port"),
         destination_port=ports.get("dst_port"),
         frame_size=flow.frame_size if isinstance(flow.frame_size, int) else None,
     )
+
+
+def _cycles(flow: FlowPart) -> dict[str, Numbers]:
+    """Numbers of a flow's frames, one by one, that no range of a plan has, by their key of a plan's flow."""
+    ports = {key: flow.ports.get(name, ()) for name, key in _PORTS.items()}
+    found: dict[str, Numbers] = {
+        "dscp": flow.marks.dscp,
+        "flow_label": flow.marks.flow_label,
+        "vlan_priority": flow.marks.vlan_priority or (),
+        "frame_size": flow.sizes,
+        **{key: numbers for key, numbers in ports.items() if not is_side_by_side(numbers)},
+    }
+    return {key: numbers for key, numbers in found.items() if len(numbers) > 1}
+
+
+def _stepping_marks(flow: FlowPart) -> list[str]:
+    """The places of those that are no UDP ports."""
+    keys = [key for key in _cycles(flow) if key not in _PORTS.values()]
+    return [f"{flow.at}.{'size' if key == 'frame_size' else 'packet'}" for key in keys]
+
+
+def _period(flow: FlowPart) -> int:
+    return math.lcm(*(len(numbers) for numbers in _cycles(flow).values()))
+
+
+def _frames_of(flow: FlowPart, first: Flow, period: int) -> list[Flow]:
+    """A flow of the plan for each frame of a period."""
+    cycles = _cycles(flow)
+    return [
+        replace(
+            first,
+            name=f"frame {k + 1} of {period}",
+            **{key: numbers[k % len(numbers)] for key, numbers in cycles.items()},
+        )
+        for k in range(period)
+    ]
 
 
 def _with_names(flows: Sequence[Flow]) -> list[Flow]:
@@ -182,33 +230,18 @@ def _udp_ports(flows: Sequence[FlowPart], errors: list[str]) -> tuple[dict[str, 
     own: list[dict[str, int]] = [{} for _ in flows]
     for name in _PORTS:
         fields = [_fields(each, -1).get(name, {}) for each in flows]
-        values = [_single(field) for field in fields]
-        drawn = [field for field, value in zip(fields, values, strict=True) if value is None]
-        numbers = [value for value in values if value is not None]
-        common[name] = drawn[0] if drawn else {"choice": "value", "value": min(numbers)}
-        ranges = [_range(field) for field in drawn]
-        if any(each != ranges[0] for each in ranges):
+        drawn = [field for field, each in zip(fields, flows, strict=True) if name not in each.ports]
+        ranges = {(each["random"].get("min"), each["random"].get("max")) for each in drawn}
+        if len(ranges) > 1:
             errors.append(f"{flows[0].at}.packet.udp.{name}: of a port, flows draw from one range")
-        if len({str(field) for field in ranges}) + len(set(numbers)) == 1:
+        numbers = {each.ports[name][0] for each in flows if name in each.ports}
+        common[name] = drawn[0] if drawn else as_pattern([min(numbers)])
+        if len(ranges) + len(numbers) == 1:
             continue
-        for each, value, ports in zip(flows, values, own, strict=True):
-            if value is not None and not 1 <= value <= _LARGEST_PORT:
-                errors.append(f"{each.at}.packet.udp.{name}: {value} is no port from 1 to {_LARGEST_PORT:,}")
-            if value is not None:
-                ports[name] = value
+        for each, ports in zip(flows, own, strict=True):
+            if name in each.ports:
+                ports[name] = each.ports[name][0]
     return common, own
-
-
-def _single(field: Mapping[str, Any]) -> int | None:
-    """The one value of a pattern; None if it has several, or none."""
-    choice = choice_of(field or None, "none")
-    number = field.get("value") if choice == "value" else field.get(choice, {}).get("start")
-    return number if type(number) is int else None
-
-
-def _range(field: Mapping[str, Any]) -> tuple[Any, Any]:
-    drawn = field.get("random", {})
-    return drawn.get("min"), drawn.get("max")
 
 
 def _fields(flow: FlowPart, place: int) -> Mapping[str, Any]:
@@ -230,7 +263,7 @@ def _addresses(flow: FlowPart) -> Any:
 def _vlan_priority(flow: FlowPart) -> int | None:
     """None: the side that sends has no tags."""
     if flow.marks.vlan_priority is not None or flow.read.addresses is None:
-        return flow.marks.vlan_priority
+        return None if flow.marks.vlan_priority is None else flow.marks.vlan_priority[0]
     stations = flow.read.addresses.stations.get(sending_side(flow.sent.direction), ())
     return 0 if stations and stations[0].vlans else None
 
@@ -264,6 +297,16 @@ def _places(groups: Sequence[PortFlows], errors: list[str]) -> dict[str, int]:
     """The place of each flow among those of the plan, which both directions have; of those with others on
     their port."""
     one, *others = groups
+    if len(groups) > 1 and any(_cycles(group.first) for group in groups):
+        has_tags = all(_vlan_priority(group.first) is not None for group in groups)
+        (other,) = others
+        if not _are_all_alike(one.classes, other.classes, has_tags):
+            errors.append(
+                f"{other.first.at}: UDP ports, sizes and marks whose values step must be those of"
+                f" {one.first.at} in the same order: both directions have the same, or one direction is sent"
+                " after the other"
+            )
+        return {}
     found = {each.at: place for place, each in enumerate(one.flows)}
     for group in others if one.classes else ():
         left = dict(enumerate(one.classes))
@@ -280,6 +323,10 @@ def _places(groups: Sequence[PortFlows], errors: list[str]) -> dict[str, int]:
             found[flow.at] = place
         errors += [f"{one.flows[place].at}: the other direction has no flow like it" for place in left]
     return found if len(one.flows) > 1 else {}
+
+
+def _are_all_alike(one: Sequence[Flow], other: Sequence[Flow], has_tags: bool) -> bool:
+    return len(one) == len(other) and all(map(_are_alike, one, other, [has_tags] * len(one)))
 
 
 def _are_alike(one: Flow, other: Flow, has_tags: bool) -> bool:

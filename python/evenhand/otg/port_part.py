@@ -29,8 +29,15 @@ class OtgCapture:
     """So many of each frame; None: all of it."""
 
 
-def read_ports(ports: Sequence[Mapping[str, Any]], errors: list[str]) -> tuple[OtgPort, ...]:
-    """A location is a side of the testbed; without any, the first port is the left one."""
+def read_ports(
+    ports: Sequence[Mapping[str, Any]], locations: Mapping[str, SideName], errors: list[str]
+) -> tuple[OtgPort, ...]:
+    """A location is a side of the testbed, or another name of it; without any, the first port is the left
+    one.
+
+    Args:
+        locations: The side of each other name.
+    """
     if len(ports) > len(SIDES):
         errors.append(f"ports: {len(ports):,}, but a testbed has two")
     found: list[OtgPort] = []
@@ -40,9 +47,12 @@ def read_ports(ports: Sequence[Mapping[str, Any]], errors: list[str]) -> tuple[O
         errors += other_keys(port, "ports[]", at)
         if not name or name in (each.name for each in found):
             errors.append(f"{at}.name: {name!r} is missing, or not unique")
-        side = location if is_placed else SIDES[number]
+        side = locations.get(location, location) if is_placed else SIDES[number]
         if side not in SIDES or side in (each.side for each in found):
-            errors.append(f"{at}.location: {location!r} must be left or right, each once")
+            errors.append(
+                f"{at}.location: {location!r} must be {', '.join([*SIDES, *locations])}, each port once;"
+                " `evenhand otg --locations LEFT,RIGHT` gives them the names that a script has"
+            )
             continue
         found.append(OtgPort(name=name, location=location, side=side))
     return tuple(found)

@@ -55,6 +55,8 @@ class Places:
     http_port: int | None = None
     grpc_port: int | None = GRPC_PORT
     token: str | None = None
+    locations: tuple[str, ...] = ()
+    """What scripts call the left and the right port, besides their sides and devices."""
 
     def __post_init__(self) -> None:
         if not (self.host == "localhost" or is_loopback(self.host)) and not self.token:
@@ -64,6 +66,14 @@ class Places:
                 where="--host",
                 next_step="Omit --host for this machine alone, or name a file with a token: --token-file"
                 " FILE.",
+            )
+        if self.locations and len(set(self.locations) - {""}) != len(SIDES):
+            raise RequestError(
+                f"{','.join(self.locations)} does not name two ports",
+                code="otg.wrong-locations",
+                where="--locations",
+                next_step="Give the left port's name and the right one's: --locations"
+                " localhost:5555,localhost:5556.",
             )
 
 
@@ -100,7 +110,8 @@ def otg_server(testbed: str, places: Places, *, run: Path, command: list[str]) -
         open_setup, run=lambda: RunStore.create(run, command=command), line_rates=_stated_rates(known)
     )
     plans = () if known is None or known.testbed.dut.plan is None else tuple(known.own_plan.split("+"))
-    service = OtgService(transmission, plans=plans, run_name=run.name)
+    locations = _device_names(known) | dict(zip(places.locations, SIDES, strict=False))
+    service = OtgService(transmission, plans=plans, locations=locations, run_name=run.name)
     with ExitStack() as stack:
         stack.callback(transmission.close)
         folder = stack.enter_context(temporary_folder())
@@ -114,6 +125,16 @@ def otg_server(testbed: str, places: Places, *, run: Path, command: list[str]) -
             stack.callback(lambda: server.stop(grace=1.0).wait())
             rpc = f"{_shown(places.host)}:{port}"
         yield RunningServer(https=https, http=http, grpc=rpc, transmission=transmission)
+
+
+def _device_names(setup: Setup | None) -> dict[str, SideName]:
+    """The sides of the testbed's devices: a PCI address, a name of DPDK's, or the host's interface."""
+    found: dict[str, SideName] = {}
+    for side in SIDES if setup is not None else ():
+        name, *keys = setup.testbed.ports[side].device.split(",")
+        interfaces = [key.removeprefix("iface=") for key in keys if key.startswith("iface=")]
+        found |= dict.fromkeys([name, *interfaces], side)
+    return found
 
 
 def _stated_rates(setup: Setup | None) -> dict[SideName, float | None]:

@@ -5,7 +5,7 @@ snappi package brings."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evenhand.base.version import VERSION
@@ -15,7 +15,7 @@ from evenhand.otg.port_part import OtgPort
 from evenhand.otg.refusals import BUSY, OtgError, missing_extra
 from evenhand.otg.traffic import OtgTraffic, traffic_of
 from evenhand.otg.transmission import Transmission
-from evenhand.plan import sending_side
+from evenhand.plan import SideName, sending_side
 from evenhand.trial import Verdict, describe_reasons
 
 try:
@@ -27,19 +27,30 @@ except ImportError as missing:
 MODEL_VERSION = "1.62.0"
 """The version of the model whose classes are used."""
 _WORST = (Verdict.FAIL, Verdict.INVALID, Verdict.PASS)
-NEIGHBOURS = "protocols: nothing to start; the tester answers ARP and ND for its hosts from set_config on"
+NEIGHBOURS = (
+    "protocols: nothing to start or stop; the tester answers ARP and ND for its hosts from set_config on"
+)
 
 
 class OtgService:
     """One configuration at a time. Methods may be called from several threads; all raise OtgError."""
 
-    def __init__(self, transmission: Transmission, *, plans: tuple[str, ...], run_name: str) -> None:
+    def __init__(
+        self,
+        transmission: Transmission,
+        *,
+        plans: tuple[str, ...],
+        locations: Mapping[str, SideName],
+        run_name: str,
+    ) -> None:
         """
         Args:
             plans: Those that the DUT is set up for, if that is known.
+            locations: What the ports are called, besides left and right.
             run_name: The run file, for people.
         """
         self._transmission, self._plans, self._run_name = transmission, plans, run_name
+        self._locations = locations
         self._changing = threading.Lock()
         self._config: Any = None
         self._traffic: OtgTraffic | None = None
@@ -67,7 +78,7 @@ class OtgService:
                 self._config = self._traffic = None
                 return self._warnings([])
             rates = self._transmission.line_rates_bps()
-            traffic = traffic_of(document, line_rates_bps=rates, plans=self._plans)
+            traffic = traffic_of(document, line_rates_bps=rates, plans=self._plans, locations=self._locations)
             stopped = self._check_idle(has_preemption=traffic.has_preemption)
             self._config = self._traffic = None
             self._transmission.open(traffic)
@@ -204,7 +215,7 @@ class OtgService:
         return pb.StatesResponse(choice=choice, **{choice: found})
 
     def _start_protocols(self, protocol: Any) -> Any:
-        if _chosen(protocol) == "all" and _enum_name(protocol.all, "state") == "start":
+        if _chosen(protocol) == "all" and _enum_name(protocol.all, "state") in ("start", "stop"):
             return self._warnings([NEIGHBOURS])
         raise OtgError(["protocol: there are no protocols to be controlled; ARP and ND always answer"])
 

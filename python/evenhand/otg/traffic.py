@@ -102,6 +102,7 @@ def traffic_of(
     *,
     line_rates_bps: Mapping[SideName, float | None] | None = None,
     plans: Sequence[str] = (),
+    locations: Mapping[str, SideName] | None = None,
 ) -> OtgTraffic:
     """What is sent for this configuration.
 
@@ -109,6 +110,7 @@ def traffic_of(
         document: The configuration with the names of the model, as protobuf's JSON has it.
         line_rates_bps: Those of the testbed's ports, for a rate in percent and for layer1; None, or the rate
             of a side is: not known.
+        locations: The side of each name of a port but left and right.
         plans: Those that the DUT is set up for, if that is known: the one of the flows' IP version is taken.
 
     Raises:
@@ -116,8 +118,10 @@ def traffic_of(
     """
     rates = dict.fromkeys(SIDES) | dict(line_rates_bps or {})
     errors = other_keys(document, "config", "")
-    ports = read_ports(document.get("ports", []), errors)
+    ports = read_ports(document.get("ports", []), locations or {}, errors)
     sides = {port.name: port.side for port in ports}
+    if len(ports) == 1:  # the other one has no name
+        (sides[""],) = (side for side in SIDES if side != ports[0].side)
     stations = read_stations(document.get("devices", []), sides, errors)
     captures = read_captures(document.get("captures", []), sides, errors)
     flows = list(document.get("flows", []))
@@ -135,8 +139,9 @@ def traffic_of(
         raise OtgError(errors)
     longest_s = LONGEST_S[min(len({str(_sender(flow)) for flow in flows}), len(SIDES))]
     read = [
-        FlowPart(number, flow, ports, stations, rates, longest_s, errors) for number, flow in enumerate(flows)
+        FlowPart(number, flow, sides, stations, rates, longest_s, errors) for number, flow in enumerate(flows)
     ]
+    notes += [note for flow in read for note in flow.notes]
     names = [flow.name for flow in read]
     errors += [
         f"flows[{n}].name: {name!r} is there twice" for n, name in enumerate(names) if name in names[:n]
