@@ -168,7 +168,7 @@ class FieldGrammar:
             return value
         raise PlanError(
             f"{value} is not {self.name}",
-            code="base.out-of-range",
+            code="plan.not-a-field-value",
             where=self.key,
             next_step=f"Write {self.least} to {self.most}.",
         )
