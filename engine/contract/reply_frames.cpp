@@ -31,10 +31,10 @@ struct AddressTexts {
     std::string source;
     std::string destination;
 };
-AddressTexts addresses_of(const plan::AddressPlan& plan, plan::Direction direction, std::uint64_t seed, std::uint64_t k,
-                          const plan::Flow& flow) {
+AddressTexts addresses_of(const plan::AddressPlan& plan, plan::Direction direction, const plan::FlowDraw& draw,
+                          std::uint64_t k, const plan::Flow& flow) {
     if (plan.has_lists()) {
-        const auto whole = plan::FlowDraw{plan, direction, seed}.whole_addresses(k).value();
+        const auto whole = draw.whole_addresses(k).value();
         return {plan::to_string(whole.source), plan::to_string(whole.destination)};
     }
     const auto [from, to] = plan.sent(direction);
@@ -71,7 +71,7 @@ Ordered preview(const FramesRequest& r) {
         }
         tags.put(octets.data());
         const auto flow = draw.draw(k);
-        const auto [from, to] = addresses_of(r.plan, r.direction, r.seed, k, flow);
+        const auto [from, to] = addresses_of(r.plan, r.direction, plan::FlowDraw{r.plan, r.direction, r.seed}, k, flow);
         frames.push_back({{"sequence", k},
                           {"stream", stream},
                           {"source", from},
@@ -109,21 +109,26 @@ Ordered preview_mix(const FramesRequest& r) {
     std::vector<std::byte> buffer(mix.largest_frame_size() + added - frame::fcs_octets);
     frame::write_pattern(frame::pattern_of(r.plan.side(side).version(), mix.has_two_plans()),
                          std::span{buffer}.subspan(tags.octets()));
+    std::vector<plan::FlowDraw> draws;
+    for (std::size_t p = 0; p < (r.mix->other_plan ? 2U : 1U); ++p)
+        draws.push_back(frame::draw_of(r.mix->plan(r.plan, p), mix, r.direction, r.seed));
     Ordered frames = Ordered::array();
     for (std::uint64_t k = r.first; k < r.first + r.count; ++k) {
         auto& source = sources[k % r.streams];
         const auto octets = std::span{buffer}.first(source.frame_octets(0));
         std::byte* const at = buffer.data();
         source.write_next({&at, 1}, 0);
-        const auto& plan = r.mix->plan(r.plan, mix.classes()[mix.class_of(k)].plan);
-        const auto flow = plan::FlowDraw{plan, r.direction, r.seed}.draw(k);
-        const auto [from, to] = addresses_of(plan, r.direction, r.seed, k, flow);
+        const auto& of_class = mix.classes()[mix.class_of(k)];
+        const auto& plan = r.mix->plan(r.plan, of_class.plan);
+        const auto& draw = draws[of_class.plan];
+        const auto flow = draw.draw(k);
+        const auto [from, to] = addresses_of(plan, r.direction, draw, k, flow);
         frames.push_back({{"sequence", k},
                           {"stream", k % r.streams},
                           {"source", from},
                           {"destination", to},
-                          {"source_port", flow.source_port},
-                          {"destination_port", flow.destination_port},
+                          {"source_port", of_class.fields.source_port.value_or(flow.source_port)},
+                          {"destination_port", of_class.fields.destination_port.value_or(flow.destination_port)},
                           {"octets", hexadecimal(octets)}});
     }
     return frames;

@@ -139,22 +139,96 @@ std::vector<std::uint16_t> read_vlans(ObjectReader& r) {
     return vlans;
 }
 
+/// What all patterns have behind their values.
+void finish_pattern(ObjectReader& r, plan::FieldPattern& pattern) {
+    pattern.mode = read_mode(r);
+    if (r.has("lock_step")) pattern.is_in_lock_step = r.boolean("lock_step");
+    r.finish();
+}
+
+void check_list(ObjectReader& r, std::size_t values) {
+    if (values == 0 || values > plan::FieldPattern::longest_list)
+        r.refuse("values", fmt::format("a list of {} values", values),
+                 fmt::format("Give 1 to {}, or first, count and step.", plan::FieldPattern::longest_list));
+}
+
+/// A pattern of a flow's hosts: addresses of one IP version.
+plan::FieldPattern read_host_pattern(ObjectReader r) {
+    constexpr std::uint64_t most_hosts = 65536;
+    constexpr std::uint64_t largest_step = 1U << 24U;
+    plan::FieldPattern pattern;
+    if (r.has("values")) {
+        const Json& list = r.array("values");
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            const std::string place = fmt::format("{}[{}]", r.where("values"), i);
+            const Json holder{{place, list[i]}};
+            pattern.addresses.push_back(ObjectReader{holder, ""}.address(place));
+            if (pattern.addresses.back().version != pattern.addresses.front().version)
+                r.refuse("values", "addresses of both IP versions", "Give addresses of one.");
+        }
+        check_list(r, list.size());
+    } else {
+        pattern.addresses.push_back(r.address("first"));
+        pattern.count = static_cast<std::uint32_t>(r.whole("count", 1, most_hosts));
+        if (r.has("step")) pattern.step = static_cast<std::uint32_t>(r.whole("step", 1, largest_step));
+    }
+    finish_pattern(r, pattern);
+    return pattern;
+}
+
+/// A pattern of a flow's field, whose values are `least` to `most`.
+plan::FieldPattern read_pattern(ObjectReader r, std::uint64_t least, std::uint64_t most) {
+    plan::FieldPattern pattern;
+    if (r.has("values")) {
+        for (const auto value : read_wholes(r, "values", least, most))
+            pattern.list.push_back(static_cast<std::uint32_t>(value));
+        check_list(r, pattern.list.size());
+    } else {
+        pattern.first = static_cast<std::uint32_t>(r.whole("first", least, most));
+        pattern.count = static_cast<std::uint32_t>(r.whole("count", 1, most - least + 1));
+        if (r.has("step")) pattern.step = static_cast<std::uint32_t>(r.whole("step", 1, most - least + 1));
+        const std::uint64_t last = pattern.first + std::uint64_t{pattern.count - 1} * pattern.step;
+        if (last > most)
+            r.refuse("count", fmt::format("values up to {}", last), fmt::format("Let the last be at most {}.", most));
+    }
+    finish_pattern(r, pattern);
+    return pattern;
+}
+
+/// A field that is one number, or the pattern of it. `otherwise`: the number where the key is absent, or a pattern.
+std::uint64_t read_field(ObjectReader& r, const char* key, std::uint64_t least, std::uint64_t most,
+                         std::optional<plan::FieldPattern>& pattern, std::uint64_t otherwise = 0) {
+    if (!r.has(key)) return otherwise;
+    if (!r.value(key).is_object()) return r.whole(key, least, most);
+    pattern = read_pattern(r.object(key), least, most);
+    return otherwise;
+}
+
 /// A class that is a flow: its name, and the fields that its frames have.
 void read_flow(ObjectReader& r, frame::FrameClass& c) {
+    using enum plan::FlowField;
     constexpr std::uint64_t largest_port = 65535;
-    const auto whole = [&](const char* key, std::uint64_t largest) {
-        return r.has(key) ? r.whole(key, 0, largest) : std::uint64_t{0};
+    auto& patterns = c.fields.patterns;
+    const auto field = [&](const char* key, std::uint64_t largest, plan::FlowField of) {
+        return static_cast<std::uint32_t>(read_field(r, key, 0, largest, patterns[of]));
     };
-    const auto port = [&](const char* key) {
-        return r.has(key) ? std::optional{static_cast<std::uint16_t>(r.whole(key, 1, largest_port))} : std::nullopt;
+    const auto port = [&](const char* key, plan::FlowField of) {
+        const auto found = static_cast<std::uint16_t>(read_field(r, key, 1, largest_port, patterns[of]));
+        return found == 0 ? std::nullopt : std::optional{found};
+    };
+    const auto hosts = [&](const char* key, plan::FlowField of) {
+        if (r.has(key)) patterns[of] = read_host_pattern(r.object(key));
     };
     c.name = r.text("name");
     if (c.name.empty()) r.refuse("name", "a flow without a name", "Give it one, or leave the key out.");
-    c.fields = {.dscp = static_cast<std::uint8_t>(whole("dscp", frame::largest_dscp)),
-                .flow_label = static_cast<std::uint32_t>(whole("flow_label", frame::largest_flow_label)),
-                .vlan_priority = static_cast<std::uint8_t>(whole("vlan_priority", frame::largest_vlan_priority)),
-                .source_port = port("source_port"),
-                .destination_port = port("destination_port")};
+    c.fields.dscp = static_cast<std::uint8_t>(field("dscp", frame::largest_dscp, dscp));
+    c.fields.flow_label = field("flow_label", frame::largest_flow_label, flow_label);
+    c.fields.vlan_priority =
+        static_cast<std::uint8_t>(field("vlan_priority", frame::largest_vlan_priority, vlan_priority));
+    c.fields.source_port = port("source_port", source_port);
+    c.fields.destination_port = port("destination_port", destination_port);
+    hosts("left_host", left_host);
+    hosts("right_host", right_host);
     if (r.has("loss_at_most")) c.loss_at_most = r.number("loss_at_most", 0, 1);
 }
 

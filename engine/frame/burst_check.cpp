@@ -7,6 +7,7 @@
 
 #include "frame/checksum.hpp"
 #include "frame/pattern.hpp"
+#include "plan/flow_patterns.hpp"
 #include "simd.hpp"
 
 namespace evenhand::frame {
@@ -186,6 +187,14 @@ std::uint32_t BurstCheck::find_connections(ConnectionFlows& connections, const s
     }
 }
 
+BurstCheck::Octets BurstCheck::with_mark(const ClassPart& part, std::uint32_t marks) const noexcept {
+    Octets octets = part.expected;
+    const std::uint32_t mark = marks & plan::FlowPatterns::mark_mask;
+    auto* const at = reinterpret_cast<std::byte*>(octets.data() + ethernet_octets);
+    store(at, load<std::uint32_t>(at) | big(version_ == IpVersion::v4 ? mark << 16U : mark));
+    return octets;
+}
+
 template <IpVersion V, Varying kind, bool HasMore, bool IsTranslated, bool HasClasses>
 __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, const std::byte* const* frames,
                                                            unsigned n, FoundBurst& found) noexcept {
@@ -251,6 +260,10 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, co
             if constexpr (V == IpVersion::v4) {
                 for (unsigned i = 0; i < block; ++i)
                     header_sums[i] = check.class_parts_[found.classes[begin + i]].header_sum;
+                if (check.has_mark_patterns_) {
+                    for (unsigned i = 0; i < block; ++i)
+                        header_sums[i] += flows.marks[i] & plan::FlowPatterns::mark_mask;
+                }
             }
         }
         Words words[block];
@@ -301,7 +314,14 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, co
                 const __m256i octets = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(frame + check.part_at_[p]));
                 __m256i constant = of(part.expected);
                 if constexpr (HasClasses) {  // what differs is in front of octet 32
-                    if (p == 0) constant = of(check.class_parts_[found.classes[begin + i]].expected);
+                    if (p == 0) {
+                        const ClassPart& its = check.class_parts_[found.classes[begin + i]];
+                        constant = of(its.expected);
+                        if (check.has_mark_patterns_) [[unlikely]] {
+                            alignas(part_octets) const Octets marked = check.with_mark(its, flows.marks[i]);
+                            constant = of(marked);
+                        }
+                    }
                 }
                 const __m256i expected = _mm256_or_si256(_mm256_shuffle_epi8(varying, of(part.from)), constant);
                 wrong = _mm256_or_si256(wrong, _mm256_subs_epu8(_mm256_sub_epi8(octets, expected), of(part.most)));
@@ -433,6 +453,7 @@ BurstCheck::BurstCheck(const FrameTemplate& t, const LinkFrames& arrives, const 
 }
 
 void BurstCheck::fill_classes(const FrameTemplate& t) {
+    has_mark_patterns_ = classes_->has_mark_patterns;
     const bool is_v4 = t.version == IpVersion::v4;
     for (const auto& of : classes_->classes) {
         // The mark of IPv6 begins within an octet, behind the version.

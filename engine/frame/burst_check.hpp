@@ -57,6 +57,7 @@ struct BurstClasses {
         PortChoice destination_port;
     };
     std::vector<OfClass> classes;
+    bool has_mark_patterns = false;   // the draw says the mark of each frame, and `mark` is 0
     std::vector<std::uint8_t> cycle;  // the class of frame k is that at k modulo the length
 };
 
@@ -138,6 +139,9 @@ class BurstCheck {
         PortChoice destination_port;
     };
 
+    /// The constant octets of a frame's first part, with the mark that was drawn for it.
+    [[nodiscard]] Octets with_mark(const ClassPart& part, std::uint32_t marks) const noexcept;
+
     /// Puts the class of each of a block's first `n` frames into `classes`, and their own ports into the block.
     /// `numbers`: with the stream above the sequence number.
     void find_classes(const std::uint64_t* numbers, unsigned n, std::uint8_t* classes, plan::FlowBlock& block) noexcept;
@@ -172,6 +176,7 @@ class BurstCheck {
     std::vector<std::uint8_t> cycle_;     // of the classes, repeated, so that it seldom begins anew
     std::uint64_t cycle_first_ = 0;       // the number that the first place of the cycle stands for at present
     bool has_class_ports_ = false;
+    bool has_mark_patterns_ = false;
 };
 
 /// The checks of one trial: one for frames to the receiving side's own MAC, as a DUT sends them, and perhaps one for

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <optional>
 
+#include "frame/checksum.hpp"
 #include "frame/layout.hpp"
 #include "frame/template.hpp"
-#include "plan/ranges.hpp"
+#include "plan/field_pattern.hpp"
+#include "plan/plan.hpp"
 
 namespace evenhand::frame {
 
@@ -23,6 +25,7 @@ struct ClassFields {
     std::uint8_t vlan_priority = 0;
     std::optional<std::uint16_t> source_port = std::nullopt;  // nothing: drawn, as the plan says
     std::optional<std::uint16_t> destination_port = std::nullopt;
+    plan::FieldPatterns patterns{};  // of fields that have no value above
 
     friend bool operator==(const ClassFields&, const ClassFields&) = default;
 
@@ -31,9 +34,15 @@ struct ClassFields {
         const auto traffic_class = static_cast<std::uint32_t>(dscp) << 2U;
         return version == IpVersion::v4 ? traffic_class : traffic_class << 20U | flow_label;
     }
-    /// The ports of these frames where the plan's are those.
-    [[nodiscard]] static plan::FieldRange of(const std::optional<std::uint16_t>& port, const plan::FieldRange& drawn) {
-        return port ? plan::FieldRange{.first = *port, .count = 1} : drawn;
+    /// The ports of these frames where the plan's are `ports`.
+    [[nodiscard]] plan::PortPair narrow(const plan::PortPair& ports) const {
+        const auto of = [&](const std::optional<std::uint16_t>& port, plan::FlowField field,
+                            const plan::FieldRange& drawn) {
+            if (port) return plan::FieldRange{.first = *port, .count = 1};
+            return patterns[field] ? patterns[field]->bounds() : drawn;
+        };
+        return {.sources = of(source_port, plan::FlowField::source_port, ports.sources),
+                .destinations = of(destination_port, plan::FlowField::destination_port, ports.destinations)};
     }
 };
 
@@ -42,6 +51,19 @@ struct ClassFields {
     constexpr std::uint32_t class_and_label = 0x0FFFFFFF;
     return version == IpVersion::v4 ? static_cast<std::uint32_t>(frame[Layout<IpVersion::v4>::ip + 1])
                                     : big(load<std::uint32_t>(frame + Layout<IpVersion::v6>::ip)) & class_and_label;
+}
+
+/// Puts such a mark into a frame that has none, and corrects its header's checksum (RFC 1624).
+inline void put_mark(std::byte* frame, IpVersion version, std::uint32_t mark) noexcept {
+    if (version == IpVersion::v6) {
+        std::byte* const word = frame + Layout<IpVersion::v6>::ip;
+        store(word, load<std::uint32_t>(word) | big(mark));
+        return;
+    }
+    using L = Layout<IpVersion::v4>;
+    frame[L::ip + 1] = static_cast<std::byte>(mark);
+    const auto sum = static_cast<std::uint16_t>(~big(load<std::uint16_t>(frame + L::ipv4_checksum)));
+    store(frame + L::ipv4_checksum, big(static_cast<std::uint16_t>(~fold(std::uint64_t{sum} + mark))));
 }
 
 /// Puts DSCP and flow label into a template that has neither. UDP checksums do not cover them.

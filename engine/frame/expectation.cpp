@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "plan/flow_patterns.hpp"
+
 namespace evenhand::frame {
 
 BurstChecks TestFrameExpectation::burst_checks(StreamIdentity of) const {
@@ -91,6 +93,15 @@ std::optional<FrameFault> TestFrameExpectation::fault_for(const std::byte* frame
     }
     if (!has_pattern(frame + L::tag_end, octets_ - L::tag_end, arrives_.first_of_pattern)) return FrameFault::payload;
     return std::nullopt;
+}
+
+std::optional<std::uint32_t> TestFrameExpectation::drawn_marks(const std::byte* frame,
+                                                               IpVersion version) const noexcept {
+    if (!flows_) return std::nullopt;
+    const std::size_t tag = version == IpVersion::v4 ? Layout<IpVersion::v4>::tag : Layout<IpVersion::v6>::tag;
+    const auto flow = flows_->of(numbers_at(frame + tag));
+    if (!flow) return std::nullopt;
+    return flow->block->marks[flow->at] & plan::FlowPatterns::mark_mask;
 }
 
 std::optional<FrameFault> TestFrameExpectation::frame_fault(std::size_t /*frame_class*/, const std::byte* frame,

@@ -182,6 +182,10 @@ class TestFrameExpectation {
         return version == IpVersion::v4 ? holds_for<IpVersion::v4>(frame) : holds_for<IpVersion::v6>(frame);
     }
 
+    /// What FlowPatterns says of the traffic class and flow label of the frame with this number; nothing before know(),
+    /// and if no stream sends it. Only for flows whose marks have patterns.
+    [[nodiscard]] std::optional<std::uint32_t> drawn_marks(const std::byte* frame, IpVersion version) const noexcept;
+
     /// What is wrong with a frame of frame_octets() octets whose tag was read; nothing if holds().
     [[nodiscard]] std::optional<FrameFault> frame_fault(std::size_t frame_class, const std::byte* frame,
                                                         IpVersion version) const noexcept;

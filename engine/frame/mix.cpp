@@ -65,6 +65,38 @@ bool FrameMix::has_two_plans() const noexcept {
     return std::ranges::any_of(classes_, [this](const FrameClass& c) { return c.plan != classes_.front().plan; });
 }
 
+bool FrameMix::has_mark_patterns() const noexcept {
+    return std::ranges::any_of(classes_, [](const FrameClass& c) { return c.fields.patterns.has_marks(); });
+}
+
+std::shared_ptr<const plan::FlowPatterns> patterns_of(const FrameMix& mix, const plan::AddressPlan& plan,
+                                                      plan::Direction direction, std::uint64_t seed) {
+    if (std::ranges::all_of(mix.classes(), [](const FrameClass& c) { return c.fields.patterns.is_empty(); })) return {};
+    std::vector<plan::FieldPatterns> flows;
+    for (const auto& c : mix.classes()) {
+        auto patterns = c.fields.patterns;
+        // Where marks vary, they are all put there.
+        const auto fix = [&](plan::FlowField field, std::uint32_t value) {
+            if (!patterns[field] && value != 0)
+                patterns[field] = plan::FieldPattern{.addresses = {}, .list = {}, .first = value};
+        };
+        if (mix.has_mark_patterns()) {
+            fix(plan::FlowField::dscp, c.fields.dscp);
+            fix(plan::FlowField::flow_label, c.fields.flow_label);
+            fix(plan::FlowField::vlan_priority, c.fields.vlan_priority);
+        }
+        flows.push_back(std::move(patterns));
+    }
+    std::vector<std::uint8_t> cycle;
+    for (std::size_t k = 0; k < mix.period(); ++k) cycle.push_back(static_cast<std::uint8_t>(mix.class_of(k)));
+    return std::make_shared<const plan::FlowPatterns>(flows, std::move(cycle), plan, direction, seed);
+}
+
+plan::FlowDraw draw_of(const plan::AddressPlan& plan, const FrameMix& mix, plan::Direction direction,
+                       std::uint64_t seed) {
+    return {plan, direction, seed, patterns_of(mix, plan, direction, seed)};
+}
+
 FrameMix FrameMix::without_tags(std::size_t octets) const {
     FrameMix found = *this;
     for (auto& c : found.classes_) c.frame_size -= std::min(c.frame_size, octets);
@@ -72,6 +104,33 @@ FrameMix FrameMix::without_tags(std::size_t octets) const {
 }
 
 namespace {
+
+/// Hosts of patterns are hosts of their side, and fields in lock-step have as many values.
+void check_patterns(const plan::AddressPlan& plan, const plan::FieldPatterns& patterns, const std::string& where) {
+    for (const auto side : plan::both_sides) {
+        const bool is_left = side == plan::Side::left;
+        const auto& pattern = patterns[is_left ? plan::FlowField::left_host : plan::FlowField::right_host];
+        if (!pattern) continue;
+        const auto key = where + (is_left ? ".left_host" : ".right_host");
+        const auto& hosts = plan.side(side).hosts;
+        if (hosts.network)
+            refuse("a flow with hosts of its own, in a plan with networks", key,
+                   "Leave it out, or use a plan whose hosts are one range or a list.");
+        if (pattern->addresses.front().version != hosts.base.version || !plan::are_hosts(*pattern, hosts))
+            refuse(fmt::format("{} and the addresses that follow are not all hosts of the {} side",
+                               plan::to_string(pattern->addresses.front()), name_of(side)),
+                   key, "Use hosts of that side.");
+    }
+    const plan::FieldPattern* first = nullptr;
+    for (const auto& pattern : patterns.of) {
+        if (!pattern || !pattern->is_in_lock_step) continue;
+        if (first != nullptr && (pattern->values() != first->values() || pattern->mode != first->mode))
+            refuse(fmt::format("fields in lock-step with {} and {} values, or in two modes", first->values(),
+                               pattern->values()),
+                   where, "Give them as many values and one mode, or no lock_step.");
+        first = &*pattern;
+    }
+}
 
 /// Flows: all classes have a name, each another one, and fields that their frames can have.
 void check_flows(const plan::AddressPlan& first, const MixedPlans& mixed) {
@@ -87,13 +146,16 @@ void check_flows(const plan::AddressPlan& first, const MixedPlans& mixed) {
         if (same != classes.begin() + static_cast<std::ptrdiff_t>(c))
             refuse(fmt::format("two flows are called \"{}\"", of.name), where + ".name",
                    "Give each a name of its own.");
-        if (of.fields.flow_label != 0 && mixed.plan(first, of.plan).version() == IpVersion::v4)
+        const bool has_label = of.fields.flow_label != 0 || of.fields.patterns[plan::FlowField::flow_label];
+        if (has_label && mixed.plan(first, of.plan).version() == IpVersion::v4)
             refuse("an IPv4 header has no flow label", where + ".flow_label", "Leave it out.");
     }
     if (!mixed.mix.has_flows()) return;
     if (mixed.other_plan || first.is_translated() || first.has_state)
         refuse(mixed.other_plan ? "flows in two plans" : "flows through a DUT that translates", "mix.classes",
                "Use a plan of one IP version whose addresses the DUT does not change, or leave the names out.");
+    for (std::size_t c = 0; c < classes.size(); ++c)
+        check_patterns(first, classes[c].fields.patterns, fmt::format("mix.classes[{}]", c));
 }
 
 }  // namespace
@@ -136,13 +198,21 @@ BurstChecks MixExpectation::burst_checks(StreamIdentity of) const {
             frames.frame_octets(0) != first.frame_octets(0))
             return {};
         const auto& arrives = frames.arrives();
-        table->classes.push_back({.mark = mix_->classes()[c].fields.mark(arrives.version),
+        const bool varies = mix_->has_mark_patterns();
+        table->has_mark_patterns = varies;
+        table->classes.push_back({.mark = varies ? 0 : mix_->classes()[c].fields.mark(arrives.version),
                                   .source_port = PortChoice::of(arrives.source_ports),
                                   .destination_port = PortChoice::of(arrives.destination_ports)});
     }
     for (std::size_t k = 0; k < mix_->period(); ++k)
         table->cycle.push_back(static_cast<std::uint8_t>(mix_->class_of(k)));
     return first.burst_checks(of, std::move(table));
+}
+
+bool MixExpectation::is_remarked(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
+    const std::uint32_t found = mark_of(frame, version);
+    if (!has_mark_patterns_) return found != mix_->classes()[frame_class].fields.mark(version);
+    return found != (*classes_)[frame_class].frames.drawn_marks(frame, version).value_or(found);
 }
 
 bool MixExpectation::holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
@@ -166,7 +236,7 @@ std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, c
     for (std::size_t p = 0; p < (mixed.other_plan ? 2U : 1U); ++p) {
         const auto& plan = mixed.plan(first, p);
         stacks.push_back({.version = plan.side(side).version(),
-                          .draw = {plan, identity.direction, seed},
+                          .draw = draw_of(plan, mixed.mix, identity.direction, seed),
                           .hosts = macs.hosts ? std::optional{plan::HostSet{plan.side(side).hosts}} : std::nullopt});
     }
     std::vector<FrameTemplate> templates;
@@ -174,9 +244,13 @@ std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, c
         const auto& plan = mixed.plan(first, c.plan);
         templates.push_back(make_template(plan, c.frame_size + plan.side(side).added_octets, identity, macs.source_mac,
                                           macs.dut_macs.at(c.plan), pattern));
-        if (c.fields.dscp != 0 || c.fields.flow_label != 0) mark(templates.back(), c.fields);
+        if (!mixed.mix.has_mark_patterns() && (c.fields.dscp != 0 || c.fields.flow_label != 0))
+            mark(templates.back(), c.fields);
     }
-    return std::make_shared<const MixParts>(mixed.mix, templates, std::move(stacks), macs.hosts, share);
+    auto parts = std::make_shared<MixParts>(mixed.mix, templates, std::move(stacks), macs.hosts, share);
+    if (mixed.mix.has_mark_patterns())
+        parts->marks = patterns_of(mixed.mix, first, identity.direction, seed);
+    return parts;
 }
 
 }  // namespace evenhand::frame

@@ -5,12 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "frame/class_fields.hpp"
 #include "frame/source.hpp"
+#include "plan/draw.hpp"
+#include "plan/flow_patterns.hpp"
 #include "plan/plan.hpp"
 
 namespace evenhand::frame {
@@ -49,6 +52,8 @@ class FrameMix {
     }
     [[nodiscard]] std::size_t largest_frame_size() const noexcept;
     [[nodiscard]] bool has_two_plans() const noexcept;
+    /// A flow has a pattern for its DSCP, flow label or VLAN priority.
+    [[nodiscard]] bool has_mark_patterns() const noexcept;
     /// The classes are flows: all have names.
     [[nodiscard]] bool has_flows() const noexcept { return !classes_.front().name.empty(); }
 
@@ -71,6 +76,13 @@ struct MixedPlans {
         return number == 0 ? first : other_plan.value();
     }
 };
+
+/// The patterns of a mix's flows in this direction; null if there are none.
+[[nodiscard]] std::shared_ptr<const plan::FlowPatterns> patterns_of(const FrameMix& mix, const plan::AddressPlan& plan,
+                                                                    plan::Direction direction, std::uint64_t seed);
+/// What the frames of a mix that are of this plan have.
+[[nodiscard]] plan::FlowDraw draw_of(const plan::AddressPlan& plan, const FrameMix& mix, plan::Direction direction,
+                                     std::uint64_t seed);
 
 /// Throws Fault{bad_request} for a plan that is missing or never used, for names of flows that are missing or twice
 /// there, and for flows where the DUT translates; Fault{bad_plan} for two plans of one IP version or of different

@@ -29,14 +29,14 @@ class MixExpectation {
 
     /// `classes`: in the order of the mix, which outlives this.
     MixExpectation(const FrameMix& mix, std::vector<Class> classes)
-        : mix_{&mix}, classes_{std::make_shared<const std::vector<Class>>(std::move(classes))} {}
+        : mix_{&mix},
+          has_mark_patterns_{mix.has_mark_patterns()},
+          classes_{std::make_shared<const std::vector<Class>>(std::move(classes))} {}
 
     /// Checks for whole bursts, where all classes have one plan and one length; else none.
     [[nodiscard]] BurstChecks burst_checks(StreamIdentity of) const;
     /// Whether traffic class or flow label differ from what frames of this class are sent with.
-    [[nodiscard]] bool is_remarked(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
-        return mark_of(frame, version) != mix_->classes()[frame_class].fields.mark(version);
-    }
+    [[nodiscard]] bool is_remarked(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept;
 
     [[nodiscard]] std::size_t class_of(std::uint64_t sequence) const noexcept { return mix_->class_of(sequence); }
     /// The length of each frame of this class, without FCS.
@@ -58,6 +58,7 @@ class MixExpectation {
 
    private:
     const FrameMix* mix_;
+    bool has_mark_patterns_;
     std::shared_ptr<const std::vector<Class>> classes_;
 };
 

@@ -15,6 +15,7 @@
 
 #include "frame/mix.hpp"
 #include "frame/source.hpp"
+#include "plan/flow_patterns.hpp"
 #include "plan/host_macs.hpp"
 #include "plan/host_set.hpp"
 
@@ -47,6 +48,7 @@ struct MixParts {
     std::vector<Ports> ports;
     std::vector<std::uint8_t> vlan_priorities;  // of each class
     bool has_vlan_priorities = false;
+    std::shared_ptr<const plan::FlowPatterns> marks;  // null: DSCP and flow label are in the templates
     std::optional<plan::HostMacs> macs;  // MACs of the hosts in `stacks`
     StreamShare share;
     bool restores_pattern =
@@ -87,7 +89,8 @@ struct MixParts {
         };
         for (const auto& c : classes) {
             vlan_priorities.push_back(c.fields.vlan_priority);
-            has_vlan_priorities |= c.fields.vlan_priority != 0;
+            has_vlan_priorities = has_vlan_priorities || c.fields.vlan_priority != 0 ||
+                                  c.fields.patterns[plan::FlowField::vlan_priority];
         }
         if (!std::ranges::any_of(classes,
                                  [](const FrameClass& c) { return c.fields.source_port || c.fields.destination_port; }))
@@ -130,6 +133,9 @@ class MixSource {
     [[nodiscard]] bool has_vlan_priorities() const noexcept { return parts_->has_vlan_priorities; }
     /// That of the `ahead`th of the next frames.
     [[nodiscard]] std::uint8_t vlan_priority(std::size_t ahead) const noexcept {
+        if (parts_->marks) [[unlikely]]
+            return static_cast<std::uint8_t>(parts_->marks->mark(parts_->share.sequence(next_ + ahead)) >>
+                                             plan::FlowPatterns::priority_shift);
         return parts_->vlan_priorities[class_ahead(ahead)];
     }
 
@@ -159,6 +165,7 @@ class MixSource {
             const Stamp stamp{
                 .sequence = parts.share.sequence(next_), .stride = parts.share.stride, .time = now_ticks & time_mask};
             parts.writers[c](parts.shapes[c], blocks_[p], at, frames.first(n), stamp);
+            if (parts.marks) write_marks(parts.stacks[p].version, at, frames.first(n));
             if (parts.restores_pattern && parts.stacks[p].version == IpVersion::v4) restore_pattern(frames.first(n));
             if (parts.macs) write_macs(parts.stacks[p], frames.first(n));
             next_ += n;
@@ -190,6 +197,7 @@ class MixSource {
         const Stamp stamp{
             .sequence = parts.share.sequence(next_), .stride = parts.share.stride, .time = now_ticks & time_mask};
         parts.write_classes(parts.class_shapes, &parts.cycle[position_], blocks_[0], at, frames, stamp);
+        if (parts.marks) write_marks(parts.stacks[0].version, at, frames);
         if (parts.macs) write_macs(parts.stacks[0], frames);
         next_ += frames.size();
         position_ += frames.size();
@@ -207,6 +215,12 @@ class MixSource {
         }();
         for (std::byte* const frame : frames)
             std::memcpy(frame + Layout<IpVersion::v4>::tag_end, pattern.data(), pattern.size());
+    }
+
+    /// Frames of the first plan: flows have no other.
+    void write_marks(IpVersion version, std::size_t at, std::span<std::byte* const> frames) const noexcept {
+        for (std::size_t i = 0; i < frames.size(); ++i)
+            put_mark(frames[i], version, blocks_[0].marks[at + i] & plan::FlowPatterns::mark_mask);
     }
 
     void write_macs(const MixParts::Stack& stack, std::span<std::byte* const> frames) const noexcept {

@@ -3,20 +3,11 @@
 
 #include <bit>
 
+#include "plan/flow_patterns.hpp"
 #include "plan/sent_flows.hpp"
 #include "plan/whole_draw.hpp"
 
 namespace evenhand::plan {
-namespace {
-
-bool is_stepped(Mode mode) { return mode == Mode::increment || mode == Mode::decrement; }
-
-std::uint64_t stepped(Mode mode, std::uint64_t turn, std::uint32_t count) {
-    return mode == Mode::increment ? turn % count : count - 1 - turn % count;
-}
-
-}  // namespace
-
 NetworkSplit::NetworkSplit(const HostRange& range) noexcept
     : first_{range.value({})},
       networks_{range.network->mode == Mode::pseudorandom ? range.network->count : 1},
@@ -54,6 +45,12 @@ FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t s
     }
     set_field(address_fields, ranges.source_port);
     set_field(address_fields + 1, ranges.destination_port);
+}
+
+FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t seed,
+                   std::shared_ptr<const FlowPatterns> patterns)
+    : FlowDraw{plan, direction, seed} {
+    patterns_ = std::move(patterns);
 }
 
 void FlowDraw::set_addresses(const std::array<HostRange, address_fields>& hosts) noexcept {
@@ -102,10 +99,24 @@ std::array<std::uint32_t, drawn_fields> FlowDraw::draw_fields(std::uint64_t k) c
 std::optional<FlowAddresses> FlowDraw::whole_addresses(std::uint64_t k) const noexcept {
     if (!whole_) return std::nullopt;
     const auto values = draw_fields(k);
-    return whole_->addresses(k, {values[0], values[1]});
+    auto addresses = whole_->addresses(k, {values[0], values[1]});
+    if (patterns_) patterns_->apply(k, addresses);
+    return addresses;
 }
 
 Flow FlowDraw::draw(std::uint64_t k) const noexcept {
+    Flow flow = draw_of_plan(k);
+    if (!patterns_) return flow;
+    patterns_->apply(k, flow);
+    if (const auto whole = whole_addresses(k)) {
+        const auto [source, destination] = WholeDraw::values(*whole);
+        flow.source = source;
+        flow.destination = destination;
+    }
+    return flow;
+}
+
+Flow FlowDraw::draw_of_plan(std::uint64_t k) const noexcept {
     if (!whole_) return draw_of_ranges(k);
     const auto fields = draw_fields(k);
     const auto [source, destination] = WholeDraw::values(whole_->addresses(k, {fields[0], fields[1]}));
@@ -153,6 +164,25 @@ void FlowDraw::make_whole(const std::uint64_t* numbers, const LaneBits& biased, 
 }
 
 void FlowDraw::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept {
+    draw_block_of_plan(first, stride, block);
+    if (patterns_) [[unlikely]] {
+        std::array<std::uint64_t, FlowBlock::size> numbers;
+        for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j] = first + j * stride;
+        patterns_->apply(numbers.data(), block);
+    }
+}
+
+void FlowDraw::draw_listed(const std::uint64_t* words, FlowBlock& block) const noexcept {
+    draw_listed_of_plan(words, block);
+    if (patterns_) [[unlikely]] {
+        constexpr unsigned unused = 16;
+        std::array<std::uint64_t, FlowBlock::size> numbers;
+        for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j] = words[j] << unused >> unused;
+        patterns_->apply(numbers.data(), block);
+    }
+}
+
+void FlowDraw::draw_block_of_plan(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept {
     LaneBits which;  // hardly ever any: there are few hosts and ports, compared with 2^32
     const bool biased = draw_lanes(first, stride, direction_, key_, bounds_, block.lanes, which);
     if (!biased && all_pseudorandom_) [[likely]] {
@@ -168,7 +198,7 @@ void FlowDraw::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& 
     for (std::size_t j = 0; j < FlowBlock::size; ++j) put(block, j, draw_of_ranges(first + j * stride));
 }
 
-void FlowDraw::draw_listed(const std::uint64_t* words, FlowBlock& block) const noexcept {
+void FlowDraw::draw_listed_of_plan(const std::uint64_t* words, FlowBlock& block) const noexcept {
     constexpr unsigned unused_bits = 16;
     LaneBits which;
     const bool biased = draw_listed_lanes(words, direction_, key_, bounds_, block.lanes, which);

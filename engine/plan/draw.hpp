@@ -13,6 +13,7 @@
 
 namespace evenhand::plan {
 
+class FlowPatterns;
 class WholeDraw;
 
 /// The varying values of one frame, in host order.
@@ -41,6 +42,8 @@ struct FlowBlock {
     static constexpr std::size_t pair_octets = 32;
     DrawLanes lanes;
     alignas(pair_octets) std::array<std::array<std::byte, pair_octets>, size> addresses;
+    /// What FlowPatterns says of traffic class, flow label and VLAN priority; where it says nothing, it means nothing.
+    DrawLanes::Values marks;
 
     [[nodiscard]] std::uint32_t source(std::size_t j) const noexcept { return lanes.field[0][j]; }
     [[nodiscard]] std::uint32_t destination(std::size_t j) const noexcept { return lanes.field[1][j]; }
@@ -92,6 +95,9 @@ class NetworkSplit {
 class FlowDraw {
    public:
     FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t seed);
+    /// The same with fields of flows, made for this direction and seed; null: without.
+    FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t seed,
+             std::shared_ptr<const FlowPatterns> patterns);
 
     /// The flow of frame k; its addresses as a FlowBlock has them.
     [[nodiscard]] Flow draw(std::uint64_t k) const noexcept;
@@ -112,6 +118,10 @@ class FlowDraw {
     void set_field(std::size_t field, const FieldRange& range) noexcept;
     /// The drawn numbers of frame k.
     [[nodiscard]] std::array<std::uint32_t, drawn_fields> draw_fields(std::uint64_t k) const noexcept;
+    // As the functions without `of_plan`, before the patterns of flows.
+    [[nodiscard]] Flow draw_of_plan(std::uint64_t k) const noexcept;
+    void draw_block_of_plan(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept;
+    void draw_listed_of_plan(const std::uint64_t* words, FlowBlock& block) const noexcept;
     /// The flow of frame k if no side's hosts are a list.
     [[nodiscard]] Flow draw_of_ranges(std::uint64_t k) const noexcept;
     /// Makes whole addresses of drawn fields. `numbers`: of the frames; `biased`: as draw_lanes() found it.
@@ -131,7 +141,8 @@ class FlowDraw {
     bool all_pseudorandom_ = true;
     PhiloxKey key_;
     std::uint32_t direction_;
-    std::shared_ptr<const WholeDraw> whole_;  // null unless one side's hosts are a list
+    std::shared_ptr<const WholeDraw> whole_;        // null unless one side's hosts are a list
+    std::shared_ptr<const FlowPatterns> patterns_;  // null: no field of a flow varies by itself
 };
 
 }  // namespace evenhand::plan

@@ -15,6 +15,14 @@ class AddressList;
 /// How a field takes its values. All but pseudorandom are for comparison runs (SEED-40).
 enum class Mode : std::uint8_t { pseudorandom, fixed, increment, decrement };
 
+[[nodiscard]] constexpr bool is_stepped(Mode mode) noexcept {
+    return mode == Mode::increment || mode == Mode::decrement;
+}
+/// Which of `count` values a field that is_stepped() has in this turn, counted from 0.
+[[nodiscard]] constexpr std::uint64_t stepped(Mode mode, std::uint64_t turn, std::uint32_t count) noexcept {
+    return mode == Mode::increment ? turn % count : count - 1 - turn % count;
+}
+
 /// The values first .. first + count - 1 of a 16-bit field; `fixed` is always first.
 struct FieldRange {
     std::uint32_t first = 0;

@@ -48,6 +48,11 @@ inline void store_address(std::byte* to, Wide address) noexcept {
     std::memcpy(to, octets.data(), sizeof octets);
 }
 
+inline void put_of_v6(FlowBlock& block, std::size_t end, std::size_t j, Wide address) noexcept {
+    store_address(block.addresses[j].data() + end * sizeof(Wide), address);
+    block.lanes.field[end][j] = sum_of(address);
+}
+
 inline std::uint64_t joined(std::uint32_t high, std::uint32_t low) noexcept { return std::uint64_t{high} << 32U | low; }
 
 }  // namespace
@@ -187,12 +192,17 @@ void WholeDraw::apply(const std::uint64_t* numbers, FlowBlock& block) const noex
     std::array<Addresses<IpVersion::v6>, 2> found;
     choose(*std::get_if<Ends<IpVersion::v6>>(&ends_), numbers, block, found);
     for (std::size_t j = 0; j < FlowBlock::size; ++j) {
-        std::byte* const pair = block.addresses[j].data();
-        store_address(pair, found[0][j]);
-        store_address(pair + sizeof(Wide), found[1][j]);
-        block.lanes.field[0][j] = sum_of(found[0][j]);
-        block.lanes.field[1][j] = sum_of(found[1][j]);
+        put_of_v6(block, 0, j, found[0][j]);
+        put_of_v6(block, 1, j, found[1][j]);
     }
+}
+
+void WholeDraw::put_address(FlowBlock& block, std::size_t end, std::size_t j, IpVersion version,
+                            Wide address) noexcept {
+    if (version == IpVersion::v6)
+        put_of_v6(block, end, j, address);
+    else
+        block.lanes.field[end][j] = static_cast<std::uint32_t>(address);
 }
 
 FlowAddresses WholeDraw::addresses(std::uint64_t k, const Fields& fields) const noexcept {

@@ -35,6 +35,8 @@ class WholeDraw {
     using Fields = std::array<std::uint32_t, 2>;
     /// The addresses of frame k, from its first two fields.
     [[nodiscard]] FlowAddresses addresses(std::uint64_t k, const Fields& fields) const noexcept;
+    /// Puts the source (0) or the destination (1) of one frame into a block, as apply() does.
+    static void put_address(FlowBlock& block, std::size_t end, std::size_t j, IpVersion version, Wide address) noexcept;
     /// The first two fields of a block after apply(), for these addresses.
     [[nodiscard]] static Fields values(const FlowAddresses& addresses) noexcept;
 

@@ -166,8 +166,9 @@ frame::DirectionTraffic Tester::make_traffic(plan::Direction direction) const {
                                       without_tags(of_class.frame_size));
         kind.frames = frames[c];
         for (auto* const end : {&kind.sent, &kind.arrives}) {
-            end->source_ports = frame::ClassFields::of(of_class.fields.source_port, end->source_ports);
-            end->destination_ports = frame::ClassFields::of(of_class.fields.destination_port, end->destination_ports);
+            const auto ports = of_class.fields.narrow({end->source_ports, end->destination_ports});
+            end->source_ports = ports.sources;
+            end->destination_ports = ports.destinations;
         }
         kind.sent.first_of_pattern = kind.arrives.first_of_pattern = frame::first_of_pattern(
             kind.sent.version, frame::pattern_of(request_.plan.side(from).version(), mix()->has_two_plans()));

@@ -37,13 +37,14 @@ struct MixRig {
             auto arrives = frame::traffic_of(plan, Direction::forward, c.frame_size).arrives;
             arrives.first_of_pattern =
                 frame::first_of_pattern(arrives.version, frame::pattern_of(first.version(), mixed.mix.has_two_plans()));
-            arrives.source_ports = frame::ClassFields::of(c.fields.source_port, arrives.source_ports);
-            arrives.destination_ports = frame::ClassFields::of(c.fields.destination_port, arrives.destination_ports);
+            const auto ports = c.fields.narrow({arrives.source_ports, arrives.destination_ports});
+            arrives.source_ports = ports.sources;
+            arrives.destination_ports = ports.destinations;
             classes.push_back({.frames = {arrives, right_mac, dut_mac}});
             if (c.plan == 0 && classes.size() > 1 && mixed.mix.classes().front().plan == 0)
                 classes.back().frames.know_as(classes.front().frames);
             else
-                classes.back().frames.know(plan::FlowDraw{plan, Direction::forward, 1}, 1);
+                classes.back().frames.know(frame::draw_of(plan, mixed.mix, Direction::forward, 1), 1);
         }
         if (mixed.mix.has_flows()) tally->flows.resize(mixed.mix.classes().size());
         receiver.arm({.trial = trial,

@@ -4,15 +4,19 @@ themselves."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from evenhand.plan import AddressPlan, Flow, has_limits, make_own_plan, mix_lines, mix_request, parse_imix
 from evenhand.plan.flows import DSCP_NAMES, flow_cycle
 from tests.errors import raises
 
+CONTRACT = Path(__file__).parents[2] / "contract"
 V4 = {
     "left": {"dut": "10.0.0.1/24", "gateway": "10.0.0.2", "hosts": "198.18.0.0/16"},
     "right": {"dut": "10.0.1.1/24", "gateway": "10.0.1.2", "hosts": "198.19.0.0/16"},
@@ -116,11 +120,45 @@ def test_ipv6_flows_have_labels() -> None:
         ([{"name": f"f{n}"} for n in range(65)], "plan.too-many-flows", "flow"),
         ([{"name": "a", "flow-label": 1}], "plan.flow-label-in-ipv4", "flow.flow-label"),
         ([{"name": "a", "dscp": "best"}], "plan.not-a-dscp", "flow.dscp"),
-        ([{"name": "a", "dscp": 64}], "base.out-of-range", "flow.dscp"),
+        ([{"name": "a", "dscp": 64}], "plan.not-a-field-value", "flow.dscp"),
         ([{"name": "a", "share": 0}], "plan.not-a-flow-share", "flow.share"),
         ([{"name": "a", "frame-size": 63}], "base.out-of-range", "flow.frame-size"),
         ([{"name": "a", "loss-at-most": "101%"}], "base.out-of-range", "flow.loss-at-most"),
         ([{"name": "a", "colour": "red"}], "base.unknown-key", "flow.colour"),
+        ([{"name": "a", "dscp": [46, 64]}], "plan.not-a-field-value", "flow.dscp"),
+        ([{"name": "a", "dscp": []}], "plan.not-a-field-pattern", "flow.dscp"),
+        ([{"name": "a", "dscp": "46-40"}], "plan.not-a-field-pattern", "flow.dscp"),
+        ([{"name": "a", "dscp": {"first": 1}}], "plan.not-a-field-pattern", "flow.dscp"),
+        ([{"name": "a", "dscp": {"values": [1], "mode": "any"}}], "plan.not-a-field-pattern", "flow.dscp"),
+        ([{"name": "a", "dscp": {"values": [1], "step": 2}}], "plan.not-a-field-pattern", "flow.dscp"),
+        (
+            [{"name": "a", "source-port": {"first": 1, "last": 4, "step": 2}}],
+            "plan.not-a-field-pattern",
+            "flow.source-port",
+        ),
+        (
+            [{"name": "a", "source-port": {"first": 65000, "count": 99, "step": 9}}],
+            "plan.not-a-field-value",
+            "flow.source-port",
+        ),
+        (
+            [{"name": "a", "source-port": {"first": 1, "count": 0}}],
+            "plan.not-a-field-pattern",
+            "flow.source-port",
+        ),
+        ([{"name": "a", "flow-label": "0-9"}], "plan.flow-label-in-ipv4", "flow.flow-label"),
+        ([{"name": "a", "left": "198.19.0.1"}], "plan.flow-hosts", "flow.left"),
+        ([{"name": "a", "left": "198.18.255.254-198.19.0.5"}], "plan.flow-hosts", "flow.left"),
+        ([{"name": "a", "left": ["198.18.0.1", "2001:2::1"]}], "plan.flow-hosts", "flow.left"),
+        ([{"name": "a", "right": 5}], "plan.not-a-field-pattern", "flow.right"),
+        ([{"name": "a", "lock-step": ["dscp", "left"]}], "plan.lock-step", "flow.lock-step"),
+        ([{"name": "a", "lock-step": ["colour"]}], "plan.lock-step", "flow.lock-step"),
+        ([{"name": "a", "dscp": [1, 2], "lock-step": ["dscp"]}], "plan.lock-step", "flow.lock-step"),
+        (
+            [{"name": "a", "dscp": [1, 2], "source-port": "1-3", "lock-step": ["dscp", "source-port"]}],
+            "plan.lock-step",
+            "flow.lock-step",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_where_it_is_written(
@@ -139,3 +177,100 @@ def test_flows_and_several_sizes_are_refused() -> None:
     plan = own({"name": "a"}, {"name": "b"})
     with raises("plan.flows-with-imix", match="frame_size"):
         mix_request(plan, parse_imix("imix:aaafg"))
+
+
+def in_document(flow: dict[str, Any], sides: dict[str, Any] | None = None) -> dict[str, Any]:
+    return own({"name": "a", **flow}, sides=sides).flows[0].to_document()
+
+
+@pytest.mark.parametrize(
+    ("key", "said", "asked"),
+    [
+        ("source-port", "5060-5099", {"first": 5060, "count": 40, "step": 1, "mode": "pseudorandom"}),
+        ("source-port", "5060-5099:increment", {"first": 5060, "count": 40, "step": 1, "mode": "increment"}),
+        (
+            "source-port",
+            {"first": 1000, "last": 1990, "step": 10, "mode": "decrement"},
+            {"first": 1000, "count": 100, "step": 10, "mode": "decrement"},
+        ),
+        (
+            "source-port",
+            {"first": 7, "count": 3},
+            {"first": 7, "count": 3, "step": 1, "mode": "pseudorandom"},
+        ),
+        ("source-port", "0x10-0x1F", {"first": 16, "count": 16, "step": 1, "mode": "pseudorandom"}),
+        ("source-port", "80", 80),
+        ("dscp", ["EF", "af41", 0], {"values": [46, 34, 0], "mode": "pseudorandom"}),
+        ("dscp", "CS1-CS2", {"first": 8, "count": 9, "step": 1, "mode": "pseudorandom"}),
+        ("dscp", {"values": [1, "CS1"], "mode": "increment"}, {"values": [1, 8], "mode": "increment"}),
+        ("vlan-priority", "0-7:decrement", {"first": 0, "count": 8, "step": 1, "mode": "decrement"}),
+    ],
+)
+def test_a_field_can_have_several_values(key: str, said: object, asked: object) -> None:
+    assert in_document({key: said})[key.replace("-", "_")] == asked
+
+
+@pytest.mark.parametrize("is_v4", [True, False])
+def test_a_flow_can_have_hosts_of_its_own(is_v4: bool) -> None:
+    """In IPv6, of a prefix as well, whose hosts are a list of addresses."""
+    one, other = ("198.18.0.5", "198.19.0.9") if is_v4 else ("2001:2::5", "2001:2:0:8000:1::9")
+    found = in_document(
+        {"left": {"first": one, "count": 3, "step": 256, "mode": "increment"}, "right": [other]},
+        V4 if is_v4 else V6,
+    )
+    assert found["left_host"] == {"first": one, "count": 3, "step": 256, "mode": "increment"}
+    assert found["right_host"] == {"values": [other], "mode": "pseudorandom"}
+
+
+def test_fields_in_lock_step_say_so() -> None:
+    flow = {"dscp": [46, 0], "destination-port": "5060-5061", "lock-step": ["dscp", "destination_port"]}
+    found = in_document({**flow, "source-port": [1, 2]})
+    assert found["dscp"]["lock_step"]
+    assert found["destination_port"]["lock_step"]
+    assert "lock_step" not in found["source_port"]
+
+
+def test_a_flow_says_in_words_what_varies() -> None:
+    plan = own(
+        {
+            "name": "a",
+            "left": "198.18.0.5-198.18.0.8:increment",
+            "dscp": ["EF", "AF41", 0],
+            "source-port": {"first": 1000, "last": 1990, "step": 10},
+            "destination-port": list(range(20, 30)),
+        }
+    )
+    assert plan.flows[0].words == (
+        "a (left hosts 198.18.0.5 .. 198.18.0.8, increment, DSCP 46, 34 or 0, source port 1000 .. 1990 in"
+        " steps of 10, destination port 10 values from 20 to 29)"
+    )
+
+
+def test_one_pair_is_that_of_all_flows() -> None:
+    """SEED-02: hosts of a flow's own, and what goes with them in lock-step, are left out."""
+    flow = {"name": "a", "left": ["198.18.0.5", "198.18.0.6"], "dscp": [1, 2], "lock-step": ["left", "dscp"]}
+    plan = own(flow, {"name": "b"})
+    assert plan.with_counts(7).flows == plan.flows
+    with raises("plan.flow-hosts", match="hosts"):
+        plan.with_counts(5)
+    single = plan.one_pair().flows[0]
+    assert (single.left, single.lock_step) == (None, ())
+    assert single.to_document() == {
+        "name": "a",
+        "share": 1,
+        "dscp": {"values": [1, 2], "mode": "pseudorandom"},
+    }
+
+
+@pytest.mark.parametrize("is_v4", [True, False])
+def test_requests_with_patterns_are_those_of_the_contract(is_v4: bool) -> None:
+    flow = {
+        "dscp": {"first": 0, "count": 64},
+        "source-port": [1, 2],
+        "left": ["198.18.0.5" if is_v4 else "2001:2::5"],
+        "right": {"first": "198.19.0.5" if is_v4 else "2001:2:0:8000::5", "count": 9},
+        "lock-step": [],
+    } | ({} if is_v4 else {"flow-label": "0-0xFFFFF"})
+    schema = json.loads((CONTRACT / "request.schema.json").read_text())
+    asked = mix_request(own({"name": "a", **flow}, sides=V4 if is_v4 else V6), 84)["mix"]
+    jsonschema.validate(asked, {"$ref": "#/$defs/mix", "$defs": schema["$defs"]})

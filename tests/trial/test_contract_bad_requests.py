@@ -80,6 +80,15 @@ def test_what_the_schema_cannot_say_is_known() -> None:
         "mix.classes[1].name",
         "mix.classes[2].name",
     }
+    of_patterns = {  # ranges of one field, addresses, and what is in lock-step
+        "mix.classes[0]",
+        "mix.classes[0].dscp.values[0]",
+        "mix.classes[0].vlan_priority.count",
+        "mix.classes[0].left_host",
+        "mix.classes[0].left_host.first",
+        "mix.classes[2].right_host.values",
+        "mix.classes[2].source_port.first",
+    }
     of_ports = {"ports.left.device", "ports.right.device", "host.extra_eal_arguments"}
     assert beyond == {
         "id",
@@ -89,6 +98,7 @@ def test_what_the_schema_cannot_say_is_known() -> None:
         "plan.udp_ports.destination.last",
         "host_macs",
         *of_flows,
+        *of_patterns,
         *of_ports,
         *of_loads,
     }

@@ -4,6 +4,7 @@
 from typing import TYPE_CHECKING
 
 from evenhand.base.lazy_import import lazy_names
+from evenhand.plan.field_pattern import FieldPattern
 from evenhand.plan.flows import Flow, cycle_of, has_limits, is_flow_name, make_flows
 from evenhand.plan.generated_prefixes import make_prefixes
 from evenhand.plan.host_list import MOST_COUNTED, HostList, Hosts, hosts_of_prefixes
@@ -101,6 +102,7 @@ __all__ = [
     "Counts",
     "Direction",
     "DrawnOrder",
+    "FieldPattern",
     "Flow",
     "FrameSize",
     "Frames",

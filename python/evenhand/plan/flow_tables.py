@@ -3,31 +3,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ipaddress
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, field_validator
 
 from evenhand.base.errors import PlanError, RequestError
 from evenhand.base.units import parse_rate, parse_ratio
 from evenhand.base.validation.checked_file import RefusedError, refusing
-from evenhand.plan.flows import DSCP_NAMES, FLOW_NAME, Flow, make_flows
+from evenhand.plan.field_pattern import FieldGrammar, FieldPattern, whole_number
+from evenhand.plan.flows import DSCP_NAMES, FLOW_NAME, LOCK_STEP_FIELDS, Flow, FlowHosts, make_flows
+from evenhand.plan.host_list import Hosts
+from evenhand.plan.ranges import IpVersion
+from evenhand.plan.sides import SIDES, SideName
+
+MOST_FLOW_HOSTS = 65_536
+"""Hosts of a flow's own on a side."""
+
+
+def _code_point(value: Any) -> int | None:
+    if isinstance(value, str) and value.strip().upper() in DSCP_NAMES:
+        return DSCP_NAMES[value.strip().upper()]
+    return whole_number(value)
 
 
 def _dscp(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    if (number := DSCP_NAMES.get(value.upper())) is not None:
-        return number
-    raise RefusedError(
-        RequestError(
-            f"{value!r} is not the name of a DSCP",
-            code="plan.not-a-dscp",
-            next_step="Write a number from 0 to 63, or EF, AF11 .. AF43, CS0 .. CS7, VA, LE.",
-        )
+    names_none = (
+        isinstance(value, str) and not any(mark in value for mark in "-:") and _code_point(value) is None
     )
+    if names_none:
+        raise RefusedError(
+            RequestError(
+                f"{value!r} is not the name of a DSCP",
+                code="plan.not-a-dscp",
+                next_step="Write a number from 0 to 63, or EF, AF11 .. AF43, CS0 .. CS7, VA, LE.",
+            )
+        )
+    with refusing():
+        return _DSCP.parse(value)
+
+
+def _parsed(grammar: FieldGrammar) -> Any:
+    """Validator of a field that is one value or a pattern."""
+
+    def parse(value: Any) -> int | FieldPattern:
+        with refusing():
+            return grammar.parse(value)
+
+    return PlainValidator(parse)
+
+
+def _hosts(value: Any) -> Any:
+    versions: set[IpVersion] = set()
+
+    def read(each: Any) -> int | None:
+        try:
+            address = ipaddress.ip_address(each.strip()) if isinstance(each, str) else None
+        except ValueError:
+            return None
+        if address is None:
+            return None
+        versions.add(4 if address.version == 4 else 6)
+        return int(address)
+
+    grammar = FieldGrammar(
+        key="hosts",
+        read=read,
+        least=0,
+        most=(1 << 128) - 1,
+        example="198.18.0.1-198.18.0.9",
+        name="a host's address",
+    )
+    with refusing():
+        found = grammar.parse(value)
+        pattern = found if isinstance(found, FieldPattern) else FieldPattern(first=found)
+        if len(versions) > 1 or len(pattern.all_values) > MOST_FLOW_HOSTS:
+            raise PlanError(
+                "addresses of both IP versions"
+                if len(versions) > 1
+                else f"{len(pattern.all_values):,} hosts",
+                code="plan.flow-hosts",
+                next_step=f"Use at most {MOST_FLOW_HOSTS:,} addresses of one IP version.",
+            )
+    return FlowHosts(pattern=pattern, version=versions.pop())
 
 
 def _share(value: Any) -> Any:
@@ -60,7 +121,15 @@ def _loss(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-Port = Annotated[int, Field(ge=1, le=65535)]
+def _grammar(key: str, least: int, most: int, name: str, example: str) -> FieldGrammar:
+    return FieldGrammar(key=key, read=whole_number, least=least, most=most, example=example, name=name)
+
+
+_DSCP = FieldGrammar(key="dscp", read=_code_point, least=0, most=63, example="8-15", name="a DSCP")
+_LABEL = _grammar("flow-label", 0, 0xFFFFF, "a flow label", "0-0xFFFFF")
+_PRIORITY = _grammar("vlan-priority", 0, 7, "a VLAN priority", "0-7")
+_PORT = _grammar("source-port", 1, 65535, "a UDP port", "5060-5099")
+FieldValue = int | FieldPattern
 
 
 class FlowTable(BaseModel):
@@ -77,29 +146,64 @@ class FlowTable(BaseModel):
     name: Annotated[str, Field(pattern=FLOW_NAME)]
     share: Annotated[int | str | None, BeforeValidator(_share)] = None
     rate: Annotated[Fraction | None, BeforeValidator(_rate)] = None
-    dscp: Annotated[int, Field(ge=0, le=63), BeforeValidator(_dscp)] = 0
-    flow_label: Annotated[int, Field(ge=0, le=0xFFFFF)] = 0
-    vlan_priority: Annotated[int, Field(ge=0, le=7)] = 0
-    source_port: Port | None = None
-    destination_port: Port | None = None
+    dscp: Annotated[FieldValue, PlainValidator(_dscp)] = 0
+    flow_label: Annotated[FieldValue, _parsed(_LABEL)] = 0
+    vlan_priority: Annotated[FieldValue, _parsed(_PRIORITY)] = 0
+    source_port: Annotated[FieldValue | None, _parsed(_PORT)] = None
+    destination_port: Annotated[FieldValue | None, _parsed(_PORT)] = None
+    left: Annotated[FlowHosts | None, PlainValidator(_hosts)] = None
+    right: Annotated[FlowHosts | None, PlainValidator(_hosts)] = None
+    lock_step: Annotated[tuple[str, ...], Field(strict=False)] = ()
     frame_size: Annotated[int, Field(ge=64, le=9216)] | None = None
     loss_at_most: Annotated[float, Field(ge=0, lt=1), BeforeValidator(_loss)] | None = None
 
-    def to_flow(self) -> Flow:
+    @field_validator("lock_step")
+    @classmethod
+    def _names_fields(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        value = tuple(name.replace("_", "-") for name in value)
+        for name in value:
+            if name not in LOCK_STEP_FIELDS or value.count(name) > 1:
+                raise RefusedError(
+                    RequestError(
+                        f"{name!r} twice"
+                        if value.count(name) > 1
+                        else f"{name!r} is not a field with a pattern",
+                        code="plan.lock-step",
+                        next_step=f"Name each once, of {', '.join(LOCK_STEP_FIELDS)}.",
+                    )
+                )
+        return value
+
+    def to_flow(self, ranges: Mapping[SideName, Hosts]) -> Flow:
         """With any share."""
         said = {key: getattr(self, key) for key in FlowTable.model_fields if key not in ("share", "rate")}
-        return Flow(share=1, **said)
+        sides = {side: self._hosts_of(side, ranges[side], said[side]) for side in SIDES}
+        return Flow(share=1, **{**said, **sides})
+
+    def _hosts_of(self, side: SideName, of_side: Hosts, asked: FlowHosts | None) -> FlowHosts | None:
+        if asked is not None and (outside := asked.first_outside(of_side)) is not None:
+            raise PlanError(
+                f"{outside} of the flow {self.name!r} is not a host of the {side} side",
+                code="plan.flow-hosts",
+                where=f"flow.{side}",
+                next_step=f"Use hosts from {of_side.first_address} to {of_side.last_address}.",
+            )
+        return asked
 
 
-def flows_of_tables(tables: Sequence[FlowTable]) -> tuple[Flow, ...]:
+def flows_of_tables(tables: Sequence[FlowTable], ranges: Mapping[SideName, Hosts]) -> tuple[Flow, ...]:
     """The flows, with exact shares.
 
+    Args:
+        ranges: The hosts of each side.
+
     Raises:
-        PlanError: As `make_flows`; or shares are said in several ways, or do not add up.
+        PlanError: As `make_flows`; a flow has hosts that its side has not; or shares are said in several
+            ways, or do not add up.
     """
     if not tables:
         return ()
-    return make_flows([table.to_flow() for table in tables], _shares(tables))
+    return make_flows([table.to_flow(ranges) for table in tables], _shares(tables))
 
 
 def _shares(tables: Sequence[FlowTable]) -> list[Fraction]:

@@ -4,9 +4,10 @@ repeats, so that all shares are exact, and so that the receiver knows the flow o
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -14,7 +15,10 @@ from typing import Any
 
 from evenhand.base.errors import PlanError
 from evenhand.base.units import format_ratio
-from evenhand.plan.ranges import IpVersion
+from evenhand.plan.field_pattern import FieldPattern
+from evenhand.plan.host_list import Hosts
+from evenhand.plan.ranges import Address, IpVersion
+from evenhand.plan.sides import SIDES, SideCounts, SideName
 from evenhand.plan.stream import SMALLEST_FRAME
 
 FLOW_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}$"
@@ -32,6 +36,43 @@ DSCP_NAMES = {
 """Per-hop behaviours and their code points (RFC 2474, RFC 2597, RFC 3246, RFC 5865, RFC 8622)."""
 
 
+LOCK_STEP_FIELDS = ("left", "right", "source-port", "destination-port", "dscp", "flow-label", "vlan-priority")
+"""Fields that have patterns, as a plan file calls them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowHosts:
+    """Hosts of one side that the frames of a flow have, in both directions."""
+
+    pattern: FieldPattern
+    """Of addresses, as numbers."""
+    version: IpVersion
+
+    @property
+    def words(self) -> str:
+        """As addresses."""
+        return self.pattern.words(self._text)
+
+    def to_document(self) -> dict[str, Any]:
+        """As the engine reads it, with addresses as text."""
+        found = self.pattern.to_document()
+        if self.pattern.values:
+            return {**found, "values": [self._text(value) for value in self.pattern.values]}
+        return {**found, "first": self._text(self.pattern.first)}
+
+    def first_outside(self, host_range: Hosts) -> str | None:
+        """The first of them that is none of these hosts; None if all are."""
+        outside = (value for value in self.pattern.all_values if self._address(value) not in host_range)
+        found = next(outside, None)
+        return None if found is None else self._text(found)
+
+    def _address(self, value: int) -> Address:
+        return (ipaddress.IPv4Address if self.version == 4 else ipaddress.IPv6Address)(value)
+
+    def _text(self, value: int) -> str:
+        return str(self._address(value))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """One of the flows of a plan; what it does not say of its frames, the plan does."""
@@ -39,13 +80,19 @@ class Flow:
     name: str
     share: int
     """Frames among as many as all shares are together."""
-    dscp: int = 0
-    flow_label: int = 0
+    dscp: int | FieldPattern = 0
+    flow_label: int | FieldPattern = 0
     """In IPv6."""
-    vlan_priority: int = 0
+    vlan_priority: int | FieldPattern = 0
     """The priority in the VLAN tags of the side that sends."""
-    source_port: int | None = None
-    destination_port: int | None = None
+    source_port: int | FieldPattern | None = None
+    destination_port: int | FieldPattern | None = None
+    left: FlowHosts | None = None
+    """Hosts of the left side; None: those of the plan."""
+    right: FlowHosts | None = None
+    lock_step: tuple[str, ...] = ()
+    """Those of `LOCK_STEP_FIELDS` whose values go together: the first of each, the second of each. All others
+    are independent of each other."""
     frame_size: int | None = None
     """Octets with the FCS and the tags of the side that sends; None: that of the trial."""
     loss_at_most: float | None = None
@@ -64,28 +111,54 @@ class Flow:
         )
         said = {key: getattr(self, key) for key in fields}
         kept = {
-            key: value
+            key: self._document_of(key, value) if isinstance(value, FieldPattern) else value
             for key, value in said.items()
             if value is not None and (value != 0 or key == "loss_at_most")
         }
-        return {"name": self.name, "share": self.share, **kept}
+        hosts = {
+            f"{side}_host": self._document_of(side, of_side)
+            for side, of_side in (("left", self.left), ("right", self.right))
+            if of_side is not None
+        }
+        return {"name": self.name, "share": self.share, **kept, **hosts}
+
+    def _document_of(self, key: str, pattern: FieldPattern | FlowHosts) -> dict[str, Any]:
+        in_lock_step = {"lock_step": True} if key.replace("_", "-") in self.lock_step else {}
+        return {**pattern.to_document(), **in_lock_step}
+
+    def pattern(self, key: str) -> FieldPattern | None:
+        """That of one of `LOCK_STEP_FIELDS`; None for a single value."""
+        value = getattr(self, key.replace("-", "_"))
+        if isinstance(value, FlowHosts):
+            return value.pattern
+        return value if isinstance(value, FieldPattern) else None
 
     @property
     def words(self) -> str:
         """`voice (DSCP 46, destination port 5060)`."""
         said = {
+            "left hosts": self.left,
+            "right hosts": self.right,
             "DSCP": self.dscp or None,
             "flow label": self.flow_label or None,
             "VLAN priority": self.vlan_priority or None,
             "source port": self.source_port,
             "destination port": self.destination_port,
         }
-        parts = [f"{key} {value}" for key, value in said.items() if value is not None]
+        parts = [f"{key} {_words_of(value)}" for key, value in said.items() if value is not None]
+        if self.lock_step:
+            parts.append(f"{' and '.join(self.lock_step)} in lock-step")
         if self.frame_size is not None:
             parts.append(f"{self.frame_size} octets")
         if self.loss_at_most is not None:
             parts.append(f"may lose at most {format_ratio(self.loss_at_most)}")
         return self.name + (f" ({', '.join(parts)})" if parts else "")
+
+
+def _words_of(value: int | FieldPattern | FlowHosts) -> str:
+    if isinstance(value, FlowHosts):
+        return value.words
+    return value.words() if isinstance(value, FieldPattern) else str(value)
 
 
 def is_flow_name(text: str) -> bool:
@@ -180,8 +253,9 @@ def make_flows(asked: Sequence[Flow], shares: Sequence[Fraction], *, where: str 
 
 
 def check_flows(flows: Sequence[Flow], ip_version: IpVersion) -> None:
-    """PlanError for what frames of this IP version cannot have."""
+    """PlanError for what frames of this IP version cannot have, and for fields not fit for lock-step."""
     for flow in flows:
+        _check_lock_step(flow)
         if flow.flow_label and ip_version == 4:
             raise PlanError(
                 f"the flow {flow.name!r} has a flow label, and an IPv4 header has none",
@@ -197,3 +271,61 @@ def check_flows(flows: Sequence[Flow], ip_version: IpVersion) -> None:
                 where="flow.frame-size",
                 next_step=f"An IPv{ip_version} frame has at least {smallest}: headers, the tag and the FCS.",
             )
+
+
+def _check_lock_step(flow: Flow) -> None:
+    shapes = {}
+    for key in flow.lock_step:
+        if (pattern := flow.pattern(key)) is None:
+            raise PlanError(
+                f"the flow {flow.name!r} has no several values of {key} to be in lock-step",
+                code="plan.lock-step",
+                where="flow.lock-step",
+                next_step=f"Give {key} a list or a range, or omit it here.",
+            )
+        shapes[key] = pattern.shape
+    if len(set(shapes.values())) > 1 or len(flow.lock_step) == 1:
+        counts = ", ".join(f"{key} has {count} ({mode})" for key, (count, mode) in shapes.items())
+        raise PlanError(
+            f"the fields of the flow {flow.name!r} that are in lock-step do not go together: {counts}",
+            code="plan.lock-step",
+            where="flow.lock-step",
+            next_step="Name at least two fields with as many values, chosen in the same way.",
+        )
+
+
+def fit_flows(
+    flows: Sequence[Flow], ranges: Mapping[SideName, Hosts], counts: SideCounts
+) -> tuple[Flow, ...]:
+    """The flows of a plan of which only some hosts are used.
+
+    Args:
+        ranges: The hosts of each side that are used.
+        counts: How many were asked for. Of one host, a flow has that one.
+
+    Raises:
+        PlanError: A flow has hosts that are not used.
+    """
+    return tuple(_fit(flow, ranges, counts) if flow.left or flow.right else flow for flow in flows)
+
+
+def _fit(flow: Flow, ranges: Mapping[SideName, Hosts], counts: SideCounts) -> Flow:
+    left, right = (_fit_hosts(flow, side, ranges[side], counts) for side in SIDES)
+    fitted = replace(flow, left=left, right=right)
+    lock_step = tuple(key for key in flow.lock_step if fitted.pattern(key) is not None)
+    return replace(fitted, lock_step=lock_step if len(lock_step) > 1 else ())
+
+
+def _fit_hosts(flow: Flow, side: SideName, host_range: Hosts, counts: SideCounts) -> FlowHosts | None:
+    hosts = flow.left if side == "left" else flow.right
+    if hosts is None or counts.of(side) == 1:
+        return None
+    if hosts.first_outside(host_range) is None:
+        return hosts
+    raise PlanError(
+        f"the flow {flow.name!r} has hosts that are not among the first {counts.of(side):,} of the {side}"
+        " side",
+        code="plan.flow-hosts",
+        where="hosts",
+        next_step="Omit it, use 1 for a single address pair, or let the flow have other hosts.",
+    )

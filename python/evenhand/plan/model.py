@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from evenhand.base.errors import PlanError
-from evenhand.plan.flows import Flow, flow_octets
+from evenhand.plan.flows import Flow, fit_flows, flow_octets
 from evenhand.plan.host_list import HostList, Hosts
 from evenhand.plan.imix import FrameSize, Imix
 from evenhand.plan.ranges import HostRange, IpVersion, Network, UdpRange
@@ -350,7 +350,9 @@ class AddressPlan:
                 peers=None if peers is None else fewer(peers, host_counts.of(other.name)),
             )
 
-        return replace(self, left=side(self.left, self.right), right=side(self.right, self.left))
+        left, right = side(self.left, self.right), side(self.right, self.left)
+        flows = fit_flows(self.flows, {"left": left.host_range, "right": right.host_range}, host_counts)
+        return replace(self, left=left, right=right, flows=flows)
 
     def one_pair(self) -> AddressPlan:
         """The same set-up of the DUT, of which one address pair is used: the first host of each side

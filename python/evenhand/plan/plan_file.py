@@ -192,7 +192,7 @@ def make_own_plan(
                 where="destination-ports",
             ),
             fixed_source=file.fixed_source,
-            flows=flows_of_tables(file.flow),
+            flows=flows_of_tables(file.flow, {"left": left.host_range, "right": right.host_range}),
             is_own=True,
         )
         check_plan(plan)

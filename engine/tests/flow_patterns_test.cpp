@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stations 1, 2 and 5: fields that vary within a flow: which value each frame has, what is sent, what must arrive.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fault.hpp"
+#include "lists.hpp"
+#include "mix_rig.hpp"
+#include "octets.hpp"
+#include "results.hpp"
+#include "plan/flow_patterns.hpp"
+#include "plan/whole_draw.hpp"
+
+namespace flow_patterns_test {
+
+using namespace evenhand;
+using namespace evenhand::tests;
+using frame::FrameClass;
+using frame::MixedPlans;
+using plan::FieldPattern;
+using plan::FlowField;
+using plan::Mode;
+
+namespace {
+
+FieldPattern range(std::uint32_t first, std::uint32_t count, std::uint32_t step, Mode mode = Mode::pseudorandom) {
+    return {.addresses = {}, .list = {}, .first = first, .count = count, .step = step, .mode = mode};
+}
+FieldPattern list(std::vector<std::uint32_t> values, Mode mode = Mode::pseudorandom, bool in_lock_step = false) {
+    return {.addresses = {}, .list = std::move(values), .mode = mode, .is_in_lock_step = in_lock_step};
+}
+FieldPattern hosts(std::vector<plan::IpAddress> addresses, std::uint32_t count, std::uint32_t step, Mode mode) {
+    return {.addresses = std::move(addresses), .list = {}, .count = count, .step = step, .mode = mode};
+}
+
+/// A host of a side, whose hosts are a range, or else of the list's first entry.
+plan::IpAddress host(const plan::HostRange& of, std::uint32_t number) {
+    if (of.list) return plan::address_of(of.base.version, plan::number_of(of.base) + number);
+    return of.address(of.host.first + number);
+}
+
+/// From one host to the next.
+std::uint32_t apart(const plan::HostRange& of) {
+    return static_cast<std::uint32_t>(plan::number_of(host(of, 1)) - plan::number_of(host(of, 0)));
+}
+
+/// Four flows, of which the second and the third vary in all ways, of frames in unlike shares. The others are fixed.
+MixedPlans varied(const plan::AddressPlan& p, std::size_t frame_size) {
+    using enum FlowField;
+    std::vector<FrameClass> classes(4);
+    for (std::size_t c = 0; c < classes.size(); ++c)
+        classes[c] = {.frame_size = frame_size, .name = "flow " + std::to_string(c)};
+    classes[0].fields.dscp = 10;
+    classes[0].fields.destination_port = 7000;
+    auto& one = classes[1].fields.patterns;
+    one[source_port] = range(1000, 100, 10, Mode::increment);
+    one[destination_port] = list({5060, 80, 443}, Mode::pseudorandom, true);
+    one[dscp] = list({46, 0, 34}, Mode::pseudorandom, true);
+    one[vlan_priority] = range(0, 8, 1);
+    one[left_host] = hosts({host(p.left.hosts, 5)}, 10, apart(p.left.hosts), Mode::decrement);
+    one[right_host] = hosts({host(p.right.hosts, 2), host(p.right.hosts, 0), host(p.right.hosts, 1)}, 1, 1,
+                            Mode::pseudorandom);
+    auto& two = classes[2].fields.patterns;
+    two[source_port] = range(2000, 50, 2);
+    if (p.version() == IpVersion::v6) two[flow_label] = range(0, 0x100000, 1);
+    two[right_host] = hosts({host(p.right.hosts, 0)}, 4, apart(p.right.hosts), Mode::pseudorandom);
+    return {.mix = {classes, {0, 1, 2, 1, 3, 2, 1}}, .other_plan = {}};
+}
+
+std::vector<plan::AddressPlan> plans() {
+    auto both_v6 = listed_v6(list_of({{"2400::", "2400::ffff"}, {"2600::1", "2600::1"}}));
+    both_v6.left.hosts = plan::HostRange::of(list_of({{"2001:db8::fff0", "2001:db8::1:ffff"}, {"2800::", "2800::9"}}));
+    return {gateway_v4(), gateway_v6(), listed_v4(list_of({{"20.0.0.0", "20.0.0.99"}, {"30.0.0.0", "30.0.9.9"}})),
+            both_v6};
+}
+
+/// A frame's values, with both addresses, however the plan draws them.
+struct Values {
+    std::string source;
+    std::string destination;
+    std::uint32_t source_port;
+    std::uint32_t destination_port;
+    std::uint32_t marks;
+
+    friend bool operator==(const Values&, const Values&) = default;
+};
+
+Values values_of(const plan::AddressPlan& p, plan::Direction direction, const plan::FlowDraw& draw,
+                 const plan::FlowPatterns& patterns, std::uint64_t k) {
+    const auto flow = draw.draw(k);
+    const auto whole = draw.whole_addresses(k);
+    const auto [from, to] = p.sent(direction);
+    return {plan::to_string(whole ? whole->source : from.address(flow.source)),
+            plan::to_string(whole ? whole->destination : to.address(flow.destination)), flow.source_port,
+            flow.destination_port, patterns.mark(k)};
+}
+
+std::uint32_t dscp_of(std::uint32_t marks, IpVersion version) {
+    return (version == IpVersion::v4 ? marks >> 2U : marks >> 22U) & 0x3FU;
+}
+
+}  // namespace
+
+TEST_CASE("what steps does so frame by frame of its flow, in every plan, direction and IP version") {
+    for (const auto& p : plans()) {
+        for (const auto direction : plan::both_directions) {
+            CAPTURE(p.name);
+            const auto mixed = varied(p, 100);
+            const auto draw = frame::draw_of(p, mixed.mix, direction, 99);
+            const auto patterns = frame::patterns_of(mixed.mix, p, direction, 99);
+            std::uint64_t n = 0;
+            for (std::uint64_t k = 0; k < 3000; ++k) {
+                if (mixed.mix.class_of(k) != 1) continue;
+                const auto v = values_of(p, direction, draw, *patterns, k);
+                REQUIRE(v.source_port == 1000 + n % 100 * 10);
+                const auto& left = direction == plan::Direction::forward ? v.source : v.destination;
+                REQUIRE(left == plan::to_string(host(p.left.hosts, static_cast<std::uint32_t>(5 + 9 - n % 10))));
+                ++n;
+            }
+            CHECK(n == 3000 * 3 / 7 + 1);
+        }
+    }
+}
+
+TEST_CASE("what is drawn has each value equally often, independently, or in lock-step where that is asked for") {
+    constexpr std::uint64_t frames = 70'000;
+    for (const auto& p : plans()) {
+        CAPTURE(p.name);
+        const auto mixed = varied(p, 100);
+        const auto draw = frame::draw_of(p, mixed.mix, plan::Direction::reverse, 4);
+        const auto patterns = frame::patterns_of(mixed.mix, p, plan::Direction::reverse, 4);
+        std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> in_lock_step;
+        std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> independent;  // right host and priority
+        std::map<std::uint32_t, std::uint64_t> ports;
+        for (std::uint64_t k = 0; k < frames; ++k) {
+            const auto c = mixed.mix.class_of(k);
+            const auto v = values_of(p, plan::Direction::reverse, draw, *patterns, k);
+            const auto priority = v.marks >> plan::FlowPatterns::priority_shift;
+            if (c == 0) {
+                REQUIRE(dscp_of(v.marks, p.version()) == 10);
+                REQUIRE(priority == 0);
+            }
+            if (c == 1) {
+                ++in_lock_step[{dscp_of(v.marks, p.version()), v.destination_port}];
+                ++independent[{v.source, priority}];
+            }
+            if (c == 2) ++ports[v.source_port];
+            if (c == 3) REQUIRE(v.marks == 0);
+        }
+        // Six standard deviations of a binomial count: 10^-9 for each of about a hundred counts.
+        const auto is_usual = [](std::uint64_t count, double expected) {
+            const double apart_by = static_cast<double>(count) - expected;
+            return apart_by * apart_by < 36 * expected;
+        };
+        CHECK(in_lock_step.size() == 3);
+        for (const auto& [pair, count] : in_lock_step) {
+            CHECK(std::set<std::pair<std::uint32_t, std::uint32_t>>{{46, 5060}, {0, 80}, {34, 443}}.contains(pair));
+            CHECK(is_usual(count, 30'000.0 / 3));
+        }
+        CHECK(independent.size() == 3 * 8);
+        for (const auto& [pair, count] : independent) CHECK(is_usual(count, 30'000.0 / 24));
+        CHECK(ports.size() == 50);
+        for (const auto& [port, count] : ports) {
+            CHECK((port >= 2000 && port <= 2098 && port % 2 == 0));
+            CHECK(is_usual(count, 20'000.0 / 50));
+        }
+    }
+}
+
+TEST_CASE("frame k has the same values drawn alone, in a block and in a list; another seed has others") {
+    for (const auto& p : plans()) {
+        CAPTURE(p.name);
+        const auto mixed = varied(p, 100);
+        const auto draw = frame::draw_of(p, mixed.mix, plan::Direction::forward, 7);
+        const auto patterns = frame::patterns_of(mixed.mix, p, plan::Direction::forward, 7);
+        const auto other = frame::draw_of(p, mixed.mix, plan::Direction::forward, 8);
+        std::size_t differing = 0;
+        for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{12'345}, std::uint64_t{1} << 40U}) {
+            plan::FlowBlock block;
+            plan::FlowBlock listed;
+            std::array<std::uint64_t, plan::FlowBlock::size> words{};
+            for (std::size_t j = 0; j < words.size(); ++j) words[j] = std::uint64_t{3} << 56U | (first + 5 * j);
+            draw.draw_block(first, 5, block);
+            draw.draw_listed(words.data(), listed);
+            for (std::size_t j = 0; j < plan::FlowBlock::size; ++j) {
+                const std::uint64_t k = first + 5 * j;
+                const plan::Flow one = draw.draw(k);
+                for (const auto* const of : {&block, &listed}) {
+                    REQUIRE(of->source(j) == one.source);
+                    REQUIRE(of->destination(j) == one.destination);
+                    REQUIRE(of->source_port(j) == one.source_port);
+                    REQUIRE(of->destination_port(j) == one.destination_port);
+                    REQUIRE(of->marks[j] == patterns->mark(k));
+                    if (!p.has_lists() || p.version() == IpVersion::v4) continue;
+                    const auto whole = draw.whole_addresses(k).value();
+                    REQUIRE(std::equal(whole.source.octets.begin(), whole.source.octets.end(),
+                                       reinterpret_cast<const std::uint8_t*>(of->addresses[j].data())));
+                    REQUIRE(std::equal(whole.destination.octets.begin(), whole.destination.octets.end(),
+                                       reinterpret_cast<const std::uint8_t*>(of->addresses[j].data()) + 16));
+                }
+                differing += static_cast<std::size_t>(!(one == other.draw(k)));
+            }
+        }
+        CHECK(differing > 75);  // flow 1 draws among few values
+    }
+}
+
+TEST_CASE("a single value that a flow gives two of its fields is the same as a pattern of that value") {
+    const auto p = gateway_v6();
+    auto fixed = varied(p, 100).mix.classes();
+    fixed[3].fields.flow_label = 77;
+    const frame::FrameMix mix{fixed, {0, 1, 2, 3}};
+    const auto patterns = frame::patterns_of(mix, p, plan::Direction::forward, 1);
+    CHECK(patterns->mark(3) == 77);
+    CHECK(patterns->mark(0) == 10U << 22U);
+    CHECK(frame::patterns_of({{{.frame_size = 100, .name = "a", .fields = {.dscp = 3}}}, {0}}, p,
+                             plan::Direction::forward, 1) == nullptr);
+}
+
+template <IpVersion V>
+void check_octets(const plan::AddressPlan& p, const MixedPlans& mixed, frame::StreamShare share) {
+    using L = frame::Layout<V>;
+    const auto draw = frame::draw_of(p, mixed.mix, Direction::forward, 1);
+    const auto patterns = frame::patterns_of(mixed.mix, p, Direction::forward, 1);
+    std::vector<std::vector<std::byte>> buffers(40, std::vector<std::byte>(mixed.mix.largest_frame_size()));
+    for (auto& buffer : buffers) frame::write_pattern(V, buffer);
+    auto source = source_of(p, mixed, share);
+    CHECK(source.has_vlan_priorities());
+    const std::vector<std::size_t> bursts{32, 1, 3, 31, 7};
+    std::uint64_t i = 0;
+    for (std::size_t burst = 0; i < 2000; ++burst) {
+        std::vector<std::byte*> at;
+        std::vector<std::size_t> lengths;
+        for (std::size_t j = 0; j < bursts[burst % bursts.size()]; ++j) {
+            at.push_back(buffers[j].data());
+            lengths.push_back(source.frame_octets(j));
+            REQUIRE(source.vlan_priority(j) ==
+                    patterns->mark(share.sequence(i + j)) >> plan::FlowPatterns::priority_shift);
+        }
+        source.write_next(at, 7);
+        for (std::size_t j = 0; j < at.size(); ++j, ++i) {
+            const auto k = share.sequence(i);
+            const auto v = values_of(p, Direction::forward, draw, *patterns, k);
+            const std::byte* const octets = at[j];
+            const auto address = [&](std::size_t where) {
+                return plan::to_string(plan::address_of(V, plan::number_of(V, octets + where)));
+            };
+            REQUIRE(frame::look_at(octets, lengths[j]).tag.sequence == k);
+            REQUIRE(address(L::source) == v.source);
+            REQUIRE(address(L::destination) == v.destination);
+            REQUIRE(frame::big(frame::load<std::uint16_t>(octets + L::udp)) == v.source_port);
+            const auto& own = mixed.mix.classes()[mixed.mix.class_of(k)].fields.destination_port;
+            REQUIRE(frame::big(frame::load<std::uint16_t>(octets + L::udp + 2)) == own.value_or(v.destination_port));
+            REQUIRE(frame::mark_of(octets, V) == (v.marks & plan::FlowPatterns::mark_mask));
+            // The header and the whole datagram with its pseudo-header add up to 0xFFFF.
+            if constexpr (V == IpVersion::v4)
+                REQUIRE(frame::fold(frame::sum_octets(octets + L::ip, L::ip_octets)) == 0xFFFF);
+            REQUIRE(frame::fold(frame::sum_octets(octets + L::source, lengths[j] - L::source) +
+                                frame::pseudo_header_sum(frame::protocol_udp, lengths[j] - L::udp)) == 0xFFFF);
+        }
+    }
+}
+
+TEST_CASE("frames have the drawn values and right checksums, in streams and plans of all kinds") {
+    for (const std::uint64_t stride : {1U, 5U}) {
+        for (const auto& p : plans()) {
+            CAPTURE(p.name);
+            const frame::StreamShare share{.first = stride - 1, .stride = stride};
+            auto mixed = varied(p, 100);
+            const auto check = [&] {
+                if (p.version() == IpVersion::v4)
+                    check_octets<IpVersion::v4>(p, mixed, share);
+                else
+                    check_octets<IpVersion::v6>(p, mixed, share);
+            };
+            check();
+            auto classes = mixed.mix.classes();
+            classes[2].frame_size = 333;
+            mixed.mix = {classes, {0, 1, 2, 3, 1}};
+            check();
+        }
+    }
+}
+
+TEST_CASE("all frames arrive as they were sent, in whole bursts or one by one, and none as remarked") {
+    for (const auto& p : plans()) {
+        for (const bool has_sizes : {false, true}) {
+            CAPTURE(p.name);
+            CAPTURE(has_sizes);
+            auto mixed = varied(p, 100);
+            if (has_sizes) {
+                auto classes = mixed.mix.classes();
+                classes[1].frame_size = 333;
+                mixed.mix = {classes, {0, 1, 2, 1, 3, 2, 1}};
+            }
+            MixRig rig{mixed, 700, p};
+            rig.run();
+            CHECK(rig.tally->received_frames == 700);
+            CHECK(damage_of(*rig.tally) == Damage{});
+            CHECK(rig.tally->remarked_frames == 0);
+        }
+    }
+}
+
+TEST_CASE("a frame with another value of its own flow's pattern is not the one that was sent, or is remarked") {
+    for (const bool is_v4 : {true, false}) {
+        const auto p = is_v4 ? gateway_v4() : gateway_v6();
+        const auto mixed = varied(p, 100);
+        const auto draw = frame::draw_of(p, mixed.mix, Direction::forward, 1);
+        const std::size_t udp = is_v4 ? 34 : 54;
+        std::uint64_t swapped = 0;
+        std::uint64_t remarked = 0;
+        MixRig rig{mixed, 700, p};
+        rig.left.on_the_wire = [&](MemoryPort::Frame& f) {
+            const auto k = number_of(f);
+            const auto c = mixed.mix.class_of(k);
+            std::byte* const octets = f.octets.data();
+            if (c == 2 && draw.draw(k).source_port != 2000) {
+                // Both ports' sum stays the same, and so does the checksum.
+                const auto port = [&](std::size_t at) { return frame::big(frame::load<std::uint16_t>(octets + at)); };
+                const auto destination = port(udp + 2) + port(udp) - 2000;
+                frame::store(octets + udp, frame::big(std::uint16_t{2000}));
+                frame::store(octets + udp + 2, frame::big(static_cast<std::uint16_t>(destination)));
+                ++swapped;
+            }
+            if (c == 1 && frame::mark_of(octets, p.version()) == 0) {
+                frame::put_mark(octets, p.version(), is_v4 ? 34U << 2U : 34U << 22U);
+                ++remarked;
+            }
+            return 1U;
+        };
+        rig.run();
+        CHECK(swapped > 150);
+        CHECK(remarked > 70);
+        CHECK(rig.tally->received_frames == 700 - swapped);
+        CHECK(rig.tally->wrong_port_frames == swapped);
+        CHECK(rig.tally->remarked_frames == remarked);
+        CHECK(rig.tally->flows[1].remarked_frames == remarked);
+    }
+}
+
+TEST_CASE("patterns that cannot be are refused by the key that has them") {
+    const auto v4 = gateway_v4(1000);
+    const auto fault_of = [](const plan::AddressPlan& p, FlowField field, FieldPattern pattern,
+                             std::optional<FieldPattern> dscp = std::nullopt) -> std::string {
+        FrameClass c{.frame_size = 100, .name = "a"};
+        c.fields.patterns[field] = std::move(pattern);
+        if (dscp) c.fields.patterns[FlowField::dscp] = std::move(dscp);
+        try {
+            frame::check_mix(p, {.mix = {{c}, {0}}, .other_plan = {}});
+        } catch (const Fault& fault) {
+            CHECK(fault.code == FaultCode::bad_request);
+            return fault.where;
+        }
+        return "";
+    };
+    const auto of = [&](std::uint32_t number, std::uint32_t count, std::uint32_t step = 1) {
+        return hosts({v4.left.hosts.address(number)}, count, step, Mode::pseudorandom);
+    };
+    const std::uint32_t first = v4.left.hosts.host.first;
+    CHECK(fault_of(v4, FlowField::left_host, of(first, 1000)).empty());
+    CHECK(fault_of(v4, FlowField::left_host, of(first, 1001)) == "mix.classes[0].left_host");
+    CHECK(fault_of(v4, FlowField::left_host, of(first, 3, 500)) == "mix.classes[0].left_host");
+    CHECK(fault_of(v4, FlowField::right_host, of(first, 1)) == "mix.classes[0].right_host");
+    CHECK(fault_of(gateway_v6(), FlowField::left_host, of(first, 1)) == "mix.classes[0].left_host");
+    CHECK(fault_of(nets_v4(), FlowField::left_host, of(first, 1)) == "mix.classes[0].left_host");
+    CHECK(fault_of(v4, FlowField::flow_label, range(0, 2, 1)) == "mix.classes[0].flow_label");
+    const auto ports = list({1, 2}, Mode::pseudorandom, true);
+    CHECK(fault_of(v4, FlowField::source_port, ports, list({3, 4}, Mode::pseudorandom, true)).empty());
+    CHECK(fault_of(v4, FlowField::source_port, ports, list({3, 4, 5}, Mode::pseudorandom, true)) == "mix.classes[0]");
+    CHECK(fault_of(v4, FlowField::source_port, ports, list({3, 4}, Mode::increment, true)) == "mix.classes[0]");
+    const auto listed = listed_v4(list_of({{"20.0.0.0", "20.0.0.99"}, {"30.0.0.0", "30.0.9.9"}}));
+    const auto across = [&](std::uint32_t count) { return hosts({ip("20.0.0.90")}, count, 1, Mode::pseudorandom); };
+    CHECK(fault_of(listed, FlowField::right_host, across(10)).empty());
+    CHECK(fault_of(listed, FlowField::right_host, across(11)) == "mix.classes[0].right_host");
+}
+
+}  // namespace flow_patterns_test
