@@ -104,32 +104,24 @@ class FirstChange:
 
 def believe(measured: Sequence[Measured], build_count: int, goal: ChangeGoal) -> ChangeBelief:
     """Probabilities after these measurements, of at least one build."""
-    counts, sums, squares = [0] * build_count, [0.0] * build_count, [0.0] * build_count
+    counts, sums = [0] * build_count, [0.0] * build_count
     centre = fmean(value for _, value in measured)
     for place, value in measured:
         counts[place] += 1
         sums[place] += value - centre
-        squares[place] += (value - centre) ** 2
-    total, whole, square = len(measured), sum(sums), sum(squares)
+    total, whole, square = len(measured), sum(sums), sum((value - centre) ** 2 for _, value in measured)
     spread = (goal.resolution * abs(centre)) ** 2 or 1e-12
 
-    def group(count: float, of_values: float) -> tuple[float, float]:
-        """What a group of one mean takes from the squares, and how well it was foreseen."""
-        return of_values**2 / (WIDTH + count), 0.5 * math.log(WIDTH / (WIDTH + count))
+    def weight(*groups: tuple[int, float]) -> float:
+        """How likely the values are if these groups, by count and sum, have one mean each."""
+        left = max(0.0, square - sum(of**2 / (WIDTH + count) for count, of in groups))
+        foreseen = sum(0.5 * math.log(WIDTH / (WIDTH + count)) for count, _ in groups)
+        return foreseen - (1 + total / 2) * math.log(spread + left / 2)
 
-    def weight(*groups: tuple[float, float]) -> float:
-        left = max(0.0, square - sum(taken for taken, _ in groups))
-        return sum(foreseen for _, foreseen in groups) - (1 + total / 2) * math.log(spread + left / 2)
-
-    logs = [math.log(NO_CHANGE) + weight(group(total, whole))]
     share = math.log((1 - NO_CHANGE) / (build_count - 1))
-    before_count, before_sum = 0, 0.0
-    for place in range(1, build_count):
-        before_count += counts[place - 1]
-        before_sum += sums[place - 1]
-        logs.append(
-            share + weight(group(before_count, before_sum), group(total - before_count, whole - before_sum))
-        )
+    before = list(zip(accumulate(counts), accumulate(sums), strict=True))[:-1]
+    changed = [share + weight((count, of), (total - count, whole - of)) for count, of in before]
+    logs = [math.log(NO_CHANGE) + weight((total, whole)), *changed]
     most = max(logs)
     weights = [math.exp(each - most) for each in logs]
     everything = sum(weights)
@@ -203,15 +195,14 @@ def _answer(
     probability: float,
     measured: Sequence[Measured],
 ) -> FirstChange:
-    before = [value for place, value in measured if place < low]
-    after = [value for place, value in measured if place >= high]
-    is_found = kind == "found"
+    before = [value for place, value in measured if place < low and kind == "found"]
+    after = [value for place, value in measured if place >= high and kind == "found"]
     return FirstChange(
         kind=kind,
         low=low,
         high=high,
         probability=probability,
         measurements=len(measured),
-        before=median(before) if is_found and before else None,
-        after=median(after) if is_found and after else None,
+        before=median(before) if before else None,
+        after=median(after) if after else None,
     )

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from operator import itemgetter
 from statistics import median
 from typing import Any
 
@@ -135,7 +136,10 @@ def _sizes(record: CampaignRecord, numbers: Mapping[str, int]) -> Iterator[dict[
                 x={"label": "frame size with FCS, octets", "log": 0},
                 y={"label": name, "unit": unit},
                 series=[
-                    {"label": visible(label), "points": _sorted(_of_size(each, numbers) for each in found)}
+                    {
+                        "label": visible(label),
+                        "points": sorted((_of_size(each, numbers) for each in found), key=itemgetter("x")),
+                    }
                     for label, found in list(several.items())[first : first + MOST_SERIES]
                 ],
             )
@@ -228,7 +232,3 @@ def _point(x: float, name: str, values: Sequence[float], *, is_at_least: bool = 
         "name": visible(name),
         "is_at_least": is_at_least,
     }
-
-
-def _sorted(points: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(points, key=lambda point: point["x"])

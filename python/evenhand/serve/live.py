@@ -23,7 +23,7 @@ from evenhand.run.figures import RunningTrial
 from evenhand.run.point_document import read_point
 from evenhand.run.reading import RunTables, StoredRow, as_mapping, open_to_read
 from evenhand.serve.charts import inside_document
-from evenhand.serve.index import RunFacts, RunIndex, RunningThere, RunState, Stamp, running_trial
+from evenhand.serve.index import RunIndex, RunningThere, RunState, Stamp, running_trial
 
 KEPT = 900  # samples: some eight minutes
 MOST_LAPSES = 100
@@ -73,16 +73,17 @@ class LiveRun:
                 self.version += 1
                 if running is not None:
                     self._note(running)
-                self._tell("now", None if running is None else _running_document(running))
+                self.events["now"] = event("now", None if running is None else _running_document(running))
             if stamp != self._stamp:
                 with open_to_read(self.path) as tables:
-                    self._tell("found", _found_so_far(tables))
+                    self.events["found"] = event("found", _found_so_far(tables))
                 self._stamp = stamp
                 self.version += 1
 
     def samples_after(self, number: int) -> list[dict[str, Any]]:
         """Those with a greater number."""
-        return [sample for sample in list(self.samples) if sample["number"] > number]
+        held = list(self.samples)
+        return held[max(0, len(held) + number - held[-1]["number"]) :] if held else []
 
     def _note(self, running: RunningTrial) -> None:
         if running.left_out:
@@ -127,10 +128,7 @@ class LiveRun:
         told = [(began_at + part[0], began_at + part[1], list(part[2])) for part in running.left_out]
         first = min(part[0] for part in told)
         self._lapses = sorted([*(part for part in self._lapses if part[1] < first), *told])[-MOST_LAPSES:]
-        self._tell("lapses", self._lapses)
-
-    def _tell(self, kind: str, document: Any) -> None:
-        self.events[kind] = event(kind, document)
+        self.events["lapses"] = event("lapses", self._lapses)
 
 
 def event(kind: str, document: Any) -> str:
@@ -291,7 +289,10 @@ class Watcher:
             if each.state is RunState.RUNNING
         }
         for name, live in self.live.items():
-            live.look(self.index.entries[name].stamp)
+            entry = self.index.entries[name]
+            live.look(entry.stamp)
+            whole = {each: getattr(entry.facts, each) for each in ("headlines", "share", "left_s")}
+            live.events["run"] = event("run", whole)
 
     async def changes(self) -> AsyncIterator[bool]:
         """True when there is something new, at once and then whenever there is; False when nothing was sent
@@ -314,9 +315,7 @@ class Watcher:
             entry, live = self.index.entries.get(name), self.live.get(name)
             if live is not None:
                 samples = live.samples_after(number)
-                facts = RunFacts() if entry is None else entry.facts
-                whole = {"headlines": facts.headlines, "share": facts.share, "left_s": facts.left_s}
-                events = {**live.events, "run": event("run", whole)}
+                events = dict(live.events)
                 parts = [event("samples", samples)] if samples else []
                 parts += [text for kind, text in events.items() if sent.get(kind) != text]
                 number, sent = samples[-1]["number"] if samples else number, events
