@@ -129,7 +129,7 @@ def test_a_signal_within_the_first_trial_leaves_no_run_and_says_so(
 
 @pytest.mark.parametrize(
     "module",
-    ["evenhand.base.version", "evenhand.base.errors", "typer", "evenhand.cli.main", "evenhand.cli.plan"],
+    ["evenhand.base.version", "evenhand.base.errors", "typer", "evenhand.cli.main", "evenhand.report.proof"],
 )
 def test_ctrl_c_while_the_command_loads_leaves_no_trace(module: str) -> None:
     """A second, or five on a busy machine, in which an early Ctrl-C showed where Python was."""
