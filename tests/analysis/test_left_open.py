@@ -25,7 +25,7 @@ SEARCHES: dict[str, tuple[Any, float, float]] = {
     "connections": (lambda low, high: {"failed_per_second": high}, 1000.0, 1010.0),
     "capacity": (lambda low, high: {**A_CAPACITY, "not_held": round(high)}, 1000.0, 1010.0),
     "back-to-back": (
-        lambda low, high: {"repetitions": [{"shortest_failed_burst_frames": high}] * 3},
+        lambda low, high: {"repetitions": [{"shortest_failed_burst_frames": round(high)}] * 3},
         1000.0,
         1010.0,
     ),
@@ -114,7 +114,13 @@ def is_different(found: Comparison) -> bool:
     return bool(ratio.is_different)
 
 
-@pytest.mark.parametrize("result", [{"intervals": []}, {"intervals": 5}, {"intervals": [3]}, {}])
+@pytest.mark.parametrize("result", [{"intervals": 5}, {"intervals": [3]}])
+def test_intervals_of_a_file_that_are_none_are_refused(result: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"^repetitions\.result\.intervals"):
+        replace(run_of("burst", [(1.0, 2.0)]).points[0].repetitions[0], result=result)
+
+
+@pytest.mark.parametrize("result", [{"intervals": []}, {}])
 def test_a_foreign_document_leaves_nothing_open(result: dict[str, Any]) -> None:
     made = run_of("burst", [(1.0, 2.0)] * COUNT).points[0]
     for one in made.repetitions:

@@ -17,8 +17,16 @@ from rich.console import Console
 from evenhand.cli.progress.json_lines import JsonProgress
 from evenhand.cli.progress.line import ProgressDisplay, Rate, Rates, direction_texts
 from evenhand.plan import Direction, make_plan
-from evenhand.procedure import Began, BurstGoal, DelayGoal, LossGoal, Measured, RecoveryGoal, TrialPhase
-from evenhand.procedure.delay_result import DelayTest
+from evenhand.procedure import (
+    Began,
+    BurstGoal,
+    DelayGoal,
+    DelayTest,
+    LossGoal,
+    Measured,
+    RecoveryGoal,
+    TrialPhase,
+)
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.expected_time import expected_of_trial, learning_s
 from evenhand.procedure.registry import BURST, LATENCY, LOSS, RECOVERY, THROUGHPUT

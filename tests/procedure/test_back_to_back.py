@@ -289,6 +289,6 @@ def test_frames_that_came_too_late_are_counted_in_valid_trials_alone() -> None:
 def test_the_average_lies_below_the_average_of_the_bursts_that_failed() -> None:
     """R9004-05, R9004-07: what a search leaves open; nothing is known above it if one repetition has none."""
     bursts: list[dict[str, Any]] = [{"shortest_failed_burst_frames": frames} for frames in (10, 20, 60)]
-    assert BACK_TO_BACK.left_open({"repetitions": bursts}) == LeftOpen(high=30)
+    assert BACK_TO_BACK.left_open(BACK_TO_BACK.read({"repetitions": bursts})) == LeftOpen(high=30)
     open_ended = [*bursts, {"shortest_failed_burst_frames": None}]
-    assert BACK_TO_BACK.left_open({"repetitions": open_ended}) == EXACT
+    assert BACK_TO_BACK.left_open(BACK_TO_BACK.read({"repetitions": open_ended})) == EXACT

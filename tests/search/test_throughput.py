@@ -359,11 +359,8 @@ def test_patience_is_for_trials_that_only_a_moment_spoiled(is_load_offered: bool
 def test_the_number_of_repetitions_is_the_users() -> None:
     device = SimulatedMeasurer(limit_fps=640_000, invalid_trials=range(2, 14))
     assert search(device, patience=12).outcome is Outcome.FOUND
-    assert (
-        "up to 12 times (defaults: 2 and 8)"
-        in patience_lines(ThroughputGoal(max_fps=1e6, patience=12).to_document())[0]
-    )
-    assert not patience_lines(ThroughputGoal(max_fps=1e6).to_document())
+    assert "up to 12 times (defaults: 2 and 8)" in patience_lines(ThroughputGoal(max_fps=1e6, patience=12))[0]
+    assert not patience_lines(ThroughputGoal(max_fps=1e6))
 
 
 def test_two_invalid_trials_are_repeated_and_the_search_goes_on() -> None:

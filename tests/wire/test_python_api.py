@@ -19,6 +19,7 @@ from evenhand.cli.router import testbed_text as text_for
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel
 from evenhand.reference import ReferenceDut, reference_router
+from evenhand.results.delay import DelayName
 from evenhand.run import read_run
 from tests.docs.documents import blocks
 from tests.errors import raises
@@ -173,10 +174,11 @@ def test_delays_hold_what_the_router_adds(plan: str, tmp_path: Path) -> None:
         path = tmp_path / "delay.toml"
         path.write_text(text_for(router, None))
         with evenhand.open_testbed(path) as opened:
-            for test, figure in (
-                (evenhand.DelayTest.LATENCY, "typical"),
-                (evenhand.DelayTest.PDV, "ipdv_median"),
-            ):
+            figures: dict[evenhand.DelayTest, DelayName] = {
+                evenhand.DelayTest.LATENCY: "typical",
+                evenhand.DelayTest.PDV: "ipdv_median",
+            }
+            for test, figure in figures.items():
                 goal = evenhand.DelayGoal(
                     test=test,
                     rate_fps=LIMIT_FPS,

@@ -47,6 +47,7 @@ from evenhand.procedure.maximum import find_maximum
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
 from evenhand.procedure.throughput import UP_TO_LINE_RATE, measure_throughput
+from evenhand.results.bursts import BackToBackFound
 from evenhand.search import Outcome, Role, ThroughputGoal, find_largest
 from evenhand.trial import Load, TrialResult
 
@@ -381,6 +382,7 @@ BACK_TO_BACK = Procedure(
     options=BackToBackOptions,
     make_goal=_goal,
     goals=BackToBackGoal,
+    found=BackToBackFound,
     default_goal=lambda retries: BackToBackGoal(**retries),
     measure=_measure,
     table=BackToBackTable,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 from typing import Any
@@ -18,7 +18,7 @@ from evenhand.procedure.back_to_back_goal import (
     BackToBackGoal,
     is_near,
 )
-from evenhand.procedure.descriptor import EXACT, LeftOpen, as_number, finite
+from evenhand.procedure.descriptor import EXACT, LeftOpen, as_number
 from evenhand.procedure.profile import (
     Profile,
     WorstTesterFigures,
@@ -29,6 +29,7 @@ from evenhand.procedure.profile import (
 from evenhand.procedure.repetition import each_once
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.throughput import Throughput
+from evenhand.results.bursts import BackToBackFound
 from evenhand.search import LengthBracket, Outcome
 from evenhand.trial import Deviation, TrialResult, Verdict
 
@@ -334,20 +335,16 @@ class BackToBackTable:
         }
 
 
-def value_of(result: Mapping[str, Any]) -> float | None:
-    return as_number(result.get("average_frames", result.get("longest_burst_frames")))
+def value_of(found: BackToBackFound) -> float | None:
+    """The average; of one repetition, its longest burst."""
+    return as_number(found.longest_burst_frames if found.average_frames is None else found.average_frames)
 
 
-def left_open(result: Mapping[str, Any]) -> LeftOpen:
+def left_open(found: BackToBackFound) -> LeftOpen:
     """The average of the shortest bursts that failed, where each repetition has one."""
-    bursts = result.get("repetitions")
-    found = [
-        finite(burst.get("shortest_failed_burst_frames"))
-        for burst in (bursts if isinstance(bursts, list) else [])
-        if isinstance(burst, Mapping)
-    ]
-    failed = [each for each in found if each is not None]
-    return LeftOpen(high=mean(failed)) if failed and len(failed) == len(found) else EXACT
+    failed = [each.shortest_failed_burst_frames for each in found.repetitions]
+    known = [frames for frames in failed if frames is not None]
+    return LeftOpen(high=mean(known)) if known and len(known) == len(failed) else EXACT
 
 
 def why_skipped(

@@ -5,7 +5,7 @@ the bursts."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -19,8 +19,6 @@ from evenhand.procedure.descriptor import (
     LeftOpen,
     Procedure,
     Section,
-    as_number,
-    finite,
     goals_of,
 )
 from evenhand.procedure.events import Note, OnEvent, followed_by, ignore
@@ -34,6 +32,7 @@ from evenhand.procedure.profile import (
 )
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
+from evenhand.results.bursts import BurstFound
 from evenhand.results.document import at_key
 from evenhand.results.goal import ProcedureGoal, check_above_zero
 from evenhand.search import (
@@ -360,16 +359,16 @@ class BurstOptions:
     )
 
 
-def _value(result: Mapping[str, Any]) -> float | None:
-    """The interval in s; with several sizes of bursts, that of the first one."""
-    interval_s = as_number((result.get("intervals") or [result])[0].get("interval_s"))
+def _value(found: BurstFound) -> float | None:
+    """The interval; with several sizes of bursts, that of the first one."""
+    interval_s = found.each[0].interval_s
     return None if interval_s is None else interval_s * 1e6
 
 
-def _left_open(result: Mapping[str, Any]) -> LeftOpen:
+def _left_open(found: BurstFound) -> LeftOpen:
     """Bursts closer together than the largest interval that lost frames were not seen to pass. None that
     lost any: the bursts followed each other without a gap."""
-    failed_s = finite((result.get("intervals") or [result])[0].get("failed_interval_s"))
+    failed_s = found.each[0].failed_interval_s
     return LeftOpen(low=0.0 if failed_s is None else failed_s * 1e6)
 
 
@@ -403,6 +402,7 @@ BURST = Procedure(
     options=BurstOptions,
     make_goal=goals_of(BurstGoal),
     goals=BurstGoal,
+    found=BurstFound,
     default_goal=lambda retries: BurstGoal(**retries),
     measure=measure_burst,
     rates=DirectionChoice.NONE,

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.base.table import Cell, Table, measured
 from evenhand.base.units import MEAN_FRAMES, WHOLE_FPS, format_count, format_duration, format_ratio
+from evenhand.base.visible import visible
 from evenhand.plan import describe_size
 from evenhand.procedure import BackToBackTable, BurstIntervals
 from evenhand.procedure.back_to_back_result import at_rate_s, corrected_s, sample_deviation
@@ -17,19 +18,18 @@ from evenhand.report.result_entry import (
     describe_limit,
     dut_lines,
     last_reasons,
-    mapping,
-    mappings,
-    number,
     show,
     size_of,
     table_of,
-    text,
     trials_lines,
-    whole,
     with_spaces,
 )
-from evenhand.run.campaign_record import AT_LEAST, TESTER_CEILING, is_lower_bound
+from evenhand.results.bursts import BackToBackAsked, BackToBackFound, BurstFound, IntervalFound
+from evenhand.results.document import from_document
+from evenhand.results.throughput import ThroughputFound
+from evenhand.run.campaign_record import AT_LEAST, TESTER_CEILING
 from evenhand.search import Outcome
+from evenhand.trial import TrialResult
 
 IN_LINES = ("implied buffer time", "step", "longest burst tried")
 """Columns that a terminal does without: the lines below its table have the same."""
@@ -42,11 +42,7 @@ TIMES = (
 def back_to_back_table(entries: Sequence[ResultEntry], *, leave_out: Sequence[str] = ()) -> Table:
     """A row for each size; bursts in frames, per direction (R9004-11)."""
     return table_of(
-        (
-            ({**size_of(row), **entry.labels}, [_row(row)])
-            for entry in entries
-            for row in mappings(entry.document, "rows") or [entry.document]
-        ),
+        (({**size_of(entry.document), **entry.labels}, [_row(entry.found)]) for entry in entries),
         [
             "#average",
             "#minimum",
@@ -67,62 +63,59 @@ def back_to_back_table(entries: Sequence[ResultEntry], *, leave_out: Sequence[st
 
 
 def join_bursts(
-    bursts: Sequence[Mapping[str, Any]], goal: Mapping[str, Any], before: Mapping[str, Any]
-) -> Mapping[str, Any] | None:
+    bursts: Sequence[BackToBackFound], asked: Mapping[str, Any], before: ThroughputFound | None
+) -> BackToBackFound | None:
     """The result of the verb: its run file has the longest burst of each repetition as a result of its own.
     None if these are whole results.
 
     Args:
-        goal: The goal of the bursts.
-        before: The throughput that was measured first; empty if it was known from before.
+        asked: The goal of the bursts, as its point has it.
+        before: The throughput that was measured first; None if it was known from before.
     """
-    rate_fps = number(goal, "rate_fps_per_direction")
-    if not rate_fps or not bursts or any("longest_burst_frames" not in burst for burst in bursts):
+    goal = from_document(BackToBackAsked, asked, "points.document.goal")
+    rate_fps = goal.rate_fps
+    if not rate_fps or not bursts or any(burst.is_whole for burst in bursts):
         return None
-    values = [frames for burst in bursts if (frames := number(burst, "longest_burst_frames")) is not None]
+    values = tuple(burst.longest_burst_frames for burst in bursts if burst.longest_burst_frames is not None)
     average = sum(values) / len(values) if values else None
     # A lower bound would make the corrected buffer time an upper one.
-    is_limited = before.get("outcome") == TESTER_CEILING
-    known = None if is_limited else number(before, "throughput_fps_per_direction")
-    throughput_fps = number(goal, "throughput_fps_per_direction") or known
+    known = None if before is None or before.outcome == TESTER_CEILING else before.throughput_fps
+    throughput_fps = goal.throughput_fps or known
     implied = None if average is None else average / rate_fps
     corrected = corrected_s(implied, throughput_fps, rate_fps)
-    return {
-        "goal": goal,
-        "values": values,
-        "average_frames": average,
-        "minimum_frames": min(values, default=None),
-        "maximum_frames": max(values, default=None),
-        "standard_deviation_frames": sample_deviation(values),
-        "implied_buffer_time_s": implied,
-        "corrected_buffer_time_s": corrected,
-        "actual_rate_buffer_time_s": at_rate_s(
-            corrected, rate_fps, number(goal, "actual_fps_per_direction") or None
-        ),
-        "throughput_fps_per_direction": throughput_fps,
-        "throughput": before,
-        "is_at_least": any(is_lower_bound(text(burst, "outcome"), burst) for burst in bursts),
-    }
+    return BackToBackFound(
+        goal=goal,
+        values=values,
+        average_frames=average,
+        minimum_frames=min(values, default=None),
+        maximum_frames=max(values, default=None),
+        standard_deviation_frames=sample_deviation(values),
+        implied_s=implied,
+        corrected_s=corrected,
+        actual_rate_s=at_rate_s(corrected, rate_fps, goal.actual_fps or None),
+        throughput_fps=throughput_fps,
+        throughput=before,
+        is_at_least=any(burst.is_at_least for burst in bursts),
+    )
 
 
 def back_to_back_lines(entry: ResultEntry) -> list[str]:
     """What a reader must know of the table: the search, what it showed."""
-    goal = mapping(entry.document, "goal")
+    found: BackToBackFound = entry.found
     return [
-        *([_search_line(goal)] if goal else []),
-        *_row_lines(entry.document, "", entry.trials),
-        *([] if number(entry.document, "corrected_buffer_time_s") is None else [TIMES]),
+        *([] if found.goal is None else [_search_line(found.goal)]),
+        *_row_lines(found, "", entry.trials),
+        *([] if found.corrected_s is None else [TIMES]),
     ]
 
 
-def back_to_back_sizes_lines(result: BackToBackTable) -> list[str]:
+def back_to_back_sizes_lines(result: BackToBackTable, rows: Sequence[BackToBackFound]) -> list[str]:
     """The same of several sizes, with what was sent, each once."""
-    profile, document = result.rows[0].profile, result.to_document()
-    rows = mappings(document, "rows")
+    profile = result.rows[0].profile
     lines = [
         f"{profile.protocol}, {profile.address_words} ({profile.plan.label}),"
         f" {' and '.join(profile.directions)}.",
-        _search_line(mapping(rows[0], "goal")),
+        _search_line(rows[0].goal or BackToBackAsked()),
     ]
     for live, row in zip(result.rows, rows, strict=True):
         head = f"{describe_size(live.profile.frame_size)}: "
@@ -131,7 +124,7 @@ def back_to_back_sizes_lines(result: BackToBackTable) -> list[str]:
             f" {format_count(live.goal.max_frames)} frames; theoretical limit {describe_limit(live.profile)}."
         )
         lines += _row_lines(row, head, live.trials)
-    if any(number(row, "corrected_buffer_time_s") is not None for row in rows):
+    if any(row.corrected_s is not None for row in rows):
         lines.append(TIMES)
     trials = [trial for row in result.rows for trial in row.trials]
     return [
@@ -142,95 +135,84 @@ def back_to_back_sizes_lines(result: BackToBackTable) -> list[str]:
     ]
 
 
-def _row(row: Mapping[str, Any]) -> list[str | Cell]:
-    goal = mapping(row, "goal")
-    bound = AT_LEAST if row.get("is_at_least") is True else ""
-    before = mapping(row, "throughput")
-    throughput_bound = AT_LEAST if before.get("is_at_least") is True else ""
-    longest = number(row, "longest_burst_tried_frames") or number(goal, "max_burst_frames")
-    values = row.get("values")
+def _row(found: BackToBackFound) -> list[str | Cell]:
+    goal, before = found.goal or BackToBackAsked(), found.throughput
+    bound = AT_LEAST if found.is_at_least else ""
+    longest = found.longest_tried_frames or goal.max_burst_frames
+    frames = (found.average_frames, found.minimum_frames, found.maximum_frames)
     return [
-        *(_frames(number(row, key), bound) for key in _FRAMES),
-        _frames(number(row, "standard_deviation_frames")),
-        *(_time(number(row, f"{key}_buffer_time_s"), bound) for key in _BUFFERS),
-        measured(number(row, "throughput_fps_per_direction"), WHOLE_FPS, bound=throughput_bound),
-        "skipped"
-        if row.get("outcome") == "skipped"
-        else f"{len(values) if isinstance(values, list | tuple) else 0} of {whole(goal, 'repetitions')}",
-        show(number(goal, "step_frames"), _whole),
-        show(longest, _whole),
+        *(_frames(value, bound) for value in frames),
+        _frames(found.standard_deviation_frames),
+        *(_time(value_s, bound) for value_s in (found.corrected_s, found.implied_s)),
+        measured(
+            found.throughput_fps,
+            WHOLE_FPS,
+            bound=AT_LEAST if before is not None and before.is_at_least else "",
+        ),
+        "skipped" if found.outcome == "skipped" else f"{len(found.values)} of {goal.repetitions}",
+        show(goal.step_frames, format_count),
+        show(longest, format_count),
     ]
 
 
-_FRAMES = ("average_frames", "minimum_frames", "maximum_frames")
-_BUFFERS = ("corrected", "implied")
-
-
-def _search_line(goal: Mapping[str, Any]) -> str:
-    verifications, step = whole(goal, "loss_verifications"), whole(goal, "step_frames")
+def _search_line(goal: BackToBackAsked) -> str:
+    verifications = goal.loss_verifications
     verified = (
         f", a burst with loss sent again up to {verifications} times (ETSI TST009 12.3)"
         if verifications
         else ""
     )
     return (
-        f"Binary search for the burst to {_counted(step, 'frame')}, bursts of up to"
-        f" {format_duration(number(goal, 'max_burst_s') or 0.0)}; {whole(goal, 'repetitions')}"
+        f"Binary search for the burst to {_counted(goal.step_frames or 0, 'frame')}, bursts of up to"
+        f" {format_duration(goal.max_burst_s or 0.0)}; {goal.repetitions}"
         f" repetitions{verified}. The benchmark is the average."
     )
 
 
-def _row_lines(row: Mapping[str, Any], head: str, trials: Sequence[Any]) -> list[str]:
+def _row_lines(found: BackToBackFound, head: str, trials: Sequence[TrialResult]) -> list[str]:
     """What one size showed.
 
     Args:
         head: `64 octets: `, where there are several.
     """
-    goal, lines = mapping(row, "goal"), []
-    if source := text(goal, "throughput_source"):
-        lines.append(f"throughput as measured before, in {source}.")
-    if stopped_early := text(row, "stopped_early"):
-        lines.append(f"{stopped_early}.")
-    implied, corrected, actual = (
-        number(row, f"{key}_buffer_time_s") for key in ("implied", "corrected", "actual_rate")
-    )
-    if implied is not None and corrected is not None:
-        bound = "at least " if row.get("is_at_least") is True else ""
+    goal, lines = found.goal or BackToBackAsked(), []
+    if goal.throughput_source:
+        lines.append(f"throughput as measured before, in {visible(goal.throughput_source)}.")
+    if found.stopped_early:
+        lines.append(f"{visible(found.stopped_early)}.")
+    if found.implied_s is not None and found.corrected_s is not None:
+        bound = "at least " if found.is_at_least else ""
         at_rate = ""
-        if actual is not None:
-            rate = format_count(number(goal, "actual_fps_per_direction") or 0.0)
-            at_rate = f"; at {rate} fps, the rate of interest, {bound}{format_duration(actual)}"
+        if found.actual_rate_s is not None:
+            rate = format_count(goal.actual_fps or 0.0)
+            at_rate = f"; at {rate} fps, the rate of interest, {bound}{format_duration(found.actual_rate_s)}"
         lines.append(
-            f"buffer time implied {bound}{format_duration(implied)}, corrected"
-            f" {bound}{format_duration(corrected)}{at_rate}."
+            f"buffer time implied {bound}{format_duration(found.implied_s)}, corrected"
+            f" {bound}{format_duration(found.corrected_s)}{at_rate}."
         )
-    longest_s, asked_s = number(row, "longest_burst_tried_s"), number(goal, "max_burst_s")
+    longest_s, asked_s = found.longest_tried_s, goal.max_burst_s
     if longest_s is not None and asked_s is not None and longest_s > asked_s:
         lines.append(
             f"a result was close to the longest burst of {format_duration(asked_s)}, so bursts of up to"
             f" {format_duration(longest_s)} were tried (RFC 9004, 6.2)."
         )
-    if row.get("is_near_maximum") is True:
+    if found.is_near_maximum:
         lines.append(
             "a burst was close to the longest that was tried, so this may be the limit of the search and"
             " not of the DUT."
         )
-    if late := whole(row, "late_frames"):
+    if found.late_frames:
         lines.append(
-            f"{_counted(late, 'frame')} arrived after the residual wait and counted as lost: repeat with a"
-            " longer --wait-residual."
+            f"{_counted(found.late_frames, 'frame')} arrived after the residual wait and counted as lost:"
+            " repeat with a longer --wait-residual."
         )
-    if row.get("outcome") == "tester_ceiling" and trials:
+    if found.outcome == TESTER_CEILING and trials:
         lines.append(f"the last burst was INVALID: {last_reasons(trials)}.")
     return [f"{head}{line}" if head else line[:1].upper() + line[1:] for line in lines]
 
 
-def _time(value_s: float | None, bound: str) -> Cell:
+def _time(value_s: float | None, bound: str = "") -> Cell:
     return measured(None if value_s is None else value_s * 1e6, "us", bound=bound)
-
-
-def _whole(frames: float) -> str:
-    return format_count(round(frames))
 
 
 def _frames(value: float | None, bound: str = "") -> Cell:
@@ -255,7 +237,7 @@ STORIES = {
 def burst_table(entries: Sequence[ResultEntry]) -> Table:
     """A row for each size of bursts."""
     return table_of(
-        ((entry.labels, _rows(entry.document)) for entry in entries),
+        ((entry.labels, map(_interval_row, entry.found.each)) for entry in entries),
         ["#frames", "#interval", "#gap", "#with loss", "#mean load per direction", "search"],
         title="Smallest interval between bursts without loss",
         caption=DEFINITION,
@@ -264,14 +246,14 @@ def burst_table(entries: Sequence[ResultEntry]) -> Table:
 
 def burst_lines(entry: ResultEntry) -> list[str]:
     """What a reader must know of the table: what the columns are, how it was searched."""
-    goal = mapping(entry.document, "goal") or mapping(mapping(entry.document, "search"), "goal")
-    precision = number(goal, "precision")
-    duration_s, final_s = number(goal, "duration_s"), number(goal, "final_duration_s")
-    if precision is None or duration_s is None or final_s is None:
+    found: BurstFound = entry.found
+    goal = found.goal or found.search.goal
+    if goal.precision is None or goal.duration_s is None or goal.final_duration_s is None:
         return [DEFINITION]
     return [
-        f"{DEFINITION} Binary search to {format_ratio(precision)} of the interval, trials of"
-        f" {format_duration(duration_s)}, the result confirmed by one of {format_duration(final_s)}."
+        f"{DEFINITION} Binary search to {format_ratio(goal.precision)} of the interval, trials of"
+        f" {format_duration(goal.duration_s)}, the result confirmed by one of"
+        f" {format_duration(goal.final_duration_s)}."
     ]
 
 
@@ -283,24 +265,19 @@ def burst_conditions(result: BurstIntervals) -> list[str]:
     ]
 
 
-def _rows(document: Mapping[str, Any]) -> Iterator[list[str | Cell]]:
-    # In the run file of the verb, each size of bursts is a result of its own.
-    for interval in mappings(document, "intervals") or [document]:
-        times = (number(interval, key) for key in ("interval_s", "gap_s", "failed_interval_s"))
-        mean_fps = number(interval, "mean_fps_per_direction")
-        yield [
-            format_count(whole(interval, "burst_frames")),
-            *(measured(None if time_s is None else time_s * 1e6, "us") for time_s in times),
-            measured(mean_fps, WHOLE_FPS),
-            _story(interval),
-        ]
+def _interval_row(found: IntervalFound) -> list[str | Cell]:
+    times = (found.interval_s, found.gap_s, found.failed_interval_s)
+    return [
+        format_count(found.burst_frames),
+        *(_time(time_s) for time_s in times),
+        measured(found.mean_fps, WHOLE_FPS),
+        _story(found),
+    ]
 
 
-def _story(interval: Mapping[str, Any]) -> str:
-    search = mapping(interval, "search")
-    outcome = str(search.get("outcome"))
-    lowest_fps = number(mapping(search, "goal"), "min_fps")
+def _story(found: IntervalFound) -> str:
+    outcome, lowest_fps = found.search.outcome, found.search.goal.min_fps
     if outcome == Outcome.BELOW_MINIMUM and lowest_fps:
-        largest_s = whole(interval, "burst_frames") / lowest_fps
+        largest_s = found.burst_frames / lowest_fps
         return f"no interval up to {format_duration(largest_s)} is without loss"
     return STORIES.get(outcome, with_spaces(outcome))

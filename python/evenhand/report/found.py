@@ -54,17 +54,16 @@ from evenhand.report.result_entry import (
 from evenhand.report.table import OF_LIMIT, loss_sizes_table, rows_of, table_lines, throughput_sizes_table
 from evenhand.report.throughput import goals_table, throughput_lines
 from evenhand.report.trial import trials_table
+from evenhand.results.throughput import ThroughputFound
 
-Joining = Callable[
-    [Sequence[Mapping[str, Any]], Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any] | None
-]
-"""Makes one result of several that the verb's run file has one by one: of their documents, goal, and the
-throughput that was measured first. None if they are whole results."""
+Joining = Callable[[Sequence[Any], Mapping[str, Any], ThroughputFound | None], Any]
+"""Makes one result of several that the verb's run file has one by one: of what each found, the document of
+their goal, and the throughput that was measured first. None if they are whole results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultReport:
-    """How the results of a procedure are shown. All but `conditions` and `sizes_lines` read documents."""
+    """How the results of a procedure are shown: by what was found, but for `conditions` and `sizes_lines`."""
 
     table: Callable[[Sequence[ResultEntry]], Table]
     """The table of one result, or of several."""
@@ -95,10 +94,12 @@ def found_tables(result: Any, procedure: Procedure, *, title: str = "Trials") ->
         title: Title of the table of its trials, if there is one.
     """
     report, entry = report_of(procedure), entry_of(result, procedure)
-    if report.repeated is not None and "rows" in entry.document:
+    rows = entry.document.get("rows")
+    if report.repeated is not None and rows is not None:
         return [report.repeated(rows_of(entry.document, procedure))]
     trials = [trials_table(result.search.trials, title=title)] if report.has_trials_table else []
-    table = report.table([entry])
+    of_rows = [ResultEntry(document=row, found=procedure.read(row)) for row in rows or []]
+    table = report.table([entry] if rows is None else of_rows)
     return [*trials, table] if table.rows or not trials else trials
 
 
@@ -183,7 +184,9 @@ REPORTS: dict[str, ResultReport] = {
     BACK_TO_BACK.name: ResultReport(
         table=partial(back_to_back_table, leave_out=IN_LINES),
         lines=back_to_back_lines,
-        sizes_lines=back_to_back_sizes_lines,
+        sizes_lines=lambda result: back_to_back_sizes_lines(
+            result, [BACK_TO_BACK.read(row.to_document()) for row in result.rows]
+        ),
         join=join_bursts,
     ),
     BURST.name: ResultReport(table=burst_table, lines=burst_lines, conditions=burst_conditions),

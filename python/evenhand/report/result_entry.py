@@ -4,7 +4,7 @@ several."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,11 +129,6 @@ def number(document: Mapping[str, Any], key: str) -> float | None:
     return found if is_number else None
 
 
-def whole(document: Mapping[str, Any], key: str) -> int:
-    """0 where the document has none."""
-    return int(number(document, key) or 0)
-
-
 def text(document: Mapping[str, Any], key: str) -> str:
     """A text of the document, as it may be shown; empty where it has none."""
     found = document.get(key)
@@ -143,12 +138,6 @@ def text(document: Mapping[str, Any], key: str) -> str:
 def with_spaces(name: str) -> str:
     """A name of a document, such as `tester_ceiling`, with spaces."""
     return visible(name).replace("_", " ")
-
-
-def by_direction(document: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """What it has under that key of each direction."""
-    for direction in mapping(document, key):
-        yield visible(direction), mapping(mapping(document, key), direction)
 
 
 def show(value: float | None, write: Callable[[float], str], bound: str = "", *, none: str = NONE) -> str:

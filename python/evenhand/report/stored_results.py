@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -16,6 +15,7 @@ from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.report.found import report_of
 from evenhand.report.result_entry import RepeatedEntry, ResultEntry, deviation_lines
 from evenhand.report.table import OF_INTERVAL
+from evenhand.results.throughput import ThroughputFound
 from evenhand.run import CampaignRecord, PointRecord, Repetition
 from evenhand.search import Role
 from evenhand.trial import TrialResult
@@ -72,24 +72,28 @@ def joined_entry(
     """The one result that all repetitions are, in the run of a verb whose file has them one by one; else
     None."""
     join = report_of(PROCEDURES[measured.point.procedure]).join
-    documents = [one.result or {} for one in measured.results]
     if join is None:
         return None
-    joined = join(documents, measured.point.goal, _throughput_before(record, measured))
-    return None if joined is None else ResultEntry(document=joined, labels=labels or {})
+    try:
+        joined = join(
+            [one.found for one in measured.results], measured.point.goal, _throughput_before(record, measured)
+        )
+    except ValueError:  # the goal of a foreign file
+        return None
+    return None if joined is None else ResultEntry(document={}, found=joined, labels=labels or {})
 
 
-def _throughput_before(record: CampaignRecord, measured: PointRecord) -> Mapping[str, Any]:
-    """The throughput that the run of a verb has measured first, for this point; empty if there is none."""
+def _throughput_before(record: CampaignRecord, measured: PointRecord) -> ThroughputFound | None:
+    """The throughput that the run of a verb has measured first, for this point; None if there is none."""
     same = ("plan", "routes", "hosts", "networks", "frame_size", "directions")
-    results = [
-        repetition.result or {}
+    results: list[ThroughputFound] = [
+        repetition.found
         for one in record.points
         if one.point.procedure == THROUGHPUT.name
         and all(getattr(one.point, name) == getattr(measured.point, name) for name in same)
         for repetition in one.results
     ]
-    return results[-1] if results and not record.is_campaign else {}
+    return results[-1] if results and not record.is_campaign else None
 
 
 def stored_entry(

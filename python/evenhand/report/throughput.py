@@ -248,7 +248,7 @@ def start_lines(goal: SearchAsked) -> list[str]:
     return [f"The search began at {known}, not at the maximum (MLR-13); both bounds were verified again."]
 
 
-def patience_lines(goal: SearchAsked) -> list[str]:
+def patience_lines(goal: SearchAsked | ThroughputGoal) -> list[str]:
     """How often INVALID trials were repeated, if not as usual."""
     usual = (DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE)
     if None in (goal.invalid_retries, goal.patience) or (goal.invalid_retries, goal.patience) == usual:

@@ -20,6 +20,8 @@ class SearchAsked:
     max_fps: float | None = None
     is_max_ceiling: bool = False
     min_fps: float | None = None
+    precision: float | None = None
+    duration_s: float | None = None
     final_duration_s: float | None = None
     loss_ratio: float = 0.0
     loss_verifications: int = 0

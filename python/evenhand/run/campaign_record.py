@@ -225,10 +225,7 @@ class Repetition:
             return self.bracket
         if self.result is None or self.procedure not in PROCEDURES:
             return EXACT
-        try:
-            return PROCEDURES[self.procedure].left_open(self.found)
-        except (AttributeError, IndexError, TypeError):  # a foreign file
-            return EXACT
+        return PROCEDURES[self.procedure].left_open(self.found)
 
 
 def _last_at(
