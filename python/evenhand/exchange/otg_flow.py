@@ -212,8 +212,11 @@ class OtgFlow:
                 self.addresses[name] = self._pattern(at, field, is_address=True)
             elif kind == "udp" and name in ("src_port", "dst_port"):
                 self._read_udp(at, name, self._pattern(at, field, is_address=False))
-            elif name in ("time_to_live", "hop_limit") and field == {"choice": "value", "value": HOP_LIMIT}:
-                self._reader.row(at, HOP_LIMIT, Became.MAPPED, "the same as in every test frame (R2544-30)")
+            elif name in ("time_to_live", "hop_limit"):
+                is_same = field == {"choice": "value", "value": HOP_LIMIT}
+                text = "the same as in every test frame" if is_same else f"every test frame has {HOP_LIMIT}"
+                became = Became.MAPPED if is_same else Became.DIFFERS
+                self._reader.row(at, HOP_LIMIT if is_same else "...", became, f"{text} (R2544-30)")
             else:
                 self._reader.row(at, "...", Became.DIFFERS, "the test frame has its own value")
         except _UnsayableError as error:

@@ -130,7 +130,9 @@ def otg_server(testbed: str, places: Places, *, run: Path, command: list[str]) -
 def _device_names(setup: Setup | None) -> dict[str, SideName]:
     """The sides of the testbed's devices: a PCI address, a name of DPDK's, or the host's interface."""
     found: dict[str, SideName] = {}
-    for side in SIDES if setup is not None else ():
+    if setup is None:
+        return found
+    for side in SIDES:
         name, *keys = setup.testbed.ports[side].device.split(",")
         interfaces = [key.removeprefix("iface=") for key in keys if key.startswith("iface=")]
         found |= dict.fromkeys([name, *interfaces], side)
