@@ -12,7 +12,7 @@ from evenhand.base.units import format_count, format_duration
 from evenhand.procedure import DelayResult, DelayTest
 from evenhand.procedure.delay_result import own_loop_figure
 from evenhand.procedure.statistics import FEWEST_FOR_PERCENTILES
-from evenhand.report.check import STAMPS
+from evenhand.report.hardware_stamps import STAMPS
 from evenhand.report.page_words import NONE
 from evenhand.report.result_entry import (
     PERCENTILES,
