@@ -15,6 +15,7 @@ from evenhand.base.programs import in_checkout
 from evenhand.base.table import Cell, Column, Table, make_table
 from evenhand.base.units import format_count, format_line_rate, format_rate, format_ratio
 from evenhand.procedure import DUT_WAY, CableState, CableTest, CeilingEntry
+from evenhand.report.hardware_stamps import STAMPS
 from evenhand.rig import HostSurvey, Part, PortFacts, State
 from evenhand.trial import ComparedClock, Limits, Verdict
 
@@ -120,10 +121,6 @@ def nic_lines(survey: HostSurvey) -> Iterator[str]:
 
 def _nics(survey: HostSurvey) -> list[dict[str, Any]]:
     return [nic for finding in survey.findings for nic in finding.facts.get("nics", ())]
-
-
-STAMPS = {"none": "not on this port", "unused": "on this port, not used"}
-"""Stamps of arriving frames, by what the engine says."""
 
 
 FLOW_CONTROL = {
