@@ -80,14 +80,14 @@ def test_a_loss_of_one_pair_stops_all_engines_at_one_frame(plan: AddressPlan) ->
 def test_losses_of_all_engines_together_are_held_against_what_the_whole_trial_may_lose() -> None:
     """Each pair loses 0.15 of its frames: of one alone that is less than the whole trial may lose, of both it
     is more, though nobody knows before two thirds of the trial."""
-    plan, duration_s = gateway_v4(), 12.0
+    plan, duration_s = gateway_v4(), 6.0
     lossy = ReferenceDut(defects=Defects(ratios={"loss": 0.15}))
     trial = early(plan, lossy, lossy, loss_ratio=0.1, duration_s=duration_s)
     assert trial.verdict is Verdict.FAIL
     assert duration_s / 2 < trial.raw["stopped_early_s"] < duration_s
     # More than the whole trial may lose had been lost then.
     assert trial.lost_frames > 0.1 * 2 * RATE_FPS * duration_s
-    one = early(plan, lossy, ReferenceDut(), loss_ratio=0.1, duration_s=4.0)
+    one = early(plan, lossy, ReferenceDut(), loss_ratio=0.1, duration_s=2.0)
     assert one.verdict is Verdict.PASS
     assert "stopped_early_s" not in one.raw
 

@@ -67,7 +67,7 @@ def received(trial: TrialResult, direction: str) -> dict[str, int]:
 def test_each_engine_has_a_quarter_of_the_frames_and_gets_it_back(name: str) -> None:
     """R2544-07, SEED-44, with addresses of all forms of the plans."""
     with eight_ports(make_plan(name, 20)) as (group, router):
-        trial = offered(group, Load(rate_fps=FRAMES, duration_s=1.0))
+        trial = offered(group, Load(rate_fps=2 * FRAMES, duration_s=0.5))
         counters = router.counters()
     assert trial.verdict is Verdict.PASS
     assert {d.received_frames for d in trial.directions.values()} == {FRAMES}
@@ -84,7 +84,7 @@ def test_the_elements_that_work_for_all_pairs_are_those_that_were_predicted(host
     plan = make_plan("gateway-v6", hosts)
     prediction = predict(plan, model)
     with eight_ports(plan, ReferenceDut(model=model)) as (group, router):
-        trial = offered(group, Load(rate_fps=FRAMES, duration_s=1.0))
+        trial = offered(group, Load(rate_fps=2 * FRAMES, duration_s=0.5))
         counters = router.counters()
     assert trial.verdict is Verdict.PASS
     working = {i for i, element in enumerate(counters["elements"]) if element["served_frames"]}
@@ -111,7 +111,9 @@ def test_connections_of_four_engines_are_in_one_table(name: str) -> None:
         assert received(of_each(Connections(use="each_once", count=count), 2000.0), "reverse") == own
         used = offered(
             group,
-            Load(rate_fps=FRAMES, duration_s=1.0, connections=Connections(use="established", count=count)),
+            Load(
+                rate_fps=2 * FRAMES, duration_s=0.5, connections=Connections(use="established", count=count)
+            ),
         )
         assert used.verdict is Verdict.PASS
         counters = router.counters()["nat"]

@@ -60,7 +60,7 @@ def trial_of_both(name: str, dut: ReferenceDut) -> tuple[TrialResult, Document]:
             "translation",
             lambda: (
                 OpenTestbed(setup=setup)
-                .trial(plan=plan, rate_fps=FRAMES, duration_s=1.0, waits=WAITS, limits=PATIENT)
+                .trial(plan=plan, rate_fps=2 * FRAMES, duration_s=0.5, waits=WAITS, limits=PATIENT)
                 .trial
             ),
         )
