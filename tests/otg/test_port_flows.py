@@ -290,7 +290,7 @@ def test_sizes_and_marks_step_with_them(version: int) -> None:
     assert [(flow.frame_size, flow.dscp) for flow in found.plan.flows] == [
         (100 + 50 * (k % 2), (0, 46, 10)[k % 3]) for k in range(6)
     ]
-    assert (found.mean_octets, found.largest_octets, found.frame_size) == (125, 150, 150)
+    assert [found.mean_octets, found.largest_octets, found.frame_size] == [125, 150, 150]
     if version == 6:
         labels = stepping(6, flow_label={"increment": {"start": 5, "step": 7, "count": 3}})
         assert [flow.flow_label for flow in read(labels).plan.flows] == [5, 12, 19]
@@ -326,9 +326,7 @@ PORT = "flows[0].packet[2].udp.src_port"
         ({"size": {"random": {"min": 64, "max": 100}}}, "flows[0].size"),
     ],
 )
-def test_patterns_that_cannot_be_sent_are_refused_by_their_key(
-    fields: dict[str, dict[str, Any]], key: str
-) -> None:
+def test_patterns_that_cannot_be_sent_are_refused_by_their_key(fields: dict[str, Any], key: str) -> None:
     errors = refusals(lambda found: None, stepping(4, **fields))
     assert any(error.startswith(f"{key}:") for error in errors), errors
 

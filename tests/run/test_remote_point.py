@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.plan import make_plan
+from evenhand.procedure.record import SearchRecord
 from evenhand.run import HookRun, RepetitionEnd, RunStore, read_record, snapshot
 from evenhand.run.remote_point import (
     RemotePoint,
@@ -19,6 +20,7 @@ from evenhand.run.remote_point import (
 )
 from evenhand.run.store import CampaignHead
 from evenhand.search import SearchHead, ThroughputGoal, TrialFinished, find_throughput
+from evenhand.search.model import SearchEvent
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import expand
 from evenhand.spec.request import Point
@@ -56,13 +58,12 @@ def measured_of(point: Point) -> tuple[RemotePoint, int]:
             recorder = store.begin(point, number, seed=number, testbed=testbed)
             recorder.add_versions({"engine": "9"})
             with recorder.search(HEAD) as writer:
-                result = find_throughput(
-                    SimulatedMeasurer(limit_fps=640_000),
-                    GOAL,
-                    on_progress=lambda event, writer=writer: (
-                        writer.add_trial(event.trial) if isinstance(event, TrialFinished) else None
-                    ),
-                )
+
+                def keep(event: SearchEvent, writer: SearchRecord = writer) -> None:
+                    if isinstance(event, TrialFinished):
+                        writer.add_trial(event.trial)
+
+                result = find_throughput(SimulatedMeasurer(limit_fps=640_000), GOAL, on_progress=keep)
             if number == 1:
                 writer.finish(result)
                 value = result.throughput_fps

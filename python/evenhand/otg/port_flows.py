@@ -207,14 +207,11 @@ def _period(flow: FlowPart) -> int:
 def _frames_of(flow: FlowPart, first: Flow, period: int) -> list[Flow]:
     """A flow of the plan for each frame of a period."""
     cycles = _cycles(flow)
-    return [
-        replace(
-            first,
-            name=f"frame {k + 1} of {period}",
-            **{key: numbers[k % len(numbers)] for key, numbers in cycles.items()},
-        )
-        for k in range(period)
-    ]
+    found = []
+    for k in range(period):
+        of_frame: dict[str, Any] = {key: numbers[k % len(numbers)] for key, numbers in cycles.items()}
+        found.append(replace(first, name=f"frame {k + 1} of {period}", **of_frame))
+    return found
 
 
 def _with_names(flows: Sequence[Flow]) -> list[Flow]:

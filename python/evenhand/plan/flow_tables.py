@@ -177,8 +177,8 @@ class FlowTable(BaseModel):
     def to_flow(self, ranges: Mapping[SideName, Hosts]) -> Flow:
         """With any share."""
         said = {key: getattr(self, key) for key in FlowTable.model_fields if key not in ("share", "rate")}
-        sides = {side: self._hosts_of(side, ranges[side], said[side]) for side in SIDES}
-        return Flow(share=1, **{**said, **sides})
+        sides: dict[str, Any] = {side: self._hosts_of(side, ranges[side], said[side]) for side in SIDES}
+        return Flow(share=1, **(said | sides))
 
     def _hosts_of(self, side: SideName, of_side: Hosts, asked: FlowHosts | None) -> FlowHosts | None:
         if asked is not None and (outside := asked.first_outside(of_side)) is not None:
