@@ -39,9 +39,12 @@ CASES = {
     "IPv6, 1518 octets, in L3": ("6", 1518, 1, SENT_TOGETHER, IN_L3),
     "IPv6 to IPv4, 64 octets": ("6to4", 64, 1, SENT_TOGETHER, IN_L3),
     "IPv4 to IPv6, 84 octets": ("4to6", 84, 1, SENT_TOGETHER, IN_L3),
+    "IPv4, 64 octets, delays of every frame": ("delays4", 64, 1, SENT_TOGETHER, IN_L3),
+    "IPv6, 84 octets, delays of every frame": ("delays6", 84, 1, SENT_TOGETHER, IN_L3),
 }
-"""IP version, or what was translated to what; frame size with FCS as it arrives; of how many queues this is
-one, each of which gets a random share of the frames; how many are sent together; bursts of a round."""
+"""IP version, or what was translated to what, or what else is recorded; frame size with FCS as it arrives; of
+how many queues this is one, each of which gets a random share of the frames; how many are sent together;
+bursts of a round."""
 CONNECTION_ROUNDS = at_length(6000, 100)
 CONNECTION_CASES = {
     f"IPv{version}, {what}, 10^{power}, {pages} pages": (

@@ -58,6 +58,7 @@ struct Case {
     unsigned frames = 0;
     Use use = Use::none;
     std::uint64_t connections = 0;  // of a DUT that keeps state
+    bool has_delays = false;        // the delay of every frame is noted by itself, and its variation
 };
 
 template <class All>
@@ -184,13 +185,20 @@ int measure_all(const Case& c) {
         if constexpr (is_translated || has_state) return of_part.holds(0, at, V);
         return expected.holds(0, at, V);
     };
+    tally::DelayTracks tracks{{.tag_every = 1000, .tagged = 1000, .has_variation = true}, false};
+    const auto variation = std::make_unique<tally::VariationHistogram>();
+    const auto spread = std::make_unique<tally::DelaySpread>();
     receiver.arm({.trial = bench::trial_number,
                   .frames = of_whole,
                   .start = start,
                   .residual_end = start + hour,
                   .ring_lasts = hour,
                   .burst_lasts = 1,
-                  .schedule = pace::EvenSchedule{start, ticks_per_second, 1e9}},
+                  .delays = c.has_delays ? &tracks : nullptr,
+                  .variation = variation.get(),
+                  .spread = spread.get(),
+                  .schedule = pace::EvenSchedule{start, ticks_per_second, 1e9},
+                  .overdue_after = hour},
                  *map, *tally, start);
 
     enum Which : std::uint8_t { looking, checking, finding, marking, delaying, whole };
@@ -242,6 +250,10 @@ int measure_all(const Case& c) {
         }
     }
     bench::print(parts, ticks_per_second);
+    if (c.has_delays && spread->count() == 0) {
+        fmt::print(stderr, "no delay was noted: the bench is wrong\n");
+        return 1;
+    }
     if (tally->received_frames != frames || held == 0) {
         fmt::print(stderr, "{} of {} frames were counted: the bench is wrong\n", tally->received_frames, frames);
         return 1;
@@ -257,7 +269,7 @@ int main(int argc, char** argv) {
     if (argc != wanted && argc != wanted_with_state) {
         fmt::print(
             stderr,
-            "usage: {0} CPU 4|6|6to4|4to6|flows4|flows6 OCTETS ROUNDS QUEUES TOGETHER BURSTS\n"
+            "usage: {0} CPU 4|6|6to4|4to6|flows4|flows6|delays4|delays6 OCTETS ROUNDS QUEUES TOGETHER BURSTS\n"
             "       {0} CPU learn4|learn6|use4|use6 OCTETS ROUNDS QUEUES TOGETHER BURSTS CONNECTIONS huge|small\n",
             argv[0]);
         return 2;
@@ -272,7 +284,8 @@ int main(int argc, char** argv) {
                      .rounds = number(4),
                      .queues = std::max(1U, number(5)),
                      .sent_together = std::max(1U, number(6)),
-                     .frames = std::max(1U, number(7)) * run::receive_burst};
+                     .frames = std::max(1U, number(7)) * run::receive_burst,
+                     .has_delays = kind.starts_with("delays")};
     if (argc == wanted_with_state) {
         wanted_case.use = kind.starts_with("learn") ? Use::learn : Use::established;
         wanted_case.connections = number(8);
@@ -281,11 +294,11 @@ int main(int argc, char** argv) {
         return kind.ends_with('6') ? measure_all<IpVersion::v6, ConnectionExpectation>(wanted_case)
                                    : measure_all<IpVersion::v4, ConnectionExpectation>(wanted_case);
     }
-    const auto measure = kind == "6to4"     ? measure_all<IpVersion::v4, TranslationExpectation>
-                         : kind == "4to6"   ? measure_all<IpVersion::v6, TranslationExpectation>
-                         : kind == "flows4" ? measure_all<IpVersion::v4, frame::MixExpectation>
-                         : kind == "flows6" ? measure_all<IpVersion::v6, frame::MixExpectation>
-                         : kind == "6"      ? measure_all<IpVersion::v6, TestFrameExpectation>
-                                            : measure_all<IpVersion::v4, TestFrameExpectation>;
+    const auto measure = kind == "6to4"        ? measure_all<IpVersion::v4, TranslationExpectation>
+                         : kind == "4to6"      ? measure_all<IpVersion::v6, TranslationExpectation>
+                         : kind == "flows4"    ? measure_all<IpVersion::v4, frame::MixExpectation>
+                         : kind == "flows6"    ? measure_all<IpVersion::v6, frame::MixExpectation>
+                         : kind.ends_with('6') ? measure_all<IpVersion::v6, TestFrameExpectation>
+                                               : measure_all<IpVersion::v4, TestFrameExpectation>;
     return measure(wanted_case);
 }

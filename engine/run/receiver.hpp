@@ -206,8 +206,7 @@ class Receiver {
     [[gnu::always_inline]] void count_known(const frame::FoundBurst& found, unsigned first, unsigned end,
                                             Ticks now) noexcept {
         const tally::BurstRuns times{found.new_time, first, end};
-        bool is_odd = expectation_->delays != nullptr || !expectation_->share.is_whole() ||
-                      is_after(now, expectation_->residual_end);
+        bool is_odd = !expectation_->share.is_whole() || is_after(now, expectation_->residual_end);
         const FrameAges ages = ages_at(now);
         times.for_each([&](unsigned from, unsigned) __attribute__((always_inline)) {
             is_odd |= ages.is_of_another_time(sent_at(now, found.times[from]));
@@ -233,6 +232,10 @@ class Receiver {
             count_fresh(found, from, fresh, fresh == all ? count : static_cast<unsigned>(std::popcount(fresh)), count);
             if constexpr (LearningExpectation<Frames>) learn_fresh<Frames>(found, from, fresh);
             if constexpr (Frames::has_classes) count_classes(found, from, fresh, count, now);
+            if (expectation_->delays != nullptr) [[unlikely]] {
+                note_delays(found, from, fresh, now);
+                return;
+            }
             taken |= fresh << from;
             lowest_taken = std::min(lowest_taken, lowest);
             highest_taken = std::max(highest_taken, highest);
@@ -296,6 +299,18 @@ class Receiver {
                     found.sequence(from + static_cast<unsigned>(std::countr_zero(left))) < next);
         }
         next = std::max(next, found.sequence(last) + 1);
+    }
+
+    /// Notes the delays of the same frames as count_fresh(), each by itself and before those of the next run, which may
+    /// be counted one by one.
+    [[gnu::noinline]] void note_delays(const frame::FoundBurst& found, unsigned from, std::uint64_t fresh,
+                                       Ticks now) noexcept {
+        for (std::uint64_t left = fresh; left != 0; left &= left - 1) {
+            const unsigned i = from + static_cast<unsigned>(std::countr_zero(left));
+            const frame::TagNumbers tag{
+                .stream = found.stream(i), .sequence = found.sequence(i), .time_ticks = found.times[i]};
+            note_delay(tag, tag.sequence, now, latency(now, tag.time_ticks));
+        }
     }
 
     /// Counts one frame of count_known().

@@ -144,7 +144,7 @@ class DelayTracks {
     static constexpr std::uint64_t left_out = ~std::uint64_t{0};
 
     [[nodiscard]] std::uint64_t* tag_of(std::uint64_t k) noexcept {
-        if (k < wish_.tag_first) return nullptr;
+        if (tagged_.empty() || k < wish_.tag_first) return nullptr;  // no division for a trial without tags
         const std::uint64_t n = (k - wish_.tag_first) / wish_.tag_every;
         return n < tagged_.size() && k == tag_sequence(n) ? &tagged_[n] : nullptr;
     }

@@ -10,6 +10,8 @@
 
 #include "rig.hpp"
 #include "slow.hpp"
+#include "tally/delay_spread.hpp"
+#include "tally/delays.hpp"
 
 namespace burst_count_test {
 
@@ -96,6 +98,80 @@ Mixture make_mixture(const plan::AddressPlan& plan, std::uint64_t seed, unsigned
     return mixture;
 }
 
+/// What is noted of the delay of each frame by itself.
+struct Noted {
+    tally::DelayTracks tracks{
+        {.first = 100, .tag_first = 100, .tag_every = 7, .tagged = 400, .has_variation = true}, false};
+    tally::VariationHistogram variation;
+    tally::DelaySpread spread;
+
+    template <IpVersion V>
+    void listen_to(Rig<V>& rig, Ticks overdue_after) {
+        auto& expected = *rig.expectation;
+        expected.delays = &tracks;
+        expected.variation = &variation;
+        expected.spread = &spread;
+        expected.overdue_after = overdue_after;
+        rig.receiver.arm(expected, rig.map, *rig.tally, rig.clock.now());
+    }
+
+    [[nodiscard]] std::vector<std::int64_t> all() {
+        spread.settle();
+        std::vector<std::int64_t> found;
+        const auto keep = [&](auto lowest, auto highest, auto count) {
+            for (const auto each : {lowest, highest}) found.push_back(static_cast<std::int64_t>(each));
+            found.push_back(static_cast<std::int64_t>(count));
+        };
+        spread.for_each_bucket(keep);
+        variation.for_each_bucket(keep);
+        for (std::size_t n = 0; n < tracks.wish().tagged; ++n) {
+            found.push_back(static_cast<std::int64_t>(tracks.is_left_out(n)));
+            if (!tracks.is_left_out(n)) found.push_back(static_cast<std::int64_t>(tracks.tagged(n).value_or(0)));
+        }
+        return found;
+    }
+};
+
+/// The first frames of a mixture leave 2.1 ms late, and all are then in such frames' wake.
+constexpr Ticks all_left_out = 500 * us;
+constexpr Ticks none_left_out = 3000 * us;
+
+template <IpVersion V>
+void check_delays_of_every_frame(Ticks overdue_after) {
+    for (std::uint64_t seed = 1; seed <= (is_slow ? 2 : 6); ++seed) {
+        for (const unsigned oddities : {0U, 20U, 500U}) {
+            const Ticks now = start + 3000 * us;
+            std::optional<Mixture> mixture;
+            std::array<std::unique_ptr<Rig<V>>, 2> rigs;
+            std::array<Noted, 2> noted;
+            for (std::size_t i = 0; i < rigs.size(); ++i) {
+                auto& rig = rigs.at(i);
+                rig = std::make_unique<Rig<V>>(Options{.frames = frames_of_trial, .streams = 3, .buffers = 8192});
+                if (!mixture) mixture = make_mixture<V>(rig->plan, seed, oddities, now);
+                rig->clock.time = now;
+                noted.at(i).listen_to(*rig, overdue_after);
+                for (const auto& f : mixture->frames) rig->right.inject(f);
+            }
+            rigs[0]->right.hand_over_at_most = 1;
+            for (auto& rig : rigs) {
+                while (!rig->right.arrived().empty()) rig->receive();
+                const auto& got = rig->got();
+                CHECK(got.received_frames == mixture->received);
+                CHECK(damage_of(got) == mixture->damage);
+            }
+            const auto& one = rigs[0]->got();
+            const auto& many = rigs[1]->got();
+            CHECK(one.left_out_frames == many.left_out_frames);
+            CHECK(one.latency.count() == many.latency.count());
+            CHECK(one.latency.sum() == many.latency.sum());
+            CHECK(noted[1].spread.count() == many.latency.count());
+            CHECK((noted[1].variation.count() > 0) == (overdue_after == none_left_out));
+            CHECK((many.left_out_frames > 0) == (overdue_after == all_left_out));
+            CHECK(noted[0].all() == noted[1].all());
+        }
+    }
+}
+
 template <IpVersion V>
 void check_mixtures() {
     for (std::uint64_t seed = 1; seed <= (is_slow ? 3 : 12); ++seed) {
@@ -154,6 +230,13 @@ TEST_CASE("a burst is counted as its frames are one after the other: IPv4 (R2544
 
 TEST_CASE("a burst is counted as its frames are one after the other: IPv6 (R2544-06, R2544-40)") {
     check_mixtures<IpVersion::v6>();
+}
+
+TEST_CASE("the delays of a burst's frames are noted as those of frames one after the other (R8219-12)") {
+    for (const Ticks overdue_after : {all_left_out, none_left_out}) {
+        check_delays_of_every_frame<IpVersion::v4>(overdue_after);
+        check_delays_of_every_frame<IpVersion::v6>(overdue_after);
+    }
 }
 
 }  // namespace burst_count_test
