@@ -160,8 +160,7 @@ int measure_all(const Case& c) {
             std::vector<frame::MixExpectation::Class> classes;
             for (const auto& of : flows.mix.classes()) {
                 auto its = arrives;
-                its.destination_ports =
-                    of.fields.narrow({its.source_ports, its.destination_ports}).destinations;
+                its.destination_ports = of.fields.narrow({its.source_ports, its.destination_ports}).destinations;
                 classes.push_back({.frames = {its, own_mac, own_mac}});
                 if (classes.size() == 1)
                     classes.front().frames.know(draw, 1);

@@ -248,8 +248,7 @@ std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, c
             mark(templates.back(), c.fields);
     }
     auto parts = std::make_shared<MixParts>(mixed.mix, templates, std::move(stacks), macs.hosts, share);
-    if (mixed.mix.has_mark_patterns())
-        parts->marks = patterns_of(mixed.mix, first, identity.direction, seed);
+    if (mixed.mix.has_mark_patterns()) parts->marks = patterns_of(mixed.mix, first, identity.direction, seed);
     return parts;
 }
 

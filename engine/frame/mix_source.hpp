@@ -49,7 +49,7 @@ struct MixParts {
     std::vector<std::uint8_t> vlan_priorities;  // of each class
     bool has_vlan_priorities = false;
     std::shared_ptr<const plan::FlowPatterns> marks;  // null: DSCP and flow label are in the templates
-    std::optional<plan::HostMacs> macs;  // MACs of the hosts in `stacks`
+    std::optional<plan::HostMacs> macs;               // MACs of the hosts in `stacks`
     StreamShare share;
     bool restores_pattern =
         false;  // IPv6 frames use the same buffers: the octets where their headers end are written again for IPv4
@@ -89,8 +89,8 @@ struct MixParts {
         };
         for (const auto& c : classes) {
             vlan_priorities.push_back(c.fields.vlan_priority);
-            has_vlan_priorities = has_vlan_priorities || c.fields.vlan_priority != 0 ||
-                                  c.fields.patterns[plan::FlowField::vlan_priority];
+            has_vlan_priorities =
+                has_vlan_priorities || c.fields.vlan_priority != 0 || c.fields.patterns[plan::FlowField::vlan_priority];
         }
         if (!std::ranges::any_of(classes,
                                  [](const FrameClass& c) { return c.fields.source_port || c.fields.destination_port; }))

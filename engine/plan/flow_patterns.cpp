@@ -77,8 +77,8 @@ FlowPatterns::FlowPatterns(const std::vector<FieldPatterns>& flows, std::vector<
             if (plan.has_lists()) {
                 for (const auto& address : pattern->addresses) entry.addresses.push_back(number_of(address));
             } else if (!pattern->addresses.empty()) {
-                entry.pattern = as_numbers(
-                    *pattern, plan.side(field == FlowField::left_host ? Side::left : Side::right).hosts);
+                entry.pattern =
+                    as_numbers(*pattern, plan.side(field == FlowField::left_host ? Side::left : Side::right).hosts);
             }
             flows_[f].entries.push_back(std::move(entry));
             if (pattern->mode == Mode::pseudorandom && values > 1) needs_draw_[word / drawn_fields] = true;
@@ -95,7 +95,7 @@ std::array<std::uint32_t, drawn_fields> FlowPatterns::draw(std::size_t which, st
 }
 
 std::uint32_t FlowPatterns::choose(const Entry& entry, std::uint64_t k, std::uint64_t turn,
-                                      std::uint32_t word) const noexcept {
+                                   std::uint32_t word) const noexcept {
     const std::uint32_t values = entry.pattern.values();
     if (values == 1 || entry.pattern.mode == Mode::fixed) return 0;
     if (is_stepped(entry.pattern.mode)) return static_cast<std::uint32_t>(stepped(entry.pattern.mode, turn, values));
@@ -149,16 +149,14 @@ void FlowPatterns::apply(const std::uint64_t* numbers, FlowBlock& block) const n
 template <class LaneOf, class PutAddress>
 void FlowPatterns::put_one(std::uint64_t k, const LaneOf& lane_of, const PutAddress& put_address) const noexcept {
     const std::array drawn{draw(0, k, 0), draw(1, k, 0)};
-    put(
-        k, [&](std::size_t word) { return drawn[word / drawn_fields][word % drawn_fields]; }, lane_of, put_address);
+    put(k, [&](std::size_t word) { return drawn[word / drawn_fields][word % drawn_fields]; }, lane_of, put_address);
 }
 
 void FlowPatterns::apply(std::uint64_t k, Flow& flow) const noexcept {
     std::uint32_t marks = 0;
     const std::array<std::uint32_t*, all_lanes> lanes{&flow.source, &flow.destination, &flow.source_port,
                                                       &flow.destination_port, &marks};
-    put_one(
-        k, [&](std::size_t lane) -> std::uint32_t& { return *lanes[lane]; }, [](std::size_t, Wide) {});
+    put_one(k, [&](std::size_t lane) -> std::uint32_t& { return *lanes[lane]; }, [](std::size_t, Wide) {});
 }
 
 void FlowPatterns::apply(std::uint64_t k, FlowAddresses& addresses) const noexcept {
@@ -172,8 +170,7 @@ void FlowPatterns::apply(std::uint64_t k, FlowAddresses& addresses) const noexce
 
 std::uint32_t FlowPatterns::mark(std::uint64_t k) const noexcept {
     std::array<std::uint32_t, all_lanes> values{};
-    put_one(
-        k, [&](std::size_t lane) -> std::uint32_t& { return values[lane]; }, [](std::size_t, Wide) {});
+    put_one(k, [&](std::size_t lane) -> std::uint32_t& { return values[lane]; }, [](std::size_t, Wide) {});
     return values[mark_lane];
 }
 

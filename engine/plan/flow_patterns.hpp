@@ -53,8 +53,8 @@ class FlowPatterns {
         FieldPattern pattern;
         std::size_t word;
         std::size_t lane;
-        unsigned shift;           // within the lane
-        std::uint32_t threshold;  // 2^32 modulo the number of values
+        unsigned shift;               // within the lane
+        std::uint32_t threshold;      // 2^32 modulo the number of values
         std::vector<Wide> addresses;  // those of the pattern, where whole addresses vary; else none
 
         [[nodiscard]] Wide address(std::uint32_t number) const noexcept {

@@ -327,9 +327,8 @@ class TrialMaker {
         auto frames = tester_.frame_expectation(direction, arrives, plan);
         const auto& of = tester_.plan(plan);
         if (!of.has_state && !of.is_translated())
-            frames.know(tester_.mix() != nullptr
-                            ? frame::draw_of(of, *tester_.mix(), direction, tester_.request().seed)
-                            : plan::FlowDraw{of, direction, tester_.request().seed},
+            frames.know(tester_.mix() != nullptr ? frame::draw_of(of, *tester_.mix(), direction, tester_.request().seed)
+                                                 : plan::FlowDraw{of, direction, tester_.request().seed},
                         records_[direction].share.stride());
         return frames;
     }

@@ -100,8 +100,8 @@ Mixture make_mixture(const plan::AddressPlan& plan, std::uint64_t seed, unsigned
 
 /// What is noted of the delay of each frame by itself.
 struct Noted {
-    tally::DelayTracks tracks{
-        {.first = 100, .tag_first = 100, .tag_every = 7, .tagged = 400, .has_variation = true}, false};
+    tally::DelayTracks tracks{{.first = 100, .tag_first = 100, .tag_every = 7, .tagged = 400, .has_variation = true},
+                              false};
     tally::VariationHistogram variation;
     tally::DelaySpread spread;
 

@@ -13,9 +13,9 @@
 #include "lists.hpp"
 #include "mix_rig.hpp"
 #include "octets.hpp"
-#include "results.hpp"
 #include "plan/flow_patterns.hpp"
 #include "plan/whole_draw.hpp"
+#include "results.hpp"
 
 namespace flow_patterns_test {
 
@@ -64,8 +64,8 @@ MixedPlans varied(const plan::AddressPlan& p, std::size_t frame_size) {
     one[dscp] = list({46, 0, 34}, Mode::pseudorandom, true);
     one[vlan_priority] = range(0, 8, 1);
     one[left_host] = hosts({host(p.left.hosts, 5)}, 10, apart(p.left.hosts), Mode::decrement);
-    one[right_host] = hosts({host(p.right.hosts, 2), host(p.right.hosts, 0), host(p.right.hosts, 1)}, 1, 1,
-                            Mode::pseudorandom);
+    one[right_host] =
+        hosts({host(p.right.hosts, 2), host(p.right.hosts, 0), host(p.right.hosts, 1)}, 1, 1, Mode::pseudorandom);
     auto& two = classes[2].fields.patterns;
     two[source_port] = range(2000, 50, 2);
     if (p.version() == IpVersion::v6) two[flow_label] = range(0, 0x100000, 1);
