@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import HostError
 from evenhand.otg.refusals import HONOURED, OtgError
 from evenhand.otg.server import Places
 from evenhand.otg.traffic import LONGEST_S, OtgTraffic, traffic_of
-from evenhand.otg.transmission import LEADS_S, TOO_LATE, StoppableEngine, as_it_was_sent
+from evenhand.otg.transmission import as_it_was_sent
 from evenhand.plan import SideName
-from evenhand.trial import EngineGroup
 from tests.docs.documents import table_rows
 from tests.errors import raises
 from tests.otg.configs import SIZE, STARTS, config, document
@@ -357,27 +355,3 @@ def test_directions_keep_the_names_of_their_flows() -> None:
         ("back", "reverse"),
         ("there", "forward"),
     ]
-
-
-def test_a_trial_for_which_the_engine_was_not_ready_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy host it may take longer than usual; nothing was sent then."""
-    leads: list[float] = []
-
-    def request(engine: StoppableEngine, name: str, **arguments: Any) -> dict[str, Any]:
-        leads.append(engine.start_lead_s)
-        if len(leads) < count:
-            raise HostError("the start has passed", code=code)
-        return {"name": name, **arguments}
-
-    monkeypatch.setattr(EngineGroup, "request", request)
-    engine, count, code = StoppableEngine.__new__(StoppableEngine), 3, TOO_LATE
-    assert engine.request("trial") == {"name": "trial", "stop_when_failed": True}
-    assert tuple(leads) == LEADS_S
-    leads, count = [], 9
-    with raises(TOO_LATE):
-        engine.request("trial")
-    assert len(leads) == len(LEADS_S)
-    leads, code = [], "engine.no-device"
-    with raises(code):
-        engine.request("trial")
-    assert len(leads) == 1

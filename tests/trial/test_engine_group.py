@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from evenhand.base.errors import EngineError, EvenhandError, RequestError
+from evenhand.base.errors import EngineError, EvenhandError, HostError, RequestError
 from evenhand.base.version import VERSION
 from evenhand.trial import (
     EngineGroup,
@@ -22,9 +22,10 @@ from evenhand.trial import (
     Waits,
     engine_group,
 )
-from evenhand.trial.engine_group import TABLE_S
+from evenhand.trial.engine_group import START_LEADS_S, TABLE_S
 from evenhand.trial.group_parts import (
     NOTICE_S,
+    TOO_LATE,
     EarlyStopOfAll,
     compare_clocks,
     learning_of_all,
@@ -177,6 +178,42 @@ def test_many_connections_get_time_for_their_tables_before_the_start() -> None:
     used = lead_s({"use": "established"})
     assert many - few == pytest.approx(1_000_000_000 / 2 * TABLE_S, abs=0.5)
     assert used == pytest.approx(few, abs=0.5)
+
+
+class LateEngine(Engine):
+    """Is not ready for so many starts."""
+
+    def __init__(self, answers: dict[str, Any], late: int) -> None:
+        super().__init__(answers)
+        self.late = late
+
+    def request(self, name: str, **arguments: Any) -> dict[str, Any]:
+        answer = super().request(name, **arguments)
+        if name == "trial" and self.late > 0:
+            self.late -= 1
+            raise HostError("the start has passed", code=TOO_LATE)
+        return answer
+
+
+@pytest.mark.parametrize(("late_a", "late_b", "starts"), [(0, 0, 1), (2, 2, 3), (1, 0, 1), (2, 1, 2)])
+def test_a_trial_for_which_no_engine_was_ready_begins_anew(late_a: int, late_b: int, starts: int) -> None:
+    """On a busy host it may take longer than usual. Where one was ready, the others are missing in its
+    trial."""
+    a = LateEngine({"trial": passed("a"), "judge": passed("all")}, late_a)
+    b = LateEngine({"trial": passed("b"), "judge": passed("all")}, late_b)
+    begin_ns = time.time_ns()
+    EngineGroup([member("a", a), member("b", b)]).request("trial", **arguments())
+    asked = [of_trial for name, of_trial in b.asked if name == "trial"]
+    assert len(asked) == starts
+    assert asked[-1]["start_at_unix_ns"] - begin_ns >= START_LEADS_S[starts - 1] * 1e9
+    ((_, judged),) = [asked for asked in [*a.asked, *b.asked] if asked[0] == "judge"]
+    assert ["lost" in each for each in judged["results"]] == [late_a >= starts, late_b >= starts]
+
+
+def test_engines_that_are_never_ready_are_named() -> None:
+    engines = [member(name, LateEngine({"trial": passed(name)}, 9)) for name in ("a", "b")]
+    with raises("trial.engine-lost", match="a: the start has passed; b: the start has passed"):
+        EngineGroup(engines).request("trial", **arguments())
 
 
 class SilentEngine(Engine):

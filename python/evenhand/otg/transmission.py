@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from evenhand.base.errors import EvenhandError, HostError
+from evenhand.base.errors import EvenhandError
 from evenhand.otg.captures import PortCaptures
 from evenhand.otg.flow_counts import FlowCounts, PlanFlows, counts_of_class
 from evenhand.otg.flow_part import SentFlow
@@ -38,9 +38,7 @@ from evenhand.trial.group_parts import EarlyStopOfAll
 WAITS = Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=0.5, restabilize_s=0.0)
 """A client waits for the first frame, and for the last counts."""
 LEADS_S = (0.1, 1.0, 5.0)
-"""From the start to the first frame: the engine is on this machine, and ready. Where it was not, as on a busy
-host, a trial of which nothing was sent begins anew with the next."""
-TOO_LATE = "engine.too-late"
+"""From the start to the first frame, see `EngineGroup`: the engine is on this machine, and ready."""
 STOP_NOTICE_S = 0.3
 """From a stop to the last frame: the engine looks for it five times a second."""
 PATIENCE_S = 10.0
@@ -78,6 +76,7 @@ class StoppableEngine(EngineGroup):
 
     quiet_s: ClassVar[float] = PATIENCE_S
     halted_s: ClassVar[float] = PATIENCE_S
+    start_leads_s: ClassVar[tuple[float, ...]] = LEADS_S
 
     def __init__(self, member: EngineMember) -> None:
         super().__init__([member], client_timeout_s=PATIENCE_S)
@@ -90,15 +89,9 @@ class StoppableEngine(EngineGroup):
     def request(self, name: str, **arguments: Any) -> dict[str, Any]:
         if name != "trial":
             return super().request(name, **arguments)
-        for self.start_lead_s in LEADS_S:
-            try:
-                # Only such a trial asks its client whether it is to end.
-                stoppable: dict[str, Any] = {} if "burst" in arguments else {"stop_when_failed": True}
-                return as_it_was_sent(super().request(name, **arguments, **stoppable))
-            except HostError as error:
-                if error.code != TOO_LATE or self.start_lead_s == LEADS_S[-1]:
-                    raise
-        raise AssertionError(LEADS_S)
+        # Only such a trial asks its client whether it is to end.
+        stoppable: dict[str, Any] = {} if "burst" in arguments else {"stop_when_failed": True}
+        return as_it_was_sent(super().request(name, **arguments, **stoppable))
 
     def _judge(self, asked: Any, lost: dict[str, str], before: Any) -> dict[str, Any]:
         for _, error in asked.in_order(asked.errors):

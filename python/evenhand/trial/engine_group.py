@@ -32,9 +32,9 @@ from evenhand.trial.group_parts import (
     sum_of_learning,
 )
 
-START_LEAD_S = 0.75
+START_LEADS_S = (0.75, 3.0, 10.0)
 """Seconds from the last wait before a trial's first frame to that frame: for engines that are slower to be
-ready."""
+ready. Where none was, as on a busy host, nothing was sent, and the trial begins anew with the next."""
 TABLE_S = 1e-8
 """More for each connection that an engine is to open: it takes the memory for them first."""
 RECORD_S = 1e-9
@@ -75,7 +75,7 @@ class EngineGroup:
 
     can_reopen: ClassVar[bool] = False
     is_alone: ClassVar[bool] = False
-    start_lead_s: float = START_LEAD_S
+    start_leads_s: ClassVar[tuple[float, ...]] = START_LEADS_S
     quiet_s: ClassVar[float] = QUIET_S
     halted_s: ClassVar[float] = HALTED_S
 
@@ -202,6 +202,24 @@ class EngineGroup:
         ended_within_s: float,
     ) -> Document:
         self._check_trial(arguments)
+        for lead_s in self.start_leads_s:
+            asked, lost, before = self._ask_for_trial(
+                arguments, on_event, answer_within_s, ended_within_s + lead_s, lead_s=lead_s
+            )
+            if not asked.is_too_late_for_all:
+                break
+        return self._judge(asked, lost, before)
+
+    def _ask_for_trial(
+        self,
+        arguments: Document,
+        on_event: EventCallback | None,
+        answer_within_s: float,
+        ended_within_s: float,
+        *,
+        lead_s: float,
+    ) -> tuple[GroupRequest, dict[str, str], dict[str, ComparedClock]]:
+        """What the engines said, why each of those that are lost is, and how their clocks compared before."""
         before = compare_clocks(self.members)
         waits = arguments["waits"]
         opened = self._opened_by_each(arguments)
@@ -209,7 +227,7 @@ class EngineGroup:
             (
                 waits["after_routing_s"]
                 + waits["after_learning_s"]
-                + self.start_lead_s
+                + lead_s
                 + opened * TABLE_S
                 + self._recorded_by_each(arguments) * RECORD_S
             )
@@ -245,7 +263,7 @@ class EngineGroup:
             silent_s=max(SILENT_S, self.quiet_s) + sorting_s,
             last_after_first_s=LAST_AFTER_FIRST_S + sorting_s,
         )
-        return self._judge(asked, lost, before)
+        return asked, lost, before
 
     def early_stop(self, *, start_unix_ns: int, sending_s: float) -> EarlyStopOfAll:
         """What ends the trial that now begins before its time."""

@@ -51,6 +51,10 @@ class Silence:
         return seconds < self._seconds and 2 * seconds < self._goes_on_for_s
 
 
+TOO_LATE = "engine.too-late"
+"""An engine was not ready when its first frame was due, and has sent nothing."""
+
+
 class GroupRequest:
     """What each member has answered, and when it was heard last."""
 
@@ -65,6 +69,13 @@ class GroupRequest:
         self.heard_at: dict[str, float] = {}
         self._silence = {member.name: Silence() for member in members}
         self._halts = {member.name: Halt(member.session.pid) for member in members}
+
+    @property
+    def is_too_late_for_all(self) -> bool:
+        """Whether no engine was ready when its first frame was due: then none has sent one."""
+        return len(self.errors) == len(self._members) and all(
+            error.code == TOO_LATE for error in self.errors.values()
+        )
 
     def begin(
         self,
