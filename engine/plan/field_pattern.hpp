@@ -31,7 +31,7 @@ constexpr std::size_t flow_fields = 7;
 struct FieldPattern {
     static constexpr std::size_t longest_list = 1024;
 
-    /// Of hosts: addresses instead of numbers. All of a list, or the first of a range.
+    /// Hosts have addresses instead of numbers: all of a list, or the first of a range.
     std::vector<IpAddress> addresses;
     std::vector<std::uint32_t> list;  // empty: first, count and step say which
     std::uint32_t first = 0;

@@ -390,9 +390,8 @@ def test_a_burst_as_long_as_the_longest_that_was_tried_is_a_lower_bound() -> Non
     assert not replace(
         found, repetitions=(replace(repetition, result={"repetitions": searches[:1]}),)
     ).is_at_least
-    assert not replace(
-        found, repetitions=(replace(repetition, result={"repetitions": "hostile"}),)
-    ).is_at_least
+    with pytest.raises(ValueError, match="repetitions is 'hostile', but must be a list"):
+        replace(repetition, result={"repetitions": "hostile"})
 
 
 def test_a_median_below_the_bounds_is_known() -> None:

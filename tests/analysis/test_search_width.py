@@ -226,14 +226,20 @@ def test_the_bracket_stands_beside_each_throughput_and_lower_bounds_have_none() 
     assert capped.median_upper is None
 
 
-@pytest.mark.parametrize("upper", ["1e6", True, float("nan"), float("inf"), 10.0, [1], None])
-def test_an_upper_end_that_is_none_is_not_used(upper: object) -> None:
-    """A run file is untrusted: texts, flags, what is no number, and what lies below the value."""
+@pytest.mark.parametrize("upper", ["1e6", True, float("nan"), float("inf"), [1]])
+def test_an_upper_end_that_is_no_number_is_refused(upper: object) -> None:
+    """A run file is untrusted."""
+    (repetition,) = point(1, [1e5]).repetitions
+    with pytest.raises(ValueError, match=r"upper_fps_per_direction is .*, but must be a number"):
+        replace(repetition, result={"upper_fps_per_direction": upper})
+
+
+@pytest.mark.parametrize("upper", [10.0, None])
+def test_an_upper_end_below_the_value_is_not_used(upper: float | None) -> None:
     found = point(1, [1e5])
-    found = replace(
-        found, repetitions=(replace(found.repetitions[0], result={"upper_fps_per_direction": upper}),)
-    )
-    assert found.repetitions[0].upper is None
+    changed = replace(found.repetitions[0], result={"upper_fps_per_direction": upper})
+    found = replace(found, repetitions=(changed,))
+    assert changed.upper is None
     assert found.uppers == found.values == (1e5,)
 
 

@@ -52,7 +52,6 @@ OTHER_WORDS = {
     ("report/page_figures.py", "pdv"): "a figure of the engine's documents",
     ("report/delay.py", "latency"): "a figure of the engine's documents",
     ("report/delay.py", "pdv"): "a figure of the engine's documents",
-    ("report/back_to_back.py", "throughput"): "the heading of a column",
     ("search/model.py", "throughput"): "what a search looks for, in its sentences",
     ("exchange/otg_write.py", "loss"): "a key of OTG",
     ("exchange/trex_import.py", "burst"): "a kind of duration in OTG",

@@ -22,7 +22,7 @@ from evenhand.cli.progress import contained
 from evenhand.cli.progress.json_lines import JsonProgress
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.procedure import Note
-from evenhand.procedure.registry import PROCEDURES
+from evenhand.procedure.registry import PROCEDURES, THROUGHPUT
 from evenhand.report import page as page_module
 from evenhand.report.figures import (
     NARROW,
@@ -60,9 +60,16 @@ def measured() -> list[PointRecord]:
     ]
 
 
+def _as_of(procedure: str, found: PointRecord) -> PointRecord:
+    """The same values, as another procedure's. It has no documents of its results then."""
+    others: dict[str, Any] = {} if procedure == THROUGHPUT.name else {"result": None}
+    made = [replace(repetition, procedure=procedure, **others) for repetition in found.repetitions]
+    return replace(found, point=replace(found.point, procedure=procedure), repetitions=tuple(made))
+
+
 def moments(procedure: str) -> Iterator[tuple[str, list[PointRecord]]]:
     """A suite over frame sizes and addresses, at each moment at which its page may be drawn."""
-    whole = [replace(one, point=replace(one.point, procedure=procedure)) for one in measured()]
+    whole = [_as_of(procedure, one) for one in measured()]
 
     def with_repetitions(found: PointRecord, state: PointState, changes: list[dict[str, Any]]) -> PointRecord:
         made = [
@@ -83,7 +90,10 @@ def moments(procedure: str) -> Iterator[tuple[str, list[PointRecord]]]:
         "the first repetition has a value": (PointState.BEGUN, [{}]),
         "a lower bound": (PointState.BEGUN, [bound]),
         "a value of zero": (PointState.BEGUN, [{"value": 0.0}]),
-        "a result that says nothing": (PointState.BEGUN, [{"result": {}}]),
+        "a result that says nothing": (
+            PointState.BEGUN,
+            [{"result": {}} if procedure == THROUGHPUT.name else {}],
+        ),
         "no number": (PointState.NO_NUMBER, [without, without]),
     }
     for name, (state, changes) in first_states.items():

@@ -29,7 +29,7 @@ MODULES = ("trex", "scapy", "argparse", "trex_stl_lib", "__future__")
 """Those that a profile may import."""
 MOST_STEPS = 20_000
 _OCTETS_OF_A_STEP = 64
-"""Of what is kept: so steps bound the memory, too."""
+"""What a step may keep: so steps bound the memory, too."""
 MOST_DEPTH = 20
 """Functions that call each other."""
 TOO_DEEP = "it is nested too deeply"

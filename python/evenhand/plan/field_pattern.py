@@ -80,7 +80,7 @@ class FieldGrammar:
     least: int
     most: int
     example: str
-    """Of a range."""
+    """An example of a range."""
     name: str
     """What one value is: `a UDP port`."""
 

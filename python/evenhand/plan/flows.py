@@ -45,7 +45,7 @@ class FlowHosts:
     """Hosts of one side that the frames of a flow have, in both directions."""
 
     pattern: FieldPattern
-    """Of addresses, as numbers."""
+    """The addresses, as numbers."""
     version: IpVersion
 
     @property
@@ -301,7 +301,7 @@ def fit_flows(
 
     Args:
         ranges: The hosts of each side that are used.
-        counts: How many were asked for. Of one host, a flow has that one.
+        counts: How many were asked for. With one host, a flow has that one.
 
     Raises:
         PlanError: A flow has hosts that are not used.

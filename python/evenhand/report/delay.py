@@ -155,8 +155,8 @@ def _repetitions_line(found: DelayFound) -> str:
 
 def _exactness_lines(results: Sequence[DelayFound]) -> list[str]:
     """How far percentiles over the repetitions are percentiles, and those of each repetition: with fewer than
-    a thousand values, the 99.9th is the highest (RFC 2330, 11.3). Of each direction's PDV the worst
-    resolution, where it is stated."""
+    a thousand values, the 99.9th is the highest (RFC 2330, 11.3). The worst resolution of each
+    direction's PDV, where it is stated."""
     lines = percentiles_lines(count for found in results for count in found.counts)
     if tags := {found.goal.tags for found in results if found.goal.is_worst_case_maximum}:
         lines.append(

@@ -149,7 +149,7 @@ class Pages:
         return self.kept(("trial", row, entry.name, entry.stamp), draw)
 
     def comparison(self, request: Request) -> Comparison:
-        """Of the runs that are chosen; the first is what the others are compared with."""
+        """The runs that are chosen; the first is what the others are compared with."""
         records = self._records(self._chosen(request), 2, MOST_COMPARED, with_trials=True)
         return compare(records, anyway=_is_anyway(request))
 
