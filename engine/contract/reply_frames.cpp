@@ -110,6 +110,7 @@ Ordered preview_mix(const FramesRequest& r) {
     frame::write_pattern(frame::pattern_of(r.plan.side(side).version(), mix.has_two_plans()),
                          std::span{buffer}.subspan(tags.octets()));
     std::vector<plan::FlowDraw> draws;
+    draws.reserve(2);
     for (std::size_t p = 0; p < (r.mix->other_plan ? 2U : 1U); ++p)
         draws.push_back(frame::draw_of(r.mix->plan(r.plan, p), mix, r.direction, r.seed));
     Ordered frames = Ordered::array();

@@ -88,6 +88,7 @@ std::shared_ptr<const plan::FlowPatterns> patterns_of(const FrameMix& mix, const
         flows.push_back(std::move(patterns));
     }
     std::vector<std::uint8_t> cycle;
+    cycle.reserve(mix.period());
     for (std::size_t k = 0; k < mix.period(); ++k) cycle.push_back(static_cast<std::uint8_t>(mix.class_of(k)));
     return std::make_shared<const plan::FlowPatterns>(flows, std::move(cycle), plan, direction, seed);
 }

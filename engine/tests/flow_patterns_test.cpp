@@ -87,8 +87,6 @@ struct Values {
     std::uint32_t source_port;
     std::uint32_t destination_port;
     std::uint32_t marks;
-
-    friend bool operator==(const Values&, const Values&) = default;
 };
 
 Values values_of(const plan::AddressPlan& p, plan::Direction direction, const plan::FlowDraw& draw,
