@@ -46,6 +46,8 @@ QUEUE_TIMES = 24
 """So many times longer than the router takes for a full queue: what a queue holds at the end was not lost, so
 a search finds that much more."""
 WAITS = Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=0.5, restabilize_s=0.0)
+CPUS = sorted(os.sched_getaffinity(0))[:2]
+"""Those of tester and router, read before a tester is open: then this process keeps to one of them."""
 STALL = Path(__file__).parents[1] / "tests" / "stall.py"
 GAP_MS = 1_100.0
 SHORTEST_MS, LONGEST_MS = 1.0, 150.0
@@ -68,8 +70,7 @@ class Host:
         if self.is_quiet:
             yield
             return
-        cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))[:2]))
-        numbers = [cpus, "36000", str(GAP_MS), str(self.seed), str(SHORTEST_MS), str(LONGEST_MS)]
+        numbers = [",".join(map(str, CPUS)), "36000", str(GAP_MS), str(self.seed), str(SHORTEST_MS), str(LONGEST_MS)]
         with subprocess.Popen(
             [sys.executable, str(STALL), *numbers], stdout=subprocess.DEVNULL, start_new_session=True
         ) as process:
