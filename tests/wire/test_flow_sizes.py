@@ -9,30 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scapy.utils import rdpcap
 
-from evenhand.plan import AddressPlan, make_own_plan, mix_request
+from evenhand.plan import AddressPlan, make_own_plan
 from evenhand.report.trial import trial_report
 from evenhand.trial import TrialResult
 from tests.plan.test_flows import V4, V6
 from tests.report.test_throughput import shown
-from tests.wire.captures import MAGIC, TAG_AT, tag_of, without_time
-from tests.wire.test_flow_priorities import tag, tags_of
-from tests.wire.test_flows import BOTH, checksums_are_right, dscp_of
-from tests.wire.test_vlan import open_tagged
-from tests.wire.wire_session import (
-    Document,
-    drop_captures,
-    engine,
-    memif_cable,
-    run_trial,
-    until,
-    valid_trial,
-    was_sent_whole,
+from tests.wire.captures import TAG_AT, tag_of, without_time
+from tests.wire.tagged_flows import (
+    INNER,
+    OUTER,
+    captured_flows,
+    is_of_trial,
+    tag,
+    tags_of,
+    trial_over_cable,
+    without_tags,
 )
+from tests.wire.test_flows import BOTH, checksums_are_right, dscp_of
 
 pytestmark = pytest.mark.wire
-OUTER, INNER = 200, 100
 FLOWS: list[dict[str, Any]] = [
     {"name": "voice", "share": 5, "dscp": 46, "vlan-priority": 5},
     {"name": "video", "share": 3, "dscp": 34, "frame-size": 1280, "vlan-priority": 4},
@@ -53,27 +49,13 @@ def plan_of(version: int) -> AddressPlan:
 @BOTH
 def test_each_frame_of_a_capture_is_as_long_as_its_flow_says(version: int, tmp_path: Path) -> None:
     """Payload included, whose pattern continues behind the tag up to the end, whatever was in the buffer."""
-    plan = plan_of(version)
-    capture = tmp_path / "left.pcap"
-
-    def captured() -> Document:
-        drop_captures(tmp_path)
-        with engine() as session:
-            open_tagged(
-                session,
-                plan,
-                (f"net_pcap0,tx_pcap={capture}", f"net_pcap1,tx_pcap={tmp_path / 'right.pcap'}"),
-                ([OUTER, INNER], []),
-                **mix_request(plan, OF_TRIAL),
-            )
-            return run_trial(session, directions=["forward"], rate_fps=10_000, duration_s=FRAMES / 10_000)
-
-    until(was_sent_whole, captured)
     at = TAG_AT[version]
     numbers, flows = [], []
-    for octets in map(bytes, rdpcap(str(capture))):
-        frame = octets[:12] + octets[20:]
-        if frame[at : at + 3] != MAGIC or frame[at + 3 : at + 5] == b"\0\0":  # in learning, the trial is 0
+    for octets in captured_flows(
+        plan_of(version), tmp_path, frame_size=OF_TRIAL, frames=FRAMES, rate_fps=10_000
+    ):
+        frame = without_tags(octets)
+        if not is_of_trial(frame, version):
             continue
         dscp = dscp_of(frame)
         assert len(octets) + 4 == SIZES[dscp]
@@ -94,13 +76,8 @@ def test_each_frame_of_a_capture_is_as_long_as_its_flow_says(version: int, tmp_p
 @BOTH
 def test_frames_of_unlike_sizes_arrive_through_tags(version: int, tmp_path: Path) -> None:
     """Counts and octets of each flow; the report has the size of each."""
-    plan = plan_of(version)
-    with engine() as session:
-        vlans = ([OUTER, INNER], [OUTER, INNER])
-        open_tagged(session, plan, memif_cable(tmp_path), vlans, **mix_request(plan, OF_TRIAL))
-        document = valid_trial(session, duration_s=0.1)
+    document = trial_over_cable(plan_of(version), tmp_path, frame_size=OF_TRIAL)
     for direction in document["directions"].values():
-        assert direction["foreign_frames"] == direction["corrupted_frames"] == 0
         assert direction["wrong_length_frames"] == 0
         counts = {each["flow"]["name"]: each["received_frames"] for each in direction["classes"]}
         tenth = direction["offered_frames"] // 10
