@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "rig.hpp"
@@ -137,28 +138,41 @@ constexpr Ticks all_left_out = 500 * us;
 constexpr Ticks none_left_out = 3000 * us;
 
 template <IpVersion V>
+struct ReceivedBothWays {
+    Mixture mixture;
+    std::array<std::unique_ptr<Rig<V>>, 2> rigs;  // one by one, and in bursts
+};
+
+/// The same frames received one by one, and in bursts. `prepare` gets each rig before.
+template <IpVersion V>
+ReceivedBothWays<V> received_both_ways(std::uint64_t seed, unsigned oddities, const auto& prepare) {
+    const Ticks now = start + 3000 * us;
+    std::optional<Mixture> mixture;
+    std::array<std::unique_ptr<Rig<V>>, 2> rigs;
+    for (std::size_t i = 0; i < rigs.size(); ++i) {
+        auto& rig = rigs.at(i);
+        rig = std::make_unique<Rig<V>>(Options{.frames = frames_of_trial, .streams = 3, .buffers = 8192});
+        if (!mixture) mixture = make_mixture<V>(rig->plan, seed, oddities, now);
+        rig->clock.time = now;
+        prepare(*rig, i);
+        for (const auto& f : mixture->frames) rig->right.inject(f);
+    }
+    rigs[0]->right.hand_over_at_most = 1;
+    for (auto& rig : rigs) {
+        while (!rig->right.arrived().empty()) rig->receive();
+        CHECK(rig->got().received_frames == mixture->received);
+        CHECK(damage_of(rig->got()) == mixture->damage);
+    }
+    return {std::move(*mixture), std::move(rigs)};
+}
+
+template <IpVersion V>
 void check_delays_of_every_frame(Ticks overdue_after) {
     for (std::uint64_t seed = 1; seed <= (is_slow ? 2 : 6); ++seed) {
         for (const unsigned oddities : {0U, 20U, 500U}) {
-            const Ticks now = start + 3000 * us;
-            std::optional<Mixture> mixture;
-            std::array<std::unique_ptr<Rig<V>>, 2> rigs;
             std::array<Noted, 2> noted;
-            for (std::size_t i = 0; i < rigs.size(); ++i) {
-                auto& rig = rigs.at(i);
-                rig = std::make_unique<Rig<V>>(Options{.frames = frames_of_trial, .streams = 3, .buffers = 8192});
-                if (!mixture) mixture = make_mixture<V>(rig->plan, seed, oddities, now);
-                rig->clock.time = now;
-                noted.at(i).listen_to(*rig, overdue_after);
-                for (const auto& f : mixture->frames) rig->right.inject(f);
-            }
-            rigs[0]->right.hand_over_at_most = 1;
-            for (auto& rig : rigs) {
-                while (!rig->right.arrived().empty()) rig->receive();
-                const auto& got = rig->got();
-                CHECK(got.received_frames == mixture->received);
-                CHECK(damage_of(got) == mixture->damage);
-            }
+            const auto [mixture, rigs] = received_both_ways<V>(
+                seed, oddities, [&](Rig<V>& rig, std::size_t i) { noted.at(i).listen_to(rig, overdue_after); });
             const auto& one = rigs[0]->got();
             const auto& many = rigs[1]->got();
             CHECK(one.left_out_frames == many.left_out_frames);
@@ -176,23 +190,10 @@ template <IpVersion V>
 void check_mixtures() {
     for (std::uint64_t seed = 1; seed <= (is_slow ? 3 : 12); ++seed) {
         for (const unsigned oddities : {0U, 20U, 500U}) {
-            const Ticks now = start + 3000 * us;
-            std::optional<Mixture> mixture;
-            std::array<std::unique_ptr<Rig<V>>, 2> rigs;
-            for (auto& rig : rigs) {
-                rig = std::make_unique<Rig<V>>(Options{.frames = frames_of_trial, .streams = 3, .buffers = 8192});
-                if (!mixture) mixture = make_mixture<V>(rig->plan, seed, oddities, now);
-                rig->clock.time = now;
-                for (const auto& f : mixture->frames) rig->right.inject(f);
-            }
-            rigs[0]->right.hand_over_at_most = 1;
-            for (auto& rig : rigs) {
-                while (!rig->right.arrived().empty()) rig->receive();
-                const auto& got = rig->got();
-                CHECK(got.received_frames == mixture->received);
-                CHECK(damage_of(got) == mixture->damage);
-                CHECK(rig->map.missing(0, frames_of_trial) == frames_of_trial - mixture->received);
-                CHECK(got.latency.count() == mixture->received);
+            const auto [mixture, rigs] = received_both_ways<V>(seed, oddities, [](Rig<V>&, std::size_t) {});
+            for (const auto& rig : rigs) {
+                CHECK(rig->map.missing(0, frames_of_trial) == frames_of_trial - mixture.received);
+                CHECK(rig->got().latency.count() == mixture.received);
             }
             const auto& one = rigs[0]->got();
             const auto& many = rigs[1]->got();
