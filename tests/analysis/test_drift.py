@@ -65,6 +65,13 @@ def test_a_drift_withholds_a_verdict_and_says_why() -> None:
     assert drift.to_document()["is_seen"]
 
 
+def test_a_drift_also_withholds_that_a_pair_hides_nothing() -> None:
+    """SEED-07: what the pair reaches is a lower bound, so only that can be known."""
+    points = [point(1, [104_000.0] * 10, maximum=104_000.0), *series(1, 100_000)[1:]]
+    assert analyse(record(*points)).bias[0].finding == "not_lower"
+    assert analyse(record(*in_rounds(points, factor=0.94))).bias[0].finding == "unknown"
+
+
 def test_a_rise_that_a_drift_could_make_is_not_claimed_and_a_large_one_is() -> None:
     small, large = (
         analyse(record(*in_rounds(series(one, 100_000), factor=0.94))) for one in (93_000, 30_000)

@@ -94,11 +94,7 @@ def heed_in_verdict(verdict: BiasVerdict, drift: Drift | None) -> BiasVerdict:
     if not drift.is_seen:
         return verdict
     ratio = None if verdict.ratio is None else verdict.ratio.ratio
-    if (
-        verdict.finding in ("hides", "shows_more")
-        and ratio is not None
-        and abs(ratio - 1) > SAFE * drift.size
-    ):
+    if verdict.finding != "same" and ratio is not None and abs(ratio - 1) > SAFE * drift.size:
         return replace(
             verdict,
             certainty=f"{verdict.certainty} {as_sentence(drift.sentence)}; this is too small to explain it.",
