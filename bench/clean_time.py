@@ -70,7 +70,14 @@ class Host:
         if self.is_quiet:
             yield
             return
-        numbers = [",".join(map(str, CPUS)), "36000", str(GAP_MS), str(self.seed), str(SHORTEST_MS), str(LONGEST_MS)]
+        numbers = [
+            ",".join(map(str, CPUS)),
+            "36000",
+            str(GAP_MS),
+            str(self.seed),
+            str(SHORTEST_MS),
+            str(LONGEST_MS),
+        ]
         with subprocess.Popen(
             [sys.executable, str(STALL), *numbers], stdout=subprocess.DEVNULL, start_new_session=True
         ) as process:
