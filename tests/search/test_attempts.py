@@ -8,8 +8,17 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal, find_throughput, run_search
+from evenhand.search import (
+    MlrGoal,
+    MlrGoals,
+    Outcome,
+    ThroughputGoal,
+    Tst009Goal,
+    find_throughput,
+    run_search,
+)
 from evenhand.search.attempts import InvalidAttempts, uncharged_attempts
+from evenhand.search.bracket import WIDEST_UNCLEAN
 from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
 from evenhand.trial.clean_time import LAPSES, CleanTime
 from evenhand.trial.simulated import make_direction_document, make_trial_document
@@ -140,13 +149,15 @@ class Busy:
 
     limit_fps: float
     longer: float = 1.0
+    again_from_fps: float = float("inf")
+    """From this load on it leaves enough: a device that is overloaded loses all the time."""
     inner: SimulatedMeasurer = field(default_factory=lambda: SimulatedMeasurer(limit_fps=LIMIT_FPS))
     loads: list[float] = field(default_factory=list)
 
     def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
         self.loads.append(rate_fps)
         result = self.inner.measure(duration_s, rate_fps)
-        is_enough = rate_fps <= self.limit_fps
+        is_enough = rate_fps <= self.limit_fps or rate_fps >= self.again_from_fps
         clean = CleanTime(
             wanted_s=duration_s,
             sent_s=duration_s * (self.longer if is_enough else 2.0),
@@ -188,3 +199,31 @@ def test_time_left_counts_that_trials_are_sent_for_longer(goal: ThroughputGoal |
     assert left_s[1.5][0] == left_s[1.0][0]
     assert all(slow >= quick for slow, quick in zip(left_s[1.5], left_s[1.0], strict=True))
     assert max(left_s[1.5][1:]) > 1.2 * max(left_s[1.0][1:])
+
+
+@pytest.mark.parametrize("is_guided", [False, True])
+@pytest.mark.parametrize("short_s", [1.0, 60.0])
+@pytest.mark.parametrize("below", [0.001, 0.004, 0.01, 0.015, 0.05, 0.5])
+def test_where_no_time_is_clean_beside_the_limit_a_lower_load_is_confirmed(
+    below: float, short_s: float, is_guided: bool
+) -> None:
+    """Close to its limit a device does not catch up from one lapse to the next: these loads stay INVALID."""
+    busy = Busy(limit_fps=(1 - below) * LIMIT_FPS, again_from_fps=1.004 * LIMIT_FPS)
+    goal = ThroughputGoal(
+        max_fps=2 * LIMIT_FPS, precision=0.002, duration_s=short_s, final_duration_s=60.0, is_guided=is_guided
+    )
+    result = find_throughput(busy, goal)
+    assert max(Counter(busy.loads).values()) <= 2
+    if below == 0.5:
+        # Five loads in a row were given up: the host is too busy for this device.
+        assert (result.outcome, result.throughput_fps) == (Outcome.TESTER_CEILING, None)
+        return
+    assert result.throughput_fps is not None
+    assert result.throughput_fps <= busy.limit_fps
+    assert result.final_trial is not None
+    assert result.final_trial.intended_duration_s == 60.0
+    assert result.upper_fps is not None
+    apart = 1 - result.throughput_fps / result.upper_fps
+    assert apart <= 2 * below + 0.012  # a step is as long as all steps before it
+    assert result.outcome is (Outcome.FOUND if apart <= WIDEST_UNCLEAN else Outcome.TESTER_CEILING)
+    assert result.found_to == (pytest.approx(apart) if 0.002 < apart <= WIDEST_UNCLEAN else None)

@@ -266,7 +266,11 @@ def too_few(repetitions: int, values: int | None = None) -> list[Deviation]:
 def search_deviations(result: SearchResult, profile: Profile) -> list[Deviation]:
     """Deviations of the trials and conditions, of the goals (RFC 9971), and what was tried again until it
     passed."""
-    own = result.goal.deviations if isinstance(result, MlrResult) else _allowed_loss(result)
+    own = (
+        result.goal.deviations
+        if isinstance(result, MlrResult)
+        else [*_allowed_loss(result), *_coarser_than_wanted(result)]
+    )
     uncharged = result.uncharged if isinstance(result, MlrResult) else (result.uncharged,)
     tried_again = [
         Deviation(requirement="R2544-21", text=each.text) for each in uncharged if each is not None
@@ -284,6 +288,17 @@ def _allowed_loss(result: ThroughputResult) -> list[Deviation]:
         return []
     text = f"a trial with a loss of up to {format_ratio(ratio)} counts as passed; RFC 2544 allows none"
     return [Deviation(requirement="R2544-21", text=text)]
+
+
+def _coarser_than_wanted(result: ThroughputResult) -> list[Deviation]:
+    """Beside its limit a DUT has not caught up after one lapse of the host before the next."""
+    if result.found_to is None:
+        return []
+    text = (
+        f"the throughput is known to {format_ratio(result.found_to)} instead of"
+        f" {format_ratio(result.goal.precision)}: closer to the limit, too little of the time was clean"
+    )
+    return [Deviation(requirement="MLR-10", text=text)]
 
 
 def throughput_document(result: SearchResult, profile: Profile) -> dict[str, Any]:

@@ -12,6 +12,9 @@ WHOLE_FPS_FROM = 1000.0
 STEP_DOWN = 0.8
 """Factor to the next load while the tester has kept none. Coarse on purpose: it is where a search begins, not
 a result."""
+WIDEST_UNCLEAN = 0.02
+"""How far apart, as a share, the bounds may be at most where too little time is clean between them: there the
+host, not the search, says how closely the limit can be found."""
 
 
 def whole_load(load_fps: float) -> float:
@@ -38,6 +41,10 @@ class LoadBracket:
     """Lowest load that the tester did not keep in any trial."""
     tester_offered_fps: float = 0.0
     """What it offered there at best."""
+    unclean_in_a_row: int = 0
+    """How many loads, each lower than the one before, had too little clean time to be judged."""
+    unclean_up_to_fps: float = 0.0
+    """The highest load that had too little clean time."""
     doubted: set[float] = field(default_factory=set)
     """Loads that passed only in a short trial, in which a queue of the device was filling: a full-length
     trial decides about them."""
@@ -102,7 +109,15 @@ class LoadBracket:
 
     @property
     def is_narrow(self) -> bool:
-        return self._is_narrow_to(self.below_fps)
+        # A load is rounded down, so that it may be a little farther away than a step.
+        return self._is_narrow_to(self.below_fps, 1.01 * self._next_step if self._is_below_unclean else None)
+
+    @property
+    def is_narrow_but_unclean(self) -> bool:
+        """Whether the bounds are the device's own, and as close together as the host lets them be."""
+        return (
+            self._is_below_unclean and self.is_narrow and self._is_narrow_to(self.upper_fps, WIDEST_UNCLEAN)
+        )
 
     @property
     def is_below_minimum(self) -> bool:
@@ -130,6 +145,19 @@ class LoadBracket:
         """The tester did not keep this load, which lies within the bracket; it really offered
         `offered_fps`."""
         self.above_ceiling_fps, self.tester_offered_fps = load_fps, offered_fps
+        self.unclean_in_a_row = 0
+
+    def note_unclean(self, load_fps: float, *, offered_fps: float) -> None:
+        """The tester kept this load, but too little of the time was clean to judge it, although a short trial
+        may have passed there. A device with a queue needs ever longer to catch up after a lapse the closer a
+        load is to its limit: a load a little lower is judged."""
+        self.unclean_up_to_fps = max(self.unclean_up_to_fps, load_fps)
+        if self.above_ceiling_fps is None or load_fps < self.above_ceiling_fps:
+            unclean = self.unclean_in_a_row + 1
+            self.note_above_ceiling(load_fps, offered_fps=offered_fps)
+            self.unclean_in_a_row = unclean
+        if not self.passed.get(load_fps, False):
+            self.passed.pop(load_fps, None)
 
     def next_load(self) -> float:
         """The maximum itself, then midpoints; the minimum itself before anything below it (MLR-12,
@@ -145,9 +173,20 @@ class LoadBracket:
         middle = (self.lower_fps + self.below_fps) / 2
         if self.is_at_tester_ceiling and not self.passed and self.upper_fps is None:
             middle = min(self.below_fps * STEP_DOWN, max(self.tester_offered_fps, self.below_fps / 10))
+        if self._is_below_unclean:
+            middle = max(middle, self.below_fps * (1 - self._next_step))
         if self.below_fps - self.lower_fps > 2:
             middle = whole_load(middle)
         return max(middle, self.min_fps)
+
+    def load_above_unclean(self) -> float | None:
+        """A load above those that had too little clean time, where the next that failed is far away: an
+        overloaded device loses all the time, which is judged on any host. None if there is none to try."""
+        if not (self._is_below_unclean and self.is_narrow and self.is_confirmed):
+            return None
+        load_fps = whole_load(self.unclean_up_to_fps * (1 + 2 * self.precision))
+        is_inside = self.upper_fps is not None and load_fps < self.upper_fps * (1 - self.precision)
+        return load_fps if is_inside and not self.is_narrow_but_unclean else None
 
     def remaining_halvings(self) -> int:
         """How many more loads the bracket needs to be narrow, if trials go on as bisection expects."""
@@ -157,5 +196,21 @@ class LoadBracket:
         goal = self.precision * (upper if self.lower_fps > 0 else upper / 2)
         return max(0, math.ceil(math.log2(width / goal))) if width > goal > 0 else 0
 
-    def _is_narrow_to(self, upper_fps: float | None) -> bool:
-        return upper_fps is not None and upper_fps - self.lower_fps <= self.precision * upper_fps
+    @property
+    def _is_below_unclean(self) -> bool:
+        """Whether the search goes on below a load that had too little clean time, and one above has failed:
+        the limit is near."""
+        return (
+            self.unclean_in_a_row > 0
+            and self.upper_fps is not None
+            and self.above_ceiling_fps == self.below_fps
+        )
+
+    @property
+    def _next_step(self) -> float:
+        """From such a load to the next, as a share: twice as far each time."""
+        return float(self.precision * 2**self.unclean_in_a_row)
+
+    def _is_narrow_to(self, upper_fps: float | None, share: float | None = None) -> bool:
+        share = self.precision if share is None else share
+        return upper_fps is not None and upper_fps - self.lower_fps <= share * upper_fps

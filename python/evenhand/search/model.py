@@ -283,6 +283,15 @@ class ThroughputResult:
         return max((t.result.offered_fps for t in self.trials if t.result.is_valid), default=None)
 
     @property
+    def found_to(self) -> float | None:
+        """How far the bounds of a result that was found are apart, as a share of the upper one; None if it is
+        no more than the goal's precision. Between them too little time was clean (MLR-10)."""
+        if self.outcome is not Outcome.FOUND or self.throughput_fps is None or self.upper_fps is None:
+            return None
+        apart = (self.upper_fps - self.throughput_fps) / self.upper_fps
+        return apart if self.upper_fps - self.throughput_fps > self.goal.precision * self.upper_fps else None
+
+    @property
     def uncharged(self) -> Uncharged | None:
         """Attempts with loss at the throughput that were INVALID, and so not charged; None if there were
         none."""

@@ -115,7 +115,11 @@ class _Search:
             is_beyond_tester = self.is_given_up or (
                 bracket.is_at_tester_ceiling and (bracket.is_narrow or bracket.is_below_minimum)
             )
-            if is_beyond_tester and (bracket.is_confirmed or not bracket.lower_fps):
+            if bracket.is_narrow_but_unclean and bracket.is_confirmed:
+                return self._result(Outcome.FOUND, bracket.lower_fps)
+            above_unclean_fps = None if self.is_given_up else bracket.load_above_unclean()
+            is_over = is_beyond_tester and (bracket.is_confirmed or not bracket.lower_fps)
+            if is_over and above_unclean_fps is None:
                 return self._result(Outcome.TESTER_CEILING, self.bracket.proven_fps)
             if self._is_bound_in_doubt:
                 trial = self._measure_bound()
@@ -124,10 +128,15 @@ class _Search:
                 continue
             if bracket.is_below_minimum:
                 return self._result(Outcome.BELOW_MINIMUM)
-            if bracket.is_narrow and bracket.is_confirmed and not bracket.is_doubted:
+            is_found = bracket.is_narrow and bracket.is_confirmed and not bracket.is_doubted
+            if is_found and above_unclean_fps is None:
                 return self._result(Outcome.FOUND, bracket.lower_fps)
             load_fps, purpose, is_sure_guess = (
-                (bracket.lower_fps, Purpose.CONFIRMATION, False) if self.is_given_up else self._choose_load()
+                (above_unclean_fps, Purpose.SEARCH, False)
+                if above_unclean_fps is not None
+                else (bracket.lower_fps, Purpose.CONFIRMATION, False)
+                if self.is_given_up
+                else self._choose_load()
             )
             is_confirmation = purpose is Purpose.CONFIRMATION
             is_full_length = (
@@ -146,7 +155,7 @@ class _Search:
                 self.given_up += 1
                 if self.guide is not None:
                     self.guide.give_up()
-                if is_confirmation:
+                if is_confirmation and not self._steps_down_from(load_fps, trial.result):
                     return self._result(Outcome.TESTER_CEILING, self.bracket.proven_fps)
                 self.is_given_up = self.given_up == LOADS_GIVEN_UP_IN_A_ROW
                 continue
@@ -154,6 +163,15 @@ class _Search:
             self._steer(load_fps, trial.result, purpose)
             if is_confirmation and not trial.result.is_pass:
                 self.are_short_trials_trusted = self.is_given_up = False
+
+    def _steps_down_from(self, load_fps: float, result: TrialResult) -> bool:
+        """Whether a load that could not be confirmed, since too little time was clean, is left for a lower
+        one: only full-length trials settle anything from then on."""
+        if not result.has_too_little_clean_time or self.bracket.upper_fps is None:
+            return False
+        self.bracket.note_unclean(load_fps, offered_fps=result.offered_fps)
+        self.are_short_trials_trusted = False
+        return True
 
     @property
     def _is_bound_in_doubt(self) -> bool:
@@ -308,7 +326,12 @@ class _Search:
                 and purpose not in (Purpose.CONFIRMATION, Purpose.BOUND)
                 and not is_sure_guess
             ):
-                self.bracket.note_above_ceiling(load_fps, offered_fps=invalid.offered_fps)
+                note = (
+                    self.bracket.note_unclean
+                    if trial.result.has_too_little_clean_time and not invalid.not_offered
+                    else self.bracket.note_above_ceiling
+                )
+                note(load_fps, offered_fps=invalid.offered_fps)
             self._report_finished(self.trials[-1])
             if is_exhausted or trial.result.is_pass or is_lost:
                 return trial
