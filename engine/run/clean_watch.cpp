@@ -43,8 +43,8 @@ CleanWatch::CleanWatch(const TrialRequest& request, const std::vector<std::uniqu
       ticks_per_second_{ticks_per_second},
       clean_{delays_of(request, workers, ticks_per_second)},
       losses_{sending_s(request), request.limits.loss_ratio},
-      ends_at_s_{request.clean->wanted_s},
-      ends_if_passed_s_{request.clean->wanted_s} {
+      ends_at_s_{request.clean->wanted_s} {
+    for (auto& passing : passing_) passing.ends_at_s = request.clean->wanted_s;
     for (const auto& worker : workers) {
         logs_.emplace_back(&worker->lapses->of_senders, tally::LapseKind::sender_overdue);
         logs_.emplace_back(&worker->lapses->of_receivers, tally::LapseKind::receiver_away);
@@ -97,7 +97,8 @@ void CleanWatch::look(pace::Ticks now, bool is_ending) {
     }
     const double over_s = request_.clean->wanted_s + now_s;
     ends_at_s_ = over_s - seconds_without(clean_.left_out(), now_s) + std::max(0.0, open_s);
-    ends_if_passed_s_ = over_s - seconds_without(clean_.lapsed(), now_s);
+    for (const auto outside : both_outside)
+        passing_.at(static_cast<std::size_t>(outside)).ends_at_s = over_s - seconds_without(parts(outside), now_s);
     look_took_ = pace::TickClock::now() - now;
 }
 
@@ -109,7 +110,8 @@ void CleanWatch::end(double sent_s) {
 
 void CleanWatch::find_left_out(double known_until_s) {
     left_out_ = frames_of_parts(clean_.look(known_until_s));
-    lapsed_ = frames_of_parts(clean_.lapsed());
+    for (const auto outside : both_outside)
+        passing_.at(static_cast<std::size_t>(outside)).without = frames_of_parts(parts(outside));
 }
 
 CleanWatch::RangesByDirection CleanWatch::frames_of_parts(std::span<const tally::LeftOut> parts) const {
@@ -141,13 +143,14 @@ tally::DirectionResult::Clean CleanWatch::count(const tally::SequenceMap& map, s
     return found;
 }
 
-std::uint64_t CleanWatch::lost(const TrialRecords& records, double settled_s,
-                               tally::DirectionResult::Clean Taken::* counts, const RangesByDirection& without) const {
+template <class CountsOf>
+std::uint64_t CleanWatch::lost(const TrialRecords& records, double settled_s, CountsOf of,
+                               const RangesByDirection& without) const {
     std::uint64_t lost = 0;
     for (const auto direction : request_.directions) {
         const auto& map = records[direction].map;
         const auto& taken = taken_[direction];
-        lost += (taken.*counts).lost_frames;
+        lost += of(taken).lost_frames;
         const auto settled = std::min(frames_before(loads_[direction], std::max(0.0, settled_s)), map.end());
         const auto first = std::max(taken.end, map.settled());
         if (settled > first) lost += count(map, first, settled, without[direction]).lost_frames;
@@ -162,11 +165,13 @@ double CleanWatch::allowed_frames() const noexcept {
 }
 
 bool CleanWatch::has_failed(const TrialRecords& records, double settled_s) const {
-    return static_cast<double>(lost(records, settled_s, &Taken::clean, left_out_)) > allowed_frames();
+    const auto of = [](const Taken& taken) { return taken.clean; };
+    return static_cast<double>(lost(records, settled_s, of, left_out_)) > allowed_frames();
 }
 
-bool CleanWatch::passes_behind_lapses(const TrialRecords& records, double settled_s) const {
-    return static_cast<double>(lost(records, settled_s, &Taken::behind_lapses, lapsed_)) <= allowed_frames();
+bool CleanWatch::passes(Outside outside, const TrialRecords& records, double settled_s) const {
+    const auto of = [=](const Taken& taken) { return taken.outside.at(static_cast<std::size_t>(outside)); };
+    return static_cast<double>(lost(records, settled_s, of, passing(outside).without)) <= allowed_frames();
 }
 
 void CleanWatch::count_windows(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t last) {
@@ -205,7 +210,8 @@ void CleanWatch::take(plan::Direction direction, const tally::SequenceMap& map, 
         to.lost_frames += more.lost_frames;
     };
     add(taken.clean, left_out_[direction]);
-    add(taken.behind_lapses, lapsed_[direction]);
+    for (const auto outside : both_outside)
+        add(taken.outside.at(static_cast<std::size_t>(outside)), passing(outside).without[direction]);
     taken.end = last;
 }
 
@@ -219,24 +225,35 @@ tally::TrialResult::Clean CleanWatch::time_without(const std::vector<tally::Left
             .left_out = parts};
 }
 
-CleanWatch::Judged CleanWatch::judged() const {
-    Judged caught_up{.time = time_without(clean_.left_out()), .counts = {}};
-    Judged behind_lapses{.time = time_without(clean_.lapsed()), .counts = {}};
+bool CleanWatch::is_pass(Outside outside) const {
     std::uint64_t frames = 0;
     std::uint64_t lost = 0;
     for (const auto direction : request_.directions) {
-        const auto& taken = taken_[direction];
-        caught_up.counts[direction] = taken.clean;
-        behind_lapses.counts[direction] = taken.behind_lapses;
-        frames += taken.behind_lapses.frames;
-        lost += taken.behind_lapses.lost_frames;
+        const auto& counts = taken_[direction].outside.at(static_cast<std::size_t>(outside));
+        frames += counts.frames;
+        lost += counts.lost_frames;
     }
-    const bool passes = static_cast<double>(lost) <= request_.limits.loss_ratio * static_cast<double>(frames);
-    behind_lapses.time.loses_steadily = !passes && losses_.is_found(clean_.lapsed(), sent_s_);
-    return !caught_up.time.is_enough() && behind_lapses.time.is_enough() &&
-                   (passes || behind_lapses.time.loses_steadily)
-               ? behind_lapses
-               : caught_up;
+    return static_cast<double>(lost) <= request_.limits.loss_ratio * static_cast<double>(frames);
+}
+
+CleanWatch::Judged CleanWatch::judged() const {
+    Judged caught_up{.time = time_without(clean_.left_out()), .counts = {}};
+    for (const auto direction : request_.directions) caught_up.counts[direction] = taken_[direction].clean;
+    if (caught_up.time.is_enough()) return caught_up;
+    const auto without = [&](Outside outside) {
+        Judged judged{.time = time_without(parts(outside)), .counts = {}};
+        for (const auto direction : request_.directions)
+            judged.counts[direction] = taken_[direction].outside.at(static_cast<std::size_t>(outside));
+        return judged;
+    };
+    for (const auto outside : both_outside) {
+        if (!is_pass(outside)) continue;
+        auto judged = without(outside);
+        if (judged.time.is_enough()) return judged;
+    }
+    auto judged = without(Outside::lapses);
+    judged.time.loses_steadily = !is_pass(Outside::lapses) && losses_.is_found(clean_.lapsed(), sent_s_);
+    return judged.time.loses_steadily ? judged : caught_up;
 }
 
 }  // namespace evenhand::run

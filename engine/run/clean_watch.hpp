@@ -2,6 +2,7 @@
 // Station 6, used while frames are sent and once more afterwards: determines which part of a trial is judged.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,6 +31,11 @@ class CleanWatch {
     /// Returns the absences of the DUT's CPUs that matter, as far as they are known now, in any order.
     using Absences = std::function<std::vector<witness::Absence>()>;
 
+    /// What a trial that passes may be judged without, where too little of it is without the parts in which the DUT had
+    /// not caught up: its lapses alone, or also the time after each of them in which the DUT's queue may be full.
+    enum class Outside : std::uint8_t { lapses, strain };
+    static constexpr std::array both_outside{Outside::lapses, Outside::strain};
+
     /// All arguments outlive the watch.
     CleanWatch(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& workers, Absences absences,
                pace::Ticks start, double ticks_per_second);
@@ -45,10 +51,10 @@ class CleanWatch {
     [[nodiscard]] const std::vector<tally::LeftOut>& left_out() const noexcept { return clean_.left_out(); }
     /// According to the last look: when the sending may end, in seconds since frame 0 was due.
     [[nodiscard]] double ends_at_s() const noexcept { return ends_at_s_; }
-    /// The same if the trial loses no more outside its lapses than it may: then it passes.
-    [[nodiscard]] double ends_if_passed_s() const noexcept { return ends_if_passed_s_; }
+    /// The same if the trial loses no more outside these parts than it may: then it passes.
+    [[nodiscard]] double ends_if_passed_s(Outside outside) const noexcept { return passing(outside).ends_at_s; }
     /// Whether it does, among the frames that were due before `settled_s`.
-    [[nodiscard]] bool passes_behind_lapses(const TrialRecords& records, double settled_s) const;
+    [[nodiscard]] bool passes(Outside outside, const TrialRecords& records, double settled_s) const;
     /// Whether more of the judged frames of all directions are missing than a trial of the wanted length may lose,
     /// among the frames that were due before `settled_s`.
     [[nodiscard]] bool has_failed(const TrialRecords& records, double settled_s) const;
@@ -64,9 +70,10 @@ class CleanWatch {
         tally::TrialResult::Clean time;
         plan::PerDirection<tally::DirectionResult::Clean> counts;
     };
-    /// Judged is the time in which the DUT had caught up. If that is too little, all time outside lapses is judged in
-    /// two cases. No more was lost there than may be: an even load is harder for a DUT that has more frames in its
-    /// queues than an even load leaves there, so that a pass there is a pass. Or frames are lost there all the time.
+    /// Judged is the time in which the DUT had caught up. If that is too little, all time outside lapses, or outside
+    /// lapses and strain, is judged if no more was lost there than may be: an even load is harder for a DUT that has
+    /// more frames in its queues than an even load leaves there, so that a pass there is a pass. The former is judged,
+    /// too, if frames are lost there all the time.
     [[nodiscard]] Judged judged() const;
 
    private:
@@ -75,13 +82,25 @@ class CleanWatch {
     struct Taken {
         std::uint64_t end = 0;
         tally::DirectionResult::Clean clean;
-        tally::DirectionResult::Clean behind_lapses;
+        std::array<tally::DirectionResult::Clean, both_outside.size()> outside;
+    };
+    struct Passing {
+        RangesByDirection without;
+        double ends_at_s = 0;
     };
     [[nodiscard]] RangesByDirection frames_of_parts(std::span<const tally::LeftOut> parts) const;
     [[nodiscard]] tally::TrialResult::Clean time_without(const std::vector<tally::LeftOut>& parts) const;
-    [[nodiscard]] std::uint64_t lost(const TrialRecords& records, double settled_s,
-                                     tally::DirectionResult::Clean Taken::* counts,
+    /// Missing frames outside these ranges; `of`: which counts of frames that were taken are the same.
+    template <class CountsOf>
+    [[nodiscard]] std::uint64_t lost(const TrialRecords& records, double settled_s, CountsOf of,
                                      const RangesByDirection& without) const;
+    [[nodiscard]] const std::vector<tally::LeftOut>& parts(Outside outside) const noexcept {
+        return outside == Outside::lapses ? clean_.lapsed() : clean_.strained();
+    }
+    [[nodiscard]] const Passing& passing(Outside outside) const noexcept {
+        return passing_.at(static_cast<std::size_t>(outside));
+    }
+    [[nodiscard]] bool is_pass(Outside outside) const;
     [[nodiscard]] double allowed_frames() const noexcept;
     [[nodiscard]] double seconds(pace::Ticks at) const noexcept {
         return static_cast<double>(static_cast<std::int64_t>(at - start_)) / ticks_per_second_;
@@ -106,14 +125,13 @@ class CleanWatch {
     std::vector<std::pair<const LapseLog*, tally::LapseKind>> logs_;
     std::vector<std::size_t> gathered_;  // entries of each log
     RangesByDirection left_out_;
-    RangesByDirection lapsed_;
+    std::array<Passing, both_outside.size()> passing_;
     plan::PerDirection<Taken> taken_{};
     tally::SteadyLoss losses_;
     plan::PerDirection<std::size_t> windows_{};  // how many of a direction are counted
     pace::Ticks looked_at_ = 0;
     pace::Ticks look_took_ = 0;
     double ends_at_s_ = 0;
-    double ends_if_passed_s_ = 0;
     double sent_s_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "pace/clock.hpp"
 #include "run/load.hpp"
@@ -85,7 +86,7 @@ std::optional<std::uint64_t> TrialWatch::early_end_of_clean(Ticks now, const Ear
     const double settled_s = passed_s(now) - settles_after_s(trial_.request);
     const bool has_failed = trial_.clean->has_failed(trial_.records, settled_s) ||
                             (trial_.clean->loses_steadily(trial_.records, settled_s) &&
-                             !trial_.clean->passes_behind_lapses(trial_.records, settled_s));
+                             !trial_.clean->passes(CleanWatch::Outside::lapses, trial_.records, settled_s));
     next_count_ = now + counts_share * (pace::TickClock::now() - now);
     return has_failed ? early_.end(now, 0) : std::nullopt;
 }
@@ -99,10 +100,11 @@ void TrialWatch::end_when_clean(Ticks now) {
     // should.
     constexpr double notice_s = 0.1;
     constexpr double least_notice_s = 0.01;
-    if (passed_s(now) + notice_s >= std::min(trial_.clean->ends_at_s(), trial_.clean->ends_if_passed_s()))
-        trial_.clean->look(now, true);
-    const double ends_at_s =
-        passes_behind_lapses(now, notice_s) ? trial_.clean->ends_if_passed_s() : trial_.clean->ends_at_s();
+    double soonest_s = trial_.clean->ends_at_s();
+    for (const auto outside : CleanWatch::both_outside)
+        soonest_s = std::min(soonest_s, trial_.clean->ends_if_passed_s(outside));
+    if (passed_s(now) + notice_s >= soonest_s) trial_.clean->look(now, true);
+    const double ends_at_s = std::min(trial_.clean->ends_at_s(), ends_if_passed_s(now, notice_s));
     if (passed_s(now) + notice_s < ends_at_s) return;
     const double end_s = passed_s(now) + least_notice_s < ends_at_s ? ends_at_s : passed_s(now) + notice_s;
     // Without any lapse these are the frames of the wanted time.
@@ -110,15 +112,19 @@ void TrialWatch::end_when_clean(Ticks now) {
     end_after(std::min(frames, frames_of(trial_.request)));
 }
 
-/// Counts only if the trial could end by the result, and no more often than early_end_of_clean() does.
-bool TrialWatch::passes_behind_lapses(Ticks now, double notice_s) {
-    const double ends_at_s = trial_.clean->ends_if_passed_s();
-    if (ends_at_s >= trial_.clean->ends_at_s() || passed_s(now) + notice_s < ends_at_s) return false;
-    if (static_cast<std::int64_t>(now - next_count_) < 0) return false;
-    const bool passes =
-        trial_.clean->passes_behind_lapses(trial_.records, passed_s(now) - settles_after_s(trial_.request));
-    next_count_ = now + counts_share * (pace::TickClock::now() - now);
-    return passes;
+/// When the sending may end since the trial passes without its lapses, or without them and the strain after them;
+/// otherwise not. Counts only if the trial could end by the result, and no more often than early_end_of_clean() does.
+double TrialWatch::ends_if_passed_s(Ticks now, double notice_s) {
+    double ends_at_s = std::numeric_limits<double>::infinity();
+    if (static_cast<std::int64_t>(now - next_count_) < 0) return ends_at_s;
+    for (const auto outside : CleanWatch::both_outside) {
+        const double ends_s = trial_.clean->ends_if_passed_s(outside);
+        if (ends_s >= std::min(ends_at_s, trial_.clean->ends_at_s()) || passed_s(now) + notice_s < ends_s) continue;
+        if (trial_.clean->passes(outside, trial_.records, passed_s(now) - settles_after_s(trial_.request)))
+            ends_at_s = ends_s;
+        next_count_ = now + counts_share * (pace::TickClock::now() - now);
+    }
+    return ends_at_s;
 }
 
 void TrialWatch::end_after(std::uint64_t frames) {

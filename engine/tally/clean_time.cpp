@@ -30,6 +30,11 @@ constexpr std::size_t fewest_of_part = 16;
 /// Delays that increase by more from one part to the next do so for another reason, such as a short absence of the
 /// DUT's CPU: they say nothing of its queue.
 constexpr double rise_ratio = 1.1;
+/// The greatest delay of so many slices after a lapse is that of the queue as the lapse has left it.
+constexpr std::size_t peak_slices = 8;
+/// The queue has become visibly shorter when delays are at most this part of that: then it has room for the few frames
+/// by which an even load is uneven.
+constexpr double shorter_ratio = 0.95;
 
 /// Appends a part, joined with the previous parts that overlap it.
 void add_joined(std::vector<LeftOut>& parts, LeftOut part) {
@@ -111,7 +116,42 @@ std::span<const LeftOut> CleanTime::look(double known_until_s) {
         series->kinds.at(kind) = true;
     }
     if (series) end();
+    find_strained(known_until_s);
     return left_out_;
+}
+
+void CleanTime::find_strained(double known_until_s) {
+    strained_.clear();
+    auto around = left_out_.begin();
+    for (auto part = lapsed_.begin(); part != lapsed_.end(); ++part) {
+        while (around != left_out_.end() && around->until_s < part->until_s) ++around;
+        double until_s = around == left_out_.end() ? known_until_s : around->until_s;
+        if (std::next(part) != lapsed_.end()) until_s = std::min(until_s, std::next(part)->from_s);
+        double shorter_s = part->until_s;
+        for (std::size_t d = 0; d < delays_.directions.size() && shorter_s < until_s; ++d)
+            shorter_s = std::max(shorter_s, shorter_at(d, part->until_s, until_s));
+        add_joined(strained_, {part->from_s, std::max(part->until_s, std::min(shorter_s, until_s)), part->kinds});
+    }
+}
+
+/// When, before `until_s`, the delays of a direction are visibly shorter than those just after `from_s`; at once where
+/// these are as before, or where no frame arrives.
+double CleanTime::shorter_at(std::size_t direction, double from_s, double until_s) const noexcept {
+    const auto first = static_cast<std::size_t>(std::ceil(std::max(0.0, from_s) / delays_.slice_s));
+    const auto last = slice_at(until_s);
+    const auto as_before_s = this->as_before_s(direction, from_s);
+    std::size_t seen = 0;
+    std::size_t in_a_row = 0;
+    double peak_s = 0;
+    for (std::size_t slice = first; slice < last; ++slice) {
+        const auto of = delays_.greatest_s(direction, slice);
+        if (!of) continue;
+        if (seen++ < peak_slices) peak_s = std::max(peak_s, *of);
+        const double limit_s = std::max(as_before_s.value_or(0), peak_s * shorter_ratio);
+        in_a_row = *of <= limit_s && (seen > peak_slices || *of <= as_before_s.value_or(0)) ? in_a_row + 1 : 0;
+        if (in_a_row == slices_in_a_row) return static_cast<double>(slice + 1 - slices_in_a_row) * delays_.slice_s;
+    }
+    return seen == 0 ? from_s : until_s;
 }
 
 double seconds_without(std::span<const LeftOut> parts, double until_s) noexcept {

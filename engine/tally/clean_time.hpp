@@ -55,6 +55,9 @@ class CleanTime {
     /// lapse the load is even again, but the DUT may have more frames in its queues than an even load would have left
     /// there.
     [[nodiscard]] const std::vector<LeftOut>& lapsed() const noexcept { return lapsed_; }
+    /// The same, but each part lasts until the DUT's queue has become visibly shorter after the lapse, or the DUT has
+    /// caught up. Until then the queue may be full, so that unevenness that is no lapse overruns it.
+    [[nodiscard]] const std::vector<LeftOut>& strained() const noexcept { return strained_; }
     /// How many lapses there were of each kind.
     [[nodiscard]] std::array<std::size_t, lapse_names.size()> lapses() const noexcept;
 
@@ -71,11 +74,14 @@ class CleanTime {
     [[nodiscard]] double caught_up_at(const Series& series, double known_until_s) const noexcept;
     [[nodiscard]] double caught_up_at(std::size_t direction, const Series& series, double known_until_s) const noexcept;
     [[nodiscard]] std::optional<double> as_before_s(std::size_t direction, double before_s) const noexcept;
+    void find_strained(double known_until_s);
+    [[nodiscard]] double shorter_at(std::size_t direction, double from_s, double until_s) const noexcept;
 
     DelaysByTime delays_;
     std::vector<Lapse> lapses_;  // in the order of their begin
     std::vector<LeftOut> left_out_;
     std::vector<LeftOut> lapsed_;
+    std::vector<LeftOut> strained_;
 };
 
 /// How many of the first `until_s` seconds are in none of these parts, which are in order.

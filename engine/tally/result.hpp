@@ -311,7 +311,11 @@ struct TrialResult {
         /// last moments cannot be sent again.
         [[nodiscard]] bool is_enough() const noexcept {
             constexpr double spare_share = 0.01;
-            constexpr double spare_s = 0.15;
+            constexpr double least_spare_s = 0.15;
+            // A trial of some seconds can spare what the longest stalls cost: some 0.15 s, twice.
+            constexpr double long_spare_share = 0.06;
+            constexpr double most_spare_s = 0.3;
+            const double spare_s = std::clamp(long_spare_share * wanted_s, least_spare_s, most_spare_s);
             return loses_steadily ||
                    clean_s >= std::max(wanted_s / 2, wanted_s - std::max(spare_share * wanted_s, spare_s));
         }

@@ -97,6 +97,17 @@ def test_a_loss_that_counts_as_passed_is_a_deviation_and_stands_in_the_headline(
         replace(one.repetitions[0], result={"goal": ["x"]})
 
 
+def test_a_throughput_that_is_known_less_closely_than_wanted_says_so() -> None:
+    """MLR-10: beside stalls, loads close to the limit may have too little clean time to be judged."""
+    found = find_throughput(SimulatedMeasurer(limit_fps=600_000), GOAL)
+    assert not any(d.requirement == "MLR-10" for d in search_deviations(found, PROFILE))
+    assert found.throughput_fps is not None
+    coarse = replace(found, upper_fps=found.throughput_fps / 0.985)
+    (told,) = (d for d in search_deviations(coarse, PROFILE) if d.requirement == "MLR-10")
+    assert "1.5 %" in told.text
+    assert "0.5 %" in told.text
+
+
 def test_the_page_counts_the_points_whose_number_is_a_lower_bound() -> None:
     found, bound = point(1, [8e5, 8e5]), point(4, [8e5, 8e5], kept={1: 5e5, 2: 5e5})
     assert "1 point measured;" in _summary(record(found))

@@ -153,6 +153,8 @@ class _Search:
                 continue
             if not trial.result.is_valid:
                 self.given_up += 1
+                if bracket.unclean_in_a_row and bracket.upper_fps is not None:
+                    self.guide = None  # the bracket's steps are shorter
                 if self.guide is not None:
                     self.guide.give_up()
                 if is_confirmation and not self._steps_down_from(load_fps, trial.result):
@@ -326,12 +328,10 @@ class _Search:
                 and purpose not in (Purpose.CONFIRMATION, Purpose.BOUND)
                 and not is_sure_guess
             ):
-                note = (
-                    self.bracket.note_unclean
-                    if trial.result.has_too_little_clean_time and not invalid.not_offered
-                    else self.bracket.note_above_ceiling
-                )
-                note(load_fps, offered_fps=invalid.offered_fps)
+                if invalid.too_little_clean:
+                    self.bracket.note_unclean(load_fps, offered_fps=invalid.offered_fps)
+                else:
+                    self.bracket.note_above_ceiling(load_fps, offered_fps=invalid.offered_fps)
             self._report_finished(self.trials[-1])
             if is_exhausted or trial.result.is_pass or is_lost:
                 return trial
