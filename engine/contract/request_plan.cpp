@@ -225,6 +225,9 @@ void read_flow(ObjectReader& r, frame::FrameClass& c) {
     c.fields.flow_label = field("flow_label", frame::largest_flow_label, flow_label);
     c.fields.vlan_priority =
         static_cast<std::uint8_t>(field("vlan_priority", frame::largest_vlan_priority, vlan_priority));
+    if (const auto vlan = read_field(r, "vlan", 1, frame::largest_vlan, patterns[plan::FlowField::vlan]); vlan != 0)
+        patterns[plan::FlowField::vlan] =
+            plan::FieldPattern{.addresses = {}, .list = {}, .first = static_cast<std::uint32_t>(vlan)};
     c.fields.source_port = port("source_port", source_port);
     c.fields.destination_port = port("destination_port", destination_port);
     hosts("left_host", left_host);

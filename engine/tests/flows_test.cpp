@@ -89,7 +89,7 @@ void check_frames(const plan::AddressPlan& p, const MixedPlans& mixed, frame::St
         for (std::size_t j = 0; j < n; ++j) {
             at.push_back(buffers[j].data());
             lengths.push_back(source.frame_octets(j));
-            REQUIRE(source.vlan_priority(j) ==
+            REQUIRE(source.flow_tag(j).priority ==
                     mixed.mix.classes()[mixed.mix.class_of(share.sequence(i + j))].fields.vlan_priority);
         }
         source.write_next(at, 7);

@@ -147,6 +147,9 @@ def test_ipv6_flows_have_labels() -> None:
             "flow.source-port",
         ),
         ([{"name": "a", "flow-label": "0-9"}], "plan.flow-label-in-ipv4", "flow.flow-label"),
+        ([{"name": "a", "vlan": 0}], "plan.not-a-field-value", "flow.vlan"),
+        ([{"name": "a", "vlan": "4000-4095"}], "plan.not-a-field-value", "flow.vlan"),
+        ([{"name": "a", "vlan": "blue"}], "plan.not-a-field-pattern", "flow.vlan"),
         ([{"name": "a", "left": "198.19.0.1"}], "plan.flow-hosts", "flow.left"),
         ([{"name": "a", "left": "198.18.255.254-198.19.0.5"}], "plan.flow-hosts", "flow.left"),
         ([{"name": "a", "left": ["198.18.0.1", "2001:2::1"]}], "plan.flow-hosts", "flow.left"),
@@ -204,6 +207,13 @@ def in_document(flow: dict[str, Any], sides: dict[str, Any] | None = None) -> di
         ("dscp", "CS1-CS2", {"first": 8, "count": 9, "step": 1, "mode": "pseudorandom"}),
         ("dscp", {"values": [1, "CS1"], "mode": "increment"}, {"values": [1, 8], "mode": "increment"}),
         ("vlan-priority", "0-7:decrement", {"first": 0, "count": 8, "step": 1, "mode": "decrement"}),
+        ("vlan", 7, 7),
+        ("vlan", ["100", 4094], {"values": [100, 4094], "mode": "pseudorandom"}),
+        (
+            "vlan",
+            {"first": 100, "last": 190, "step": 10},
+            {"first": 100, "count": 10, "step": 10, "mode": "pseudorandom"},
+        ),
     ],
 )
 def test_a_field_can_have_several_values(key: str, said: object, asked: object) -> None:
@@ -269,6 +279,7 @@ def test_requests_with_patterns_are_those_of_the_contract(is_v4: bool) -> None:
         "source-port": [1, 2],
         "left": ["198.18.0.5" if is_v4 else "2001:2::5"],
         "right": {"first": "198.19.0.5" if is_v4 else "2001:2:0:8000::5", "count": 9},
+        "vlan": "1-4094",
         "lock-step": [],
     } | ({} if is_v4 else {"flow-label": "0-0xFFFFF"})
     schema = json.loads((CONTRACT / "request.schema.json").read_text())

@@ -87,6 +87,7 @@ def test_what_the_schema_cannot_say_is_known() -> None:
         "mix.classes[0].left_host",
         "mix.classes[0].left_host.first",
         "mix.classes[2].right_host.values",
+        "mix.classes[2].vlan.count",
         "mix.classes[2].source_port.first",
     }
     of_ports = {"ports.left.device", "ports.right.device", "host.extra_eal_arguments"}

@@ -128,6 +128,7 @@ def _grammar(key: str, least: int, most: int, name: str, example: str) -> FieldG
 _DSCP = FieldGrammar(key="dscp", read=_code_point, least=0, most=63, example="8-15", name="a DSCP")
 _LABEL = _grammar("flow-label", 0, 0xFFFFF, "a flow label", "0-0xFFFFF")
 _PRIORITY = _grammar("vlan-priority", 0, 7, "a VLAN priority", "0-7")
+_VLAN = _grammar("vlan", 1, 4094, "a VLAN", "100-199")
 _PORT = _grammar("source-port", 1, 65535, "a UDP port", "5060-5099")
 FieldValue = int | FieldPattern
 
@@ -149,6 +150,7 @@ class FlowTable(BaseModel):
     dscp: Annotated[FieldValue, PlainValidator(_dscp)] = 0
     flow_label: Annotated[FieldValue, _parsed(_LABEL)] = 0
     vlan_priority: Annotated[FieldValue, _parsed(_PRIORITY)] = 0
+    vlan: Annotated[FieldValue, _parsed(_VLAN)] = 0
     source_port: Annotated[FieldValue | None, _parsed(_PORT)] = None
     destination_port: Annotated[FieldValue | None, _parsed(_PORT)] = None
     left: Annotated[FlowHosts | None, PlainValidator(_hosts)] = None

@@ -36,7 +36,16 @@ DSCP_NAMES = {
 """Per-hop behaviours and their code points (RFC 2474, RFC 2597, RFC 3246, RFC 5865, RFC 8622)."""
 
 
-LOCK_STEP_FIELDS = ("left", "right", "source-port", "destination-port", "dscp", "flow-label", "vlan-priority")
+LOCK_STEP_FIELDS = (
+    "left",
+    "right",
+    "source-port",
+    "destination-port",
+    "dscp",
+    "flow-label",
+    "vlan-priority",
+    "vlan",
+)
 """Fields that have patterns, as a plan file calls them."""
 
 
@@ -85,6 +94,8 @@ class Flow:
     """In IPv6."""
     vlan_priority: int | FieldPattern = 0
     """The priority in the VLAN tags of the side that sends."""
+    vlan: int | FieldPattern = 0
+    """The VLAN in the innermost tag of the side that sends; 0: that of the side."""
     source_port: int | FieldPattern | None = None
     destination_port: int | FieldPattern | None = None
     left: FlowHosts | None = None
@@ -104,6 +115,7 @@ class Flow:
             "dscp",
             "flow_label",
             "vlan_priority",
+            "vlan",
             "source_port",
             "destination_port",
             "frame_size",
@@ -142,6 +154,7 @@ class Flow:
             "DSCP": self.dscp or None,
             "flow label": self.flow_label or None,
             "VLAN priority": self.vlan_priority or None,
+            "VLAN": self.vlan or None,
             "source port": self.source_port,
             "destination port": self.destination_port,
         }
