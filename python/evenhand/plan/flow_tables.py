@@ -18,7 +18,7 @@ from evenhand.plan.field_pattern import FieldGrammar, FieldPattern, whole_number
 from evenhand.plan.flows import DSCP_NAMES, FLOW_NAME, LOCK_STEP_FIELDS, Flow, FlowHosts, make_flows
 from evenhand.plan.host_list import Hosts
 from evenhand.plan.ranges import IpVersion
-from evenhand.plan.sides import SIDES, SideName
+from evenhand.plan.sides import BOTH_DIRECTIONS, SIDES, Direction, SideName
 
 MOST_FLOW_HOSTS = 65_536
 """Hosts of a flow's own on a side."""
@@ -145,6 +145,7 @@ class FlowTable(BaseModel):
     )
 
     name: Annotated[str, Field(pattern=FLOW_NAME)]
+    direction: Direction | None = None
     share: Annotated[int | str | None, BeforeValidator(_share)] = None
     rate: Annotated[Fraction | None, BeforeValidator(_rate)] = None
     dscp: Annotated[FieldValue, PlainValidator(_dscp)] = 0
@@ -222,13 +223,18 @@ def _shares(tables: Sequence[FlowTable]) -> list[Fraction]:
     if ways == {"rate"}:
         return [table.rate for table in tables if table.rate is not None]
     shares = [Fraction(str(table.share).strip().removesuffix("%").strip()) for table in tables]
-    if ways == {"percent"} and sum(shares) != 100:
-        raise PlanError(
-            f"the shares of the flows add up to {float(sum(shares)):g} %",
-            code="plan.flow-shares",
-            where="flow.share",
-            next_step="Let them add up to 100 %, or give frames instead: share = 1 and share = 9.",
-        )
+    for direction in BOTH_DIRECTIONS if ways == {"percent"} else ():
+        of_direction = [
+            share for table, share in zip(tables, shares, strict=True) if table.direction in (None, direction)
+        ]
+        if of_direction and sum(of_direction) != 100:
+            raise PlanError(
+                f"the shares of the flows add up to {float(sum(of_direction)):g} %",
+                code="plan.flow-shares",
+                where="flow.share",
+                next_step="Let those of a direction add up to 100 %, or give frames instead: share = 1 and"
+                " share = 9.",
+            )
     return shares
 
 

@@ -25,6 +25,7 @@ from evenhand.plan import (
     PortMacs,
     SideName,
     Stream,
+    check_flow_directions,
     largest_frame,
     theoretical_fps,
 )
@@ -339,6 +340,7 @@ def open_tester(
     """
     streams = setup.testbed.streams(plan, frame_size, directions)
     setup.check_frame_sizes(streams)
+    check_flow_directions(plan.flows, directions)
     check_tags(plan, {side: port.vlan for side, port in setup.testbed.ports.items()})
     with ExitStack() as stack:
         engines = engine if isinstance(engine, EnginesOf) else EnginesOf(setup, engine)
