@@ -12,6 +12,7 @@
 #include "pace/clock.hpp"
 #include "plan/per_direction.hpp"
 #include "run/direction_record.hpp"
+#include "run/flow_limits.hpp"
 #include "run/load.hpp"
 #include "run/request.hpp"
 #include "run/worker_trial.hpp"
@@ -30,9 +31,9 @@ class CleanWatch {
     /// Returns the absences of the DUT's CPUs that matter, as far as they are known now, in any order.
     using Absences = std::function<std::vector<witness::Absence>()>;
 
-    /// All arguments outlive the watch.
+    /// All arguments outlive the watch; `mixes`: those of FlowLimits.
     CleanWatch(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& workers, Absences absences,
-               pace::Ticks start, double ticks_per_second);
+               pace::Ticks start, double ticks_per_second, const FlowLimits::Mixes& mixes = {});
 
     /// To be called while frames are sent. Does nothing if the last look took so long that looking would take too large
     /// a share of time: this thread may run on a CPU of the DUT, whose absences it looks for. `is_ending`: the sending
@@ -49,8 +50,8 @@ class CleanWatch {
     [[nodiscard]] double ends_if_passed_s() const noexcept { return ends_if_passed_s_; }
     /// Whether it does, among the frames that were due before `settled_s`.
     [[nodiscard]] bool passes_behind_lapses(const TrialRecords& records, double settled_s) const;
-    /// Whether more of the judged frames of all directions are missing than a trial of the wanted length may lose,
-    /// among the frames that were due before `settled_s`.
+    /// Whether more of the judged frames of all directions are missing than a trial of the wanted length may lose, in
+    /// all or of a flow with a limit of its own, among the frames that were due before `settled_s`.
     [[nodiscard]] bool has_failed(const TrialRecords& records, double settled_s) const;
 
     /// Whether frames are lost all the time outside lapses, among those that were due before `settled_s`: then the DUT
@@ -62,7 +63,7 @@ class CleanWatch {
     /// What is judged. Valid after end(), when all frames of all directions were taken.
     struct Judged {
         tally::TrialResult::Clean time;
-        plan::PerDirection<tally::DirectionResult::Clean> counts;
+        plan::PerDirection<JudgedFrames> counts;
     };
     /// Judged is the time in which the DUT had caught up. If that is too little, all time outside lapses is judged in
     /// two cases. No more was lost there than may be: an even load is harder for a DUT that has more frames in its
@@ -74,15 +75,14 @@ class CleanWatch {
     using RangesByDirection = plan::PerDirection<FrameRanges>;
     struct Taken {
         std::uint64_t end = 0;
-        tally::DirectionResult::Clean clean;
-        tally::DirectionResult::Clean behind_lapses;
+        JudgedFrames clean;
+        JudgedFrames behind_lapses;
     };
     [[nodiscard]] RangesByDirection frames_of_parts(std::span<const tally::LeftOut> parts) const;
     [[nodiscard]] tally::TrialResult::Clean time_without(const std::vector<tally::LeftOut>& parts) const;
-    [[nodiscard]] std::uint64_t lost(const TrialRecords& records, double settled_s,
-                                     tally::DirectionResult::Clean Taken::* counts,
-                                     const RangesByDirection& without) const;
-    [[nodiscard]] double allowed_frames() const noexcept;
+    /// Whether more is lost than a trial of the wanted length may lose.
+    [[nodiscard]] bool is_too_much_lost(const TrialRecords& records, double settled_s, JudgedFrames Taken::* counts,
+                                        const RangesByDirection& without) const;
     [[nodiscard]] double seconds(pace::Ticks at) const noexcept {
         return static_cast<double>(static_cast<std::int64_t>(at - start_)) / ticks_per_second_;
     }
@@ -93,8 +93,8 @@ class CleanWatch {
     /// Counts the losses in the windows of a direction that end before frame `last`, from where the last call ended.
     void count_windows(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t last);
     /// Counts those of the frames first .. last-1 that are in none of these ranges.
-    [[nodiscard]] static tally::DirectionResult::Clean count(const tally::SequenceMap& map, std::uint64_t first,
-                                                             std::uint64_t last, const FrameRanges& without);
+    [[nodiscard]] JudgedFrames count(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t first,
+                                     std::uint64_t last, const FrameRanges& without) const;
 
     const TrialRequest& request_;
     plan::PerDirection<TrialRequest> loads_;
@@ -103,6 +103,7 @@ class CleanWatch {
     pace::Ticks start_;
     double ticks_per_second_;
     tally::CleanTime clean_;
+    FlowLimits limits_;
     std::vector<std::pair<const LapseLog*, tally::LapseKind>> logs_;
     std::vector<std::size_t> gathered_;  // entries of each log
     RangesByDirection left_out_;

@@ -152,7 +152,9 @@ void RunningTrial::prepare() {
     workers_ = make_worker_trials(tester_, request_, *time_, ticks_per_second_, records_);
     if (request_.clean) {
         const auto absences = [this] { return host_->absences(request_.rate_fps); };
-        clean_.emplace(request_, workers_, absences, time_->start, ticks_per_second_);
+        FlowLimits::Mixes mixes{};
+        for (const auto direction : request_.directions) mixes[direction] = tester_.mix(direction);
+        clean_.emplace(request_, workers_, absences, time_->start, ticks_per_second_, mixes);
     }
     if (goes_on_) check_is_ready(request_, steered_start_ns_);
 }
@@ -207,7 +209,11 @@ tally::TrialResult RunningTrial::collect() {
     if (clean_) {
         const auto judged = clean_->judged();
         result_.clean = judged.time;
-        for (auto& d : result_.directions) d.clean = judged.counts[d.direction];
+        for (auto& d : result_.directions) {
+            const auto& counts = judged.counts[d.direction];
+            d.clean = counts.all;
+            for (std::size_t f = 0; f < counts.flows.size(); ++f) d.classes[f].clean = counts.flows[f];
+        }
     }
     tally::judge(result_);
     return std::move(result_);

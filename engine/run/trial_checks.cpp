@@ -119,16 +119,6 @@ void check_trial(const Tester& tester, const TrialRequest& request, std::optiona
     tester.check_ports();
     tester.check_resolved("trial");
     check_start(request, steered_start_ns);
-    const auto has_limits = [&](plan::Direction direction) {
-        const auto* const mix = tester.mix(direction);
-        return mix != nullptr &&
-               std::ranges::any_of(mix->classes(), [](const auto& c) { return c.loss_at_most.has_value(); });
-    };
-    if (request.clean && std::ranges::any_of(request.directions, has_limits)) {
-        throw Fault{FaultCode::bad_request,
-                    "flows with limits of their own in a trial that is judged by its clean time", "clean",
-                    "Leave clean out, or the limits of flows."};
-    }
     if (!request.delays) return;
     if (request.stops_when_failed) {
         throw Fault{FaultCode::bad_request, "delays are wanted of a trial that may stop early", "stop_when_failed",

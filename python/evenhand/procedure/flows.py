@@ -1,20 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Procedure: what a plan of several flows asks of a testbed and of the limits of its trials."""
+"""Procedure: what a plan of several flows asks of a testbed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from evenhand.base.errors import RequestError
-from evenhand.plan import AddressPlan, FieldPattern, Flow, SideName, has_limits
-from evenhand.trial import Limits
-
-
-def limits_for(limits: Limits, plan: AddressPlan) -> Limits:
-    """The same for trials of this plan: where flows have limits of their own, no part of a trial is left out,
-    since the engine counts the clean time of all frames together."""
-    return replace(limits, clean_at_most=None) if has_limits(plan.flows) else limits
+from evenhand.plan import AddressPlan, FieldPattern, Flow, SideName
 
 
 def _tag_words(flow: Flow) -> str:
