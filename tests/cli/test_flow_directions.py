@@ -57,6 +57,9 @@ def test_a_direction_without_flows_is_refused_before_anything_starts(
     assert error.code == "plan.no-flow-of-direction"
     assert "--direction reverse" in error.next_step
     assert not (tmp_path / "engine-was-started").exists()
+    predicted = evenhand("predict", edge).error
+    assert predicted.code == "plan.no-flow-of-direction"
+    assert evenhand("predict", edge, "--direction", "reverse").code == 0
     preview = evenhand("plan", "frames", edge).error
     assert preview.code == "plan.no-flow-of-direction"
 
