@@ -246,6 +246,7 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
                                {"received_frames", c.received_frames},
                                {"lost_frames", c.lost_frames()}});
             if (!c.name.empty()) classes.back()["flow"] = flow(c, trial.ticks_per_second, is_part);
+            if (c.clean) classes.back()["clean"] = {{"frames", c.clean->frames}, {"lost_frames", c.clean->lost_frames}};
         }
         json["classes"] = classes;
     }

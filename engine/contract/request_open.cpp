@@ -109,6 +109,7 @@ run::OpenRequest read_open(ObjectReader& r) {
     open.plan = read_plan(r.object("plan"));
     open.frame_size = read_frame_size(r);
     open.mix = read_mix(r, open.plan);
+    open.reverse_mix = read_reverse_mix(r, open.plan, open.mix);
     open.seed = r.whole("seed", 0, any_whole);
     open.host_macs = read_host_macs(r, open.plan);
     if (r.has("session")) open.session = static_cast<std::uint16_t>(r.whole("session", 0, most_sessions - 1));

@@ -37,6 +37,9 @@ constexpr std::array<std::pair<const char*, plan::Direction>, 2> directions{
 [[nodiscard]] std::vector<std::uint16_t> read_vlans(ObjectReader& r);
 /// The mix of a request that has this plan.
 [[nodiscard]] std::optional<frame::MixedPlans> read_mix(ObjectReader& r, const plan::AddressPlan& plan);
+/// The flows of the reverse direction, where they are others than `forward`.
+[[nodiscard]] std::optional<frame::FrameMix> read_reverse_mix(ObjectReader& r, const plan::AddressPlan& plan,
+                                                              const std::optional<frame::MixedPlans>& forward);
 /// The mode for a request that has this plan; the port's MAC by default.
 [[nodiscard]] run::HostMacMode read_host_macs(ObjectReader& r, const plan::AddressPlan& plan);
 

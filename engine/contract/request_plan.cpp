@@ -225,6 +225,9 @@ void read_flow(ObjectReader& r, frame::FrameClass& c) {
     c.fields.flow_label = field("flow_label", frame::largest_flow_label, flow_label);
     c.fields.vlan_priority =
         static_cast<std::uint8_t>(field("vlan_priority", frame::largest_vlan_priority, vlan_priority));
+    if (const auto vlan = read_field(r, "vlan", 1, frame::largest_vlan, patterns[plan::FlowField::vlan]); vlan != 0)
+        patterns[plan::FlowField::vlan] =
+            plan::FieldPattern{.addresses = {}, .list = {}, .first = static_cast<std::uint32_t>(vlan)};
     c.fields.source_port = port("source_port", source_port);
     c.fields.destination_port = port("destination_port", destination_port);
     hosts("left_host", left_host);
@@ -232,11 +235,8 @@ void read_flow(ObjectReader& r, frame::FrameClass& c) {
     if (r.has("loss_at_most")) c.loss_at_most = r.number("loss_at_most", 0, 1);
 }
 
-std::optional<frame::MixedPlans> read_mix(ObjectReader& r, const plan::AddressPlan& plan) {
-    if (!r.has("mix")) return std::nullopt;
-    auto mix = r.object("mix");
-    std::optional<plan::AddressPlan> other_plan;
-    if (mix.has("other_plan")) other_plan = read_plan(mix.object("other_plan"));
+/// The classes of a mix, and their cycle.
+frame::FrameMix read_frames(ObjectReader& mix) {
     std::vector<frame::FrameClass> classes;
     const Json& list = mix.array("classes");
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -251,9 +251,37 @@ std::optional<frame::MixedPlans> read_mix(ObjectReader& r, const plan::AddressPl
     for (const auto number : read_wholes(mix, "cycle", 0, frame::FrameMix::most_classes - 1))
         cycle.push_back(static_cast<std::uint8_t>(number));
     mix.finish();
-    frame::MixedPlans mixed{.mix = {std::move(classes), std::move(cycle)}, .other_plan = std::move(other_plan)};
+    return {std::move(classes), std::move(cycle)};
+}
+
+std::optional<frame::MixedPlans> read_mix(ObjectReader& r, const plan::AddressPlan& plan) {
+    if (!r.has("mix")) return std::nullopt;
+    auto mix = r.object("mix");
+    std::optional<plan::AddressPlan> other_plan;
+    if (mix.has("other_plan")) other_plan = read_plan(mix.object("other_plan"));
+    frame::MixedPlans mixed{.mix = read_frames(mix), .other_plan = std::move(other_plan)};
     frame::check_mix(plan, mixed);
     return mixed;
+}
+
+std::optional<frame::FrameMix> read_reverse_mix(ObjectReader& r, const plan::AddressPlan& plan,
+                                                const std::optional<frame::MixedPlans>& forward) {
+    if (!r.has("reverse_mix")) return std::nullopt;
+    if (!forward || !forward->mix.has_flows())
+        r.refuse("reverse_mix", "flows of the reverse direction, and none of the forward one",
+                 "Give those in mix, or leave it out.");
+    auto mix = r.object("reverse_mix");
+    try {
+        frame::MixedPlans mixed{.mix = read_frames(mix), .other_plan = {}};
+        frame::check_mix(plan, mixed);
+        if (!mixed.mix.has_flows())
+            r.refuse("reverse_mix", "classes without names where the forward direction has flows",
+                     "Name each class.");
+        return std::move(mixed.mix);
+    } catch (Fault& fault) {
+        if (fault.where.starts_with("mix.")) fault.where = "reverse_" + fault.where;
+        throw;
+    }
 }
 
 run::HostMacMode read_host_macs(ObjectReader& r, const plan::AddressPlan& plan) {

@@ -172,6 +172,8 @@ class TestFrameExpectation {
     /// What arrives.
     [[nodiscard]] const LinkFrames& arrives() const noexcept { return arrives_; }
     [[nodiscard]] bool is_known() const noexcept { return flows_ != nullptr; }
+    /// Those of flows; null if there are none, and before know().
+    [[nodiscard]] const plan::FlowPatterns* patterns() const noexcept { return draw_ ? draw_->patterns() : nullptr; }
 
     /// Whether a frame of frame_octets() octets, whose tag was read, is as it must be: checksums, lengths, protocol and
     /// hop limit; not a fragment; from a host of one side to a host of the other, and to the MAC that the DUT should

@@ -69,6 +69,11 @@ bool FrameMix::has_mark_patterns() const noexcept {
     return std::ranges::any_of(classes_, [](const FrameClass& c) { return c.fields.patterns.has_marks(); });
 }
 
+bool FrameMix::has_vlans() const noexcept {
+    return std::ranges::any_of(
+        classes_, [](const FrameClass& c) { return c.fields.patterns[plan::FlowField::vlan].has_value(); });
+}
+
 std::shared_ptr<const plan::FlowPatterns> patterns_of(const FrameMix& mix, const plan::AddressPlan& plan,
                                                       plan::Direction direction, std::uint64_t seed) {
     if (std::ranges::all_of(mix.classes(), [](const FrameClass& c) { return c.fields.patterns.is_empty(); })) return {};
@@ -216,6 +221,12 @@ bool MixExpectation::is_remarked(std::size_t frame_class, const std::byte* frame
     return found != (*classes_)[frame_class].frames.drawn_marks(frame, version).value_or(found);
 }
 
+bool MixExpectation::is_in_vlan(std::uint64_t sequence, std::uint16_t vlan) const noexcept {
+    if (!has_vlans_ || vlan == 0) return false;
+    const auto* const patterns = classes_->front().frames.patterns();
+    return patterns != nullptr && patterns->vlan(sequence) == vlan;
+}
+
 bool MixExpectation::holds(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {
     const Class& expected = (*classes_)[frame_class];
     return expected.translated ? expected.translated->holds(0, frame, version)
@@ -249,7 +260,10 @@ std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, c
             mark(templates.back(), c.fields);
     }
     auto parts = std::make_shared<MixParts>(mixed.mix, templates, std::move(stacks), macs.hosts, share);
-    if (mixed.mix.has_mark_patterns()) parts->marks = patterns_of(mixed.mix, first, identity.direction, seed);
+    if (!mixed.mix.has_mark_patterns() && !mixed.mix.has_vlans()) return parts;
+    const auto patterns = patterns_of(mixed.mix, first, identity.direction, seed);
+    if (mixed.mix.has_mark_patterns()) parts->marks = patterns;
+    if (mixed.mix.has_vlans()) parts->vlans = patterns;
     return parts;
 }
 

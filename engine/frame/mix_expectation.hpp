@@ -31,12 +31,18 @@ class MixExpectation {
     MixExpectation(const FrameMix& mix, std::vector<Class> classes)
         : mix_{&mix},
           has_mark_patterns_{mix.has_mark_patterns()},
+          has_vlans_{mix.has_vlans()},
           classes_{std::make_shared<const std::vector<Class>>(std::move(classes))} {}
 
     /// Checks for whole bursts, where all classes have one plan and one length; else none.
     [[nodiscard]] BurstChecks burst_checks(StreamIdentity of) const;
     /// Whether traffic class or flow label differ from what frames of this class are sent with.
     [[nodiscard]] bool is_remarked(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept;
+
+    /// Whether flows have VLANs of their own.
+    [[nodiscard]] bool has_vlans() const noexcept { return has_vlans_; }
+    /// Whether the frame with this number was sent in this VLAN because its flow says so.
+    [[nodiscard]] bool is_in_vlan(std::uint64_t sequence, std::uint16_t vlan) const noexcept;
 
     [[nodiscard]] std::size_t class_of(std::uint64_t sequence) const noexcept { return mix_->class_of(sequence); }
     /// The length of each frame of this class, without FCS.
@@ -59,6 +65,7 @@ class MixExpectation {
    private:
     const FrameMix* mix_;
     bool has_mark_patterns_;
+    bool has_vlans_;
     std::shared_ptr<const std::vector<Class>> classes_;
 };
 

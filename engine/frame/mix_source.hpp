@@ -15,6 +15,7 @@
 
 #include "frame/mix.hpp"
 #include "frame/source.hpp"
+#include "frame/vlan.hpp"
 #include "plan/flow_patterns.hpp"
 #include "plan/host_macs.hpp"
 #include "plan/host_set.hpp"
@@ -49,6 +50,7 @@ struct MixParts {
     std::vector<std::uint8_t> vlan_priorities;  // of each class
     bool has_vlan_priorities = false;
     std::shared_ptr<const plan::FlowPatterns> marks;  // null: DSCP and flow label are in the templates
+    std::shared_ptr<const plan::FlowPatterns> vlans;  // null: all frames have the VLANs of their side
     std::optional<plan::HostMacs> macs;               // MACs of the hosts in `stacks`
     StreamShare share;
     bool restores_pattern =
@@ -130,13 +132,12 @@ class MixSource {
     [[nodiscard]] std::size_t frame_octets(std::size_t ahead) const noexcept {
         return parts_->shapes[class_ahead(ahead)].frame_template.octets;
     }
-    [[nodiscard]] bool has_vlan_priorities() const noexcept { return parts_->has_vlan_priorities; }
+    [[nodiscard]] bool has_flow_tags() const noexcept { return parts_->has_vlan_priorities || parts_->vlans; }
     /// That of the `ahead`th of the next frames.
-    [[nodiscard]] std::uint8_t vlan_priority(std::size_t ahead) const noexcept {
-        if (parts_->marks) [[unlikely]]
-            return static_cast<std::uint8_t>(parts_->marks->mark(parts_->share.sequence(next_ + ahead)) >>
-                                             plan::FlowPatterns::priority_shift);
-        return parts_->vlan_priorities[class_ahead(ahead)];
+    [[nodiscard]] FlowTag flow_tag(std::size_t ahead) const noexcept {
+        const auto& vlans = parts_->vlans;
+        return {.priority = parts_->has_vlan_priorities ? vlan_priority(ahead) : std::uint8_t{0},
+                .vlan = vlans ? vlans->vlan(parts_->share.sequence(next_ + ahead)) : std::uint16_t{0}};
     }
 
     void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
@@ -174,6 +175,12 @@ class MixSource {
     }
 
    private:
+    [[nodiscard]] std::uint8_t vlan_priority(std::size_t ahead) const noexcept {
+        if (parts_->marks) [[unlikely]]
+            return static_cast<std::uint8_t>(parts_->marks->mark(parts_->share.sequence(next_ + ahead)) >>
+                                             plan::FlowPatterns::priority_shift);
+        return parts_->vlan_priorities[class_ahead(ahead)];
+    }
     [[nodiscard]] std::size_t class_ahead(std::size_t ahead) const noexcept {
         std::size_t at = position_ + ahead;
         if (at >= parts_->cycle.size()) at -= parts_->cycle.size();

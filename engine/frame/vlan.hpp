@@ -25,8 +25,14 @@ constexpr std::uint16_t largest_vlan = 4094;
 constexpr std::size_t vlan_tag_octets = 4;
 constexpr std::size_t most_vlan_tags = 2;
 
+/// What the tags of a flow's frames have.
+struct FlowTag {
+    std::uint8_t priority = 0;  // IEEE 802.1Q, 0 .. 7, in each tag
+    std::uint16_t vlan = 0;     // in the innermost tag; 0: that of the side
+};
+
 /// The tags of one side: none, one 802.1Q tag, or an outer 802.1ad and an inner 802.1Q tag. Their priority is 0 but in
-/// frames of flows that have another one.
+/// frames of flows that have another one; and flows may have another innermost VLAN.
 class VlanTags {
    public:
     VlanTags() = default;
@@ -55,12 +61,15 @@ class VlanTags {
         move_macs(frame, frame + octets());
         for (std::size_t i = 0; i < count_; ++i) store(frame + macs_octets + i * vlan_tag_octets, tags_[i]);
     }
-    /// The same with this priority (IEEE 802.1Q, 0 .. 7) in each tag.
-    void put(std::byte* frame, std::uint8_t priority) const noexcept {
+    /// The same for frames of a flow.
+    void put(std::byte* frame, FlowTag of) const noexcept {
         constexpr unsigned below_priority = 13;
-        const std::uint32_t bits = big(static_cast<std::uint32_t>(priority) << below_priority);
+        const std::uint32_t bits = big(static_cast<std::uint32_t>(of.priority) << below_priority);
         move_macs(frame, frame + octets());
         for (std::size_t i = 0; i < count_; ++i) store(frame + macs_octets + i * vlan_tag_octets, tags_[i] | bits);
+        if (of.vlan == 0 || count_ == 0) return;
+        const std::uint32_t without_vlan = (tags_[count_ - 1] & ~vlan_bits) | bits;
+        store(frame + innermost(), without_vlan | big(std::uint32_t{of.vlan}));
     }
 
     /// Whether a received frame has these tags, of whatever priority; if so, the frame without tags begins octets()
@@ -74,11 +83,27 @@ class VlanTags {
         move_macs(frame + octets(), frame);
         return true;
     }
+    /// The innermost VLAN of a received frame whose tags are these but for that and their priorities; 0 if they are
+    /// not, or there are none.
+    [[nodiscard]] std::uint16_t innermost_vlan(const std::byte* frame, std::size_t length) const noexcept {
+        if (count_ == 0 || length < ethernet_octets + octets()) return 0;
+        for (std::size_t i = 0; i < count_; ++i) {
+            const std::uint32_t same = i + 1 < count_ ? type_and_vlan : type_and_vlan & ~vlan_bits;
+            if (((load<std::uint32_t>(frame + macs_octets + i * vlan_tag_octets) ^ tags_[i]) & same) != 0) return 0;
+        }
+        return static_cast<std::uint16_t>(big(load<std::uint32_t>(frame + innermost()) & vlan_bits));
+    }
+    /// Takes the tags of such a frame.
+    void take_innermost(std::byte* frame) const noexcept { move_macs(frame + octets(), frame); }
 
    private:
     static constexpr std::size_t macs_octets = 12;
     /// In memory order: all bits of a tag but its priority and its drop-eligible bit.
     static constexpr std::uint32_t type_and_vlan = std::uint32_t{0xFF0F} << 16U | 0xFFFFU;
+    static constexpr std::uint32_t vlan_bits = std::uint32_t{0xFF0F} << 16U;
+
+    /// Where the innermost of the tags begins.
+    [[nodiscard]] std::size_t innermost() const noexcept { return macs_octets + (count_ - 1) * vlan_tag_octets; }
 
     static void move_macs(std::byte* to, const std::byte* from) noexcept {
         const auto first = load<std::uint64_t>(from);
@@ -111,12 +136,12 @@ class TaggedSource {
         while (!frames.empty()) {
             const std::size_t n = std::min(frames.size(), most);
             for (std::size_t i = 0; i < n; ++i) inner[i] = frames[i] + tags.octets();
-            if constexpr (requires { source_.has_vlan_priorities(); }) {
-                if (source_.has_vlan_priorities()) {
-                    std::array<std::uint8_t, most> priorities;
-                    for (std::size_t i = 0; i < n; ++i) priorities[i] = source_.vlan_priority(i);
+            if constexpr (requires { source_.has_flow_tags(); }) {
+                if (source_.has_flow_tags()) {
+                    std::array<FlowTag, most> of;
+                    for (std::size_t i = 0; i < n; ++i) of[i] = source_.flow_tag(i);
                     source_.write_next(std::span{inner}.first(n), now_ticks);
-                    for (std::size_t i = 0; i < n; ++i) tags.put(frames[i], priorities[i]);
+                    for (std::size_t i = 0; i < n; ++i) tags.put(frames[i], of[i]);
                     frames = frames.subspan(n);
                     continue;
                 }

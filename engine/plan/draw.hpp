@@ -99,6 +99,9 @@ class FlowDraw {
     FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t seed,
              std::shared_ptr<const FlowPatterns> patterns);
 
+    /// Those that it was made with; null if there are none.
+    [[nodiscard]] const FlowPatterns* patterns() const noexcept { return patterns_.get(); }
+
     /// The flow of frame k; its addresses as a FlowBlock has them.
     [[nodiscard]] Flow draw(std::uint64_t k) const noexcept;
 

@@ -23,8 +23,9 @@ enum class FlowField : std::uint8_t {
     dscp,
     flow_label,
     vlan_priority,
+    vlan,
 };
-constexpr std::size_t flow_fields = 7;
+constexpr std::size_t flow_fields = 8;
 
 /// The values of a list, or first, first + step, ..., and how the next one is chosen: drawn, each equally likely, or in
 /// turn, frame by frame of the flow.

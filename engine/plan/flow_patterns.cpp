@@ -46,7 +46,8 @@ std::pair<std::size_t, unsigned> place_of(FlowField field, Direction direction, 
         case FlowField::destination_port: return {3, 0};
         case FlowField::dscp: return {marks, version == IpVersion::v4 ? 2 : 22};
         case FlowField::flow_label: return {marks, 0};
-        case FlowField::vlan_priority: break;
+        case FlowField::vlan_priority:
+        case FlowField::vlan: break;
     }
     return {marks, FlowPatterns::priority_shift};
 }
@@ -66,7 +67,9 @@ FlowPatterns::FlowPatterns(const std::vector<FieldPatterns>& flows, std::vector<
             if (!pattern) continue;
             const auto field = static_cast<FlowField>(i);
             const auto [lane, shift] = place_of(field, direction, version_);
-            const std::size_t word = pattern->is_in_lock_step ? lock_step_word : i;
+            const bool is_vlan = field == FlowField::vlan;
+            const std::size_t own_word = is_vlan ? vlan_word : i;
+            const std::size_t word = pattern->is_in_lock_step ? lock_step_word : own_word;
             const std::uint32_t values = pattern->values();
             Entry entry{.pattern = *pattern,
                         .word = word,
@@ -79,6 +82,11 @@ FlowPatterns::FlowPatterns(const std::vector<FieldPatterns>& flows, std::vector<
             } else if (!pattern->addresses.empty()) {
                 entry.pattern =
                     as_numbers(*pattern, plan.side(field == FlowField::left_host ? Side::left : Side::right).hosts);
+            }
+            if (is_vlan) {
+                flows_[f].vlan = std::move(entry);
+                has_vlans_ = true;
+                continue;
             }
             flows_[f].entries.push_back(std::move(entry));
             if (pattern->mode == Mode::pseudorandom && values > 1) needs_draw_[word / drawn_fields] = true;
@@ -172,6 +180,17 @@ std::uint32_t FlowPatterns::mark(std::uint64_t k) const noexcept {
     std::array<std::uint32_t, all_lanes> values{};
     put_one(k, [&](std::size_t lane) -> std::uint32_t& { return values[lane]; }, [](std::size_t, Wide) {});
     return values[mark_lane];
+}
+
+std::uint16_t FlowPatterns::vlan(std::uint64_t k) const noexcept {
+    const std::uint64_t round = k / cycle_.size();
+    const std::uint64_t at = k - round * cycle_.size();
+    const OfFlow& flow = flows_[cycle_[at]];
+    if (!flow.vlan) return 0;
+    const Entry& entry = *flow.vlan;
+    const std::uint32_t word = draw(entry.word / drawn_fields, k, 0)[entry.word % drawn_fields];
+    return static_cast<std::uint16_t>(
+        entry.pattern.value(choose(entry, k, round * flow.frames + turn_in_cycle_[at], word)));
 }
 
 bool are_hosts(const FieldPattern& pattern, const HostRange& hosts) {

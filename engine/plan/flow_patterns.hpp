@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "plan/address_list.hpp"
@@ -40,14 +41,20 @@ class FlowPatterns {
     void apply(std::uint64_t k, FlowAddresses& addresses) const noexcept;
     /// That of frame k, as FlowBlock::marks has it; for what needs it before the block.
     [[nodiscard]] std::uint32_t mark(std::uint64_t k) const noexcept;
+    /// Whether a flow says in which VLANs its frames are.
+    [[nodiscard]] bool has_vlans() const noexcept { return has_vlans_; }
+    /// The VLAN of frame k, as its innermost tag has it; 0 if its flow says nothing.
+    [[nodiscard]] std::uint16_t vlan(std::uint64_t k) const noexcept;
 
    private:
     static constexpr std::size_t mark_lane = drawn_fields;  // behind the lanes of the draw
     static constexpr std::size_t all_lanes = drawn_fields + 1;
-    static constexpr std::size_t draws = 2;  // of four words each: one for each field, and one for lock-step
-    static constexpr std::size_t lock_step_word = flow_fields;
-    static constexpr std::size_t words = draws * drawn_fields;
-    static_assert(lock_step_word < words);
+    /// Of four words each: one for each field, and one for lock-step. A VLAN has a word behind them, since only tags
+    /// need it.
+    static constexpr std::size_t draws = 2;
+    static constexpr std::size_t lock_step_word = 7;
+    static constexpr std::size_t vlan_word = draws * drawn_fields;
+    static_assert(static_cast<std::size_t>(FlowField::vlan) == lock_step_word && lock_step_word < vlan_word);
 
     struct Entry {
         FieldPattern pattern;
@@ -63,6 +70,7 @@ class FlowPatterns {
     };
     struct OfFlow {
         std::vector<Entry> entries;
+        std::optional<Entry> vlan;
         std::uint64_t frames = 0;  // in a cycle
     };
 
@@ -85,6 +93,7 @@ class FlowPatterns {
     IpVersion version_;
     std::array<bool, draws> needs_draw_{};
     bool has_marks_ = false;
+    bool has_vlans_ = false;
     PhiloxKey key_;
     std::uint32_t direction_;
 };

@@ -34,7 +34,7 @@ tally::DelaysByTime delays_of(const TrialRequest& request, const std::vector<std
 }  // namespace
 
 CleanWatch::CleanWatch(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& workers,
-                       Absences absences, pace::Ticks start, double ticks_per_second)
+                       Absences absences, pace::Ticks start, double ticks_per_second, const FlowLimits::Mixes& mixes)
     : request_{request},
       loads_{by_direction(request)},
       workers_{workers},
@@ -42,7 +42,8 @@ CleanWatch::CleanWatch(const TrialRequest& request, const std::vector<std::uniqu
       start_{start},
       ticks_per_second_{ticks_per_second},
       clean_{delays_of(request, workers, ticks_per_second)},
-      losses_{sending_s(request), request.limits.loss_ratio},
+      limits_{mixes, request.limits.loss_ratio},
+      losses_{sending_s(request), limits_.has_own() ? 0 : request.limits.loss_ratio},
       ends_at_s_{request.clean->wanted_s} {
     for (auto& passing : passing_) passing.ends_at_s = request.clean->wanted_s;
     for (const auto& worker : workers) {
@@ -125,13 +126,11 @@ CleanWatch::RangesByDirection CleanWatch::frames_of_parts(std::span<const tally:
     return ranges;
 }
 
-tally::DirectionResult::Clean CleanWatch::count(const tally::SequenceMap& map, std::uint64_t first, std::uint64_t last,
-                                                const FrameRanges& without) {
-    tally::DirectionResult::Clean found;
+JudgedFrames CleanWatch::count(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t first,
+                               std::uint64_t last, const FrameRanges& without) const {
+    JudgedFrames found;
     const auto add = [&](std::uint64_t until) {
-        if (first >= until) return;
-        found.frames += until - first;
-        found.lost_frames += map.missing(first, until);
+        if (first < until) found.add(limits_.count(direction, map, first, until));
     };
     for (const auto& [from, until] : without) {
         if (until <= first) continue;
@@ -144,34 +143,30 @@ tally::DirectionResult::Clean CleanWatch::count(const tally::SequenceMap& map, s
 }
 
 template <class CountsOf>
-std::uint64_t CleanWatch::lost(const TrialRecords& records, double settled_s, CountsOf of,
-                               const RangesByDirection& without) const {
-    std::uint64_t lost = 0;
+bool CleanWatch::is_too_much_lost(const TrialRecords& records, double settled_s, CountsOf counts_of,
+                                  const RangesByDirection& without) const {
+    plan::PerDirection<JudgedFrames> found{};
+    plan::PerDirection<double> wanted{};
     for (const auto direction : request_.directions) {
         const auto& map = records[direction].map;
         const auto& taken = taken_[direction];
-        lost += of(taken).lost_frames;
+        found[direction] = counts_of(taken);
+        wanted[direction] = loads_[direction].rate_fps * request_.clean->wanted_s;
         const auto settled = std::min(frames_before(loads_[direction], std::max(0.0, settled_s)), map.end());
         const auto first = std::max(taken.end, map.settled());
-        if (settled > first) lost += count(map, first, settled, without[direction]).lost_frames;
+        if (settled > first) found[direction].add(count(direction, map, first, settled, without[direction]));
     }
-    return lost;
-}
-
-double CleanWatch::allowed_frames() const noexcept {
-    double rate_fps = 0;
-    for (const auto direction : request_.directions) rate_fps += loads_[direction].rate_fps;
-    return request_.limits.loss_ratio * rate_fps * request_.clean->wanted_s;
+    return limits_.are_exceeded(found, &wanted);
 }
 
 bool CleanWatch::has_failed(const TrialRecords& records, double settled_s) const {
     const auto of = [](const Taken& taken) { return taken.clean; };
-    return static_cast<double>(lost(records, settled_s, of, left_out_)) > allowed_frames();
+    return is_too_much_lost(records, settled_s, of, left_out_);
 }
 
 bool CleanWatch::passes(Outside outside, const TrialRecords& records, double settled_s) const {
     const auto of = [=](const Taken& taken) { return taken.outside.at(static_cast<std::size_t>(outside)); };
-    return static_cast<double>(lost(records, settled_s, of, passing(outside).without)) <= allowed_frames();
+    return !is_too_much_lost(records, settled_s, of, passing(outside).without);
 }
 
 void CleanWatch::count_windows(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t last) {
@@ -185,7 +180,13 @@ void CleanWatch::count_windows(plan::Direction direction, const tally::SequenceM
         if (until > last) return;
         // What the map no longer holds of a window that an earlier call left is taken to have come.
         const auto first = std::max(frames_until(window), map.settled());
-        if (first < until) losses_.note(window, until - first, map.missing(first, until));
+        if (first >= until) continue;
+        // Where flows have limits of their own, a window in which too much of any was lost counts as a loss.
+        const auto lost = !limits_.has_own()
+                              ? map.missing(first, until)
+                              : static_cast<std::uint64_t>(limits_.are_exceeded_in(
+                                    direction, limits_.count(direction, map, first, until)));
+        losses_.note(window, until - first, lost);
     }
 }
 
@@ -204,14 +205,10 @@ void CleanWatch::take(plan::Direction direction, const tally::SequenceMap& map, 
     auto& taken = taken_[direction];
     if (taken.end >= last) return;
     count_windows(direction, map, last);
-    const auto add = [&](tally::DirectionResult::Clean& to, const FrameRanges& without) {
-        const auto more = count(map, taken.end, last, without);
-        to.frames += more.frames;
-        to.lost_frames += more.lost_frames;
-    };
-    add(taken.clean, left_out_[direction]);
+    taken.clean.add(count(direction, map, taken.end, last, left_out_[direction]));
     for (const auto outside : both_outside)
-        add(taken.outside.at(static_cast<std::size_t>(outside)), passing(outside).without[direction]);
+        taken.outside.at(static_cast<std::size_t>(outside))
+            .add(count(direction, map, taken.end, last, passing(outside).without[direction]));
     taken.end = last;
 }
 
@@ -225,17 +222,6 @@ tally::TrialResult::Clean CleanWatch::time_without(const std::vector<tally::Left
             .left_out = parts};
 }
 
-bool CleanWatch::is_pass(Outside outside) const {
-    std::uint64_t frames = 0;
-    std::uint64_t lost = 0;
-    for (const auto direction : request_.directions) {
-        const auto& counts = taken_[direction].outside.at(static_cast<std::size_t>(outside));
-        frames += counts.frames;
-        lost += counts.lost_frames;
-    }
-    return static_cast<double>(lost) <= request_.limits.loss_ratio * static_cast<double>(frames);
-}
-
 CleanWatch::Judged CleanWatch::judged() const {
     Judged caught_up{.time = time_without(clean_.left_out()), .counts = {}};
     for (const auto direction : request_.directions) caught_up.counts[direction] = taken_[direction].clean;
@@ -247,12 +233,11 @@ CleanWatch::Judged CleanWatch::judged() const {
         return judged;
     };
     for (const auto outside : both_outside) {
-        if (!is_pass(outside)) continue;
-        auto judged = without(outside);
-        if (judged.time.is_enough()) return judged;
+        const auto judged = without(outside);
+        if (judged.time.is_enough() && !limits_.are_exceeded(judged.counts)) return judged;
     }
     auto judged = without(Outside::lapses);
-    judged.time.loses_steadily = !is_pass(Outside::lapses) && losses_.is_found(clean_.lapsed(), sent_s_);
+    judged.time.loses_steadily = limits_.are_exceeded(judged.counts) && losses_.is_found(clean_.lapsed(), sent_s_);
     return judged.time.loses_steadily ? judged : caught_up;
 }
 

@@ -13,6 +13,7 @@
 #include "pace/clock.hpp"
 #include "plan/per_direction.hpp"
 #include "run/direction_record.hpp"
+#include "run/flow_limits.hpp"
 #include "run/load.hpp"
 #include "run/request.hpp"
 #include "run/worker_trial.hpp"
@@ -36,9 +37,9 @@ class CleanWatch {
     enum class Outside : std::uint8_t { lapses, strain };
     static constexpr std::array both_outside{Outside::lapses, Outside::strain};
 
-    /// All arguments outlive the watch.
+    /// All arguments outlive the watch; `mixes`: those of FlowLimits.
     CleanWatch(const TrialRequest& request, const std::vector<std::unique_ptr<WorkerTrial>>& workers, Absences absences,
-               pace::Ticks start, double ticks_per_second);
+               pace::Ticks start, double ticks_per_second, const FlowLimits::Mixes& mixes = {});
 
     /// To be called while frames are sent. Does nothing if the last look took so long that looking would take too large
     /// a share of time: this thread may run on a CPU of the DUT, whose absences it looks for. `is_ending`: the sending
@@ -55,8 +56,8 @@ class CleanWatch {
     [[nodiscard]] double ends_if_passed_s(Outside outside) const noexcept { return passing(outside).ends_at_s; }
     /// Whether it does, among the frames that were due before `settled_s`.
     [[nodiscard]] bool passes(Outside outside, const TrialRecords& records, double settled_s) const;
-    /// Whether more of the judged frames of all directions are missing than a trial of the wanted length may lose,
-    /// among the frames that were due before `settled_s`.
+    /// Whether more of the judged frames of all directions are missing than a trial of the wanted length may lose, in
+    /// all or of a flow with a limit of its own, among the frames that were due before `settled_s`.
     [[nodiscard]] bool has_failed(const TrialRecords& records, double settled_s) const;
 
     /// Whether frames are lost all the time outside lapses, among those that were due before `settled_s`: then the DUT
@@ -68,7 +69,7 @@ class CleanWatch {
     /// What is judged. Valid after end(), when all frames of all directions were taken.
     struct Judged {
         tally::TrialResult::Clean time;
-        plan::PerDirection<tally::DirectionResult::Clean> counts;
+        plan::PerDirection<JudgedFrames> counts;
     };
     /// Judged is the time in which the DUT had caught up. If that is too little, all time outside lapses, or outside
     /// lapses and strain, is judged if no more was lost there than may be: an even load is harder for a DUT that has
@@ -81,8 +82,8 @@ class CleanWatch {
     using RangesByDirection = plan::PerDirection<FrameRanges>;
     struct Taken {
         std::uint64_t end = 0;
-        tally::DirectionResult::Clean clean;
-        std::array<tally::DirectionResult::Clean, both_outside.size()> outside;
+        JudgedFrames clean;
+        std::array<JudgedFrames, both_outside.size()> outside;
     };
     struct Passing {
         RangesByDirection without;
@@ -90,18 +91,17 @@ class CleanWatch {
     };
     [[nodiscard]] RangesByDirection frames_of_parts(std::span<const tally::LeftOut> parts) const;
     [[nodiscard]] tally::TrialResult::Clean time_without(const std::vector<tally::LeftOut>& parts) const;
-    /// Missing frames outside these ranges; `of`: which counts of frames that were taken are the same.
+    /// Whether more is lost outside these ranges than a trial of the wanted length may lose. `counts_of`: the counts of
+    /// frames that were taken from there.
     template <class CountsOf>
-    [[nodiscard]] std::uint64_t lost(const TrialRecords& records, double settled_s, CountsOf of,
-                                     const RangesByDirection& without) const;
+    [[nodiscard]] bool is_too_much_lost(const TrialRecords& records, double settled_s, CountsOf counts_of,
+                                        const RangesByDirection& without) const;
     [[nodiscard]] const std::vector<tally::LeftOut>& parts(Outside outside) const noexcept {
         return outside == Outside::lapses ? clean_.lapsed() : clean_.strained();
     }
     [[nodiscard]] const Passing& passing(Outside outside) const noexcept {
         return passing_.at(static_cast<std::size_t>(outside));
     }
-    [[nodiscard]] bool is_pass(Outside outside) const;
-    [[nodiscard]] double allowed_frames() const noexcept;
     [[nodiscard]] double seconds(pace::Ticks at) const noexcept {
         return static_cast<double>(static_cast<std::int64_t>(at - start_)) / ticks_per_second_;
     }
@@ -112,8 +112,8 @@ class CleanWatch {
     /// Counts the losses in the windows of a direction that end before frame `last`, from where the last call ended.
     void count_windows(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t last);
     /// Counts those of the frames first .. last-1 that are in none of these ranges.
-    [[nodiscard]] static tally::DirectionResult::Clean count(const tally::SequenceMap& map, std::uint64_t first,
-                                                             std::uint64_t last, const FrameRanges& without);
+    [[nodiscard]] JudgedFrames count(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t first,
+                                     std::uint64_t last, const FrameRanges& without) const;
 
     const TrialRequest& request_;
     plan::PerDirection<TrialRequest> loads_;
@@ -122,6 +122,7 @@ class CleanWatch {
     pace::Ticks start_;
     double ticks_per_second_;
     tally::CleanTime clean_;
+    FlowLimits limits_;
     std::vector<std::pair<const LapseLog*, tally::LapseKind>> logs_;
     std::vector<std::size_t> gathered_;  // entries of each log
     RangesByDirection left_out_;

@@ -59,7 +59,7 @@ void Tester::prepare_connections(const TrialRequest& request) {
                "Say which connections the frames are of (connections).");
     }
     if (!asked) return;
-    if (mix() != nullptr)
+    if (has_mix())
         refuse(FaultCode::bad_request, "connections in a mix", "connections", "Use frames that are all alike.");
     // One of several testers has only the connections that its own frames open, since only their answers come back to
     // it.

@@ -135,7 +135,7 @@ class Receiver {
             std::size_t length = Port::length(frame);
             looked_at_ = {.frame = frame, .at = now};
             if (around != 0) [[unlikely]] {
-                if (!tags_.take(octets, length)) {
+                if (!tags_.take(octets, length) && !take_in_vlan<Frames>(octets, length)) {
                     if (is_armed_) ++tally_->foreign_frames;
                     keep(tally::Kept::foreign);
                     frames_[kept++] = frame;
@@ -172,6 +172,24 @@ class Receiver {
             frames_[kept++] = frame;
         }
         if (kept != 0) port_->release(frames_.data(), kept);
+    }
+
+    /// Takes the tags of a test frame in the VLAN in which its flow is sent. A DUT that moves frames by their VLANs
+    /// leaves them there; one that routes sends them in that of this side.
+    template <FrameExpectation Frames>
+    [[nodiscard]] bool take_in_vlan(std::byte* octets, std::size_t length) noexcept {
+        if constexpr (requires(const Frames& frames) { frames.has_vlans(); }) {
+            if (!is_armed_) return false;
+            const Frames& expected = expectation_->template of<Frames>();
+            if (!expected.has_vlans()) return false;
+            const auto vlan = tags_.innermost_vlan(octets, length);
+            if (vlan == 0) return false;
+            const auto look = frame::look_at(octets + tags_.octets(), length - tags_.octets());
+            if (look.kind != frame::FrameKind::test || !expected.is_in_vlan(look.tag.sequence, vlan)) return false;
+            tags_.take_innermost(octets);
+            return true;
+        }
+        return false;
     }
 
     /// Keeps the frame that is looked at now, if frames are kept at all.

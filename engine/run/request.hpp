@@ -60,7 +60,9 @@ struct OpenRequest {
     std::vector<WorkerRequest> workers;
     plan::AddressPlan plan;
     std::size_t frame_size = 64;           // of all frames, unless there is a mix
-    std::optional<frame::MixedPlans> mix;  // frames of several sizes, or of both IP versions
+    std::optional<frame::MixedPlans> mix;  // frames of several sizes, of both IP versions, or of several flows
+    /// Where the flows of the reverse direction are others: these. `mix` is that of the forward direction then.
+    std::optional<frame::FrameMix> reverse_mix;
     std::uint64_t seed = 0;
     HostMacMode host_macs = HostMacMode::port;
     std::optional<std::uint16_t> session;  // 0..65534; drawn if not given. See Tester::wire_trial()

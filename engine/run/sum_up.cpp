@@ -43,10 +43,11 @@ std::shared_ptr<tally::DelayResult> sum_up_delays(const tally::DelayTracks& trac
 std::vector<tally::ClassCount> count_classes(const Tester& tester, Direction direction,
                                              const std::vector<TrialLoop::Sent>& streams,
                                              const tally::ReceiverTally& received) {
-    if (tester.mix() == nullptr) return {};
+    const auto* const mix = tester.mix(direction);
+    if (mix == nullptr) return {};
     std::vector<tally::ClassCount> counts;
     const auto side = plan::sending_side(direction);
-    for (const auto& c : tester.mix()->classes()) {
+    for (const auto& c : mix->classes()) {
         counts.push_back({.version = tester.traffic(direction).kinds[counts.size()].sent.version,
                           .frame_size = c.frame_size + tester.plan(c.plan).side(side).added_octets,
                           .received_frames = received.received_of_class[counts.size()],
@@ -55,7 +56,7 @@ std::vector<tally::ClassCount> count_classes(const Tester& tester, Direction dir
         if (!received.flows.empty()) counts.back().flow = received.flows[counts.size() - 1];
     }
     for (const auto& sent : streams) {
-        const auto offered = tester.mix()->count(sent.stream.share, sent.tally.offered_frames);
+        const auto offered = mix->count(sent.stream.share, sent.tally.offered_frames);
         for (std::size_t c = 0; c < counts.size(); ++c) counts[c].offered_frames += offered[c];
     }
     return counts;

@@ -159,9 +159,10 @@ frame::DirectionTraffic Tester::make_traffic(plan::Direction direction) const {
         traffic.kinds.push_back(frame::traffic_of(request_.plan, direction, without_tags(request_.frame_size)));
         return traffic;
     }
-    const auto frames = mix()->count({}, mix()->period());
+    const auto& mix = *this->mix(direction);
+    const auto frames = mix.count({}, mix.period());
     for (std::size_t c = 0; c < frames.size(); ++c) {
-        const auto& of_class = mix()->classes()[c];
+        const auto& of_class = mix.classes()[c];
         auto kind = frame::traffic_of(request_.mix->plan(request_.plan, of_class.plan), direction,
                                       without_tags(of_class.frame_size));
         kind.frames = frames[c];
@@ -171,7 +172,7 @@ frame::DirectionTraffic Tester::make_traffic(plan::Direction direction) const {
             end->destination_ports = ports.destinations;
         }
         kind.sent.first_of_pattern = kind.arrives.first_of_pattern = frame::first_of_pattern(
-            kind.sent.version, frame::pattern_of(request_.plan.side(from).version(), mix()->has_two_plans()));
+            kind.sent.version, frame::pattern_of(request_.plan.side(from).version(), mix.has_two_plans()));
         traffic.kinds.push_back(kind);
     }
     return traffic;

@@ -98,8 +98,13 @@ class Tester {
     [[nodiscard]] const plan::AddressPlan& plan(std::size_t number) const {
         return number == 0 ? request_.plan : request_.mix->other_plan.value();
     }
-    /// Null if all frames are alike.
-    [[nodiscard]] const frame::FrameMix* mix() const { return request_.mix ? &request_.mix->mix : nullptr; }
+    /// Whether not all frames are alike.
+    [[nodiscard]] bool has_mix() const { return request_.mix.has_value(); }
+    /// What the frames of a direction are of; null if all frames are alike.
+    [[nodiscard]] const frame::FrameMix* mix(plan::Direction direction) const {
+        if (direction == plan::Direction::reverse && request_.reverse_mix) return &*request_.reverse_mix;
+        return request_.mix ? &request_.mix->mix : nullptr;
+    }
     /// Whether the hosts are on the link; this is the same on both sides.
     [[nodiscard]] bool is_direct() const { return !request_.plan.left.gateway; }
     /// Where the hosts are that these directions send to, and whether learn() has sent to all of them.
@@ -125,9 +130,9 @@ class Tester {
     [[nodiscard]] bool has_tags() const {
         return tags(plan::Side::left).octets() + tags(plan::Side::right).octets() != 0;
     }
-    /// For a request with a mix: its classes without the tags of the side that sends them.
+    /// For a request with a mix: the classes that a side sends, without its tags.
     [[nodiscard]] frame::MixedPlans untagged_mix(plan::Side side) const {
-        return {.mix = request_.mix.value().mix.without_tags(tags(side).octets()),
+        return {.mix = mix(plan::direction_sent_by(side))->without_tags(tags(side).octets()),
                 .other_plan = request_.mix->other_plan};
     }
     /// The translations of the connections that were established last; null before that.

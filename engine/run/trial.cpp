@@ -31,7 +31,7 @@ using plan::Side;
 
 constexpr double order_settles_us = 50;  // NICs write descriptors back in groups, or some microseconds later
 
-/// How many of all frames may be lost at the most in a trial that passes.
+/// How many of a direction's frames may be lost at the most in a trial that passes.
 double most_lost(const frame::FrameMix& mix, double loss_ratio) {
     const auto frames = mix.count({}, mix.period());
     double lost = 0;
@@ -40,8 +40,16 @@ double most_lost(const frame::FrameMix& mix, double loss_ratio) {
     return lost / static_cast<double>(mix.period());
 }
 
+/// The same of all frames. Where directions differ, what more may be lost in one decides.
+double most_lost(const Tester& tester, const TrialRequest& request) {
+    double most = 0;
+    for (const auto direction : request.directions)
+        most = std::max(most, most_lost(*tester.mix(direction), request.limits.loss_ratio));
+    return most;
+}
+
 TrialRequest with_usual_limits(const Tester& tester, TrialRequest request) {
-    if (tester.mix() != nullptr) request.failed_beyond = most_lost(*tester.mix(), request.limits.loss_ratio);
+    if (tester.has_mix()) request.failed_beyond = most_lost(tester, request);
     if (!request.has_overdue_after) request.limits.overdue_after_us = tally::usual_overdue_after_us(peak_fps(request));
     return request;
 }
@@ -91,7 +99,7 @@ tally::TrialResult begin_result(const Tester& tester, const TrialRequest& reques
     result.trial = request.trial;
     result.started_at = fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::now()));
     result.frame_size = tester.request().frame_size;
-    if (const auto* const mix = tester.mix()) {
+    if (const auto* const mix = tester.mix(request.directions.front())) {
         result.frame_size = static_cast<std::size_t>(std::llround(mix->mean_frame_size()));
         result.mix = {.period_frames = mix->period(), .mean_frame_size = mix->mean_frame_size()};
     }
@@ -144,7 +152,9 @@ void RunningTrial::prepare() {
     workers_ = make_worker_trials(tester_, request_, *time_, ticks_per_second_, records_);
     if (request_.clean) {
         const auto absences = [this] { return host_->absences(request_.rate_fps); };
-        clean_.emplace(request_, workers_, absences, time_->start, ticks_per_second_);
+        FlowLimits::Mixes mixes{};
+        for (const auto direction : request_.directions) mixes[direction] = tester_.mix(direction);
+        clean_.emplace(request_, workers_, absences, time_->start, ticks_per_second_, mixes);
     }
     if (goes_on_) check_is_ready(request_, steered_start_ns_);
 }
@@ -199,7 +209,11 @@ tally::TrialResult RunningTrial::collect() {
     if (clean_) {
         const auto judged = clean_->judged();
         result_.clean = judged.time;
-        for (auto& d : result_.directions) d.clean = judged.counts[d.direction];
+        for (auto& d : result_.directions) {
+            const auto& counts = judged.counts[d.direction];
+            d.clean = counts.all;
+            for (std::size_t f = 0; f < counts.flows.size(); ++f) d.classes[f].clean = counts.flows[f];
+        }
     }
     tally::judge(result_);
     return std::move(result_);

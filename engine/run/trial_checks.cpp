@@ -119,12 +119,6 @@ void check_trial(const Tester& tester, const TrialRequest& request, std::optiona
     tester.check_ports();
     tester.check_resolved("trial");
     check_start(request, steered_start_ns);
-    if (request.clean && tester.mix() != nullptr &&
-        std::ranges::any_of(tester.mix()->classes(), [](const auto& c) { return c.loss_at_most.has_value(); })) {
-        throw Fault{FaultCode::bad_request,
-                    "flows with limits of their own in a trial that is judged by its clean time", "clean",
-                    "Leave clean out, or the limits of flows."};
-    }
     if (!request.delays) return;
     if (request.stops_when_failed) {
         throw Fault{FaultCode::bad_request, "delays are wanted of a trial that may stop early", "stop_when_failed",

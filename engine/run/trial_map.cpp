@@ -19,7 +19,7 @@ unsigned receiving_workers(const Tester& tester, Direction direction) {
 
 unsigned parts_of(const Tester& tester, const TrialRequest& request, Direction direction) {
     const auto& plan = tester.plan(0);
-    const bool is_counted_alone = request.delays || tester.mix() != nullptr || plan.has_state || plan.is_translated();
+    const bool is_counted_alone = request.delays || tester.has_mix() || plan.has_state || plan.is_translated();
     return is_counted_alone ? 1 : receiving_workers(tester, direction);
 }
 

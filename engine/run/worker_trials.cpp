@@ -49,7 +49,7 @@ using TrafficKind = std::variant<Kind<Plain>, Kind<WithHostMacs<IpVersion::v4>>,
 /// have the port's MAC runs a loop that knows no other MACs.
 TrafficKind kind_of(const Tester& tester) {
     const auto& open = tester.request();
-    if (tester.mix() != nullptr) return Kind<Mixed>{};
+    if (tester.has_mix()) return Kind<Mixed>{};
     if (open.plan.has_state) return Kind<Connections>{};
     if (open.plan.is_translated()) return Kind<Translated>{};
     if (open.host_macs == HostMacMode::port) return Kind<Plain>{};
@@ -253,8 +253,8 @@ class TrialMaker {
             .map = &record.map,
             .part = receiving_workers_before(tester_.request(), side, worker),
             .tally = std::make_unique<tally::ReceiverTally>()};
-        if (tester_.mix() != nullptr && tester_.mix()->has_flows())
-            reception.tally->flows.resize(tester_.mix()->classes().size());
+        if (const auto* const mix = tester_.mix(direction); mix != nullptr && mix->has_flows())
+            reception.tally->flows.resize(mix->classes().size());
         if (request_.clean) reception.tally->delay_by_slice = tally::SliceDelays{finer_slices(request_)};
         if (tracks) {
             reception.spread = std::make_unique<tally::DelaySpread>();
@@ -289,13 +289,14 @@ class TrialMaker {
 
     [[nodiscard]] frame::MixExpectation mix_expectation(Direction direction) const {
         std::vector<frame::MixExpectation::Class> classes;
+        const auto& mix = *tester_.mix(direction);
         const auto& kinds = tester_.traffic(direction).kinds;
         classes.reserve(kinds.size());
         for (std::size_t c = 0; c < kinds.size(); ++c) {
-            const auto plan = tester_.mix()->classes()[c].plan;
+            const auto plan = mix.classes()[c].plan;
             const auto& arrives = kinds[c].arrives;
             // Classes of one plan share the flows that are drawn.
-            const std::span before{tester_.mix()->classes().data(), c};
+            const std::span before{mix.classes().data(), c};
             const auto same = std::ranges::find(before, plan, &frame::FrameClass::plan);
             const auto known = static_cast<std::size_t>(same - before.begin());
             if (known == c) {
@@ -307,7 +308,7 @@ class TrialMaker {
             if (tester_.plan(plan).is_translated())
                 classes.back().translated.emplace(translation_expectation(direction, arrives, plan));
         }
-        return {*tester_.mix(), std::move(classes)};
+        return {mix, std::move(classes)};
     }
 
     [[nodiscard]] frame::ConnectionExpectation connection_expectation(Direction direction,
@@ -327,8 +328,9 @@ class TrialMaker {
         auto frames = tester_.frame_expectation(direction, arrives, plan);
         const auto& of = tester_.plan(plan);
         if (!of.has_state && !of.is_translated())
-            frames.know(tester_.mix() != nullptr ? frame::draw_of(of, *tester_.mix(), direction, tester_.request().seed)
-                                                 : plan::FlowDraw{of, direction, tester_.request().seed},
+            frames.know(tester_.has_mix()
+                            ? frame::draw_of(of, *tester_.mix(direction), direction, tester_.request().seed)
+                            : plan::FlowDraw{of, direction, tester_.request().seed},
                         records_[direction].share.stride());
         return frames;
     }

@@ -110,6 +110,14 @@ struct DelayResult {
     std::optional<Variation> variation;
 };
 
+/// Frames that are judged in a trial that is judged by its clean time, and how many of them did not arrive.
+struct CleanCounts {
+    std::uint64_t frames = 0;
+    std::uint64_t lost_frames = 0;
+
+    friend bool operator==(const CleanCounts&, const CleanCounts&) = default;
+};
+
 /// Frames of one class of a mix, in one direction.
 struct ClassCount {
     plan::IpVersion version = plan::IpVersion::v4;
@@ -119,6 +127,7 @@ struct ClassCount {
     std::string name;  // of a flow; all below is of flows alone
     std::optional<double> loss_at_most = std::nullopt;
     FlowTally flow{};
+    std::optional<CleanCounts> clean = std::nullopt;
 
     [[nodiscard]] std::uint64_t lost_frames() const {
         return offered_frames > received_frames ? offered_frames - received_frames : 0;
@@ -198,12 +207,7 @@ struct DirectionResult {
     std::vector<std::uint64_t> lost_by_tenth;
     std::vector<std::uint64_t> first_lost;
     std::vector<ClassCount> classes;  // one for each class of a mix; empty if all frames are alike
-    /// In a trial that is judged by its clean time: the judged frames, and how many of them did not arrive.
-    struct Clean {
-        std::uint64_t frames = 0;
-        std::uint64_t lost_frames = 0;
-    };
-    std::optional<Clean> clean;
+    std::optional<CleanCounts> clean;
     /// In a trial that establishes connections (RFC 9693).
     struct Connections {
         std::uint64_t opened = 0;         // how many the initiator was to open
@@ -359,9 +363,14 @@ struct TrialResult {
     /// Whether the verdict is about the clean time only.
     [[nodiscard]] bool is_judged_by_clean_time() const noexcept { return clean && clean->is_enough(); }
     /// The frames of a direction that the verdict is about.
-    [[nodiscard]] DirectionResult::Clean judged(const DirectionResult& d) const {
+    [[nodiscard]] CleanCounts judged(const DirectionResult& d) const {
         if (is_judged_by_clean_time()) return d.clean.value();
         return {.frames = d.offered_frames, .lost_frames = d.lost_frames()};
+    }
+    /// The same of a flow.
+    [[nodiscard]] CleanCounts judged(const ClassCount& c) const {
+        if (is_judged_by_clean_time() && c.clean) return *c.clean;
+        return {.frames = c.offered_frames, .lost_frames = c.lost_frames()};
     }
     /// 1 - received / offered over all directions (RFC 9971), for the frames that are judged.
     [[nodiscard]] double loss_ratio() const;

@@ -150,6 +150,20 @@ class SequenceMap {
     /// How many frames k of first + 1 .. last-1 have arrived, as well as their predecessor k-1.
     [[nodiscard]] std::uint64_t pairs(std::uint64_t first, std::uint64_t last) const noexcept;
 
+    /// Calls `see` with each missing number of first .. last-1, in order.
+    template <std::invocable<std::uint64_t> See>
+    void each_missing(std::uint64_t first, std::uint64_t last, See see) const {
+        last = std::min(last, end());
+        for (std::uint64_t k = std::max(first, settled_); k < last;) {
+            if (k % bits == 0 && word_of(k) == ~std::uint64_t{0}) {
+                k += bits;
+                continue;
+            }
+            if (!has(k)) see(k);
+            ++k;
+        }
+    }
+
     /// The lowest missing numbers below `last`, at most `most` of them.
     [[nodiscard]] std::vector<std::uint64_t> first_missing(std::uint64_t last, std::size_t most) const;
 

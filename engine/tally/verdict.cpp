@@ -105,20 +105,22 @@ void judge_clocks(const TrialResult& result, std::vector<Reason>& reasons) {
          who(result), ahead->cpu, ahead->offset_us - behind->offset_us, behind->cpu, at_least_us, clock_skew_us);
 }
 
-/// Which classes of a mix lost frames, and how many; empty if all frames are alike.
-std::string lost_of_classes(const DirectionResult& d) {
+/// Which classes of a mix lost frames that are judged, and how many; empty if all frames are alike. Sizes and IP
+/// versions are counted over the whole trial alone.
+std::string lost_of_classes(const TrialResult& result, const DirectionResult& d) {
     std::string text;
     for (const auto& c : d.classes) {
-        if (c.received_frames >= c.offered_frames) continue;
+        if (result.is_judged_by_clean_time() && !c.clean) continue;
+        const auto judged = result.judged(c);
+        if (judged.lost_frames == 0) continue;
         if (!c.name.empty()) {
-            text +=
-                fmt::format("{}{} of {} of {}", text.empty() ? ": " : ", ", c.lost_frames(), c.offered_frames, c.name);
+            text += fmt::format("{}{} of {} of {}", text.empty() ? ": " : ", ", judged.lost_frames, judged.frames,
+                                c.name);
             if (c.loss_at_most) text += fmt::format(" (at most {:g} %)", 100 * *c.loss_at_most);
             continue;
         }
-        text += fmt::format("{}{} of {} IPv{} frames of {} octets", text.empty() ? ": " : ", ",
-                            c.offered_frames - c.received_frames, c.offered_frames, static_cast<int>(c.version),
-                            c.frame_size);
+        text += fmt::format("{}{} of {} IPv{} frames of {} octets", text.empty() ? ": " : ", ", judged.lost_frames,
+                            judged.frames, static_cast<int>(c.version), c.frame_size);
     }
     return text;
 }
@@ -156,14 +158,15 @@ void note_losses(const TrialResult& result, const DirectionResult& d, std::vecto
     if (result.is_judged_by_clean_time()) {
         const auto clean = result.judged(d);
         if (clean.lost_frames == 0) return;
-        note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %) in clean time; {} of {} others are not judged",
+        note(reasons, "loss",
+             "{}: {} of {} frames were lost ({:.6f} %) in clean time{}; {} of {} others are not judged",
              name_of(result, d.direction), clean.lost_frames, clean.frames,
              100 * static_cast<double>(clean.lost_frames) / static_cast<double>(clean.frames),
-             d.lost_frames() - std::min(d.lost_frames(), clean.lost_frames),
+             lost_of_classes(result, d), d.lost_frames() - std::min(d.lost_frames(), clean.lost_frames),
              d.offered_frames - std::min(d.offered_frames, clean.frames));
     } else {
         note(reasons, "loss", "{}: {} of {} frames were lost ({:.6f} %){}", name_of(result, d.direction),
-             d.lost_frames(), d.offered_frames, 100 * d.loss_ratio(), lost_of_classes(d));
+             d.lost_frames(), d.offered_frames, 100 * d.loss_ratio(), lost_of_classes(result, d));
     }
     const auto& port = result.ports[plan::receiving_side(d.direction)];
     const std::uint64_t damaged = change_of(port.before, port.after).receive_errors;
@@ -236,8 +239,8 @@ double lost_beyond_limits(const TrialResult& whole, std::uint64_t offered, std::
             if (!c.loss_at_most) continue;
             auto& flow = flows[c.name];
             flow.limit = *c.loss_at_most;
-            flow.offered += c.offered_frames;
-            flow.lost += c.lost_frames();
+            flow.offered += whole.judged(c).frames;
+            flow.lost += whole.judged(c).lost_frames;
         }
     }
     const auto beyond = [=](double limit, std::uint64_t of, std::uint64_t lost_of) {

@@ -274,6 +274,17 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(worker.senders.at(0).side == plan::Side::right);
         CHECK(worker.receivers.at(0).side == plan::Side::left);
     }
+    SUBCASE("open with flows of each direction") {
+        const auto r = read_as<run::OpenRequest>(line_with("requests.jsonl", R"("reverse_mix":)"));
+        REQUIRE(r.mix);
+        REQUIRE(r.reverse_mix);
+        CHECK(r.mix->mix.classes().size() == 2);
+        CHECK(r.mix->mix.period() == 3);
+        CHECK(r.reverse_mix->classes().at(0).name == "calls");
+        CHECK(r.reverse_mix->classes().at(0).fields.patterns[plan::FlowField::dscp]->list ==
+              std::vector<std::uint32_t>{46, 34});
+        CHECK_FALSE(read_as<run::OpenRequest>(lines[4]).reverse_mix);
+    }
     SUBCASE("open with a DUT on this machine") {
         const auto r = read_as<run::OpenRequest>(line_with("requests.jsonl", R"("dut":)"));
         REQUIRE(r.dut);

@@ -63,11 +63,13 @@ MixedPlans varied(const plan::AddressPlan& p, std::size_t frame_size) {
     one[destination_port] = list({5060, 80, 443}, Mode::pseudorandom, true);
     one[dscp] = list({46, 0, 34}, Mode::pseudorandom, true);
     one[vlan_priority] = range(0, 8, 1);
+    one[vlan] = list({100, 7, 4094}, Mode::pseudorandom, true);
     one[left_host] = hosts({host(p.left.hosts, 5)}, 10, apart(p.left.hosts), Mode::decrement);
     one[right_host] =
         hosts({host(p.right.hosts, 2), host(p.right.hosts, 0), host(p.right.hosts, 1)}, 1, 1, Mode::pseudorandom);
     auto& two = classes[2].fields.patterns;
     two[source_port] = range(2000, 50, 2);
+    two[vlan] = range(1, 20, 3, Mode::increment);
     if (p.version() == IpVersion::v6) two[flow_label] = range(0, 0x100000, 1);
     two[right_host] = hosts({host(p.right.hosts, 0)}, 4, apart(p.right.hosts), Mode::pseudorandom);
     return {.mix = {classes, {0, 1, 2, 1, 3, 2, 1}}, .other_plan = {}};
@@ -209,6 +211,43 @@ TEST_CASE("frame k has the same values drawn alone, in a block and in a list; an
     }
 }
 
+TEST_CASE("VLANs step with their flow, are drawn, or are in lock-step with other fields; other flows have none") {
+    for (const auto& p : plans()) {
+        const auto mixed = varied(p, 100);
+        const auto patterns = frame::patterns_of(mixed.mix, p, plan::Direction::reverse, 5);
+        REQUIRE(patterns->has_vlans());
+        const std::map<std::uint32_t, std::uint16_t> of_dscp{{46, 100}, {0, 7}, {34, 4094}};
+        std::map<std::uint16_t, std::uint64_t> drawn;
+        std::uint64_t n = 0;
+        for (std::uint64_t k = 0; k < 21'000; ++k) {
+            const auto vlan = patterns->vlan(k);
+            const auto c = mixed.mix.class_of(k);
+            if (c == 0 || c == 3) REQUIRE(vlan == 0);
+            if (c == 2) REQUIRE(vlan == 1 + 3 * (n++ % 20));
+            if (c != 1) continue;
+            REQUIRE(vlan == of_dscp.at(dscp_of(patterns->mark(k), p.version())));
+            ++drawn[vlan];
+        }
+        REQUIRE(drawn.size() == 3);
+        for (const auto& [vlan, count] : drawn) {
+            const double apart_by = static_cast<double>(count) - 3000;
+            CHECK(apart_by * apart_by < 36 * 3000.0);
+        }
+        // By itself it is drawn by itself: the other fields are as without it.
+        auto classes = mixed.mix.classes();
+        classes[1].fields.patterns[FlowField::vlan] = range(1, 4094, 1);
+        const auto others = frame::patterns_of({classes, {0, 1, 2, 1, 3, 2, 1}}, p, plan::Direction::reverse, 5);
+        std::set<std::uint16_t> seen;
+        for (std::uint64_t k = 0; k < 21'000; ++k) {
+            REQUIRE(others->mark(k) == patterns->mark(k));
+            if (mixed.mix.class_of(k) == 1) seen.insert(others->vlan(k));
+        }
+        CHECK(seen.size() > 3600);  // of 4094, by 9000 draws: 3640 are expected, within 20
+        CHECK(*seen.begin() >= 1);
+        CHECK(*seen.rbegin() <= 4094);
+    }
+}
+
 TEST_CASE("a single value that a flow gives two of its fields is the same as a pattern of that value") {
     const auto p = gateway_v6();
     auto fixed = varied(p, 100).mix.classes();
@@ -229,7 +268,7 @@ void check_octets(const plan::AddressPlan& p, const MixedPlans& mixed, frame::St
     std::vector<std::vector<std::byte>> buffers(40, std::vector<std::byte>(mixed.mix.largest_frame_size()));
     for (auto& buffer : buffers) frame::write_pattern(V, buffer);
     auto source = source_of(p, mixed, share);
-    CHECK(source.has_vlan_priorities());
+    CHECK(source.has_flow_tags());
     const std::vector<std::size_t> bursts{32, 1, 3, 31, 7};
     std::uint64_t i = 0;
     for (std::size_t burst = 0; i < 2000; ++burst) {
@@ -238,8 +277,9 @@ void check_octets(const plan::AddressPlan& p, const MixedPlans& mixed, frame::St
         for (std::size_t j = 0; j < bursts[burst % bursts.size()]; ++j) {
             at.push_back(buffers[j].data());
             lengths.push_back(source.frame_octets(j));
-            REQUIRE(source.vlan_priority(j) ==
-                    patterns->mark(share.sequence(i + j)) >> plan::FlowPatterns::priority_shift);
+            const auto tag = source.flow_tag(j);
+            REQUIRE(tag.priority == patterns->mark(share.sequence(i + j)) >> plan::FlowPatterns::priority_shift);
+            REQUIRE(tag.vlan == patterns->vlan(share.sequence(i + j)));
         }
         source.write_next(at, 7);
         for (std::size_t j = 0; j < at.size(); ++j, ++i) {
@@ -302,6 +342,40 @@ TEST_CASE("all frames arrive as they were sent, in whole bursts or one by one, a
             CHECK(rig.tally->received_frames == 700);
             CHECK(damage_of(*rig.tally) == Damage{});
             CHECK(rig.tally->remarked_frames == 0);
+        }
+    }
+}
+
+TEST_CASE("a frame arrives in the VLAN of its flow, or in that of the receiving side; in another one it is foreign") {
+    constexpr std::uint16_t own = 300;
+    for (const auto& p : plans()) {
+        const auto mixed = varied(p, 100);
+        const auto patterns = frame::patterns_of(mixed.mix, p, Direction::forward, 1);
+        for (const auto& vlans : {std::vector<std::uint16_t>{own}, {200, own}}) {
+            const std::size_t vlan_at = 10 + 4 * vlans.size();
+            enum class Dut { leaves, routes, moves };
+            for (const auto dut : {Dut::leaves, Dut::routes, Dut::moves}) {
+                CAPTURE(p.name);
+                CAPTURE(vlans.size());
+                MixRig rig{mixed, 700, p, frame::VlanTags{vlans}};
+                std::uint64_t k = 0;
+                std::uint64_t moved = 0;
+                rig.left.on_the_wire = [&](MemoryPort::Frame& f) {
+                    std::byte* const octets = f.octets.data() + vlan_at;
+                    const auto found = frame::big(frame::load<std::uint16_t>(octets)) & 0xFFFU;
+                    const auto wanted = patterns->vlan(k++);
+                    REQUIRE(found == (wanted == 0 ? own : wanted));
+                    if (dut == Dut::routes) frame::store(octets, frame::big(own));
+                    if (dut != Dut::moves || k % 10 != 0) return 1U;
+                    frame::store(octets, frame::big(static_cast<std::uint16_t>(found == 100 ? 7 : 100)));
+                    ++moved;
+                    return 1U;
+                };
+                rig.run();
+                CHECK(moved == (dut == Dut::moves ? 70 : 0));
+                CHECK(rig.tally->received_frames == 700 - moved);
+                CHECK(damage_of(*rig.tally) == Damage{.foreign = moved});
+            }
         }
     }
 }

@@ -10,6 +10,7 @@
 #include "lists.hpp"
 #include "mix_rig.hpp"
 #include "results.hpp"
+#include "run/flow_limits.hpp"
 #include "tally/together.hpp"
 
 namespace flows_test {
@@ -89,7 +90,7 @@ void check_frames(const plan::AddressPlan& p, const MixedPlans& mixed, frame::St
         for (std::size_t j = 0; j < n; ++j) {
             at.push_back(buffers[j].data());
             lengths.push_back(source.frame_octets(j));
-            REQUIRE(source.vlan_priority(j) ==
+            REQUIRE(source.flow_tag(j).priority ==
                     mixed.mix.classes()[mixed.mix.class_of(share.sequence(i + j))].fields.vlan_priority);
         }
         source.write_next(at, 7);
@@ -308,6 +309,90 @@ TEST_CASE("a loss that may be the tester's is none that a flow's limit charges t
     d.gap_frames = 9;
     tally::judge(r);
     CHECK(r.verdict == tally::Verdict::fail);
+}
+
+TEST_CASE("in clean time, a flow is judged by its own frames of it, and all others together by theirs") {
+    const auto judged = [](std::uint64_t lost_voice, std::uint64_t lost_rest) {
+        auto r = lossless(200'000);
+        r.limits.loss_ratio = 0.05;
+        r.clean.emplace();
+        r.clean->wanted_s = r.clean->sent_s = r.clean->clean_s = 10;
+        r.clean->left_out = {{.from_s = 1, .until_s = 1.01, .kinds = {true}}};
+        for (auto& d : r.directions) {
+            d.received_frames -= 50'000;  // most of it in a lapse
+            d.classes = {{.frame_size = 64,
+                          .offered_frames = 100'000,
+                          .received_frames = 75'000,
+                          .name = "voice",
+                          .loss_at_most = 0.0,
+                          .clean = tally::CleanCounts{.frames = 70'000, .lost_frames = lost_voice}},
+                         {.frame_size = 64,
+                          .offered_frames = 100'000,
+                          .received_frames = 75'000,
+                          .name = "rest",
+                          .clean = tally::CleanCounts{.frames = 60'000, .lost_frames = lost_rest}}};
+            d.clean = {.frames = 130'000, .lost_frames = lost_voice + lost_rest};
+        }
+        tally::judge(r);
+        return r;
+    };
+    CHECK(judged(0, 3000).verdict == tally::Verdict::pass);
+    CHECK(judged(0, 3001).verdict == tally::Verdict::fail);
+    const auto failed = judged(1, 0);
+    CHECK(failed.verdict == tally::Verdict::fail);
+    CHECK(failed.reasons.front().text.find("in clean time: 1 of 70000 of voice (at most 0 %); 49999 of 70000 others") !=
+          std::string::npos);
+}
+
+TEST_CASE("judged frames are counted by flow, and each limit is that of a name over both directions") {
+    const std::vector<FrameClass> forward{{.frame_size = 64, .name = "voice", .loss_at_most = 0.1},
+                                          {.frame_size = 64, .name = "rest"}};
+    const std::vector<FrameClass> reverse{{.frame_size = 64, .name = "rest"},
+                                          {.frame_size = 64, .name = "up"},
+                                          {.frame_size = 64, .name = "voice", .loss_at_most = 0.1}};
+    const frame::FrameMix there{forward, {0, 1, 1}};
+    const frame::FrameMix back{reverse, {0, 1, 2, 2}};
+    const run::FlowLimits limits{{{&there, &back}}, 0.5};
+    CHECK(limits.has_own());
+
+    tally::SequenceMap map{1000, false};
+    auto part = map.part(0);
+    for (std::uint64_t k = 0; k < 1000; ++k) {
+        if (k % 100 != 0 && k % 100 != 1) (void)part.mark(k);
+    }
+    const auto found = limits.count(plan::Direction::forward, map, 100, 300);
+    CHECK(found.all == tally::CleanCounts{.frames = 200, .lost_frames = 4});  // 100, 101, 200, 201
+    REQUIRE(found.flows.size() == 2);
+    CHECK(found.flows[0] == tally::CleanCounts{.frames = 66, .lost_frames = 1});  // 201 is a multiple of three
+    CHECK(found.flows[1] == tally::CleanCounts{.frames = 134, .lost_frames = 3});
+    auto both = found;
+    both.add(limits.count(plan::Direction::forward, map, 300, 301));
+    CHECK(both.all == tally::CleanCounts{.frames = 201, .lost_frames = 5});
+    CHECK(both.flows[0] == tally::CleanCounts{.frames = 67, .lost_frames = 2});
+
+    // 100 frames of voice there and 100 back may lose 20; the other 200 and 100 may lose 150.
+    const auto exceeds = [&](std::uint64_t voice_there, std::uint64_t voice_back, std::uint64_t others) {
+        const run::JudgedFrames of_forward{.all = {300, voice_there + others}, .flows = {{100, voice_there}, {200, others}}};
+        const run::JudgedFrames of_reverse{.all = {200, voice_back}, .flows = {{50, 0}, {50, 0}, {100, voice_back}}};
+        const plan::PerDirection<run::JudgedFrames> counts{{of_forward, of_reverse}};
+        const plan::PerDirection<double> as_many{{300, 200}};
+        const bool is_exceeded = limits.are_exceeded(counts);
+        CHECK(limits.are_exceeded(counts, &as_many) == is_exceeded);
+        return is_exceeded;
+    };
+    CHECK_FALSE(exceeds(20, 0, 150));
+    CHECK_FALSE(exceeds(5, 15, 0));
+    CHECK(exceeds(6, 15, 0));
+    CHECK(exceeds(0, 0, 151));
+    CHECK(limits.are_exceeded_in(plan::Direction::forward, {.all = {300, 11}, .flows = {{100, 11}, {200, 0}}}));
+
+    const run::FlowLimits none{{{nullptr, nullptr}}, 0.02};
+    CHECK_FALSE(none.has_own());
+    const auto alike = none.count(plan::Direction::reverse, map, 100, 300);
+    CHECK(alike.all == tally::CleanCounts{.frames = 200, .lost_frames = 4});
+    CHECK(alike.flows.empty());
+    CHECK_FALSE(none.are_exceeded_in(plan::Direction::reverse, alike));
+    CHECK(none.are_exceeded_in(plan::Direction::reverse, {.all = {.frames = 200, .lost_frames = 5}, .flows = {}}));
 }
 
 }  // namespace flows_test

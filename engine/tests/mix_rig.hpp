@@ -9,6 +9,7 @@
 
 #include "frame/mix_expectation.hpp"
 #include "frame/mix_source.hpp"
+#include "frame/vlan.hpp"
 #include "rig.hpp"
 
 namespace evenhand::tests {
@@ -22,14 +23,16 @@ namespace evenhand::tests {
 
 /// Left to right over a cable, as run/worker_trials.cpp puts it together.
 struct MixRig {
-    explicit MixRig(frame::MixedPlans m, std::uint64_t count = 1000, plan::AddressPlan plan = gateway_v4())
-        : first{std::move(plan)}, mixed{std::move(m)}, frames{count} {
+    /// `around`: the tags of both sides.
+    explicit MixRig(frame::MixedPlans m, std::uint64_t count = 1000, plan::AddressPlan plan = gateway_v4(),
+                    const frame::VlanTags& around = {})
+        : first{std::move(plan)}, mixed{std::move(m)}, frames{count}, tags{around} {
         left.connect(right);
         std::vector<MemoryPort::Frame*> all(2048);
         const auto n = left.reserve(0, all.data(), 2048);
         for (auto* const f : all)
             frame::write_pattern(frame::pattern_of(first.version(), mixed.mix.has_two_plans()),
-                                 std::span{f->octets}.first(1514));
+                                 std::span{f->octets}.subspan(tags.octets(), 1514));
         left.give_back(all.data(), n);
         std::vector<frame::MixExpectation::Class> classes;
         for (const auto& c : mixed.mix.classes()) {
@@ -59,13 +62,14 @@ struct MixRig {
     }
 
     void run() {
-        run::Sender<MemoryPort, frame::MixSource> sender{left,
-                                                         0,
-                                                         source_of(first, mixed, {}),
-                                                         pace::EvenSchedule{start, second, rate_fps},
-                                                         frames,
-                                                         {.overdue_after = 100 * us},
-                                                         start + second};
+        run::Sender<MemoryPort, frame::TaggedSource<frame::MixSource>> sender{
+            left,
+            0,
+            frame::TaggedSource{source_of(first, mixed, {}), tags},
+            pace::EvenSchedule{start, second, rate_fps},
+            frames,
+            {.overdue_after = 100 * us},
+            start + second};
         for (; clock.time < start + (frames + 100) * us; clock.time += us) {
             sender.turn(clock.now());
             receiver.turn<frame::MixExpectation>(clock.now(), clock);
@@ -76,10 +80,11 @@ struct MixRig {
     plan::AddressPlan first;
     frame::MixedPlans mixed;
     std::uint64_t frames;
+    frame::VlanTags tags;
     MemoryPort left{2048};
     MemoryPort right{2048};
     neighbor::Responder responder{right_mac, first.right.gateway.value(), first.right.dut_address};
-    run::Receiver<MemoryPort, neighbor::Responder> receiver{right, 0, responder};
+    run::Receiver<MemoryPort, neighbor::Responder> receiver{right, 0, responder, tags};
     tally::SequenceMap map{frames, false};
     std::unique_ptr<tally::ReceiverTally> tally = std::make_unique<tally::ReceiverTally>();
     HandClock clock{start - 10 * us};

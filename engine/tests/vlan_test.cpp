@@ -76,6 +76,28 @@ TEST_CASE("what has the tags is seen without them, of whatever priority; all els
     }
 }
 
+TEST_CASE("the innermost tag has the VLAN of a frame's flow, which is read again where all else is this side's") {
+    const std::string macs = "010101010101020202020202";
+    for (const bool is_alone : {true, false}) {
+        const auto tags = is_alone ? tags_of({100}) : tags_of({200, 100});
+        auto frame = octets_of((is_alone ? "00000000" : "0000000000000000") + macs + "0800aabb");
+        tags.put(frame.data(), {.priority = 7, .vlan = 0xABC});
+        CHECK(hex(frame) == macs + (is_alone ? "" : "88a8e0c8") + "8100eabc" + "0800aabb");
+        CHECK(tags.innermost_vlan(frame.data(), frame.size()) == 0xABC);
+        CHECK(tags.innermost_vlan(frame.data(), tags.octets() + 13) == 0);
+        CHECK(tags_of({}).innermost_vlan(frame.data(), frame.size()) == 0);
+        CHECK(tags_of({201, 100}).innermost_vlan(frame.data(), frame.size()) == 0);
+        const auto before = frame;
+        CHECK_FALSE(tags.take(frame.data(), frame.size()));
+        CHECK(frame == before);
+        tags.take_innermost(frame.data());
+        CHECK(hex(std::span{frame}.subspan(tags.octets())) == macs + "0800aabb");
+        auto of_side = octets_of((is_alone ? "00000000" : "0000000000000000") + macs + "0800aabb");
+        tags.put(of_side.data(), {.priority = 1});
+        CHECK(tags.take(of_side.data(), of_side.size()));
+    }
+}
+
 /// A direction whose frames have tags, sent and received by the loops.
 template <IpVersion V>
 void check_tagged(const std::vector<std::uint16_t>& sent, const std::vector<std::uint16_t>& expected) {

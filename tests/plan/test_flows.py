@@ -12,7 +12,17 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.plan import AddressPlan, Flow, has_limits, make_own_plan, mix_lines, mix_request, parse_imix
+from evenhand.plan import (
+    AddressPlan,
+    Flow,
+    check_flow_directions,
+    flows_in,
+    has_limits,
+    make_own_plan,
+    mix_lines,
+    mix_request,
+    parse_imix,
+)
 from evenhand.plan.flows import DSCP_NAMES, flow_cycle
 from tests.errors import raises
 
@@ -91,6 +101,81 @@ def test_the_engine_gets_what_a_flow_says() -> None:
     ]
 
 
+ONE_WAY: list[dict[str, Any]] = [
+    {"name": "calls", "share": 2, "dscp": "EF", "loss-at-most": 0},
+    {"name": "down", "share": 4, "direction": "forward", "frame-size": 1518},
+    {"name": "up", "share": 6, "direction": "reverse"},
+]
+
+
+@pytest.mark.parametrize("sides", [V4, V6])
+def test_directions_can_have_other_flows(sides: dict[str, Any]) -> None:
+    plan = own(*ONE_WAY, sides=sides)
+    asked = mix_request(plan, 84)
+    calls, up = asked["reverse_mix"]["classes"]
+    assert (calls["name"], up) == ("calls", {"name": "up", "frame_size": 84})
+    assert [each["name"] for each in asked["mix"]["classes"]] == ["calls", "down"]
+    assert (Counter(asked["mix"]["cycle"]), Counter(asked["reverse_mix"]["cycle"])) == (
+        {0: 1, 1: 2},
+        {0: 1, 1: 3},
+    )
+    assert mix_request(plan, 84, "forward") == {"mix": asked["mix"]}
+    assert mix_request(plan, 84, "reverse") == {"mix": asked["reverse_mix"]}
+    forward, reverse = plan.streams(84)
+    assert (forward.sent.mean_octets, reverse.sent.mean_octets) == ((84 + 2 * 1518) / 3, 84)
+    assert [each.get("direction") for each in plan.to_document()["flows"]] == [None, "forward", "reverse"]
+    assert mix_lines(plan, 84) == [
+        "Flows: of every 3 frames of the forward direction, 1 of calls (DSCP 46, may lose at most 0 %); 2 of"
+        " down (1518 octets).",
+        "Flows: of every 4 frames of the reverse direction, 1 of calls (DSCP 46, may lose at most 0 %); 3 of"
+        " up.",
+    ]
+    schema = json.loads((CONTRACT / "request.schema.json").read_text())
+    for mix in asked.values():
+        jsonschema.validate(mix, {"$ref": "#/$defs/mix", "$defs": schema["$defs"]})
+
+
+def test_shares_of_each_direction_add_up() -> None:
+    plan = own(
+        {"name": "a", "share": "10 %"},
+        {"name": "b", "share": "90 %", "direction": "forward"},
+        {"name": "c", "share": "90 %", "direction": "reverse"},
+    )
+    assert [flow.share for flow in flows_in(plan.flows, "reverse")] == [1, 9]
+    with raises("plan.flow-shares", match="add up to 10 %"):
+        own({"name": "a", "share": "10 %"}, {"name": "b", "share": "90 %", "direction": "forward"})
+
+
+def test_one_name_may_be_that_of_a_flow_of_each_direction() -> None:
+    calls = {"name": "calls", "destination-port": 5060, "direction": "forward", "loss-at-most": 0}
+    answers = {**calls, "direction": "reverse", "source-port": 5060}
+    assert len(own(calls, answers).flows) == 2
+    for other in ({**answers, "loss-at-most": 0.1}, {**answers, "direction": "forward"}):
+        with raises("plan.flow-named-twice", match="flow.name"):
+            own(calls, other)
+    with raises("plan.flow-named-twice", match="flow.name"):
+        own(calls, answers, answers)
+
+
+def test_flows_of_one_direction_are_for_that_direction_alone() -> None:
+    plan = own({"name": "a", "direction": "reverse"}, {"name": "b", "direction": "reverse"})
+    assert plan.flow_directions == ("reverse",)
+    assert mix_request(plan, 84) == mix_request(plan, 84, "reverse")
+    check_flow_directions(plan.flows, ["reverse"])
+    check_flow_directions((), ["forward", "reverse"])
+    with raises("plan.no-flow-of-direction", match="the forward direction"):
+        check_flow_directions(plan.flows, ["forward", "reverse"])
+    with raises("plan.no-flow-of-direction"):
+        mix_request(plan, 84, "forward")
+
+
+def test_64_flows_may_be_sent_in_each_direction() -> None:
+    each = [{"name": f"{way}{n}", "direction": way} for way in ("forward", "reverse") for n in range(64)]
+    assert len(own(*each).flows) == 128
+    with raises("plan.too-many-flows"):
+        own(*each, {"name": "a"})
+
+
 def test_a_plan_without_flows_is_none() -> None:
     plan = make_own_plan(V4, where="edge.toml", name="edge")
     assert plan.flows == ()
@@ -147,6 +232,10 @@ def test_ipv6_flows_have_labels() -> None:
             "flow.source-port",
         ),
         ([{"name": "a", "flow-label": "0-9"}], "plan.flow-label-in-ipv4", "flow.flow-label"),
+        ([{"name": "a", "vlan": 0}], "plan.not-a-field-value", "flow.vlan"),
+        ([{"name": "a", "vlan": "4000-4095"}], "plan.not-a-field-value", "flow.vlan"),
+        ([{"name": "a", "vlan": "blue"}], "plan.not-a-field-pattern", "flow.vlan"),
+        ([{"name": "a", "direction": "both"}], "base.not-one-of", "flow.direction"),
         ([{"name": "a", "left": "198.19.0.1"}], "plan.flow-hosts", "flow.left"),
         ([{"name": "a", "left": "198.18.255.254-198.19.0.5"}], "plan.flow-hosts", "flow.left"),
         ([{"name": "a", "left": ["198.18.0.1", "2001:2::1"]}], "plan.flow-hosts", "flow.left"),
@@ -204,6 +293,13 @@ def in_document(flow: dict[str, Any], sides: dict[str, Any] | None = None) -> di
         ("dscp", "CS1-CS2", {"first": 8, "count": 9, "step": 1, "mode": "pseudorandom"}),
         ("dscp", {"values": [1, "CS1"], "mode": "increment"}, {"values": [1, 8], "mode": "increment"}),
         ("vlan-priority", "0-7:decrement", {"first": 0, "count": 8, "step": 1, "mode": "decrement"}),
+        ("vlan", 7, 7),
+        ("vlan", ["100", 4094], {"values": [100, 4094], "mode": "pseudorandom"}),
+        (
+            "vlan",
+            {"first": 100, "last": 190, "step": 10},
+            {"first": 100, "count": 10, "step": 10, "mode": "pseudorandom"},
+        ),
     ],
 )
 def test_a_field_can_have_several_values(key: str, said: object, asked: object) -> None:
@@ -269,6 +365,7 @@ def test_requests_with_patterns_are_those_of_the_contract(is_v4: bool) -> None:
         "source-port": [1, 2],
         "left": ["198.18.0.5" if is_v4 else "2001:2::5"],
         "right": {"first": "198.19.0.5" if is_v4 else "2001:2:0:8000::5", "count": 9},
+        "vlan": "1-4094",
         "lock-step": [],
     } | ({} if is_v4 else {"flow-label": "0-0xFFFFF"})
     schema = json.loads((CONTRACT / "request.schema.json").read_text())

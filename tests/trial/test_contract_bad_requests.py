@@ -87,8 +87,10 @@ def test_what_the_schema_cannot_say_is_known() -> None:
         "mix.classes[0].left_host",
         "mix.classes[0].left_host.first",
         "mix.classes[2].right_host.values",
+        "mix.classes[2].vlan.count",
         "mix.classes[2].source_port.first",
     }
+    of_reverse = {"reverse_mix", "reverse_mix.cycle[0]", "reverse_mix.other_plan"}
     of_ports = {"ports.left.device", "ports.right.device", "host.extra_eal_arguments"}
     assert beyond == {
         "id",
@@ -99,6 +101,7 @@ def test_what_the_schema_cannot_say_is_known() -> None:
         "host_macs",
         *of_flows,
         *of_patterns,
+        *of_reverse,
         *of_ports,
         *of_loads,
     }

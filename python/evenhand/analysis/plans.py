@@ -9,6 +9,7 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.plan import SIDES, AddressPlan, find_topology
+from evenhand.plan.kept_plan import kept_plan
 from evenhand.run.campaign_record import PointRecord
 from evenhand.spec.plan import build_plan, plan_of_document
 from evenhand.spec.request import Point
@@ -34,8 +35,10 @@ def plan_of(point: Point) -> AddressPlan | None:
 
 def known_plan(record: PointRecord) -> AddressPlan | None:
     """The same; None as well if another one was sent: the run of a verb does not state all options of its
-    plan."""
+    plan. Of a plan file, the plan as it was sent; None if its hosts are those of a list."""
     plan, sent = plan_of(record.point), sent_plan(record)
+    if plan is None and sent is not None and is_own_plan(record.point.plan):
+        return kept_plan(sent)
     return None if plan is None or (sent is not None and sent != plan.to_contract()) else plan
 
 
@@ -48,6 +51,11 @@ def second_of_mix(versions: Mapping[str, Any]) -> AddressPlan | None:
         if made.to_document() | {"name": made.title} == other and len(versions["share"]) == len(SIDES):
             return made
     return None
+
+
+def is_own_plan(name: str) -> bool:
+    """Whether it is the name of no plan and no mix, so that a plan file has it."""
+    return all(find_topology(each) is None for each in name.split("+"))
 
 
 def is_known_plan(name: str) -> bool:

@@ -178,7 +178,7 @@ def ask_for_frames(
                 "frames",
                 plan=plan.to_request(),
                 frame_size=whole_octets(size),
-                **mix_request(plan, size),
+                **mix_request(plan, size, direction),
                 seed=seed,
                 direction=direction,
                 first=first,

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING
 
 from evenhand.base.lazy_import import lazy_names
 from evenhand.plan.field_pattern import FieldPattern
-from evenhand.plan.flows import Flow, cycle_of, has_limits, is_flow_name, make_flows
+from evenhand.plan.flows import (
+    Flow,
+    check_flow_directions,
+    cycle_of,
+    flows_in,
+    has_limits,
+    is_flow_name,
+    make_flows,
+)
 from evenhand.plan.generated_prefixes import make_prefixes
 from evenhand.plan.host_list import MOST_COUNTED, HostList, Hosts, hosts_of_prefixes
 from evenhand.plan.imix import (
@@ -131,6 +139,7 @@ __all__ = [
     "TupleOrder",
     "UdpRange",
     "arrival_lines",
+    "check_flow_directions",
     "check_plan",
     "cycle_of",
     "describe_frames",
@@ -138,6 +147,7 @@ __all__ = [
     "describe_plan",
     "describe_size",
     "find_topology",
+    "flows_in",
     "gateway_v4",
     "gateway_v6",
     "has_limits",

@@ -18,7 +18,7 @@ from evenhand.plan.field_pattern import FieldGrammar, FieldPattern, whole_number
 from evenhand.plan.flows import DSCP_NAMES, FLOW_NAME, LOCK_STEP_FIELDS, Flow, FlowHosts, make_flows
 from evenhand.plan.host_list import Hosts
 from evenhand.plan.ranges import IpVersion
-from evenhand.plan.sides import SIDES, SideName
+from evenhand.plan.sides import BOTH_DIRECTIONS, SIDES, Direction, SideName
 
 MOST_FLOW_HOSTS = 65_536
 """Hosts of a flow's own on a side."""
@@ -128,6 +128,7 @@ def _grammar(key: str, least: int, most: int, name: str, example: str) -> FieldG
 _DSCP = FieldGrammar(key="dscp", read=_code_point, least=0, most=63, example="8-15", name="a DSCP")
 _LABEL = _grammar("flow-label", 0, 0xFFFFF, "a flow label", "0-0xFFFFF")
 _PRIORITY = _grammar("vlan-priority", 0, 7, "a VLAN priority", "0-7")
+_VLAN = _grammar("vlan", 1, 4094, "a VLAN", "100-199")
 _PORT = _grammar("source-port", 1, 65535, "a UDP port", "5060-5099")
 FieldValue = int | FieldPattern
 
@@ -144,11 +145,13 @@ class FlowTable(BaseModel):
     )
 
     name: Annotated[str, Field(pattern=FLOW_NAME)]
+    direction: Direction | None = None
     share: Annotated[int | str | None, BeforeValidator(_share)] = None
     rate: Annotated[Fraction | None, BeforeValidator(_rate)] = None
     dscp: Annotated[FieldValue, PlainValidator(_dscp)] = 0
     flow_label: Annotated[FieldValue, _parsed(_LABEL)] = 0
     vlan_priority: Annotated[FieldValue, _parsed(_PRIORITY)] = 0
+    vlan: Annotated[FieldValue, _parsed(_VLAN)] = 0
     source_port: Annotated[FieldValue | None, _parsed(_PORT)] = None
     destination_port: Annotated[FieldValue | None, _parsed(_PORT)] = None
     left: Annotated[FlowHosts | None, PlainValidator(_hosts)] = None
@@ -220,13 +223,18 @@ def _shares(tables: Sequence[FlowTable]) -> list[Fraction]:
     if ways == {"rate"}:
         return [table.rate for table in tables if table.rate is not None]
     shares = [Fraction(str(table.share).strip().removesuffix("%").strip()) for table in tables]
-    if ways == {"percent"} and sum(shares) != 100:
-        raise PlanError(
-            f"the shares of the flows add up to {float(sum(shares)):g} %",
-            code="plan.flow-shares",
-            where="flow.share",
-            next_step="Let them add up to 100 %, or give frames instead: share = 1 and share = 9.",
-        )
+    for direction in BOTH_DIRECTIONS if ways == {"percent"} else ():
+        of_direction = [
+            share for table, share in zip(tables, shares, strict=True) if table.direction in (None, direction)
+        ]
+        if of_direction and sum(of_direction) != 100:
+            raise PlanError(
+                f"the shares of the flows add up to {float(sum(of_direction)):g} %",
+                code="plan.flow-shares",
+                where="flow.share",
+                next_step="Let those of a direction add up to 100 %, or give frames instead: share = 1 and"
+                " share = 9.",
+            )
     return shares
 
 

@@ -18,7 +18,7 @@ from evenhand.base.units import format_ratio
 from evenhand.plan.field_pattern import FieldPattern
 from evenhand.plan.host_list import Hosts
 from evenhand.plan.ranges import Address, IpVersion
-from evenhand.plan.sides import SIDES, SideCounts, SideName
+from evenhand.plan.sides import BOTH_DIRECTIONS, SIDES, Direction, SideCounts, SideName
 from evenhand.plan.stream import SMALLEST_FRAME
 
 FLOW_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}$"
@@ -36,7 +36,16 @@ DSCP_NAMES = {
 """Per-hop behaviours and their code points (RFC 2474, RFC 2597, RFC 3246, RFC 5865, RFC 8622)."""
 
 
-LOCK_STEP_FIELDS = ("left", "right", "source-port", "destination-port", "dscp", "flow-label", "vlan-priority")
+LOCK_STEP_FIELDS = (
+    "left",
+    "right",
+    "source-port",
+    "destination-port",
+    "dscp",
+    "flow-label",
+    "vlan-priority",
+    "vlan",
+)
 """Fields that have patterns, as a plan file calls them."""
 
 
@@ -79,12 +88,16 @@ class Flow:
 
     name: str
     share: int
-    """Frames among as many as all shares are together."""
+    """Frames among as many as all shares of a direction are together."""
+    direction: Direction | None = None
+    """The only direction in which it is sent; None: both."""
     dscp: int | FieldPattern = 0
     flow_label: int | FieldPattern = 0
     """In IPv6."""
     vlan_priority: int | FieldPattern = 0
     """The priority in the VLAN tags of the side that sends."""
+    vlan: int | FieldPattern = 0
+    """The VLAN in the innermost tag of the side that sends; 0: that of the side."""
     source_port: int | FieldPattern | None = None
     destination_port: int | FieldPattern | None = None
     left: FlowHosts | None = None
@@ -104,6 +117,7 @@ class Flow:
             "dscp",
             "flow_label",
             "vlan_priority",
+            "vlan",
             "source_port",
             "destination_port",
             "frame_size",
@@ -120,7 +134,8 @@ class Flow:
             for side, of_side in (("left", self.left), ("right", self.right))
             if of_side is not None
         }
-        return {"name": self.name, "share": self.share, **kept, **hosts}
+        direction = {} if self.direction is None else {"direction": self.direction}
+        return {"name": self.name, "share": self.share, **direction, **kept, **hosts}
 
     def _document_of(self, key: str, pattern: FieldPattern | FlowHosts) -> dict[str, Any]:
         in_lock_step = {"lock_step": True} if key.replace("_", "-") in self.lock_step else {}
@@ -142,6 +157,7 @@ class Flow:
             "DSCP": self.dscp or None,
             "flow label": self.flow_label or None,
             "VLAN priority": self.vlan_priority or None,
+            "VLAN": self.vlan or None,
             "source port": self.source_port,
             "destination port": self.destination_port,
         }
@@ -184,29 +200,59 @@ def cycle_of(flows: Sequence[Flow]) -> tuple[int, ...]:
     return flow_cycle(tuple(flow.share for flow in flows))
 
 
+def flows_in(flows: Sequence[Flow], direction: Direction) -> tuple[Flow, ...]:
+    """Those that are sent in a direction, with their shares of its frames in lowest terms."""
+    found = [flow for flow in flows if flow.direction in (None, direction)]
+    divisor = math.gcd(*(flow.share for flow in found)) or 1
+    return tuple(replace(flow, share=flow.share // divisor) for flow in found)
+
+
+def check_flow_directions(flows: Sequence[Flow], directions: Sequence[Direction]) -> None:
+    """PlanError for a direction in which none of the flows of a plan is sent."""
+    without = next((each for each in directions if flows and not flows_in(flows, each)), None)
+    if without is not None:
+        other = "reverse" if without == "forward" else "forward"
+        raise PlanError(
+            f"no flow of the plan is sent in the {without} direction",
+            code="plan.no-flow-of-direction",
+            where="direction",
+            next_step=f"Use --direction {other}, or give the plan a flow of that direction.",
+        )
+
+
 def flow_octets(flows: Sequence[Flow], frame_size: int) -> tuple[int, ...]:
-    """Frame sizes in the order of the sequence; a single one if all flows have the same."""
+    """Frame sizes in the order of the sequence of flows of one direction; a single one if all flows have the
+    same."""
     sizes = [frame_size if flow.frame_size is None else flow.frame_size for flow in flows]
     return (sizes[0],) if len(set(sizes)) == 1 else tuple(sizes[index] for index in cycle_of(flows))
 
 
 def flow_classes(flows: Sequence[Flow], frame_size: int) -> dict[str, Any]:
-    """The engine's `mix`."""
+    """The engine's `mix`, for flows of one direction."""
     classes = []
     for flow in flows:
         said = flow.to_document()
         del said["share"]
+        said.pop("direction", None)
         classes.append({**said, "frame_size": frame_size if flow.frame_size is None else flow.frame_size})
     return {"classes": classes, "cycle": list(cycle_of(flows))}
 
 
 def flow_lines(flows: Sequence[Flow]) -> list[str]:
     """Sentences for below a result."""
-    if not flows:
-        return []
+    if all(flow.direction is None for flow in flows):
+        return [_flow_line(flows, "of a direction")] if flows else []
+    return [
+        _flow_line(found, f"of the {direction} direction")
+        for direction in BOTH_DIRECTIONS
+        if (found := flows_in(flows, direction))
+    ]
+
+
+def _flow_line(flows: Sequence[Flow], which: str) -> str:
     period = sum(flow.share for flow in flows)
     parts = "; ".join(f"{flow.share} of {flow.words}" for flow in flows)
-    return [f"Flows: of every {period} frames of a direction, {parts}."]
+    return f"Flows: of every {period} frames {which}, {parts}."
 
 
 def has_limits(flows: Sequence[Flow]) -> bool:
@@ -221,35 +267,48 @@ def make_flows(asked: Sequence[Flow], shares: Sequence[Fraction], *, where: str 
         shares: In relation to each other.
 
     Raises:
-        PlanError: More than 64, one named twice, or shares that no 65,536 frames have.
+        PlanError: More than 64 in a direction, two of one name, or shares that no 65,536 frames have.
     """
-    if len(asked) > MOST_FLOWS:
-        raise PlanError(
-            f"{len(asked)} flows",
-            code="plan.too-many-flows",
-            where=where,
-            next_step=f"Use at most {MOST_FLOWS}.",
-        )
-    names = [flow.name for flow in asked]
-    if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
-        raise PlanError(
-            f"two flows are called {twice!r}",
-            code="plan.flow-named-twice",
-            where=f"{where}.name",
-            next_step="Give each a name of its own.",
-        )
+    _check_names(asked, where)
     unit = math.lcm(*(share.denominator for share in shares))
     counts = [int(share * unit) for share in shares]
     divisor = math.gcd(*counts)
-    counts = [count // divisor for count in counts]
-    if sum(counts) > LONGEST_CYCLE:
-        raise PlanError(
-            f"these shares are exact only among {sum(counts)} frames",
-            code="plan.flow-shares",
-            where=f"{where}.share",
-            next_step=f"Use shares that are exact among at most {LONGEST_CYCLE}, such as 1 and 9.",
-        )
-    return tuple(replace(flow, share=count) for flow, count in zip(asked, counts, strict=True))
+    flows = tuple(replace(flow, share=count // divisor) for flow, count in zip(asked, counts, strict=True))
+    for direction in BOTH_DIRECTIONS:
+        found = flows_in(flows, direction)
+        if len(found) > MOST_FLOWS:
+            raise PlanError(
+                f"{len(found)} flows",
+                code="plan.too-many-flows",
+                where=where,
+                next_step=f"Use at most {MOST_FLOWS} in a direction.",
+            )
+        if (period := sum(flow.share for flow in found)) > LONGEST_CYCLE:
+            raise PlanError(
+                f"these shares are exact only among {period} frames",
+                code="plan.flow-shares",
+                where=f"{where}.share",
+                next_step=f"Use shares that are exact among at most {LONGEST_CYCLE}, such as 1 and 9.",
+            )
+    return flows
+
+
+def _check_names(flows: Sequence[Flow], where: str) -> None:
+    """Flows of one name are those of both directions, and judged together."""
+    named: dict[str, Flow] = {}
+    for flow in flows:
+        same = named.setdefault(flow.name, flow)
+        if same is flow:
+            continue
+        if {same.direction, flow.direction} != set(BOTH_DIRECTIONS) or same.loss_at_most != flow.loss_at_most:
+            raise PlanError(
+                f"two flows are called {flow.name!r}",
+                code="plan.flow-named-twice",
+                where=f"{where}.name",
+                next_step="Give each a name of its own, or let one be forward, the other reverse, and both"
+                " have one limit.",
+            )
+        named[flow.name] = replace(flow, direction=None)
 
 
 def check_flows(flows: Sequence[Flow], ip_version: IpVersion) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 from evenhand.base.errors import PlanError
 from evenhand.base.validation.typed_fields import check_type
-from evenhand.plan.flows import flow_classes, flow_lines
+from evenhand.plan.flows import check_flow_directions, flow_classes, flow_lines, flows_in
 from evenhand.plan.imix import ALGORITHM, FrameSize, Imix
 from evenhand.plan.model import AddressPlan, OtherVersion, one_size_of_flows, plan_title
-from evenhand.plan.sides import SideCounts
+from evenhand.plan.sides import Direction, SideCounts
 from evenhand.plan.topologies import find_topology, make_plan
 
 MOST_OF_A_SHARE = 100
@@ -128,14 +128,28 @@ def version_pattern(share: tuple[int, int]) -> tuple[int, ...]:
     return tuple((k + 1) * share[1] // total - k * share[1] // total for k in range(total))
 
 
-def mix_request(plan: AddressPlan, size: FrameSize) -> dict[str, Any]:
-    """The engine's `mix`; empty if all frames are alike.
+def mix_request(plan: AddressPlan, size: FrameSize, direction: Direction | None = None) -> dict[str, Any]:
+    """The engine's `mix`, and where the flows of the reverse direction are others, `reverse_mix`; empty if
+    all frames are alike.
 
     Where sizes and IP versions both change, each version has each place of the sequence of sizes equally
     often: whenever both sequences come to an end together, that of the versions moves on by one frame.
+
+    Args:
+        direction: That direction alone, as `mix`; None: both, or the only one that there are flows for.
+
+    Raises:
+        PlanError: The plan has flows, but none of this direction; or the frames are of several sizes.
     """
     if plan.flows:
-        return {"mix": flow_classes(plan.flows, one_size_of_flows(size))}
+        check_flow_directions(plan.flows, () if direction is None else (direction,))
+        octets = one_size_of_flows(size)
+        of_directions = [
+            flow_classes(flows_in(plan.flows, each), octets)
+            for each in (plan.flow_directions if direction is None else (direction,))
+        ]
+        are_alike = of_directions[0] == of_directions[-1]
+        return {"mix": of_directions[0]} | ({} if are_alike else {"reverse_mix": of_directions[1]})
     if plan.other is None and not isinstance(size, Imix):
         return {}
     octets = size.octets if isinstance(size, Imix) else (size,)

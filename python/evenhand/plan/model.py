@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from evenhand.base.errors import PlanError
-from evenhand.plan.flows import Flow, fit_flows, flow_octets
+from evenhand.plan.flows import Flow, fit_flows, flow_octets, flows_in
 from evenhand.plan.host_list import HostList, Hosts
 from evenhand.plan.imix import FrameSize, Imix
 from evenhand.plan.ranges import HostRange, IpVersion, Network, UdpRange
@@ -102,7 +102,7 @@ class AddressPlan:
     is_own: bool = False
     """Whether a plan file describes it (`plan_file.read_plan_file`), with whatever addresses its user has."""
     flows: tuple[Flow, ...] = ()
-    """Flows that the frames of each direction are of; empty: all frames are alike."""
+    """Flows that the frames are of, each in both directions or in one; empty: all frames are alike."""
     other: OtherVersion | None = None
     """The other plan of a mix of both IP versions; else None. All other fields describe this plan alone."""
 
@@ -149,6 +149,12 @@ class AddressPlan:
         """Whether frames arrive otherwise than they are sent (`Stream.is_translated`); of a mix of IP
         versions in its first plan."""
         return any(self.stream_of(direction).is_translated for direction in BOTH_DIRECTIONS)
+
+    @property
+    def flow_directions(self) -> tuple[Direction, ...]:
+        """Directions in which frames can be sent: those of its flows; both where there are none."""
+        found = tuple(direction for direction in BOTH_DIRECTIONS if flows_in(self.flows, direction))
+        return found or BOTH_DIRECTIONS
 
     @property
     def plans(self) -> tuple[AddressPlan, ...]:
@@ -250,8 +256,8 @@ class AddressPlan:
         """The same of one direction; of a mix of IP versions that of the first plan."""
         size = self.smallest_frame(tag_octets)[0] if frame_size is None else frame_size
         asked = size.octets if isinstance(size, Imix) else (size,)
-        if self.flows:
-            asked = flow_octets(self.flows, one_size_of_flows(size))
+        if flows := flows_in(self.flows, direction):
+            asked = flow_octets(flows, one_size_of_flows(size))
         sender, receiver = self.side(sending_side(direction)), self.side(receiving_side(direction))
         asked_tags = tag_octets.of(sender.name)
 

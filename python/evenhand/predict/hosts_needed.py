@@ -28,8 +28,11 @@ def maximum_hosts(plan: AddressPlan) -> int:
 
 
 def has_listed_hosts(plan: AddressPlan) -> bool:
-    """Whether a side's hosts are those of a list, of which there are no first 2, 4, 8 to be taken."""
-    return any(isinstance(side.host_range, HostList) for side in plan.sides)
+    """Whether a side's hosts are those of a list, or a flow has hosts of its own, of which there are no first
+    2, 4, 8 to be taken."""
+    return any(isinstance(side.host_range, HostList) for side in plan.sides) or any(
+        flow.left or flow.right for flow in plan.flows
+    )
 
 
 def even_limit(model: DeviceModel, tolerance: Fraction | float = EVEN_TOLERANCE) -> Fraction:

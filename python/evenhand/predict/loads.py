@@ -10,7 +10,7 @@ with the number of their combinations.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
@@ -19,34 +19,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.base.errors import PlanError
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import BOTH_DIRECTIONS, Address, AddressPlan, Direction, Mode, receiving_side, sending_side
+from evenhand.plan import (
+    BOTH_DIRECTIONS,
+    Address,
+    AddressPlan,
+    Direction,
+    Flow,
+    Mode,
+    check_flow_directions,
+    flows_in,
+    receiving_side,
+    sending_side,
+)
 from evenhand.plan.host_list import HostList, Hosts
 from evenhand.plan.prefixes import WIDTH
+from evenhand.predict.flow_fields import ADDRESSES, PORTS, FlowPatterns, TogetherField
 from evenhand.predict.host_lists import ListField
 from evenhand.predict.model import DeviceModel
-from evenhand.predict.transform import Counts, key_window, walsh_hadamard
+from evenhand.predict.transform import WORD_BITS, Counts, contributions, key_window, walsh_hadamard
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
 else:
     np = lazy_import("numpy")
-
-
-FIELD_BITS = 16
-
-
-def contributions(key: bytes, bit_offset: int, values: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """What a 16-bit field with its first bit at `bit_offset` contributes to the hash, for each of these
-    values below 65536.
-
-    The key must reach 48 bits beyond `bit_offset`; `DeviceModel` sees to that.
-    """
-    total = np.zeros_like(values)
-    for bit in range(FIELD_BITS):
-        is_set = (values >> np.uint32(FIELD_BITS - 1 - bit)) & np.uint32(1)
-        total ^= is_set * np.uint32(key_window(key, bit_offset + bit))
-    return total
 
 
 def hash_octets(key: bytes, octets: bytes) -> int:
@@ -126,7 +121,8 @@ class Prediction:
     combinations: int
     """Number of combinations of the field values that the device hashes, in each direction. Where the
     directions have unlike numbers (a fixed source and unlike sides), their least common multiple: each
-    combination of a direction then counts several times, and the directions weigh the same."""
+    combination of a direction then counts several times, and the directions weigh the same. So it is with
+    flows, each of which weighs as much as its share."""
     counts: dict[Direction, tuple[int, ...]]
     """How many of the combinations each element gets, per direction; exact."""
 
@@ -194,51 +190,96 @@ def predict(
     """Exact loads of all elements.
 
     Raises:
-        PlanError: Two fields count up or down together, so that their combinations are not independent.
+        PlanError: Two fields count up or down together, so that their combinations are not independent; or a
+            plan with flows has none of a direction.
     """
-    fields = {direction: tuple_fields(plan, model, direction) for direction in directions}
-    combinations = {
-        direction: prod(field.combinations for field in of_direction)
-        for direction, of_direction in fields.items()
-    }
-    common = lcm(*combinations.values())
+    check_flow_directions(plan.flows, directions)
+    counted = {direction: _of_flows(plan, model, direction) for direction in directions}
+    common = lcm(*(combinations for combinations, _ in counted.values()))
     return Prediction(
         plan=plan,
         model=model,
         combinations=common,
         counts={
-            direction: tuple(
-                count * (common // combinations[direction]) for count in _element_counts(model, of_direction)
-            )
-            for direction, of_direction in fields.items()
+            direction: tuple(count * (common // combinations) for count in counts)
+            for direction, (combinations, counts) in counted.items()
         },
     )
 
 
-def tuple_fields(plan: AddressPlan, model: DeviceModel, direction: Direction) -> list[TupleField | ListField]:
-    """Every field that the device hashes."""
+def _of_flows(plan: AddressPlan, model: DeviceModel, direction: Direction) -> tuple[int, list[int]]:
+    """Combinations of all flows of a direction, in their shares, and how many of them each element gets."""
+    flows = flows_in(plan.flows, direction)
+    parts: list[tuple[int, int, tuple[int, ...]]] = []
+    for flow in flows or (None,):
+        fields = tuple_fields(plan, model, direction, flow)
+        combinations = prod(field.combinations for field in fields)
+        parts.append((1 if flow is None else flow.share, combinations, _element_counts(model, fields)))
+    common = lcm(*(combinations for _, combinations, _ in parts))
+    counts = [0] * model.elements
+    for share, combinations, of_flow in parts:
+        for element, count in enumerate(of_flow):
+            counts[element] += share * (common // combinations) * count
+    return common * sum(share for share, _, _ in parts), counts
+
+
+HashedField = TupleField | ListField | TogetherField
+
+
+def tuple_fields(
+    plan: AddressPlan, model: DeviceModel, direction: Direction, flow: Flow | None = None
+) -> list[HashedField]:
+    """Every field that the device hashes of the frames of a direction, or of one of its flows."""
+    own = FlowPatterns(flow=flow, direction=direction)
     sent = plan.stream_of(direction).sent  # what comes to the DUT, which hashes it before it changes anything
     source, destination = sent.sources, sent.destinations
-    ends = {sending_side(direction): source, receiving_side(direction): destination}
+    ends = {
+        side: host_range
+        for role, side, host_range in zip(
+            ADDRESSES,
+            (sending_side(direction), receiving_side(direction)),
+            (source, destination),
+            strict=True,
+        )
+        if own.of(role) is None
+    }
     modes = {f"{name} hosts": host_range.mode for name, host_range in ends.items() if host_range.count > 1}
     network_ranges = {name: host_range.network_range for name, host_range in ends.items()}
     if sent.common_network:
-        del network_ranges[receiving_side(direction)]  # it has no number of its own
+        network_ranges.pop(receiving_side(direction), None)  # it has no number of its own
     modes |= {
         f"{name} networks": n.mode for name, n in network_ranges.items() if n is not None and n.count > 1
     }
     address_bits = WIDTH[sent.ip_version]
-    pairs = [(0, address_bits, _address_words(source), _address_words(destination))]
+    roles = [ADDRESSES]
+    source_word, destination_word = (
+        [] if own.of(role) is not None else _address_words(host_range)
+        for role, host_range in zip(ADDRESSES, (source, destination), strict=True)
+    )
+    pairs = [(0, address_bits, source_word, destination_word)]
     if model.hash_type == "type2":
-        ports = {"source ports": sent.source_ports, "destination ports": sent.destination_ports}
-        modes |= {name: udp.mode for name, udp in ports.items() if udp.first != udp.last}
+        roles.append(PORTS)
+        ports = {"source-port": sent.source_ports, "destination-port": sent.destination_ports}
+        modes |= {
+            f"{role.replace('-', ' ')}s": udp.mode
+            for role, udp in ports.items()
+            if udp.first != udp.last and own.of(role) is None
+        }
         source_word, destination_word = (
-            [_Word(0, _drawn(range(udp.first, udp.last + 1), udp.mode))] for udp in ports.values()
+            [] if own.of(role) is not None else [_Word(0, _drawn(range(udp.first, udp.last + 1), udp.mode))]
+            for role, udp in ports.items()
         )
-        pairs.append((2 * address_bits, FIELD_BITS, source_word, destination_word))
-    _check_independence(modes)
-    fields: list[TupleField | ListField] = []
+        pairs.append((2 * address_bits, WORD_BITS, source_word, destination_word))
+    _check_independence(modes, own.modes([role for pair in roles for role in pair]), plan, direction)
+    places = {
+        role: (first_bit, first_bit + width) if model.symmetric else (first_bit + width * is_destination,)
+        for (first_bit, width, _, _), pair in zip(pairs, roles, strict=True)
+        for is_destination, role in enumerate(pair)
+    }
+    fields: list[HashedField] = [*own.fields(places, sent.ip_version)]
     for is_destination, listed in enumerate((source, destination)):
+        if own.of(ADDRESSES[is_destination]) is not None:
+            continue
         if isinstance(listed, HostList) and listed.mode != "fixed":
             begins = (0, address_bits)
             fields.append(
@@ -275,15 +316,28 @@ def _tie_networks(
     return TupleField(places * 2 if model.symmetric else places, numbers)
 
 
-def _check_independence(modes: dict[str, Mode]) -> None:
-    counting = [f"{name} ({mode})" for name, mode in modes.items() if mode in ("increment", "decrement")]
-    if len(counting) > 1:
+def _check_independence(
+    modes: Mapping[str, Mode], of_flow: Mapping[str, Mode], plan: AddressPlan, direction: Direction
+) -> None:
+    counting, own = (
+        [f"{name} ({mode})" for name, mode in found.items() if mode in ("increment", "decrement")]
+        for found in (modes, of_flow)
+    )
+    if len(counting) + len(own) > 1:
         raise PlanError(
-            f"{', '.join(counting)} step together from frame to frame, so not every combination occurs",
+            f"{', '.join([*counting, *own])} step together from frame to frame, so not every combination"
+            " occurs",
             code="predict.fields-step-together",
             where="plan",
             next_step="Predict a plan in which at most one of the fields that the device hashes steps; the"
             " others must be pseudorandom or fixed.",
+        )
+    if counting and len(flows_in(plan.flows, direction)) > 1:
+        raise PlanError(
+            f"{counting[0]} steps through the frames of all flows, so a flow does not get every value",
+            code="predict.fields-step-together",
+            where="plan",
+            next_step="Predict a plan in which it is pseudorandom or fixed, or steps within each flow.",
         )
 
 
@@ -319,7 +373,7 @@ def _drawn(values: range, mode: Mode) -> range:
     return values[:1] if mode == "fixed" else values
 
 
-def _element_counts(model: DeviceModel, fields: Sequence[TupleField | ListField]) -> tuple[int, ...]:
+def _element_counts(model: DeviceModel, fields: Sequence[HashedField]) -> tuple[int, ...]:
     size = len(model.table)
     spectra = [field.spectrum(model.key, size) for field in fields]
     combinations = prod(field.combinations for field in fields)

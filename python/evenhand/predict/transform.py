@@ -14,6 +14,7 @@ else:
     np = lazy_import("numpy")
 
 HASH_BITS = 32
+WORD_BITS = 16
 Counts: TypeAlias = "NDArray[Any]"
 """int64, or Python's integers (dtype object) where 63 bits do not hold what may come up."""
 
@@ -21,6 +22,19 @@ Counts: TypeAlias = "NDArray[Any]"
 def key_window(key: bytes, bit_offset: int) -> int:
     """The 32 bits of the key that input bit `bit_offset` XORs into the hash, if it is set."""
     return (int.from_bytes(key, "big") >> (8 * len(key) - HASH_BITS - bit_offset)) & 0xFFFFFFFF
+
+
+def contributions(key: bytes, bit_offset: int, values: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """What a 16-bit field with its first bit at `bit_offset` contributes to the hash, for each of these
+    values below 65536.
+
+    The key must reach 48 bits beyond `bit_offset`; `DeviceModel` sees to that.
+    """
+    total = np.zeros_like(values)
+    for bit in range(WORD_BITS):
+        is_set = (values >> np.uint32(WORD_BITS - 1 - bit)) & np.uint32(1)
+        total ^= is_set * np.uint32(key_window(key, bit_offset + bit))
+    return total
 
 
 def walsh_hadamard(counts: Counts) -> Counts:

@@ -25,6 +25,7 @@ from evenhand.plan import (
     PortMacs,
     SideName,
     Stream,
+    check_flow_directions,
     largest_frame,
     theoretical_fps,
 )
@@ -36,7 +37,7 @@ from evenhand.procedure.connection_trials import (
 )
 from evenhand.procedure.dut_checks import check_empties, check_way, way_notes
 from evenhand.procedure.events import Note, OnEvent, TrialPhase, ignore
-from evenhand.procedure.flows import check_tags, limits_for
+from evenhand.procedure.flows import check_tags
 from evenhand.procedure.limits import limits_of
 from evenhand.procedure.one_pair import OnePair, check_same_dut
 from evenhand.procedure.profile import Profile
@@ -339,6 +340,7 @@ def open_tester(
     """
     streams = setup.testbed.streams(plan, frame_size, directions)
     setup.check_frame_sizes(streams)
+    check_flow_directions(plan.flows, directions)
     check_tags(plan, {side: port.vlan for side, port in setup.testbed.ports.items()})
     with ExitStack() as stack:
         engines = engine if isinstance(engine, EnginesOf) else EnginesOf(setup, engine)
@@ -384,7 +386,7 @@ def open_tester(
             session=session,
             profile=profile,
             waits=waits,
-            limits=limits_for(limits or limits_of(setup.testbed.limits), plan),
+            limits=limits or limits_of(setup.testbed.limits),
             opened=opened,
             resolved=resolved,
             unresolved=unresolved,

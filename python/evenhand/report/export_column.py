@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evenhand.run import PointRecord, Repetition, StoredSearch, StoredTrial
-from evenhand.trial import ClassCount, FlowResult
+from evenhand.trial import ClassCount, CleanCounts, FlowResult
 
 Value = str | int | float | bool | None
 Kind = Literal["text", "integer", "real", "flag"]
@@ -21,6 +21,13 @@ class FlowPlace:
     direction: str
     of_class: ClassCount
     flow: FlowResult
+    judged: CleanCounts
+    """Its frames that the verdict is about."""
+
+    @property
+    def loss_ratio(self) -> float:
+        """Of these; 0 to 1, 0 where there are none."""
+        return self.judged.lost_frames / self.judged.frames if self.judged.frames else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ def flow_places(result: TrialResult) -> Iterator[FlowPlace]:
     for direction, of_direction in result.directions.items():
         for of_class in of_direction.classes:
             if of_class.flow is not None:
-                yield FlowPlace(direction, of_class, of_class.flow)
+                yield FlowPlace(direction, of_class, of_class.flow, result.judged(of_class))
 
 
 def _of(get: Callable[[FlowPlace], Value]) -> Callable[[RowPlace], Value]:
@@ -22,9 +22,8 @@ def _of(get: Callable[[FlowPlace], Value]) -> Callable[[RowPlace], Value]:
 
 
 def loss_ratio_of(place: FlowPlace) -> float | None:
-    """The loss ratio of this flow in this direction, 0 to 1; None if none was offered."""
-    found = place.of_class
-    return found.lost_frames / found.offered_frames if found.offered_frames else None
+    """The loss ratio of this flow in this direction, 0 to 1, of frames that are judged; None if none is."""
+    return place.loss_ratio if place.judged.frames else None
 
 
 _COUNTS: Mapping[str, Callable[[FlowResult], int]] = {
@@ -54,6 +53,10 @@ FLOW_COLUMNS = (
     ExportColumn("offered_frames", "integer", _of(lambda place: place.of_class.offered_frames)),
     ExportColumn("received_frames", "integer", _of(lambda place: place.of_class.received_frames)),
     ExportColumn("lost_frames", "integer", _of(lambda place: place.of_class.lost_frames)),
+    ExportColumn("judged_frames", "integer", _of(lambda place: place.judged.frames), is_of_clean_time=True),
+    ExportColumn(
+        "judged_lost_frames", "integer", _of(lambda place: place.judged.lost_frames), is_of_clean_time=True
+    ),
     ExportColumn("loss_ratio", "real", _of(loss_ratio_of)),
     ExportColumn("loss_at_most", "real", _of_flow(lambda f: f.loss_at_most)),
     *(ExportColumn(name, "integer", _of_flow(get)) for name, get in _COUNTS.items()),

@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
-from evenhand.base.table import Table, make_table
+from collections.abc import Sequence
+
+from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.units import format_count, format_ratio
 from evenhand.report.export_column import FlowPlace
-from evenhand.report.flow_rows import flow_places, loss_ratio_of
+from evenhand.report.flow_rows import flow_places
 from evenhand.trial import TrialResult
 
+JUDGED_TITLES = ("#judged frames", "#lost of these")
+"""Columns of trials that are judged by their clean time."""
 _HEADINGS = (
     "",
     "#octets",
     "#offered frames",
     "#lost frames",
+    *JUDGED_TITLES,
     "#lost",
     "#may lose",
     "#duplicates",
@@ -29,7 +34,17 @@ def has_flows(result: TrialResult) -> bool:
 
 def flows_table(result: TrialResult) -> Table:
     """A row for each flow of each direction."""
-    return make_table(_HEADINGS, [_row(place) for place in flow_places(result)])
+    rows = [_row(place) for place in flow_places(result)]
+    return make_table(*without_judged(_HEADINGS, rows, is_clean=result.is_judged_by_clean_time))
+
+
+def without_judged(
+    titles: Sequence[str], rows: Sequence[Sequence[Cell | str]], *, is_clean: bool
+) -> tuple[list[str], list[list[Cell | str]]]:
+    """Without the columns of `JUDGED_TITLES`, where no trial was judged by its clean time: they would say the
+    same as those in front of them."""
+    kept = [at for at, title in enumerate(titles) if is_clean or title not in JUDGED_TITLES]
+    return [titles[at] for at in kept], [[row[at] for at in kept] for row in rows]
 
 
 def failed_flows(result: TrialResult) -> list[str]:
@@ -40,12 +55,12 @@ def failed_flows(result: TrialResult) -> list[str]:
         found.setdefault(place.flow.name, []).append(place)
     failed = []
     for name, places in found.items():
-        lost = sum(place.of_class.lost_frames for place in places)
-        offered = sum(place.of_class.offered_frames for place in places)
+        lost = sum(place.judged.lost_frames for place in places)
+        judged = sum(place.judged.frames for place in places)
         most = places[0].flow.loss_at_most
-        if most is not None and lost > most * offered:
+        if most is not None and lost > most * judged:
             failed.append(
-                f"{name} lost {format_count(lost)} of {format_count(offered)} frames (at most"
+                f"{name} lost {format_count(lost)} of {format_count(judged)} frames (at most"
                 f" {format_ratio(most)})"
             )
     return failed
@@ -58,7 +73,9 @@ def _row(place: FlowPlace) -> list[str]:
         str(of_class.frame_size),
         format_count(of_class.offered_frames),
         format_count(of_class.lost_frames),
-        format_ratio(loss_ratio_of(place) or 0.0),
+        format_count(place.judged.frames),
+        format_count(place.judged.lost_frames),
+        format_ratio(place.loss_ratio),
         "" if flow.loss_at_most is None else format_ratio(flow.loss_at_most),
         format_count(flow.duplicated_frames),
         format_count(flow.reordered_frames),

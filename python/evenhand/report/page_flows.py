@@ -12,7 +12,7 @@ from evenhand.base.units import format_count, format_ratio
 from evenhand.procedure.registry import LOSS
 from evenhand.report.export_column import FlowPlace
 from evenhand.report.flow_rows import flow_places
-from evenhand.report.flows import show_delay
+from evenhand.report.flows import JUDGED_TITLES, show_delay, without_judged
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import PointRecord, Repetition
 from evenhand.trial import FlowLatency
@@ -24,6 +24,7 @@ _TITLES = (
     "#octets",
     "#offered frames",
     "#lost frames",
+    *JUDGED_TITLES,
     "#lost",
     "#may lose",
     "#duplicates",
@@ -42,17 +43,21 @@ def shown_flows(found: PointRecord) -> Table | None:
     """None where frames are of no flows."""
     groups: dict[tuple[str, str, str], list[FlowPlace]] = {}
     trials: dict[str, int] = {}
+    is_clean = False
     for repetition in found.repetitions:
         for trial in repetition.deciding_trials:
             which = _which(repetition, trial)
             trials[which] = trials.get(which, 0) + 1
+            is_clean = is_clean or trial.result.is_judged_by_clean_time
             for place in flow_places(trial.result):
                 groups.setdefault((which, place.flow.name, place.direction), []).append(place)
     rows = [
         _row(f"{format_count(trials[which])} {which}", name, direction, places)
         for (which, name, direction), places in groups.items()
     ]
-    return make_table(_TITLES, rows, caption=_CAPTION) if rows else None
+    if not rows:
+        return None
+    return make_table(*without_judged(_TITLES, rows, is_clean=is_clean), caption=_CAPTION)
 
 
 def _which(repetition: Repetition, trial: StoredTrial) -> str:
@@ -66,7 +71,9 @@ def _row(which: str, name: str, direction: str, places: Sequence[FlowPlace]) -> 
     first = places[0]
     offered = sum(place.of_class.offered_frames for place in places)
     lost = sum(place.of_class.lost_frames for place in places)
-    ratio, most = lost / offered if offered else 0.0, first.flow.loss_at_most
+    judged = sum(place.judged.frames for place in places)
+    judged_lost = sum(place.judged.lost_frames for place in places)
+    ratio, most = judged_lost / judged if judged else 0.0, first.flow.loss_at_most
     return [
         which,
         name,
@@ -74,6 +81,8 @@ def _row(which: str, name: str, direction: str, places: Sequence[FlowPlace]) -> 
         str(first.of_class.frame_size),
         format_count(offered),
         format_count(lost),
+        format_count(judged),
+        format_count(judged_lost),
         Cell(format_ratio(ratio), style="flag" if most is not None and ratio > most else ""),
         "" if most is None else format_ratio(most),
         format_count(sum(place.flow.duplicated_frames for place in places)),

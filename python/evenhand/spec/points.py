@@ -18,6 +18,7 @@ from evenhand.plan import (
     FrameSize,
     Imix,
     SideCounts,
+    check_flow_directions,
     is_plan_file,
     largest_frame,
     largest_octets,
@@ -235,6 +236,8 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
         whole = build_plan(file.plan_place(suite), None, network_counts, options)
         sizes, _ = read_frame_sizes(whole, [str(size) for size in suite.frame_sizes or ()])
         counts = _counts(suite, whole) if suite.routes is None else _route_counts(suite, whole)
+        directions = read_directions(DirectionName(suite.written("direction")))
+        check_flow_directions(whole.flows, directions)
     check_points(len(counts) * len(sizes) * len(suite.procedure) * len(suite.hash_types or (None,)), where)
     # What gives a throughput comes before what takes it.
     procedures = sorted((PROCEDURES[name] for name in suite.procedure), key=lambda p: not p.gives_throughput)
@@ -269,7 +272,7 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
             hosts=hosts,
             networks=networks,
             frame_size=_short(size),
-            directions=read_directions(DirectionName(suite.written("direction"))),
+            directions=directions,
             hash_type=hash_type,
             goal=goal,
             repetitions=repetitions,

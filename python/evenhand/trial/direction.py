@@ -123,6 +123,8 @@ class ClassCount:
     lost_frames: int
     flow: FlowResult | None = None
     """What else was counted, where the class is a flow."""
+    clean: CleanCounts | None = None
+    """Its frames in the trial's clean time, where that was asked for and the class is a flow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,7 +324,11 @@ def _corrupted(document: Mapping[str, Any] | None) -> Mapping[str, int] | None:
 def _class(document: Mapping[str, Any]) -> ClassCount:
     keys = ("ip_version", "frame_size", "offered_frames", "received_frames", "lost_frames")
     counts = {key: whole(document, key) for key in keys}
-    return ClassCount(**counts, flow=read_flow_result(document.get("flow")))
+    return ClassCount(
+        **counts,
+        flow=read_flow_result(document.get("flow")),
+        clean=read_clean_counts(document.get("clean"), lost_frames=counts["lost_frames"]),
+    )
 
 
 def _slice_delay(entry: Sequence[Any]) -> SliceDelay:

@@ -13,7 +13,7 @@ from evenhand.base.errors import EngineError
 from evenhand.plan import Direction
 from evenhand.trial.clean_time import CleanCounts, CleanTime, read_clean_time
 from evenhand.trial.contract_values import number, optional, whole
-from evenhand.trial.direction import DirectionResult, read_direction
+from evenhand.trial.direction import ClassCount, DirectionResult, read_direction
 
 CONTRACT = 1
 """Version of contract/*.schema.json that this code reads and writes."""
@@ -201,11 +201,11 @@ class TrialResult:
         """Share of the sending time that the verdict is not about; None if it is not that of clean time."""
         return self.clean.left_out_share if self.clean is not None and self.clean.is_enough else None
 
-    def judged(self, direction: DirectionResult) -> CleanCounts:
-        """The frames of a direction that the verdict is about."""
-        if self.is_judged_by_clean_time and direction.clean is not None:
-            return direction.clean
-        return CleanCounts(frames=direction.offered_frames, lost_frames=direction.lost_frames)
+    def judged(self, counted: DirectionResult | ClassCount) -> CleanCounts:
+        """The frames of a direction, or of a flow in one, that the verdict is about."""
+        if self.is_judged_by_clean_time and counted.clean is not None:
+            return counted.clean
+        return CleanCounts(frames=counted.offered_frames, lost_frames=counted.lost_frames)
 
     @property
     def lost_frames(self) -> int:
