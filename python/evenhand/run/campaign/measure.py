@@ -32,8 +32,6 @@ from evenhand.run.campaign.events import (
     run_hook,
     why_failed,
 )
-from evenhand.run.campaign_record import is_lower_bound
-from evenhand.run.point_document import why_no_number
 from evenhand.run.recorder import STOPPED, CannotContinueError
 from evenhand.run.rows import without_trials
 from evenhand.run.run_file import StorageError
@@ -41,7 +39,6 @@ from evenhand.run.store import RepetitionEnd, RunStore
 from evenhand.spec.file import Hooks, Reference
 from evenhand.spec.place import option_places
 from evenhand.spec.request import Point, PointRequest, line_texts_of, plan_of, read_point
-from evenhand.trial import TrialResult, describe_reasons, describe_taken
 
 ENGINE_ENDS_WITHIN_S = 15.0
 """When a campaign was killed and goes on at once, its engine may still be closing the ports."""
@@ -192,13 +189,12 @@ def _measure_repetition(
         if ended.outcome == STOPPED:
             raise KeyboardInterrupt
         keeper.end(recorder, ended)
-        is_at_least = is_lower_bound(ended.outcome, ended.result)
         on_event(
             RepetitionEnded(
                 job=job,
                 outcome=ended.outcome,
                 value=ended.value,
-                is_at_least=is_at_least,
+                is_at_least=ended.is_at_least,
                 reason=ended.reason,
             )
         )
@@ -215,14 +211,10 @@ def _measure(bed: OpenTestbed, job: Job, request: PointRequest, one_pair: OnePai
     if isinstance(found, Throughput):
         found = replace(found, is_repetition=True)
         found = _beside(found, one_pair, is_ours=bed.setup.has_new_macs)
-    document = without_trials(found.to_document())
-    value = procedure.value(document)
-    reason = (
-        None
-        if value is not None
-        else getattr(found, "skipped", None) or _why(str(found.outcome), list(found.trials))
+    document, skipped = without_trials(found.to_document()), getattr(found, "skipped", None)
+    return RepetitionEnd.of(
+        procedure.name, str(found.outcome), document, tuple(found.trials), skipped=skipped
     )
-    return RepetitionEnd(outcome=str(found.outcome), value=value, result=document, reason=reason)
 
 
 def _beside(found: Throughput, one_pair: OnePair | None, *, is_ours: bool) -> Throughput:
@@ -232,14 +224,6 @@ def _beside(found: Throughput, one_pair: OnePair | None, *, is_ours: bool) -> Th
     if one_pair is None or (dict(one_pair.dut_macs) != macs and not is_ours):
         return found
     return replace(found, profile=replace(found.profile, one_pair=one_pair))
-
-
-def _why(outcome: str, results: list[TrialResult]) -> str:
-    invalid = next((result for result in reversed(results) if not result.is_valid), None)
-    if invalid is None or outcome != "tester_ceiling":
-        return why_no_number(outcome)
-    taken = describe_taken(results)
-    return f"{why_no_number(outcome)}: {describe_reasons(invalid.reasons)}{f'; {taken}' if taken else ''}"
 
 
 def _setup_of(order: PointOrder) -> AbstractContextManager[Setup]:
