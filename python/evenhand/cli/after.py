@@ -21,7 +21,6 @@ from evenhand.results.throughput import ThroughputFound
 from evenhand.rig import Setup
 from evenhand.run import StoredSearch, read_run
 from evenhand.run.snapshot import not_a_run
-from evenhand.search import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +52,6 @@ class _Earlier:
     conditions: _Conditions
     plan: dict[str, Any]
     found: ThroughputFound
-    has_number: bool
     one_pair: OnePair | None
     """None: it is none, or no result of the DUT."""
 
@@ -64,27 +62,16 @@ def _read(path: Path) -> list[_Earlier]:
     for search in read_run(path).searches:
         if search.kind == THROUGHPUT.name and search.result is not None:
             try:
-                found.append(_earlier(search, search.result, source=f"in {path.name}"))
+                found.append(_earlier(search, source=f"in {path.name}"))
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise not_a_run(path, f"the search {search.name!r} lacks {error}") from error
     return found
 
 
-def _earlier(search: StoredSearch, result: dict[str, Any], *, source: str) -> _Earlier:
-    setup, loss_ratio = search.setup, float(search.goal["loss_ratio"])
-    throughput_fps, upper_fps = (result[f"{name}_fps_per_direction"] for name in ("throughput", "upper"))
-    traffic, one_pair = setup.get("traffic") or {}, None
-    macs = traffic.get("macs")
-    if traffic.get("is_one_pair") and macs is not None and says_something(search.outcome, throughput_fps):
-        one_pair = OnePair(
-            outcome=Outcome(result["outcome"]),
-            throughput_fps=throughput_fps,
-            upper_fps=upper_fps,
-            loss_ratio=loss_ratio,
-            seed=search.seed,
-            dut_macs={side: of["dut"] for side, of in macs.items()},
-            source=source,
-        )
+def _earlier(search: StoredSearch, *, source: str) -> _Earlier:
+    setup, traffic = search.setup, search.setup.get("traffic") or {}
+    found: ThroughputFound = THROUGHPUT.read({**(search.result or {}), "goal": search.goal})
+    is_one_pair = traffic.get("is_one_pair") and traffic.get("macs") is not None
     return _Earlier(
         conditions=_Conditions(
             ports=_ports(setup),
@@ -92,13 +79,11 @@ def _earlier(search: StoredSearch, result: dict[str, Any], *, source: str) -> _E
             frame_size=search.frame_size,
             mix=setup.get("mix"),
             directions=sorted(setup["directions"]),
-            loss_ratio=loss_ratio,
+            loss_ratio=float(search.goal["loss_ratio"]),
         ),
         plan=search.plan,
-        found=THROUGHPUT.read({**result, "goal": search.goal}),
-        has_number=throughput_fps is not None
-        and search.outcome in (Outcome.FOUND, Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_CEILING),
-        one_pair=one_pair,
+        found=found,
+        one_pair=OnePair.stored(found, setup, search.seed, source=source) if is_one_pair else None,
     )
 
 
@@ -127,7 +112,8 @@ def read_throughput(path: Path, setup: Setup, given: Given, *, frame_size: Frame
     found = [
         each.found
         for each in _read(path)
-        if each.has_number
+        if each.found.throughput_fps is not None
+        and says_something(each.found.outcome, each.found.throughput_fps)
         and each.plan == plan.to_contract()
         and replace(each.conditions, plan=here.plan, loss_ratio=0.0) == here
     ]

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.base.errors import RequestError
-from evenhand.base.rates import Line, is_of_line
+from evenhand.base.rates import Line
 from evenhand.base.units import format_count
 from evenhand.cli.common import EngineOption, JsonOption, warn_about
 from evenhand.cli.progress.line import ProgressDisplay
@@ -151,10 +151,9 @@ class Given:
         return read_setup(self.testbed, self.plan)
 
     def line(self, setup: Setup, frame_size: FrameSize, texts: Iterable[str]) -> Line:
-        """The line for these rates. Its rate is looked for only where one of them is a share of it."""
-        return OpenTestbed(setup=setup, engine=self.options.engine).line(
-            self.plan, frame_size, self.directions, is_rate_needed=any(map(is_of_line, texts))
-        )
+        """See `OpenTestbed.line`."""
+        sent = Conditions(plan=self.plan, frame_size=frame_size, directions=self.directions)
+        return OpenTestbed(setup=setup, engine=self.options.engine).line(sent, texts)
 
     def check_rate(self, setup: Setup, rate_fps: float, sizes: Iterable[FrameSize], *, where: str) -> None:
         """RequestError if the rate is above what the testbed's line rate lets through of any of these

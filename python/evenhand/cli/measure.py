@@ -20,20 +20,17 @@ from evenhand.cli.conditions import ConditionOptions, Given
 from evenhand.cli.options import with_options
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.tables import ResultsAtLoads, exit_code_of, show_found
-from evenhand.plan import AddressPlan, FrameSize, Traffic
-from evenhand.procedure import Conditions, OnePair, OpenTestbed, Repetitions
+from evenhand.plan import FrameSize, Traffic
+from evenhand.procedure import Conditions, OpenTestbed, Repetitions
 from evenhand.procedure.conditions import check_conditions
 from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure
 from evenhand.procedure.repetition import STOPPED
 from evenhand.rig import TestbedLimits
-from evenhand.search import Role
 from evenhand.spec.common_options import RepetitionOptions, RetryOptions
 from evenhand.spec.frames import FRAME_SIZE_OPTIONS, read_sizes_of
 from evenhand.spec.rates import line_texts
 from evenhand.spec.request import PointRequest, read_request, written_in
 from evenhand.trial import DirectionRates
-
-ONE_PAIR = "one address pair"
 
 
 def verb_of(procedure: Procedure) -> Callable[..., int | None]:
@@ -161,8 +158,14 @@ def _measure(verb: _Verb) -> int:
             )
         else:
             if pair.one_pair_first:
-                first, before = _measure_one_pair(procedure, goal, given.plan, bed, progress, conditions)
-                conditions["one_pair"] = before
+                many = Traffic(plan=given.plan, directions=conditions["directions"]).address_words
+                progress.say(f"1 of 2: {given.plan.label}, one address pair.", style="bold")
+                progress.later = procedure.expected_span(goal, conditions["waits"].total_s)
+                first, conditions["one_pair"] = bed.measure_one_pair(
+                    procedure, goal, name=procedure.name, **conditions
+                )
+                progress.later = TimeSpan.of(0.0)
+                progress.say(f"2 of 2: {many}.", style="bold")
             has_own_loop = procedure.has_own_loop(options)
             if len(goals_at) > 1:
                 found = _measure_at_each(procedure, goals_at, bed, progress, conditions, has_own_loop)
@@ -170,27 +173,6 @@ def _measure(verb: _Verb) -> int:
                 found = bed.measure(procedure, goal, has_own_loop=has_own_loop, **conditions)
     show_found(procedure, found, store, first=first, is_json=verb.conditions.json_output)
     return exit_code_of(procedure, found.to_document())
-
-
-def _measure_one_pair(
-    procedure: Procedure,
-    goal: Any,
-    plan: AddressPlan,
-    bed: OpenTestbed,
-    progress: ProgressDisplay,
-    conditions: Conditions,
-) -> tuple[Any, OnePair | None]:
-    """What the procedure finds with one address pair (SEED-02), and what of it stands beside the result with
-    many."""
-    many = Traffic(plan=plan, directions=conditions["directions"]).address_words
-    progress.say(f"1 of 2: {plan.label}, {ONE_PAIR}.", style="bold")
-    progress.later = procedure.expected_span(goal, conditions["waits"].total_s)
-    one_pair: Conditions = {**conditions, "plan": plan.one_pair()}
-    name = f"{procedure.name}, {ONE_PAIR}"
-    first = bed.measure(procedure, goal, name=name, details={"role": Role.ONE_PAIR}, **one_pair)
-    progress.later = TimeSpan.of(0.0)
-    progress.say(f"2 of 2: {many}.", style="bold")
-    return first, OnePair.of(first.search, first.profile)
 
 
 def _measure_at_each(

@@ -96,7 +96,7 @@ class PreparedTestbed:
             }
         )
         self.check_idle(established, waits, longest_trial_s)
-        address_plan = self._plan(plan)
+        address_plan = self.plan_of({"plan": plan})
         self.setup.check_plan(address_plan)
         if address_plan.nat is not None:
             self.setup.check_emptied_somehow()  # each of its tests begins with an empty table
@@ -132,7 +132,9 @@ class PreparedTestbed:
             idle_s = established_idle_s(established, waits.total_s, longest_trial_s)
             check_timeout(self.setup.connection_timeout_s, idle_s, where="established")
 
-    def _plan(self, given: str | AddressPlan | None) -> AddressPlan:
+    def plan_of(self, conditions: Conditions) -> AddressPlan:
+        """The plan of these conditions, the testbed's own where they have none."""
+        given = conditions.get("plan")
         if given is None:
             return self.setup.make_own_plan()
         return plan_file.plan_named(given) if isinstance(given, str) else given
@@ -146,7 +148,7 @@ class PreparedTestbed:
     def check_frames(self, conditions: Conditions) -> tuple[AddressPlan, FrameSize, tuple[Direction, ...]]:
         """The plan, frame size and directions of these conditions. RequestError if the DUT, or a port, does
         not take such frames."""
-        plan = self._plan(conditions.get("plan"))
+        plan = self.plan_of(conditions)
         self.setup.check_plan(plan)
         size, _ = choose_frames(plan, conditions.get("frame_size"), tag_octets=self.setup.testbed.tag_octets)
         directions = conditions.get("directions", BOTH_DIRECTIONS)
@@ -157,7 +159,7 @@ class PreparedTestbed:
         self, frame_sizes: Sequence[FrameSize], conditions: Conditions
     ) -> tuple[AddressPlan, tuple[FrameSize, ...]]:
         """All of them are checked before the first is measured."""
-        plan = self._plan(conditions.get("plan"))
+        plan = self.plan_of(conditions)
         sizes, notes = check_frame_sizes(plan, frame_sizes, tag_octets=self.setup.testbed.tag_octets)
         for note in notes:
             self.on_event(Note(text=note))

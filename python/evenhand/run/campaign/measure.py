@@ -5,7 +5,7 @@ names."""
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any
 from evenhand.base.errors import EvenhandError
 from evenhand.base.folders import without_folders
 from evenhand.base.locks import InUseError
-from evenhand.base.rates import Line, is_of_line
 from evenhand.procedure import Conditions, Note, OnePair, OpenTestbed, Throughput
 from evenhand.procedure.descriptor import KnownThroughput
 from evenhand.procedure.search_options import start_at
@@ -135,7 +134,7 @@ def _measure_on(
         limits = setup.testbed.limits
         request = read_point(order.point, limits, throughput=order.throughput)
         if texts := line_texts_of(order.point):
-            line = _line_of(request, setup, engine, texts)
+            line = OpenTestbed(setup=setup, engine=engine).line(request.conditions, texts)
             request = read_point(order.point, limits, throughput=order.throughput, line=line)
         request = replace(request, goal=start_at(request.goal, order.start_fps))
         for job in order.jobs:
@@ -145,12 +144,6 @@ def _measure_on(
     except EvenhandError as error:
         return f"{error.what} ({option_places(error.where)})" if error.where else error.what
     return None
-
-
-def _line_of(request: PointRequest, setup: Setup, engine: Path | None, texts: Sequence[str]) -> Line:
-    bed = OpenTestbed(setup=setup, engine=engine)
-    plan, size, directions = bed.check_frames(request.conditions)
-    return bed.line(plan, size, directions, is_rate_needed=any(map(is_of_line, texts)))
 
 
 def _measure_repetition(
