@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.base.errors import HostError, error_part
+from evenhand.base.option import DURATION
 from evenhand.base.rates import ANY_LINE, depends_on_line, in_frames
 from evenhand.base.units import format_rate, parse_duration
 from evenhand.cli.common import EngineOption, JsonOption, TestbedArgument, out, warn_about, write_json
@@ -28,7 +29,7 @@ from evenhand.spec.common_options import (
     check_host_macs,
 )
 from evenhand.spec.plan import CountOptions, DirectionName, DirectionOption, PlanOption, read_directions
-from evenhand.trial import DEFAULT_ROUNDS, learn
+from evenhand.trial import DEFAULT_ROUNDS, DEFAULT_WAIT_S, learn
 
 EXAMPLE = "Example: evenhand learn lab.toml --plan direct-v4-net16"
 MOST_ROUNDS = 1000
@@ -49,7 +50,7 @@ def learn_hosts(
     ] = DEFAULT_ROUNDS,
     wait: Annotated[
         str, typer.Option("--wait", metavar="TIME", help="Wait after the last frame of each round.")
-    ] = "1s",
+    ] = DURATION.write(DEFAULT_WAIT_S),
     allow_unreachable: AllowUnreachableOption = False,
     direction: DirectionOption = DirectionName.BOTH,
     seed: SeedOption = DEFAULT_SEED,

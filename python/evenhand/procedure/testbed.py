@@ -37,7 +37,7 @@ from evenhand.procedure.prepared_testbed import PreparedTestbed
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.recovery import RECOVERY, Recovery
 from evenhand.procedure.repetition import STOPPED, Repetitions, check_whole_sizes, repeat
-from evenhand.procedure.single_trial import SingleTrial, measure_trial
+from evenhand.procedure.single_trial import TRIAL_S, SingleTrial, measure_trial
 from evenhand.procedure.tear_down import TEAR_DOWN, TearDown, TearDownGoal
 from evenhand.procedure.tester import EnginesOf, OpenTester, choose_maximum
 from evenhand.procedure.throughput import THROUGHPUT, Throughput, ThroughputTable
@@ -548,7 +548,7 @@ class OpenTestbed(PreparedTestbed):
         return line_of(testbed.streams(plan, frame_size, directions), rates_bps)
 
     def trial(
-        self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Unpack[Conditions]
+        self, *, rate_fps: float, duration_s: float = TRIAL_S, **conditions: Unpack[Conditions]
     ) -> SingleTrial:
         """One trial at `rate_fps` per direction; its verdict may be INVALID."""
         for value, where in ((rate_fps, "rate_fps"), (duration_s, "duration_s")):
