@@ -16,17 +16,18 @@ from evenhand.base.errors import RequestError
 from evenhand.base.rates import Line
 from evenhand.base.units import format_count
 from evenhand.cli.common import EngineOption, JsonOption, warn_about
+from evenhand.cli.progress.contained import contained
 from evenhand.cli.progress.line import ProgressDisplay
-from evenhand.cli.progress.running import written_beside
 from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
 from evenhand.cli.run_options import RunOptions
 from evenhand.plan import AddressPlan, Direction, FrameSize
-from evenhand.procedure import Conditions, OpenTestbed
+from evenhand.procedure import Conditions, OnEvent, OpenTestbed, ProcedureEvent
 from evenhand.procedure.expected_time import ExpectedTime, learning_s
 from evenhand.procedure.limits import OF_HOST
 from evenhand.procedure.tester import EnginesOf
 from evenhand.rig import Setup, TestbedLimits, check_rate, read_setup
 from evenhand.run import RunStore
+from evenhand.run.campaign.events import RunningFile
 from evenhand.spec.common_options import (
     DEFAULT_SEED,
     EstablishedOptions,
@@ -210,3 +211,32 @@ class Given:
                 store,
                 progress,
             )
+
+
+@contextmanager
+def written_beside(store: RunStore | None, what: str, on_event: OnEvent) -> Iterator[OnEvent]:
+    """What takes the events of what is measured in the block.
+
+    Args:
+        store: None: nothing is stored, and nothing is written.
+        what: What is measured, such as the verb.
+        on_event: Takes them too.
+    """
+    if store is None:
+        yield on_event
+        return
+    running = RunningFile(store.path)
+
+    @contained
+    def write(event: ProcedureEvent) -> None:
+        running.on_event(event)
+
+    def take(event: ProcedureEvent) -> None:
+        write(event)
+        on_event(event)
+
+    running.begin(what)
+    try:
+        yield take
+    finally:
+        running.end()

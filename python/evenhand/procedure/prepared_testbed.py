@@ -32,6 +32,16 @@ else:
     plan_file = lazy_import("evenhand.plan.plan_file")
 
 
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from evenhand.plan import SIDES, SideName
+
+if TYPE_CHECKING:
+    from evenhand.rig import Setup
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedTestbed:
     """A testbed, and what is to be done with what is measured on it."""
@@ -164,3 +174,22 @@ class PreparedTestbed:
         for note in notes:
             self.on_event(Note(text=note))
         return plan, sizes
+
+
+def line_rates_of(
+    setup: Setup, engines: EnginesOf, plan: AddressPlan, frame_size: FrameSize
+) -> Mapping[SideName, float | None]:
+    """In bit/s by side; None for a port that does not know it. Ports for which the testbed file states none
+    are opened, and closed again.
+
+    Raises:
+        HostError: A port cannot be opened, or another tester has it.
+    """
+    stated = setup.testbed.line_rates
+    if None not in stated.values():
+        return stated
+    with ExitStack() as stack:
+        locked = stack.enter_context(setup.locked())
+        session = engines.start(stack, locked)
+        opened = engines.open(session, plan, frame_size=frame_size, seed=1, host_macs="port")
+    return {side: opened[side]["line_rate_bps"] for side in SIDES}

@@ -16,24 +16,22 @@ from evenhand.base.time_span import TimeSpan
 from evenhand.base.validation.typed_fields import check_type, plain
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, Imix, describe_size, line_of
 from evenhand.procedure.back_to_back import BACK_TO_BACK
-from evenhand.procedure.back_to_back_goal import BackToBackGoal
-from evenhand.procedure.back_to_back_result import BackToBackTable
+from evenhand.procedure.back_to_back_result import BackToBackGoal, BackToBackTable
 from evenhand.procedure.burst import BURST, BurstGoal, BurstIntervals
 from evenhand.procedure.conditions import Conditions, check_conditions, check_request
 from evenhand.procedure.connection_capacity import CAPACITY, Capacity
 from evenhand.procedure.connection_capacity_goal import CapacityGoal
 from evenhand.procedure.connection_rate import CONNECTIONS, ConnectionRate, ConnectionRateGoal
+from evenhand.procedure.delay import LATENCY
 from evenhand.procedure.delay_result import DelayResult
 from evenhand.procedure.descriptor import KnownThroughput, Procedure, check_rates, throughput_to_serve
 from evenhand.procedure.events import Note, followed_by
-from evenhand.procedure.latency import LATENCY
 from evenhand.procedure.learning import RFC_FRAME_SIZES
 from evenhand.procedure.limits import retries_of
-from evenhand.procedure.line_rates import line_rates_of
 from evenhand.procedure.loss import LOSS, FrameLoss, LossTable
 from evenhand.procedure.maximum import check_given
 from evenhand.procedure.one_pair import OnePair
-from evenhand.procedure.prepared_testbed import PreparedTestbed
+from evenhand.procedure.prepared_testbed import PreparedTestbed, line_rates_of
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.recovery import RECOVERY, Recovery
 from evenhand.procedure.repetition import STOPPED, Repetitions, check_whole_sizes, repeat

@@ -169,8 +169,9 @@ def _percentiles_lines(entries: Sequence[RepeatedEntry]) -> list[str]:
 
 def _throughput_row(repetitions: Sequence[ThroughputFound]) -> list[str | Cell]:
     bounds = [is_lower_bound(each, each.outcome) for each in repetitions]
-    values = [each.throughput_fps for each in repetitions]
-    statistics = throughput_statistics(list(zip(values, bounds, strict=True)))
+    statistics = throughput_statistics(
+        zip((each.throughput_fps for each in repetitions), bounds, strict=True)
+    )
     # A search that ended at its maximum, or at the tester's ceiling, found a lower bound only.
     bound = AT_LEAST if any(bounds) else ""
     limit_fps = next((each.theoretical_fps for each in repetitions if each.theoretical_fps), None)
