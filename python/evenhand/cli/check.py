@@ -19,7 +19,7 @@ from evenhand.cli.check_run import CheckRun
 from evenhand.cli.common import EngineOption, JsonOption, warn_about, write_json
 from evenhand.cli.error_output import reported
 from evenhand.cli.options import with_options
-from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
+from evenhand.cli.run_options import ProgressForm, ProgressOption, progress_display
 from evenhand.host import HostSurvey, Part
 from evenhand.plan import AddressPlan
 from evenhand.procedure import CeilingGoal

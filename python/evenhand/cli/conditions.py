@@ -18,8 +18,7 @@ from evenhand.base.units import format_count
 from evenhand.cli.common import EngineOption, JsonOption, warn_about
 from evenhand.cli.progress.contained import contained
 from evenhand.cli.progress.line import ProgressDisplay
-from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
-from evenhand.cli.run_options import RunOptions
+from evenhand.cli.run_options import ProgressForm, ProgressOption, RunOptions, progress_display
 from evenhand.plan import AddressPlan, Direction, FrameSize
 from evenhand.procedure import Conditions, OnEvent, OpenTestbed, ProcedureEvent
 from evenhand.procedure.expected_time import ExpectedTime, learning_s

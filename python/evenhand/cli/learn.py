@@ -15,7 +15,7 @@ from evenhand.base.units import format_rate, parse_duration
 from evenhand.cli.common import EngineOption, JsonOption, TestbedArgument, out, warn_about, write_json
 from evenhand.cli.error_output import reported
 from evenhand.cli.options import with_options
-from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
+from evenhand.cli.run_options import ProgressForm, ProgressOption, progress_display
 from evenhand.procedure import Conditions, OpenTestbed, check_reachable, open_tester
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime, learning_s
 from evenhand.report.learning import learning_lines

@@ -18,8 +18,7 @@ from evenhand.cli.live_page import LivePage
 from evenhand.cli.progress.campaign import CampaignDisplay
 from evenhand.cli.progress.contained import contained
 from evenhand.cli.progress.json_lines import JsonCampaignProgress
-from evenhand.cli.progress_option import ProgressForm
-from evenhand.cli.run_options import run_file
+from evenhand.cli.run_options import ProgressForm, run_file
 from evenhand.cli.status import show_status
 from evenhand.cli.stored_campaign import is_finished, repetitions_left, stored_and_source
 from evenhand.cli.tables import WITHOUT_NUMBER

@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs
+from evenhand.plan import BOTH_DIRECTIONS, SIDES, AddressPlan, Direction, FrameSize, HostMacs, SideName
 from evenhand.procedure.conditions import Conditions, check_conditions
 from evenhand.procedure.connection_trials import ConnectionWish, check_timeout, established_idle_s
 from evenhand.procedure.events import Note, OnEvent, ignore
@@ -30,16 +30,6 @@ if TYPE_CHECKING:
     from evenhand.rig import Setup
 else:
     plan_file = lazy_import("evenhand.plan.plan_file")
-
-
-from collections.abc import Mapping
-from contextlib import ExitStack
-from typing import TYPE_CHECKING
-
-from evenhand.plan import SIDES, SideName
-
-if TYPE_CHECKING:
-    from evenhand.rig import Setup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +96,7 @@ class PreparedTestbed:
             }
         )
         self.check_idle(established, waits, longest_trial_s)
-        address_plan = self.plan_of({"plan": plan})
+        address_plan = self._plan(plan)
         self.setup.check_plan(address_plan)
         if address_plan.nat is not None:
             self.setup.check_emptied_somehow()  # each of its tests begins with an empty table
@@ -142,9 +132,7 @@ class PreparedTestbed:
             idle_s = established_idle_s(established, waits.total_s, longest_trial_s)
             check_timeout(self.setup.connection_timeout_s, idle_s, where="established")
 
-    def plan_of(self, conditions: Conditions) -> AddressPlan:
-        """The plan of these conditions, the testbed's own where they have none."""
-        given = conditions.get("plan")
+    def _plan(self, given: str | AddressPlan | None) -> AddressPlan:
         if given is None:
             return self.setup.make_own_plan()
         return plan_file.plan_named(given) if isinstance(given, str) else given
@@ -158,7 +146,7 @@ class PreparedTestbed:
     def check_frames(self, conditions: Conditions) -> tuple[AddressPlan, FrameSize, tuple[Direction, ...]]:
         """The plan, frame size and directions of these conditions. RequestError if the DUT, or a port, does
         not take such frames."""
-        plan = self.plan_of(conditions)
+        plan = self._plan(conditions.get("plan"))
         self.setup.check_plan(plan)
         size, _ = choose_frames(plan, conditions.get("frame_size"), tag_octets=self.setup.testbed.tag_octets)
         directions = conditions.get("directions", BOTH_DIRECTIONS)
@@ -169,7 +157,7 @@ class PreparedTestbed:
         self, frame_sizes: Sequence[FrameSize], conditions: Conditions
     ) -> tuple[AddressPlan, tuple[FrameSize, ...]]:
         """All of them are checked before the first is measured."""
-        plan = self.plan_of(conditions)
+        plan = self._plan(conditions.get("plan"))
         sizes, notes = check_frame_sizes(plan, frame_sizes, tag_octets=self.setup.testbed.tag_octets)
         for note in notes:
             self.on_event(Note(text=note))

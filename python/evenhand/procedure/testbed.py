@@ -154,7 +154,11 @@ class OpenTestbed(PreparedTestbed):
         Args:
             name: The name of the search with many.
         """
-        given: Conditions = {**conditions, "plan": self.plan_of(conditions).one_pair(), "one_pair": None}
+        given: Conditions = {
+            **conditions,
+            "plan": self._plan(conditions.get("plan")).one_pair(),
+            "one_pair": None,
+        }
         first = self.measure(
             procedure, goal, name=f"{name}, one address pair", details={"role": Role.ONE_PAIR}, **given
         )
@@ -548,7 +552,7 @@ class OpenTestbed(PreparedTestbed):
     def trial(
         self, *, rate_fps: float, duration_s: float = TRIAL_S, **conditions: Unpack[Conditions]
     ) -> SingleTrial:
-        """One trial at `rate_fps` per direction; its verdict may be INVALID."""
+        """One trial at `rate_fps` per direction, for 60 s or `duration_s`; its verdict may be INVALID."""
         for value, where in ((rate_fps, "rate_fps"), (duration_s, "duration_s")):
             check_type(value, float, where=where)
             if value <= 0:
