@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,30 +16,14 @@ from evenhand.run.campaign_record import TESTER_CEILING, PointRecord, Repetition
 from evenhand.run.folder import again_command
 from evenhand.run.reading import StoredRow, StoredSearch, as_mapping
 from evenhand.run.run_file import to_json
-from evenhand.spec.request import ROUTES, HashType, Point, routes_used
+from evenhand.spec.request import ROUTES, HashType, Point
 
 _SIDES = ("left", "right")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchConditions:
-    """What a `Point` has of the same names."""
-
-    plan: str
-    plan_options: Mapping[str, Any]
-    hosts: SideCounts
-    networks: SideCounts
-    frame_size: int | str
-    directions: tuple[Direction, ...]
-    hash_type: HashType | None
-
-    @property
-    def routes(self) -> SideCounts | None:
-        return routes_used(self.plan_options)
-
-
-def conditions_of(search: StoredSearch) -> SearchConditions:
-    """ValueError if its row does not state them: a run file may come from anyone."""
+def point_of(search: StoredSearch) -> Point:
+    """The point that a search is alone, under the conditions of its row. ValueError if that does not state
+    them: a run file may come from anyone."""
     try:
         read = _read(search)
     except (AttributeError, KeyError, TypeError, ValueError, RequestError) as error:
@@ -49,7 +33,7 @@ def conditions_of(search: StoredSearch) -> SearchConditions:
     return read
 
 
-def are_sound(conditions: Point | SearchConditions) -> bool:
+def are_sound(conditions: Point) -> bool:
     """Whether each value is of its type."""
     counts = (*conditions.hosts, *conditions.networks)
     return (
@@ -68,7 +52,7 @@ def configured(setup: Mapping[str, Any]) -> Any:
     return (setup.get("dut") or {}).get("config")
 
 
-def _read(search: StoredSearch) -> SearchConditions:
+def _read(search: StoredSearch) -> Point:
     setup, plan = search.setup, search.plan
     mix = setup.get("mix") or {}
     versions = mix.get("versions")
@@ -77,7 +61,13 @@ def _read(search: StoredSearch) -> SearchConditions:
     elements = (configured(setup) or {}).get("elements") or {}
     if search.imix != (parse_imix(mix["imix"]).short if mix.get("imix") else None):
         raise ValueError("its two statements of the sequence of frame sizes differ")
-    return SearchConditions(
+    return Point(
+        key=search.name,
+        suite="",
+        number=0,
+        procedure=search.kind,
+        goal=search.goal,
+        repetitions=1,
         plan="+".join(map(plan_title, names)),
         plan_options=_routes(plan) if not versions else {"mix": "/".join(map(str, versions["share"]))},
         hosts=SideCounts(*(_count(each, "host") for each in ranges)),
