@@ -77,7 +77,6 @@ BEHIND_THE_FRONT = {
     "evenhand.cli.dut_by_script": {"dut"},
     "evenhand.cli.dut_by_terminal": {"dut"},
     "evenhand.cli.dut_over_ssh": {"dut"},
-    "evenhand.cli.dut_routes": {"dut"},
     "evenhand.cli.device_of_dut": {"dut"},
     # Options of the verbs `dut` and `lab` alone.
     "evenhand.cli.nat_options": {"dut"},

@@ -15,7 +15,7 @@ from evenhand.plan import AddressPlan, plan_named
 from evenhand.procedure import OpenTestbed
 from evenhand.procedure.descriptor import Procedure, show_value
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.procedure.single_trial import SingleTrial
+from evenhand.procedure.single_trial import TRIAL_S, SingleTrial
 from evenhand.rig import DEFAULT_PLAN, ReferenceDut, rig_of, testbed_facts
 from evenhand.run import RunStore
 from evenhand.trial import TrialResult, describe_reasons
@@ -69,7 +69,7 @@ class PytestTester:
     def dut(self) -> Dut:
         return Dut(name=self.bed.setup.name, facts=testbed_facts(self.bed.setup))
 
-    def trial(self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Any) -> SingleTrial:
+    def trial(self, *, rate_fps: float, duration_s: float = TRIAL_S, **conditions: Any) -> SingleTrial:
         """One trial, repeated while it is INVALID.
 
         Raises:

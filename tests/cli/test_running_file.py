@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.base.locks import holder_of
-from evenhand.cli.progress.running import written_beside
+from evenhand.cli.conditions import written_beside
 from evenhand.procedure import ProcedureEvent
 from evenhand.run import RunStore
 from evenhand.run.campaign.events import RunningFile

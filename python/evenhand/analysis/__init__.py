@@ -12,10 +12,17 @@ from evenhand.analysis.comparison_model import (
 )
 from evenhand.analysis.curve_model import Curve, CurveKey, CurvePoint, Degradation, PointTest, Shape
 from evenhand.analysis.medians import MedianRatio
-from evenhand.analysis.model import Analysis, BiasVerdict, PublishedComparison, PublishedRow, Ratio
+from evenhand.analysis.model import (
+    Analysis,
+    BedDifference,
+    BedsVerdict,
+    BiasVerdict,
+    PublishedComparison,
+    PublishedRow,
+    Ratio,
+)
 from evenhand.analysis.sessions import compare_sessions
 from evenhand.analysis.testbeds import compare_testbeds, values_by_testbed
-from evenhand.analysis.testbeds_model import BedDifference, BedsVerdict
 
 __all__ = [
     "Analysis",

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from evenhand.analysis.condition_words import as_sentence, show_percent, show_probability, too_coarse
 from evenhand.analysis.medians import MeasuredValues, MedianRatio, median_ends, median_ratio, settled
-from evenhand.analysis.noise import LEAST_FOR_TEST, noise_of, say_more
+from evenhand.analysis.noise import LEAST_FOR_TEST, Noise, noise_of, say_more
 from evenhand.analysis.ranks import least_p_value, lower_p_value
 from evenhand.analysis.ratios import COARSE, SAME_WITHIN, deciding_precision, is_decided
 
@@ -41,7 +42,7 @@ class Difference:
     """For `not_lower`: the lowest that the ratio may be."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Measure:
     """How a difference is judged."""
 
@@ -59,6 +60,10 @@ class Measure:
     @property
     def alpha(self) -> float:
         return self.level / self.comparisons
+
+    @cached_property
+    def noise(self) -> Noise:
+        return noise_of(self.series)
 
 
 def compare_values(one: MeasuredValues, other: MeasuredValues, measure: Measure) -> Difference:
@@ -84,7 +89,7 @@ def _least_ratio(
         return None
     if ratio.firm_interval is not None:
         return ratio.firm_interval.low
-    noise = noise_of(measure.series)
+    noise = measure.noise
     return _ends(one, other)[0] - noise.reach(ratio.counts) if noise.freedom else None
 
 
@@ -137,7 +142,7 @@ def _judge_same_by_spread(
 ) -> Difference:
     """With too few repetitions for an interval by ranks: all of the ratio, wherever the limits of the
     searches lie, and as far as the noise of the series reaches, must be within the tolerance."""
-    noise = noise_of(measure.series)
+    noise = measure.noise
     if not noise.freedom:
         return Difference(kind="same", ratio=ratio, p_value=None, certainty=_unsure(measure.fewest))
     reach = noise.reach(ratio.counts)
@@ -201,7 +206,7 @@ def _judge_by_spread(
 ) -> Difference:
     """With too few repetitions for a test by ranks: beyond the limit, with the ends of the brackets that are
     closest together."""
-    noise = noise_of(measure.series)
+    noise = measure.noise
     if not noise.freedom:
         return Difference(kind=kind, ratio=ratio, p_value=None, certainty=_unsure(measure.fewest))
     limit = noise.limit(ratio.counts, measure.alpha)
@@ -235,7 +240,7 @@ def _ends(one: MeasuredValues, other: MeasuredValues) -> tuple[float, float]:
 def _more(ratio: MedianRatio, measure: Measure) -> int | None:
     """How many repetitions of each point beyond those there are would give a verdict, about."""
     assert ratio.ratio is not None
-    wanted = noise_of(measure.series).repetitions_for(
+    wanted = measure.noise.repetitions_for(
         now=measure.fewest,
         point_count=measure.point_count,
         alpha=measure.alpha,
@@ -248,7 +253,7 @@ def _more(ratio: MedianRatio, measure: Measure) -> int | None:
 
 def _say(more: int | None, measure: Measure) -> str:
     wanted = None if more is None else measure.fewest + more
-    return say_more(measure.fewest, wanted, noise_of(measure.series))
+    return say_more(measure.fewest, wanted, measure.noise)
 
 
 def _unknown(

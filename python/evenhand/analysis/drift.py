@@ -18,8 +18,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from evenhand.analysis.condition_words import as_sentence
-from evenhand.analysis.curve_model import Shape
-from evenhand.analysis.drift_model import Drift
+from evenhand.analysis.curve_model import Drift, Shape
 from evenhand.analysis.model import BiasVerdict
 from evenhand.base.lazy_import import lazy_import
 from evenhand.run.campaign_record import PointRecord, Repetition

@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.analysis.condition_words import GOAL, PLAN_OPTION, SENT, SETUP, unlike_words
 from evenhand.analysis.plans import sent_plan
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
-from evenhand.run.point_document import SearchConditions, conditions_of
+from evenhand.run.point_document import point_of
 from evenhand.spec.request import Point, as_meant
 
 UNSTATED = ("known_fps",)
@@ -145,7 +145,7 @@ def measured_conditions(record: PointRecord) -> dict[str, Any] | None:
     if search is None:
         return None
     try:
-        under = conditions_of(search)
+        under = point_of(search)
     except ValueError:
         return None
     setup = {key: search.setup.get(key) for key in ("waits", "host_macs", "rates")}
@@ -162,7 +162,7 @@ def start_of(record: PointRecord) -> float | None:
 
 
 def _stated(
-    procedure: str, under: Point | SearchConditions, goal: Mapping[str, Any], sent: Mapping[str, Any] | None
+    procedure: str, under: Point, goal: Mapping[str, Any], sent: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Conditions by names for people."""
     return {

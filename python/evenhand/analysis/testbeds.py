@@ -19,10 +19,10 @@ from statistics import median
 
 from evenhand.analysis.condition_words import join, show_percent, show_probability
 from evenhand.analysis.medians import Pool
+from evenhand.analysis.model import BedDifference, BedsVerdict
 from evenhand.analysis.noise import LEAST_FOR_TEST, Noise, noise_of
 from evenhand.analysis.plateau import LEVEL, RELEVANT
 from evenhand.analysis.ranks import least_p_value, lower_p_value
-from evenhand.analysis.testbeds_model import BedDifference, BedsVerdict
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, is_median_at_least

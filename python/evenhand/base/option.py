@@ -45,7 +45,7 @@ def _parse_counts(text: str, *, where: str) -> tuple[int, ...]:
 
 RATE = Grammar("RATE", parse_rate)
 """Frames per second per direction: `500kfps`."""
-RATIO = Grammar("RATIO", parse_ratio, lambda ratio: f"{100 * ratio:g}%")
+RATIO = Grammar("RATIO", parse_ratio, lambda ratio: f"{100 * ratio:g}%" if ratio else "0")
 """A share from 0 to 1: `0.5%`."""
 DURATION = Grammar("TIME", parse_duration, lambda duration_s: f"{duration_s:g}s")
 """Seconds: `60s`, `5ms`."""

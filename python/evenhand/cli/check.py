@@ -13,21 +13,23 @@ import typer
 
 from evenhand.base.errors import HostError, RequestError, error_part
 from evenhand.base.new_file import check_new
+from evenhand.base.option import DURATION, RATIO
 from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.cli.check_run import CheckRun
 from evenhand.cli.common import EngineOption, JsonOption, warn_about, write_json
 from evenhand.cli.error_output import reported
 from evenhand.cli.options import with_options
-from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
+from evenhand.cli.run_options import ProgressForm, ProgressOption, progress_display
 from evenhand.host import HostSurvey, Part
 from evenhand.plan import AddressPlan
 from evenhand.procedure import CeilingGoal
 from evenhand.procedure.expected_time import ExpectedTime
-from evenhand.procedure.maximum import expected_parts, expected_s
+from evenhand.procedure.maximum import SEARCH, expected_parts, expected_s
 from evenhand.rig import Setup, check_rate, read_setup
 from evenhand.spec.common_options import DEFAULT_SEED, LimitOptions, SeedOption
 from evenhand.spec.frames import FramesOption, read_frames
 from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
+from evenhand.trial import DEFAULT_WATCH_S
 
 EXAMPLE = "Example: evenhand check lab.toml --plan gateway-v6 --own-loop"
 MOST_WATCH_S = 3600.0
@@ -97,7 +99,7 @@ def check(
         typer.Option(
             "--watch", metavar="TIME", help="Time for which to watch the CPUs and the clock; 0 skips this."
         ),
-    ] = "5s",
+    ] = DURATION.write(DEFAULT_WATCH_S),
     plan: PlanOptions,
     frame_size: FramesOption = None,
     direction: DirectionOption = DirectionName.BOTH,
@@ -117,10 +119,10 @@ def check(
     ] = None,
     duration: Annotated[
         str, typer.Option("--duration", metavar="TIME", help="Duration of the ceiling's trials.")
-    ] = "1s",
+    ] = DURATION.write(SEARCH.duration_s),
     precision: Annotated[
         str, typer.Option("--precision", metavar="RATIO", help="Precision at which the ceiling search stops.")
-    ] = "5%",
+    ] = RATIO.write(SEARCH.precision),
     limits: LimitOptions,
     seed: SeedOption = DEFAULT_SEED,
     engine: EngineOption = None,

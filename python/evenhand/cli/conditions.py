@@ -13,20 +13,20 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.base.errors import RequestError
-from evenhand.base.rates import Line, is_of_line
+from evenhand.base.rates import Line
 from evenhand.base.units import format_count
 from evenhand.cli.common import EngineOption, JsonOption, warn_about
+from evenhand.cli.progress.contained import contained
 from evenhand.cli.progress.line import ProgressDisplay
-from evenhand.cli.progress.running import written_beside
-from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
-from evenhand.cli.run_options import RunOptions
+from evenhand.cli.run_options import ProgressForm, ProgressOption, RunOptions, progress_display
 from evenhand.plan import AddressPlan, Direction, FrameSize
-from evenhand.procedure import Conditions, OpenTestbed
+from evenhand.procedure import Conditions, OnEvent, OpenTestbed, ProcedureEvent
 from evenhand.procedure.expected_time import ExpectedTime, learning_s
 from evenhand.procedure.limits import OF_HOST
 from evenhand.procedure.tester import EnginesOf
 from evenhand.rig import Setup, TestbedLimits, check_rate, read_setup
 from evenhand.run import RunStore
+from evenhand.run.campaign.events import RunningFile
 from evenhand.spec.common_options import (
     DEFAULT_SEED,
     EstablishedOptions,
@@ -151,10 +151,9 @@ class Given:
         return read_setup(self.testbed, self.plan)
 
     def line(self, setup: Setup, frame_size: FrameSize, texts: Iterable[str]) -> Line:
-        """The line for these rates. Its rate is looked for only where one of them is a share of it."""
-        return OpenTestbed(setup=setup, engine=self.options.engine).line(
-            self.plan, frame_size, self.directions, is_rate_needed=any(map(is_of_line, texts))
-        )
+        """See `OpenTestbed.line`."""
+        sent = Conditions(plan=self.plan, frame_size=frame_size, directions=self.directions)
+        return OpenTestbed(setup=setup, engine=self.options.engine).line(sent, texts)
 
     def check_rate(self, setup: Setup, rate_fps: float, sizes: Iterable[FrameSize], *, where: str) -> None:
         """RequestError if the rate is above what the testbed's line rate lets through of any of these
@@ -211,3 +210,32 @@ class Given:
                 store,
                 progress,
             )
+
+
+@contextmanager
+def written_beside(store: RunStore | None, what: str, on_event: OnEvent) -> Iterator[OnEvent]:
+    """What takes the events of what is measured in the block.
+
+    Args:
+        store: None: nothing is stored, and nothing is written.
+        what: What is measured, such as the verb.
+        on_event: Takes them too.
+    """
+    if store is None:
+        yield on_event
+        return
+    running = RunningFile(store.path)
+
+    @contained
+    def write(event: ProcedureEvent) -> None:
+        running.on_event(event)
+
+    def take(event: ProcedureEvent) -> None:
+        write(event)
+        on_event(event)
+
+    running.begin(what)
+    try:
+        yield take
+    finally:
+        running.end()

@@ -13,8 +13,8 @@ from typing import Any
 from evenhand.base.errors import HostError
 from evenhand.base.time_span import TimeSpan
 from evenhand.cli.common import out, write_json
+from evenhand.cli.conditions import written_beside
 from evenhand.cli.demo_parts import addresses_in_words, demo_document, opened_demo, read_demo
-from evenhand.cli.progress.running import written_beside
 from evenhand.lab import LinuxLab, linux_lab
 from evenhand.procedure import Began, Conditions, Measured, OnePair, OpenTestbed
 from evenhand.procedure.maximum import record_ceiling

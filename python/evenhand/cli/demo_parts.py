@@ -17,8 +17,8 @@ from evenhand.base.programs import ROUTER, find_program
 from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import format_duration, format_ratio
 from evenhand.cli.common import command_line, err, out, write_json
+from evenhand.cli.conditions import written_beside
 from evenhand.cli.progress.line import ProgressDisplay
-from evenhand.cli.progress.running import written_beside
 from evenhand.cli.run_options import open_run
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Traffic, make_plan
 from evenhand.predict import predict

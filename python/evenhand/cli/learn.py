@@ -9,13 +9,14 @@ from typing import Annotated
 import typer
 
 from evenhand.base.errors import HostError, error_part
-from evenhand.base.rates import ANY_LINE, depends_on_line, in_frames, is_of_line
+from evenhand.base.option import DURATION
+from evenhand.base.rates import ANY_LINE, depends_on_line, in_frames
 from evenhand.base.units import format_rate, parse_duration
 from evenhand.cli.common import EngineOption, JsonOption, TestbedArgument, out, warn_about, write_json
 from evenhand.cli.error_output import reported
 from evenhand.cli.options import with_options
-from evenhand.cli.progress_option import ProgressForm, ProgressOption, progress_display
-from evenhand.procedure import OpenTestbed, check_reachable, open_tester
+from evenhand.cli.run_options import ProgressForm, ProgressOption, progress_display
+from evenhand.procedure import Conditions, OpenTestbed, check_reachable, open_tester
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime, learning_s
 from evenhand.report.learning import learning_lines
 from evenhand.rig import plan_defaults_of, read_setup
@@ -28,7 +29,7 @@ from evenhand.spec.common_options import (
     check_host_macs,
 )
 from evenhand.spec.plan import CountOptions, DirectionName, DirectionOption, PlanOption, read_directions
-from evenhand.trial import DEFAULT_ROUNDS, learn
+from evenhand.trial import DEFAULT_ROUNDS, DEFAULT_WAIT_S, learn
 
 EXAMPLE = "Example: evenhand learn lab.toml --plan direct-v4-net16"
 MOST_ROUNDS = 1000
@@ -49,7 +50,7 @@ def learn_hosts(
     ] = DEFAULT_ROUNDS,
     wait: Annotated[
         str, typer.Option("--wait", metavar="TIME", help="Wait after the last frame of each round.")
-    ] = "1s",
+    ] = DURATION.write(DEFAULT_WAIT_S),
     allow_unreachable: AllowUnreachableOption = False,
     direction: DirectionOption = DirectionName.BOTH,
     seed: SeedOption = DEFAULT_SEED,
@@ -75,8 +76,8 @@ def learn_hosts(
     size = address_plan.smallest_frame_size
     of_ports = ANY_LINE
     if depends_on_line(rate):
-        bed = OpenTestbed(setup=setup, engine=engine)
-        of_ports = bed.line(address_plan, size, directions, is_rate_needed=is_of_line(rate))
+        sent = Conditions(plan=address_plan, frame_size=size, directions=directions)
+        of_ports = OpenTestbed(setup=setup, engine=engine).line(sent, [rate])
     rate_fps = in_frames(rate, of_ports, where="--rate")
     expected_s = OPENING_S + learning_s(address_plan, rate_fps=rate_fps, wait_s=wait_s)
     with ExitStack() as stack:

@@ -6,30 +6,31 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import typer
 
-from evenhand.base.errors import RequestError
+from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.base.units import format_count
-from evenhand.cli.common import command_line, err, out
+from evenhand.cli.common import command_line, err, out, write_json
 from evenhand.cli.live_page import LivePage
 from evenhand.cli.progress.campaign import CampaignDisplay
 from evenhand.cli.progress.contained import contained
 from evenhand.cli.progress.json_lines import JsonCampaignProgress
-from evenhand.cli.progress_option import ProgressForm
-from evenhand.cli.run_options import run_file
-from evenhand.cli.run_outline import show_outline
+from evenhand.cli.run_options import ProgressForm, run_file
 from evenhand.cli.status import show_status
 from evenhand.cli.stored_campaign import is_finished, repetitions_left, stored_and_source
 from evenhand.cli.tables import WITHOUT_NUMBER
 from evenhand.procedure import ProcedureEvent
 from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.procedure.host_limits import forget_limits
+from evenhand.report.campaign_document import campaign_plan_report
 from evenhand.report.measured import measured_report
 from evenhand.run import PointState, RunStore, StorageError
-from evenhand.run.campaign.dut_setup import check_fit, name_of_run
+from evenhand.run.campaign.dut_setup import check_fit, name_of_run, sets_up_its_dut
 from evenhand.run.campaign.events import CampaignEvent, RunningFile
+from evenhand.run.campaign.outline import describe
 from evenhand.run.campaign.runner import CampaignRunner, Executor, HereExecutor, choose_testbed
 from evenhand.run.campaign.time_left import preparing_s, time_left
 from evenhand.run.campaign_status import read_status
@@ -39,6 +40,44 @@ from evenhand.spec.file import CampaignFile, read_campaign, read_rules
 from evenhand.spec.points import CampaignPlan, expand
 from evenhand.spec.presets import PRESET_PREFIX
 from evenhand.spec.worker_hosts import WorkerHost, read_workers
+
+
+def show_outline(
+    plan: CampaignPlan,
+    *,
+    left: dict[str, int] | None,
+    testbed: str | None,
+    engine: Path | None,
+    is_scheduled: bool,
+    json_output: bool,
+) -> None:
+    """What will be measured; then why it cannot be, if that is known already: RequestError or HostError as
+    `check_fit`."""
+    is_here = not is_scheduled and not plan.on_each_testbed and (testbed or plan.testbed) is not None
+    refusal: EvenhandError | None = None
+    outline = describe(plan, is_set_up=is_here and sets_up_its_dut(testbed or plan.testbed), left=left)
+    if is_here:
+        try:
+            notes = check_fit(plan, choose_testbed(plan, testbed), engine=engine, is_dry=True)
+            outline = replace(outline, notes=(*outline.notes, *notes))
+        except EvenhandError as error:
+            refusal = error
+    if json_output:
+        # One document, which has the refusal in it.
+        refused = (
+            None
+            if refusal is None
+            else {"id": refusal.code, "what": refusal.what, "where": refusal.where, "next": refusal.next_step}
+        )
+        write_json({"command": "run", "run": None, **outline.to_document(), "refused": refused})
+        if refusal is not None:
+            raise typer.Exit(refusal.exit_code)
+        return
+    for part in campaign_plan_report(outline):
+        out().print(part)
+    if refusal is not None:
+        raise refusal
+
 
 NOTHING_TO_REPEAT = (
     "No point ended early, and no repetition ended at the tester's ceiling: there is nothing to repeat."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of verbs that measure: where the run is stored."""
+"""Options of verbs that measure: where the run is stored, and how it is shown what goes on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +20,7 @@ from evenhand.base.units import format_count
 from evenhand.cli.common import command_line, err
 
 if TYPE_CHECKING:
+    from evenhand.cli.progress.line import ProgressDisplay
     from evenhand.run import RunStore
 
 RunOption = Annotated[
@@ -117,3 +119,32 @@ def open_run(run: Path, *, host_name: bool) -> Iterator[RunStore]:
         elif isinstance(error, StorageError) or not isinstance(error, EvenhandError) or store.measured:
             console.print("No trial is stored.", markup=False)
         raise
+
+
+class ProgressForm(StrEnum):
+    """What `--progress` may name."""
+
+    AUTO = "auto"
+    JSON = "json"
+
+
+ProgressOption = Annotated[
+    ProgressForm,
+    typer.Option(
+        "--progress",
+        help="Progress on stderr. auto: a live line on a terminal, otherwise a line for each trial;"
+        " json: a JSON line for each event, and one per second while a trial runs.",
+    ),
+]
+
+
+def progress_display(form: ProgressForm) -> ProgressDisplay:
+    """The display that was asked for."""
+    # Both take longer to load than a help.
+    if form is ProgressForm.JSON:
+        from evenhand.cli.progress.json_lines import JsonProgress
+
+        return JsonProgress(err())
+    from evenhand.cli.progress.line import ProgressDisplay
+
+    return ProgressDisplay(err())

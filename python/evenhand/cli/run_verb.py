@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.common import EngineOption, JsonOption
-from evenhand.cli.progress_option import ProgressForm, ProgressOption
-from evenhand.cli.run_options import HostNameOption
+from evenhand.cli.run_options import HostNameOption, ProgressForm, ProgressOption
 
 EXAMPLE = (
     "Example: evenhand run series.toml --testbed lab.toml --run series.evenhand; later: evenhand run"

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from evenhand.base.errors import RequestError
+from evenhand.base.option import DURATION
 from evenhand.base.rates import ANY_LINE, depends_on_line
 from evenhand.base.units import parse_duration, parse_ratio
 from evenhand.cli.common import TestbedArgument, out, write_json
@@ -16,7 +17,8 @@ from evenhand.cli.options import with_options
 from evenhand.procedure import Conditions
 from evenhand.procedure.conditions import check_conditions
 from evenhand.procedure.expected_time import expected_of_trial
-from evenhand.procedure.throughput import LossRatioOption
+from evenhand.procedure.single_trial import TRIAL_S
+from evenhand.procedure.throughput import NO_LOSS, LossRatioOption
 from evenhand.report.trial import trial_report
 from evenhand.spec.frames import FramesOption, read_frames
 from evenhand.spec.rates import read_rate
@@ -35,10 +37,10 @@ def trial(
     rate: Annotated[str, typer.Option("--rate", metavar="RATE", help=RATE_HELP)],
     duration: Annotated[
         str, typer.Option("--duration", metavar="TIME", help="Duration of the sending phase.")
-    ] = "60s",
+    ] = DURATION.write(TRIAL_S),
     *,
     frame_size: FramesOption = None,
-    loss_ratio: LossRatioOption = "0",
+    loss_ratio: LossRatioOption = NO_LOSS,
     conditions: ConditionOptions,
 ) -> None:
     """Make one trial and show everything that was counted. Loss is a result: the exit code is 0 for FAIL and

@@ -18,11 +18,11 @@ IP DA
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-
-from evenhand.predict.ethtool_json import split_documents
+from typing import Any
 
 _QUOTE = re.compile(r"^[ \t]*(?:[>|][ \t]?)+", re.MULTILINE)
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -316,3 +316,40 @@ def _table_of(document: dict[str, object]) -> TableText:
     if not table.switches:
         table.function_problem = "the output has no rss-hash-function"
     return table
+
+
+_BEGIN = re.compile(r"^[ \t]*[\[{]\s*[{\"\]}]?", re.MULTILINE)
+_SIGN = '"rss-'
+"""Every document about a hash has such a key."""
+
+
+def split_documents(text: str) -> tuple[list[dict[str, Any]], str, str]:
+    """The documents of NICs, the text without them, and what is wrong with a document that cannot be read;
+    empty if nothing is."""
+    documents: list[dict[str, Any]] = []
+    rest: list[str] = []
+    if _SIGN not in text:
+        return documents, text, ""
+    decoder, place = json.JSONDecoder(), 0
+    while (begin := _BEGIN.search(text, place)) is not None:
+        start = begin.start() + len(begin[0]) - len(begin[0].lstrip())
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError) as error:
+            return documents, "", _why(error)
+        rest.append(text[place:start])
+        place = end
+        documents += [
+            each
+            for each in (value if isinstance(value, list) else [value])
+            if isinstance(each, dict) and any(key.startswith("rss-") for key in each)
+        ]
+    rest.append(text[place:])
+    return documents, "\n".join(rest), "" if documents else "it does not begin with [ or {"
+
+
+def _why(error: ValueError | RecursionError) -> str:
+    if not isinstance(error, json.JSONDecodeError):
+        return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:80]
+    shown = error.doc[error.pos :].split("\n", 1)[0].strip()
+    return f"line {error.lineno} has {shown[:40]!r}" if shown else "the text ends before it is complete"

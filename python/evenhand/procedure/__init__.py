@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evenhand.procedure.back_to_back import measure_back_to_back
-    from evenhand.procedure.back_to_back_goal import BackToBackGoal
-    from evenhand.procedure.back_to_back_result import BackToBack, BackToBackTable, BurstSearch
+    from evenhand.procedure.back_to_back_result import (
+        BackToBack,
+        BackToBackGoal,
+        BackToBackTable,
+        BurstSearch,
+    )
     from evenhand.procedure.burst import BurstGoal, BurstInterval, BurstIntervals, measure_burst
     from evenhand.procedure.cable_test import CableState, CableTest, measure_cable
     from evenhand.procedure.conditions import Conditions
@@ -77,8 +81,7 @@ else:
         __name__,
         {
             "back_to_back": ("measure_back_to_back",),
-            "back_to_back_goal": ("BackToBackGoal",),
-            "back_to_back_result": ("BackToBack", "BackToBackTable", "BurstSearch"),
+            "back_to_back_result": ("BackToBack", "BackToBackGoal", "BackToBackTable", "BurstSearch"),
             "burst": ("BurstGoal", "BurstInterval", "BurstIntervals", "measure_burst"),
             "cable_test": ("CableState", "CableTest", "measure_cable"),
             "conditions": ("Conditions",),

@@ -15,18 +15,16 @@ from evenhand.base.option import DURATION, FRAMES, RATE, RATIO, Option, values_o
 from evenhand.base.units import format_count, format_duration
 from evenhand.plan import describe_size
 from evenhand.procedure.attempts import Attempts
-from evenhand.procedure.back_to_back_goal import (
+from evenhand.procedure.back_to_back_result import (
     LONGEST_BURST_S,
     RAISE,
     REPETITIONS,
     RESIDUAL_S,
-    BackToBackGoal,
-    is_near,
-)
-from evenhand.procedure.back_to_back_result import (
     BackToBack,
+    BackToBackGoal,
     BackToBackTable,
     BurstSearch,
+    is_near,
     left_open,
     value_of,
     why_skipped,

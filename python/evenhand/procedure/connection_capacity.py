@@ -16,7 +16,6 @@ from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import format_count, format_ratio
 from evenhand.plan import MAX_CONNECTIONS
 from evenhand.procedure.connection_capacity_goal import (
-    DEFAULT_START,
     CapacityGoal,
     LikelyTable,
     expected_capacity,
@@ -277,7 +276,7 @@ class CapacityOptions:
         Option(
             declared="--from", grammar=NUMBER, sets="start", help="Connections that the DUT surely holds."
         ),
-    ] = str(DEFAULT_START)
+    ] = NUMBER.default(CapacityGoal, "start")
     most: Annotated[
         str | None, Option(grammar=NUMBER, help="Maximum number of connections. Default: all of the plan.")
     ] = None

@@ -24,14 +24,13 @@ BETA = 0.1
 """The table is too small for twice the connections if their rate falls below this share (R9693-14)."""
 GAMMA = 0.5
 """The same between two numbers of connections."""
-DEFAULT_START = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityGoal(ProcedureGoal):
     """Where to search. Rates are connections per second."""
 
-    start: int = DEFAULT_START
+    start: int = 10_000
     """Connections that the DUT surely holds (C0)."""
     most: int = MAX_CONNECTIONS
     """More are not tried."""

@@ -55,8 +55,6 @@ from evenhand.search import (
 )
 from evenhand.trial import Connections, Deviation, Load, LoadMeasurer, TrialResult
 
-DEFAULT_CONNECTIONS = 400_000
-"""The smallest number of the scalability series (R9693-18): 40,000 source ports x 10 destination ports."""
 LEAST_SHARE = 0.01
 """Share of the maximum rate below which nothing is tried unless the user asks for it: a trial lasts as long
 as its connections take."""
@@ -70,7 +68,9 @@ LIKELY_SHARE_OPENED = 0.2
 class ConnectionRateGoal(ProcedureGoal):
     """How many connections, and where to search. Rates are frames, and so connections, per second."""
 
-    connections: int = DEFAULT_CONNECTIONS
+    connections: int = 400_000
+    """By default the smallest number of the scalability series (R9693-18): 40,000 source ports x 10
+    destination ports."""
     max_fps: float = math.inf
     """Highest rate that is tried; UP_TO_LINE_RATE: the maximum theoretical frame rate."""
     min_fps: float | None = None
@@ -345,7 +345,7 @@ class ConnectionRateOptions:
     connections: Annotated[
         str,
         Option(grammar=NUMBER, help="Connections that each trial opens; each has a four tuple of its own."),
-    ] = str(DEFAULT_CONNECTIONS)
+    ] = NUMBER.default(ConnectionRateGoal, "connections")
     maximum_rate: Annotated[
         str | None,
         Option(

@@ -22,7 +22,7 @@ from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile
 from evenhand.results.connections import ConnectionRateFound
 from evenhand.results.document import from_document
-from evenhand.results.throughput import ThroughputFound
+from evenhand.results.throughput import ThroughputFound, is_lower_bound
 from evenhand.trial import DirectionRates, TrialResult
 
 
@@ -340,12 +340,6 @@ def throughput_of(found: ThroughputFound | ConnectionRateFound) -> float | None:
     return as_number(found.throughput_fps)
 
 
-def finite(value: Any) -> float | None:
-    """A number of a document; None for anything else that may stand there, and for none."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if is_number else None
-
-
 def open_above(found: ThroughputFound | ConnectionRateFound) -> LeftOpen:
     """What a search for the highest load that passes left open: up to the lowest that failed."""
     return LeftOpen(high=as_number(found.upper_fps))
@@ -394,7 +388,7 @@ def throughput_to_serve(results: Sequence[ThroughputFound], *, source: str, wher
             that load is no throughput (R2544-21).
     """
     found = [
-        (float(fps), each.is_bound, each.goal.loss_ratio)
+        (float(fps), is_lower_bound(each, each.outcome), each.goal.loss_ratio)
         for each in results
         if (fps := each.throughput_fps) is not None
     ]

@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 
 from evenhand.base.errors import RequestError
 from evenhand.plan import PortMacs, SideName
+from evenhand.results.throughput import ThroughputFound
 from evenhand.search import Outcome, SearchResult, is_outcome_at_least
 from evenhand.trial import Deviation
 
@@ -60,15 +61,35 @@ class OnePair:
     @classmethod
     def of(cls, result: SearchResult, profile: ProfileOfPair) -> Self | None:
         """Made from a search that has just been made; None if it has ended without a result of the DUT."""
-        if not says_something(result.outcome, result.throughput_fps):
+        dut_macs = {side: macs.dut for side, macs in (profile.macs or {}).items()}
+        return cls._of(result, profile.seed, dut_macs, THIS_RUN)
+
+    @classmethod
+    def stored(
+        cls, found: ThroughputFound, setup: Mapping[str, Any], seed: int, *, source: str
+    ) -> Self | None:
+        """The same of a search that a run file has, with its set-up."""
+        macs = (setup.get("traffic") or {}).get("macs") or {}
+        return cls._of(found, seed, {side: of["dut"] for side, of in macs.items()}, source)
+
+    @classmethod
+    def _of(
+        cls,
+        found: SearchResult | ThroughputFound,
+        seed: int,
+        dut_macs: Mapping[SideName, str | None],
+        source: str,
+    ) -> Self | None:
+        if not says_something(found.outcome, found.throughput_fps):
             return None
         return cls(
-            outcome=result.outcome,
-            throughput_fps=result.throughput_fps,
-            upper_fps=result.upper_fps,
-            loss_ratio=result.goal.loss_ratio,
-            seed=profile.seed,
-            dut_macs={side: macs.dut for side, macs in (profile.macs or {}).items()},
+            outcome=Outcome(found.outcome),
+            throughput_fps=found.throughput_fps,
+            upper_fps=found.upper_fps,
+            loss_ratio=found.goal.loss_ratio,
+            seed=seed,
+            dut_macs=dut_macs,
+            source=source,
         )
 
     @property

@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenhand.base.lazy_import import lazy_import
-from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, HostMacs
+from evenhand.plan import BOTH_DIRECTIONS, SIDES, AddressPlan, Direction, FrameSize, HostMacs, SideName
 from evenhand.procedure.conditions import Conditions, check_conditions
 from evenhand.procedure.connection_trials import ConnectionWish, check_timeout, established_idle_s
 from evenhand.procedure.events import Note, OnEvent, ignore
@@ -162,3 +162,22 @@ class PreparedTestbed:
         for note in notes:
             self.on_event(Note(text=note))
         return plan, sizes
+
+
+def line_rates_of(
+    setup: Setup, engines: EnginesOf, plan: AddressPlan, frame_size: FrameSize
+) -> Mapping[SideName, float | None]:
+    """In bit/s by side; None for a port that does not know it. Ports for which the testbed file states none
+    are opened, and closed again.
+
+    Raises:
+        HostError: A port cannot be opened, or another tester has it.
+    """
+    stated = setup.testbed.line_rates
+    if None not in stated.values():
+        return stated
+    with ExitStack() as stack:
+        locked = stack.enter_context(setup.locked())
+        session = engines.start(stack, locked)
+        opened = engines.open(session, plan, frame_size=frame_size, seed=1, host_macs="port")
+    return {side: opened[side]["line_rate_bps"] for side in SIDES}

@@ -10,8 +10,8 @@ from evenhand.procedure.back_to_back import BACK_TO_BACK
 from evenhand.procedure.burst import BURST
 from evenhand.procedure.connection_capacity import CAPACITY
 from evenhand.procedure.connection_rate import CONNECTIONS
+from evenhand.procedure.delay import IPDV, LATENCY, PDV
 from evenhand.procedure.descriptor import Procedure, Section
-from evenhand.procedure.latency import IPDV, LATENCY, PDV
 from evenhand.procedure.loss import LOSS
 from evenhand.procedure.recovery import RECOVERY
 from evenhand.procedure.tear_down import TEAR_DOWN

@@ -15,6 +15,9 @@ from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.search import Role
 from evenhand.trial import Deviation, TrialResult
 
+TRIAL_S = 60.0
+"""Duration of a trial whose user gives none (R2544-23)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleTrial:

@@ -5,7 +5,7 @@ each. What `evenhand.open_testbed` gives, and what verbs and campaigns use."""
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
@@ -16,28 +16,26 @@ from evenhand.base.time_span import TimeSpan
 from evenhand.base.validation.typed_fields import check_type, plain
 from evenhand.plan import BOTH_DIRECTIONS, AddressPlan, Direction, FrameSize, Imix, describe_size, line_of
 from evenhand.procedure.back_to_back import BACK_TO_BACK
-from evenhand.procedure.back_to_back_goal import BackToBackGoal
-from evenhand.procedure.back_to_back_result import BackToBackTable
+from evenhand.procedure.back_to_back_result import BackToBackGoal, BackToBackTable
 from evenhand.procedure.burst import BURST, BurstGoal, BurstIntervals
 from evenhand.procedure.conditions import Conditions, check_conditions, check_request
 from evenhand.procedure.connection_capacity import CAPACITY, Capacity
 from evenhand.procedure.connection_capacity_goal import CapacityGoal
 from evenhand.procedure.connection_rate import CONNECTIONS, ConnectionRate, ConnectionRateGoal
+from evenhand.procedure.delay import LATENCY
 from evenhand.procedure.delay_result import DelayResult
 from evenhand.procedure.descriptor import KnownThroughput, Procedure, check_rates, throughput_to_serve
 from evenhand.procedure.events import Note, followed_by
-from evenhand.procedure.latency import LATENCY
 from evenhand.procedure.learning import RFC_FRAME_SIZES
 from evenhand.procedure.limits import retries_of
-from evenhand.procedure.line_rates import line_rates_of
 from evenhand.procedure.loss import LOSS, FrameLoss, LossTable
 from evenhand.procedure.maximum import check_given
 from evenhand.procedure.one_pair import OnePair
-from evenhand.procedure.prepared_testbed import PreparedTestbed
+from evenhand.procedure.prepared_testbed import PreparedTestbed, line_rates_of
 from evenhand.procedure.profile import Profile
 from evenhand.procedure.recovery import RECOVERY, Recovery
 from evenhand.procedure.repetition import STOPPED, Repetitions, check_whole_sizes, repeat
-from evenhand.procedure.single_trial import SingleTrial, measure_trial
+from evenhand.procedure.single_trial import TRIAL_S, SingleTrial, measure_trial
 from evenhand.procedure.tear_down import TEAR_DOWN, TearDown, TearDownGoal
 from evenhand.procedure.tester import EnginesOf, OpenTester, choose_maximum
 from evenhand.procedure.throughput import THROUGHPUT, Throughput, ThroughputTable
@@ -136,7 +134,9 @@ class OpenTestbed(PreparedTestbed):
             self.on_event(Note(text=f"{describe_size(size)}:", is_heading=True))
             if one_pair_first:
                 followed = followed_by(self.on_event, each.times(later + repetitions.count))
-                of_size["one_pair"] = replace(self, on_event=followed)._one_pair(plan, wish, of_size)
+                name = f"{procedure.name}, {describe_size(size)}"
+                bed = replace(self, on_event=followed)
+                _, of_size["one_pair"] = bed.measure_one_pair(procedure, wish, name=name, **of_size)
             with self._tester_for(procedure, wish, of_size) as tester:
                 rows.append(
                     self._row(procedure, tester, wish, repetitions, size=size, later=later, each=each)
@@ -144,6 +144,25 @@ class OpenTestbed(PreparedTestbed):
             if rows[-1].outcome == STOPPED:
                 break
         return procedure.table(rows=tuple(rows))
+
+    def measure_one_pair(
+        self, procedure: Procedure, goal: Any, *, name: str, **conditions: Unpack[Conditions]
+    ) -> tuple[Any, OnePair | None]:
+        """What the procedure finds with one address pair (SEED-02), and what of it stands beside the result
+        with many, if it says something of the DUT.
+
+        Args:
+            name: The name of the search with many.
+        """
+        given: Conditions = {
+            **conditions,
+            "plan": self._plan(conditions.get("plan")).one_pair(),
+            "one_pair": None,
+        }
+        first = self.measure(
+            procedure, goal, name=f"{name}, one address pair", details={"role": Role.ONE_PAIR}, **given
+        )
+        return first, OnePair.of(first.search, first.profile)
 
     def _row(
         self,
@@ -188,12 +207,6 @@ class OpenTestbed(PreparedTestbed):
         if self.recorder is not None:
             self.recorder.keep(found.to_document())
         return found
-
-    def _one_pair(self, plan: AddressPlan, goal: Goal, of_size: Conditions) -> OnePair | None:
-        one_pair: Conditions = {**of_size, "plan": plan.one_pair(), "one_pair": None}
-        name = f"throughput, {describe_size(of_size['frame_size'])}, one address pair"
-        first = self.throughput(goal=goal, name=name, role=Role.ONE_PAIR, **one_pair)
-        return OnePair.of(first.search, first.profile)
 
     def _goal(self, procedure: Procedure, goal: Any, conditions: Conditions) -> Any:
         """The goal, or the procedure's own. RequestError for one of another type, or conditions that the
@@ -523,30 +536,23 @@ class OpenTestbed(PreparedTestbed):
         if frame_size is not None:
             given["frame_size"] = frame_size
         check_conditions(given)
-        whole, size, ways = self.check_frames(given)
-        return in_frames(text, self.line(whole, size, ways, is_rate_needed=is_of_line(text)), where="text")
+        return in_frames(text, self.line(given, [text]), where="text")
 
-    def line(
-        self,
-        plan: AddressPlan,
-        frame_size: FrameSize,
-        directions: tuple[Direction, ...],
-        *,
-        is_rate_needed: bool = True,
-    ) -> Line:
-        """The line for rates of such frames. Where its rate is needed, and only the ports know it, they are
-        opened for a moment."""
+    def line(self, conditions: Conditions, texts: Iterable[str]) -> Line:
+        """The line for these rates. Where one of them is a share of its rate, and only the ports know that,
+        they are opened for a moment. RequestError if the DUT, or a port, does not take such frames."""
+        plan, frame_size, directions = self.check_frames(conditions)
         testbed = self.setup.testbed
         rates_bps = testbed.line_rates
-        if is_rate_needed:
+        if any(map(is_of_line, texts)):
             engines = self.engines or EnginesOf(self.setup, self.engine)
             rates_bps = line_rates_of(self.setup, engines, plan, frame_size)
         return line_of(testbed.streams(plan, frame_size, directions), rates_bps)
 
     def trial(
-        self, *, rate_fps: float, duration_s: float = 60.0, **conditions: Unpack[Conditions]
+        self, *, rate_fps: float, duration_s: float = TRIAL_S, **conditions: Unpack[Conditions]
     ) -> SingleTrial:
-        """One trial at `rate_fps` per direction; its verdict may be INVALID."""
+        """One trial at `rate_fps` per direction, for 60 s or `duration_s`; its verdict may be INVALID."""
         for value, where in ((rate_fps, "rate_fps"), (duration_s, "duration_s")):
             check_type(value, float, where=where)
             if value <= 0:

@@ -364,6 +364,7 @@ def spread_of(found: Sequence[Throughput]) -> float | None:
 
 
 LossRatioOption = Annotated[str, Option(grammar=RATIO, help="Largest loss ratio with which a trial passes.")]
+NO_LOSS = RATIO.default(ThroughputGoal, "loss_ratio")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -406,7 +407,7 @@ class ThroughputOptions(SearchOptions):
             help="Repeat a trial with loss up to N times before it counts (ETSI TST009).",
         ),
     ] = 0
-    loss_ratio: LossRatioOption = "0"
+    loss_ratio: LossRatioOption = NO_LOSS
 
 
 def _goal(options: ThroughputOptions, retries: Retries, known: KnownThroughput | None) -> Goal:

@@ -20,7 +20,7 @@ from evenhand.report.flow_rows import FLOW_COLUMNS, flow_places
 from evenhand.results.delay import DelayFound
 from evenhand.run import CampaignRecord, PointRecord, Repetition, StoredSearch, StoredTrial
 from evenhand.run.figures import losses_of, time_left_out_at, time_left_out_of
-from evenhand.run.point_document import SearchConditions, conditions_of
+from evenhand.run.point_document import point_of
 from evenhand.spec.request import Point
 from evenhand.trial import DirectionResult, TimeLeftOut, Verdict
 
@@ -136,7 +136,7 @@ def _loss_ratio(direction: str) -> Callable[[RowPlace], Value]:
     return _repetition(lambda repetition: losses_of(repetition).get(direction))
 
 
-def _under(get: Callable[[Point | SearchConditions], Value]) -> Callable[[RowPlace], Value]:
+def _under(get: Callable[[Point], Value]) -> Callable[[RowPlace], Value]:
     """The value of the point, or, where there is none, of the search. A file whose search does not state it
     has no value."""
 
@@ -144,7 +144,7 @@ def _under(get: Callable[[Point | SearchConditions], Value]) -> Callable[[RowPla
         if place.record is not None:
             return get(place.record.point)
         try:
-            return None if place.search is None else get(conditions_of(place.search))
+            return None if place.search is None else get(point_of(place.search))
         except ValueError:
             return None
 

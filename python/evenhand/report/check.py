@@ -15,7 +15,7 @@ from evenhand.base.programs import in_checkout
 from evenhand.base.table import Cell, Column, Table, make_table
 from evenhand.base.units import format_count, format_line_rate, format_rate, format_ratio
 from evenhand.procedure import DUT_WAY, CableState, CableTest, CeilingEntry
-from evenhand.report.hardware_stamps import STAMPS
+from evenhand.report.plain import STAMPS
 from evenhand.rig import HostSurvey, Part, PortFacts, State
 from evenhand.trial import ComparedClock, Limits, Verdict
 

@@ -13,8 +13,8 @@ from evenhand.plan import Direction
 from evenhand.procedure import DelayResult
 from evenhand.procedure.delay_result import own_loop_figure
 from evenhand.procedure.statistics import FEWEST_FOR_PERCENTILES
-from evenhand.report.hardware_stamps import STAMPS
 from evenhand.report.page_words import NONE
+from evenhand.report.plain import STAMPS
 from evenhand.report.result_entry import (
     PERCENTILES,
     ResultEntry,

@@ -67,3 +67,7 @@ def next_lines(trials: Iterable[TrialResult]) -> list[str]:
         " or too slow; `evenhand check` shows what this machine does to them (absences), and"
         f" what helps. {_CODES}."
     ]
+
+
+STAMPS = {"none": "not on this port", "unused": "on this port, not used"}
+"""Stamps of arriving frames, by what the engine says."""

@@ -33,7 +33,7 @@ from evenhand.report.result_entry import (
 )
 from evenhand.report.throughput import ceiling_lines, loss_by_direction, one_pair_words, verification_lines
 from evenhand.results.loss import LossFound, LossOutcome
-from evenhand.results.throughput import ThroughputFound
+from evenhand.results.throughput import ThroughputFound, is_lower_bound
 from evenhand.run.campaign_record import AT_LEAST
 from evenhand.search import MlrGoals, ThroughputGoal, sum_of_losses
 from evenhand.trial import TimeLeftOut
@@ -168,9 +168,12 @@ def _percentiles_lines(entries: Sequence[RepeatedEntry]) -> list[str]:
 
 
 def _throughput_row(repetitions: Sequence[ThroughputFound]) -> list[str | Cell]:
-    statistics = throughput_statistics([(each.throughput_fps, each.is_bound) for each in repetitions])
+    bounds = [is_lower_bound(each, each.outcome) for each in repetitions]
+    statistics = throughput_statistics(
+        zip((each.throughput_fps for each in repetitions), bounds, strict=True)
+    )
     # A search that ended at its maximum, or at the tester's ceiling, found a lower bound only.
-    bound = AT_LEAST if any(each.is_bound for each in repetitions) else ""
+    bound = AT_LEAST if any(bounds) else ""
     limit_fps = next((each.theoretical_fps for each in repetitions if each.theoretical_fps), None)
     share = None if statistics is None or limit_fps is None else statistics.median / limit_fps
     outcomes = Counter(with_spaces(each.outcome) for each in repetitions)

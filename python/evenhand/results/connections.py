@@ -33,6 +33,8 @@ class ConnectionRateFound:
 
     outcome: str = ""
     connections: int = 0
+    is_at_least: bool | None = None
+    """As of a throughput."""
     throughput_fps: float | None = at_key("connections_per_second", None)
     upper_fps: float | None = at_key("failed_per_second", None)
     """The lowest rate that failed."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from evenhand.plan import Direction
 from evenhand.results.document import at_key
-from evenhand.search import DirectionLoss, Outcome
+from evenhand.search import DirectionLoss, Outcome, is_outcome_at_least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class ThroughputFound:
     outcome: str = ""
     throughput_fps: float | None = at_key("throughput_fps_per_direction", None)
     is_at_least: bool | None = None
-    """Whether it is a lower bound; None: not stated."""
+    """Whether it is a lower bound; as the outcome says, where it is not stated. None: neither is."""
     upper_fps: float | None = at_key("upper_fps_per_direction", None)
     """Lowest load that failed."""
     highest_passed_fps: float | None = at_key("highest_passed_fps_per_direction", None)
@@ -103,9 +103,16 @@ class ThroughputFound:
     ceiling: CeilingFound | None = None
     one_pair: OnePairFound | None = None
 
-    @property
-    def is_bound(self) -> bool:
-        """Whether the throughput is a lower bound: as stated, else by the outcome."""
-        if self.is_at_least is not None:
-            return self.is_at_least
-        return self.outcome in (Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_CEILING)
+    def __post_init__(self) -> None:
+        if self.is_at_least is None and self.outcome:
+            object.__setattr__(self, "is_at_least", is_outcome_at_least(self.outcome))
+
+
+def is_lower_bound(found: Any, outcome: str | None) -> bool:
+    """Whether the figure of what was found is a lower bound: as its document states, else by its outcome.
+
+    Args:
+        found: As `Procedure.read` gives it, of any procedure; None where there is no result.
+    """
+    is_at_least: bool | None = getattr(found, "is_at_least", None)
+    return outcome == Outcome.AT_OR_ABOVE_MAXIMUM if is_at_least is None else is_at_least

@@ -12,9 +12,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from evenhand.procedure.descriptor import EXACT, LeftOpen, finite
+from evenhand.procedure.descriptor import EXACT, LeftOpen
 from evenhand.procedure.registry import LOSS, PROCEDURES, THROUGHPUT
 from evenhand.procedure.statistics import Statistics
+from evenhand.results.throughput import ThroughputFound, is_lower_bound
 from evenhand.run.reading import StoredSearch, StoredTrial
 from evenhand.spec.request import Point
 
@@ -71,8 +72,6 @@ class HookRun:
 
 AT_OR_ABOVE_MAXIMUM = "at_or_above_maximum"
 """The outcome of a search whose maximum load passed."""
-AT_LONGEST_BURST = "at_maximum"
-"""The same of a burst in back-to-back."""
 TESTER_CEILING = "tester_ceiling"
 """The outcome of what the tester could not decide, in every procedure."""
 CUT_SHORT = "cut_short"
@@ -81,27 +80,6 @@ ENDED_EARLY = "ended_early"
 """Outcome of a repetition that was not made, because its testbed measures nothing more of the point."""
 AT_LEAST = ">= "
 """Before a lower bound."""
-
-
-def is_lower_bound(outcome: str | None, result: Mapping[str, Any] | None) -> bool:
-    """Whether the figure of a procedure that ended so is one. For back-to-back it is the average of several
-    bursts: of any such burst."""
-    is_at_least = (result or {}).get("is_at_least")
-    if isinstance(is_at_least, bool):
-        return is_at_least
-    bursts = (result or {}).get("repetitions")
-    outcomes = (
-        [burst.get("outcome") for burst in bursts if isinstance(burst, Mapping)]
-        if isinstance(bursts, list)
-        else []
-    )
-    return outcome == AT_OR_ABOVE_MAXIMUM or AT_LONGEST_BURST in outcomes
-
-
-def failed_at(result: Mapping[str, Any] | None) -> float | None:
-    """The lowest load at which a search for a throughput failed, per direction; None if its result does not
-    state it."""
-    return finite((result or {}).get("upper_fps_per_direction"))
 
 
 def is_median_at_least(values: Sequence[float], are_bounds: Sequence[bool]) -> bool:
@@ -190,7 +168,13 @@ class Repetition:
     def is_at_least(self) -> bool:
         """Whether its value is a lower bound: the highest load, or the longest burst, that was tried passed
         (MLR-10), or the tester could not keep a higher load."""
-        return self.value is not None and is_lower_bound(self.outcome, self.result)
+        return self.value is not None and is_lower_bound(self.found, self.outcome)
+
+    @property
+    def failed_at(self) -> float | None:
+        """The lowest load at which a search for a throughput failed, per direction; None if it is not
+        stated."""
+        return self.found.upper_fps if isinstance(self.found, ThroughputFound) else None
 
     @property
     def is_testers(self) -> bool:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,34 +12,18 @@ from evenhand.base.errors import RequestError
 from evenhand.plan import MOST_COUNTED, Direction, SideCounts, parse_imix, plan_title, whole_octets
 from evenhand.procedure.descriptor import show_value
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.run.campaign_record import TESTER_CEILING, PointRecord, failed_at, is_lower_bound
+from evenhand.run.campaign_record import TESTER_CEILING, PointRecord, Repetition
 from evenhand.run.folder import again_command
 from evenhand.run.reading import StoredRow, StoredSearch, as_mapping
 from evenhand.run.run_file import to_json
-from evenhand.spec.request import ROUTES, HashType, Point, routes_used
+from evenhand.spec.request import ROUTES, HashType, Point
 
 _SIDES = ("left", "right")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchConditions:
-    """What a `Point` has of the same names."""
-
-    plan: str
-    plan_options: Mapping[str, Any]
-    hosts: SideCounts
-    networks: SideCounts
-    frame_size: int | str
-    directions: tuple[Direction, ...]
-    hash_type: HashType | None
-
-    @property
-    def routes(self) -> SideCounts | None:
-        return routes_used(self.plan_options)
-
-
-def conditions_of(search: StoredSearch) -> SearchConditions:
-    """ValueError if its row does not state them: a run file may come from anyone."""
+def point_of(search: StoredSearch) -> Point:
+    """The point that a search is alone, under the conditions of its row. ValueError if that does not state
+    them: a run file may come from anyone."""
     try:
         read = _read(search)
     except (AttributeError, KeyError, TypeError, ValueError, RequestError) as error:
@@ -49,7 +33,7 @@ def conditions_of(search: StoredSearch) -> SearchConditions:
     return read
 
 
-def are_sound(conditions: Point | SearchConditions) -> bool:
+def are_sound(conditions: Point) -> bool:
     """Whether each value is of its type."""
     counts = (*conditions.hosts, *conditions.networks)
     return (
@@ -68,7 +52,7 @@ def configured(setup: Mapping[str, Any]) -> Any:
     return (setup.get("dut") or {}).get("config")
 
 
-def _read(search: StoredSearch) -> SearchConditions:
+def _read(search: StoredSearch) -> Point:
     setup, plan = search.setup, search.plan
     mix = setup.get("mix") or {}
     versions = mix.get("versions")
@@ -77,7 +61,13 @@ def _read(search: StoredSearch) -> SearchConditions:
     elements = (configured(setup) or {}).get("elements") or {}
     if search.imix != (parse_imix(mix["imix"]).short if mix.get("imix") else None):
         raise ValueError("its two statements of the sequence of frame sizes differ")
-    return SearchConditions(
+    return Point(
+        key=search.name,
+        suite="",
+        number=0,
+        procedure=search.kind,
+        goal=search.goal,
+        repetitions=1,
         plan="+".join(map(plan_title, names)),
         plan_options=_routes(plan) if not versions else {"mix": "/".join(map(str, versions["share"]))},
         hosts=SideCounts(*(_count(each, "host") for each in ranges)),
@@ -192,44 +182,16 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """One repetition that has ended."""
-
-    outcome: str | None
-    value: float | None
-    reason: str | None
-    """Why it has no value."""
-    result: Mapping[str, Any] | None
-
-    @property
-    def is_at_least(self) -> bool:
-        """Whether its value is a lower bound."""
-        return self.value is not None and is_lower_bound(self.outcome, self.result)
-
-    @property
-    def failed_at(self) -> float | None:
-        """The lowest load at which it lost more than it may; None: it found none, or does not state it."""
-        return failed_at(self.result)
-
-
 def remarks_of_point(found: PointRecord) -> list[str]:
-    """As `remarks_of`, of a point that has been read whole."""
-    ended = [
-        Ended(outcome=each.outcome, value=each.value, reason=each.reason, result=each.result)
-        for each in found.repetitions
-        if each.finished_at is not None
-    ]
-    return remarks_of(ended, found.reason or found.stopped_early, found.point.procedure)
+    """Why it has no number or fewer values than it should, and whether its repetitions disagree."""
+    ended = [each for each in found.repetitions if each.finished_at is not None]
+    procedure = found.point.procedure
+    remark = disagreement(ended, procedure) or undecided_loads(ended, procedure)
+    fewer = why_fewer(ended, found.reason or found.stopped_early)
+    return fewer if remark is None else [*fewer, remark]
 
 
-def remarks_of(ended: Sequence[Ended], reason: str | None, procedure: str) -> list[str]:
-    """All of them; `reason` as in `why_fewer`."""
-    found = (disagreement(ended, procedure) or undecided_loads(ended, procedure),)
-    return [*why_fewer(ended, reason), *(text for text in found if text is not None)]
-
-
-def why_fewer(ended: Sequence[Ended], reason: str | None) -> list[str]:
+def why_fewer(ended: Sequence[Repetition], reason: str | None) -> list[str]:
     """Why a point has no number, or fewer values than repetitions that were asked for, or that have ended.
 
     Args:
@@ -255,7 +217,7 @@ def _without_value(count: int, of: int) -> str:
     )
 
 
-def disagreement(ended: Sequence[Ended], procedure: str) -> str | None:
+def disagreement(ended: Sequence[Repetition], procedure: str) -> str | None:
     """A remark if one repetition failed at a load that another one passed without finding its limit: a median
     of both is neither's. None if no lower bound is contradicted; of searches that all ended the range says as
     much."""
@@ -275,7 +237,7 @@ def disagreement(ended: Sequence[Ended], procedure: str) -> str | None:
     )
 
 
-def undecided_loads(ended: Sequence[Ended], procedure: str) -> str | None:
+def undecided_loads(ended: Sequence[Repetition], procedure: str) -> str | None:
     """The loads between which the limit lies, where all values are lower bounds but a higher load failed."""
     values = [each.value for each in ended if each.value is not None]
     failed = [at for each in ended if (at := each.failed_at) is not None]

@@ -7,17 +7,16 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Mapping
-from dataclasses import fields
+from dataclasses import replace
 from typing import Any
 
 from evenhand.base.folders import sentence_without_folders, without_folders
 from evenhand.plan import Imix, whole_octets
 from evenhand.run.campaign_record import CUT_SHORT, ENDED_EARLY, TESTER_CEILING, HookRun, Repetition
-from evenhand.run.point_document import check_point, conditions_of, configured, point_columns
+from evenhand.run.point_document import check_point, configured, point_columns, point_of
 from evenhand.run.reading import StoredSearch
 from evenhand.run.run_file import now, to_json
 from evenhand.search import SearchHead
-from evenhand.spec.request import Point
 from evenhand.trial import TrialResult
 
 
@@ -117,7 +116,9 @@ def place_search(
     if point_id is None:
         (points,) = connection.execute("SELECT count(*) FROM points").fetchone()
         key = base if not of_label else f"{base} ({len(of_label) + 1})"
-        point = _point_of(begun, head.procedure or head.kind, key=key, suite=suite, number=points)
+        procedure = head.procedure or head.kind
+        point = replace(point_of(begun), procedure=procedure, key=key, suite=suite, number=points)
+        check_point(point)
         point_id = insert(connection, "points", point_columns(point))
     else:
         connection.execute("UPDATE points SET repetitions = ? WHERE id = ?", (before + 1, point_id))
@@ -132,22 +133,6 @@ def place_search(
         "measured_s": 0,
     }
     return insert(connection, "repetitions", row)
-
-
-def _point_of(search: StoredSearch, procedure: str, *, key: str, suite: str, number: int) -> Point:
-    """ValueError if the search is made of what cannot be a point."""
-    under = conditions_of(search)
-    point = Point(
-        key=key,
-        suite=suite,
-        number=number,
-        procedure=procedure,
-        goal=search.goal,
-        repetitions=1,
-        **{field.name: getattr(under, field.name) for field in fields(under)},
-    )
-    check_point(point)
-    return point
 
 
 def _testbed_document(setup: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from typing import Any, Self
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.folders import sentence_without_folders, without_folders
 from evenhand.procedure.registry import PROCEDURES
+from evenhand.results.throughput import is_lower_bound
 from evenhand.rig import read_host_facts, read_versions
-from evenhand.run.campaign_record import CUT_SHORT, HookRun
+from evenhand.run.campaign_record import CUT_SHORT, TESTER_CEILING, HookRun
 from evenhand.run.folder import resume_command
 from evenhand.run.point_document import point_columns, suite_of, why_no_number
 from evenhand.run.record import read_record
@@ -36,7 +37,7 @@ from evenhand.run.run_file import LOCK_TIMEOUT_S, campaign_locked, create_file, 
 from evenhand.run.stored_so_far import StoredSoFar
 from evenhand.search import SearchHead
 from evenhand.spec.request import Point
-from evenhand.trial import TimeLeftOut
+from evenhand.trial import TimeLeftOut, TrialResult, describe_reasons, describe_taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,42 @@ class RepetitionEnd:
     """The procedure's document without its trials; None: there is none."""
     reason: str | None
     """Why there is no number."""
+    is_at_least: bool = False
+    """Whether the value is a lower bound."""
+
+    @classmethod
+    def of(
+        cls,
+        procedure: str,
+        outcome: str,
+        result: Mapping[str, Any] | None,
+        trials: Sequence[TrialResult],
+        *,
+        skipped: str | None,
+    ) -> Self:
+        """How one ends whose procedure ended so.
+
+        Args:
+            procedure: Its name.
+            result: The procedure's document without its trials, if there is one.
+            trials: All that were made for it, in order.
+            skipped: Why nothing was measured, if so.
+        """
+        found = PROCEDURES[procedure].read(result)
+        if outcome == STOPPED:
+            return cls(outcome=outcome, value=None, result=result, reason=None)
+        value = None if found is None else PROCEDURES[procedure].value_of(found)
+        reason = None if value is not None else skipped or _why_no_number(outcome, trials)
+        is_at_least = value is not None and is_lower_bound(found, outcome)
+        return cls(outcome=outcome, value=value, result=result, reason=reason, is_at_least=is_at_least)
+
+
+def _why_no_number(outcome: str, trials: Sequence[TrialResult]) -> str:
+    invalid = next((trial for trial in reversed(trials) if not trial.is_valid), None)
+    if invalid is None or outcome != TESTER_CEILING:
+        return why_no_number(outcome)
+    taken = describe_taken(trials)
+    return f"{why_no_number(outcome)}: {describe_reasons(invalid.reasons)}{f'; {taken}' if taken else ''}"
 
 
 class RunStore(StoredSoFar):
@@ -413,15 +450,10 @@ class RunStore(StoredSoFar):
 
 def _end_of(search: SearchWriter, procedure: str) -> RepetitionEnd:
     """How a repetition ends that is this search alone."""
-    outcome, result = str(search.outcome), search.result
-    value = None if result is None or outcome == STOPPED else PROCEDURES[procedure].value(result)
-    has_ended_without = outcome != STOPPED and value is None
-    return RepetitionEnd(
-        outcome=outcome,
-        value=value,
-        result=None if result is None else {**result, **TimeLeftOut.document_of(search.trials)},
-        reason=(result or {}).get("skipped") or why_no_number(outcome) if has_ended_without else None,
-    )
+    result, trials = search.result, search.trials
+    document = None if result is None else {**result, **TimeLeftOut.document_of(trials)}
+    skipped = None if result is None else result.get("skipped")
+    return RepetitionEnd.of(procedure, str(search.outcome), document, trials, skipped=skipped)
 
 
 def _check_resumable(path: Path) -> None:

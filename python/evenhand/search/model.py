@@ -71,7 +71,7 @@ def outcome_at_maximum(*, is_max_ceiling: bool) -> Outcome:
     return Outcome.TESTER_CEILING if is_max_ceiling else Outcome.AT_OR_ABOVE_MAXIMUM
 
 
-def is_outcome_at_least(outcome: Outcome) -> bool:
+def is_outcome_at_least(outcome: str) -> bool:
     """Whether a load that passed in a search that ended so is a lower bound."""
     return outcome in (Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_CEILING)
 

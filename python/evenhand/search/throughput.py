@@ -14,7 +14,6 @@ from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bound import is_bound_in_doubt
 from evenhand.search.bracket import LoadBracket
 from evenhand.search.estimate import TrialTime, estimate_left
-from evenhand.search.filling_queue import doubted_sustainable_fps, hidden_fps
 from evenhand.search.guide import Guide
 from evenhand.search.model import (
     Outcome,
@@ -28,6 +27,26 @@ from evenhand.search.model import (
 )
 from evenhand.search.search_trial import Purpose, SearchTrial
 from evenhand.trial import EarlyStopper, Measurer, TrialResult, Verdict
+
+
+def doubted_sustainable_fps(goal: ThroughputGoal, load_fps: float, result: TrialResult) -> float | None:
+    """The highest load that the goal allows in the long run, if a queue that was filling says that this one
+    is above it."""
+    if result.sustainable_fps is None:
+        return None
+    allowed_fps = result.sustainable_fps / (1 - goal.loss_ratio)
+    return allowed_fps if allowed_fps < load_fps else None
+
+
+def hidden_fps(goal: ThroughputGoal, load_fps: float, result: TrialResult, sustainable_fps: float) -> float:
+    """How much more than in the long run a full-length trial allows, since a queue takes the difference. 0 if
+    it did not overflow: then its depth is not known."""
+    if result.is_pass:
+        return 0.0
+    sending_s = result.sent_s
+    held_frames = (load_fps * (1 - result.loss_ratio) - sustainable_fps) * sending_s
+    return max(0.0, held_frames) / goal.final_duration_s
+
 
 LOADS_GIVEN_UP_IN_A_ROW = 5
 """Number of loads, each lower than the one before, that the tester could not keep: it will not keep the next

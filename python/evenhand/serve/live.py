@@ -18,7 +18,7 @@ from typing import Any
 from evenhand.base.errors import EvenhandError
 from evenhand.base.visible import visible
 from evenhand.procedure.registry import PROCEDURES
-from evenhand.run.campaign_record import is_lower_bound
+from evenhand.results.throughput import is_lower_bound
 from evenhand.run.figures import RunningTrial
 from evenhand.run.point_document import read_point
 from evenhand.run.reading import RunTables, StoredRow, as_mapping, open_to_read
@@ -226,21 +226,23 @@ def _found_so_far(tables: RunTables) -> dict[str, Any]:
 
 def _point(row: StoredRow, repetitions: Sequence[StoredRow]) -> dict[str, Any]:
     point = read_point(row)
-    figure = PROCEDURES[point.procedure].figure
+    procedure = PROCEDURES[point.procedure]
     valued = [each for each in repetitions if each["finished_at"] is not None and each["value"] is not None]
     return {
         "key": visible(point.key),
         "suite": visible(point.suite),
         "addresses": max(point.addresses),
         "frame_size": str(point.frame_size),
-        "figure": figure.name,
-        "unit": figure.unit,
+        "figure": procedure.figure.name,
+        "unit": procedure.figure.unit,
         "asked": point.repetitions,
         "values": [each["value"] for each in valued],
         "is_at_least": any(
             is_lower_bound(
+                procedure.read(
+                    None if each["result"] is None else as_mapping(each["result"], "repetitions.result")
+                ),
                 each["outcome"],
-                None if each["result"] is None else as_mapping(each["result"], "repetitions.result"),
             )
             for each in valued
         ),

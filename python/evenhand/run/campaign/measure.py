@@ -5,7 +5,7 @@ names."""
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any
 from evenhand.base.errors import EvenhandError
 from evenhand.base.folders import without_folders
 from evenhand.base.locks import InUseError
-from evenhand.base.rates import Line, is_of_line
 from evenhand.procedure import Conditions, Note, OnePair, OpenTestbed, Throughput
 from evenhand.procedure.descriptor import KnownThroughput
 from evenhand.procedure.search_options import start_at
@@ -32,8 +31,6 @@ from evenhand.run.campaign.events import (
     run_hook,
     why_failed,
 )
-from evenhand.run.campaign_record import is_lower_bound
-from evenhand.run.point_document import why_no_number
 from evenhand.run.recorder import STOPPED, CannotContinueError
 from evenhand.run.rows import without_trials
 from evenhand.run.run_file import StorageError
@@ -41,7 +38,6 @@ from evenhand.run.store import RepetitionEnd, RunStore
 from evenhand.spec.file import Hooks, Reference
 from evenhand.spec.place import option_places
 from evenhand.spec.request import Point, PointRequest, line_texts_of, plan_of, read_point
-from evenhand.trial import TrialResult, describe_reasons, describe_taken
 
 ENGINE_ENDS_WITHIN_S = 15.0
 """When a campaign was killed and goes on at once, its engine may still be closing the ports."""
@@ -138,7 +134,7 @@ def _measure_on(
         limits = setup.testbed.limits
         request = read_point(order.point, limits, throughput=order.throughput)
         if texts := line_texts_of(order.point):
-            line = _line_of(request, setup, engine, texts)
+            line = OpenTestbed(setup=setup, engine=engine).line(request.conditions, texts)
             request = read_point(order.point, limits, throughput=order.throughput, line=line)
         request = replace(request, goal=start_at(request.goal, order.start_fps))
         for job in order.jobs:
@@ -148,12 +144,6 @@ def _measure_on(
     except EvenhandError as error:
         return f"{error.what} ({option_places(error.where)})" if error.where else error.what
     return None
-
-
-def _line_of(request: PointRequest, setup: Setup, engine: Path | None, texts: Sequence[str]) -> Line:
-    bed = OpenTestbed(setup=setup, engine=engine)
-    plan, size, directions = bed.check_frames(request.conditions)
-    return bed.line(plan, size, directions, is_rate_needed=any(map(is_of_line, texts)))
 
 
 def _measure_repetition(
@@ -192,13 +182,12 @@ def _measure_repetition(
         if ended.outcome == STOPPED:
             raise KeyboardInterrupt
         keeper.end(recorder, ended)
-        is_at_least = is_lower_bound(ended.outcome, ended.result)
         on_event(
             RepetitionEnded(
                 job=job,
                 outcome=ended.outcome,
                 value=ended.value,
-                is_at_least=is_at_least,
+                is_at_least=ended.is_at_least,
                 reason=ended.reason,
             )
         )
@@ -215,14 +204,10 @@ def _measure(bed: OpenTestbed, job: Job, request: PointRequest, one_pair: OnePai
     if isinstance(found, Throughput):
         found = replace(found, is_repetition=True)
         found = _beside(found, one_pair, is_ours=bed.setup.has_new_macs)
-    document = without_trials(found.to_document())
-    value = procedure.value(document)
-    reason = (
-        None
-        if value is not None
-        else getattr(found, "skipped", None) or _why(str(found.outcome), list(found.trials))
+    document, skipped = without_trials(found.to_document()), getattr(found, "skipped", None)
+    return RepetitionEnd.of(
+        procedure.name, str(found.outcome), document, tuple(found.trials), skipped=skipped
     )
-    return RepetitionEnd(outcome=str(found.outcome), value=value, result=document, reason=reason)
 
 
 def _beside(found: Throughput, one_pair: OnePair | None, *, is_ours: bool) -> Throughput:
@@ -232,14 +217,6 @@ def _beside(found: Throughput, one_pair: OnePair | None, *, is_ours: bool) -> Th
     if one_pair is None or (dict(one_pair.dut_macs) != macs and not is_ours):
         return found
     return replace(found, profile=replace(found.profile, one_pair=one_pair))
-
-
-def _why(outcome: str, results: list[TrialResult]) -> str:
-    invalid = next((result for result in reversed(results) if not result.is_valid), None)
-    if invalid is None or outcome != "tester_ceiling":
-        return why_no_number(outcome)
-    taken = describe_taken(results)
-    return f"{why_no_number(outcome)}: {describe_reasons(invalid.reasons)}{f'; {taken}' if taken else ''}"
 
 
 def _setup_of(order: PointOrder) -> AbstractContextManager[Setup]:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from evenhand.base.errors import EvenhandError, RequestError
 from evenhand.base.folders import without_folders
-from evenhand.procedure import Note, OnePair, says_something
+from evenhand.procedure import Note, OnePair
 from evenhand.procedure.descriptor import KnownThroughput, throughput_to_serve
 from evenhand.procedure.registry import THROUGHPUT
 from evenhand.rig import REFERENCE, LeasedLab, rig_of
@@ -31,7 +31,6 @@ from evenhand.run.campaign.events import (
 )
 from evenhand.run.campaign.lab_rules import RouterTrials, choose_rules
 from evenhand.run.campaign.measure import PointOrder, measure_point, run_and_keep
-from evenhand.search import Outcome
 from evenhand.spec.file import Hooks
 from evenhand.spec.points import CampaignPlan
 from evenhand.spec.request import AFTER, Point
@@ -295,22 +294,10 @@ class CampaignRunner:
             if not other.is_one_pair or _compared(other) != _compared(point):
                 continue
             found = self.store.first_search_of(other.key, self.plan.numbers_on(other, testbed))
-            if found is None or not says_something(
-                found[0].get("outcome"), found[0].get("throughput_fps_per_direction")
-            ):
+            if found is None:
                 return None
             result, setup, seed = found
-            return OnePair(
-                outcome=Outcome(result["outcome"]),
-                throughput_fps=result["throughput_fps_per_direction"],
-                upper_fps=result.get("upper_fps_per_direction"),
-                loss_ratio=result.get("goal", {}).get("loss_ratio", 0.0),
-                seed=seed,
-                dut_macs={
-                    side: of["dut"] for side, of in ((setup.get("traffic") or {}).get("macs") or {}).items()
-                },
-                source="in this campaign",
-            )
+            return OnePair.stored(THROUGHPUT.read(result), setup, seed, source="in this campaign")
         return None
 
     def _environment(self) -> Mapping[str, str]:
