@@ -22,8 +22,8 @@ from typing import Any
 
 from pieces import IS_SHORT, at_length, record
 
-from evenhand.analysis.analyse import curves_of
 from evenhand.analysis.bias import bias_verdicts
+from evenhand.analysis.whole import curves_of
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, PointState, Repetition
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import expand

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long commands take that only look: their start, and `show` and `report` of stored campaigns with 588
-and with 100,000 trials. CPU time and memory of a whole process each. Needs no engine.
+and with 100,000 trials; and the memory of a process that has loaded a verb that measures. CPU time and memory
+of a whole process each, with byte code, as an installation has it. Needs no engine.
 
 The campaigns are made by the real searches on a simulated device and stored by the writer of campaigns; their
 trials have the documents that the engine would write.
@@ -8,6 +9,7 @@ trials have the documents that the engine would write.
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -41,6 +43,8 @@ CAMPAIGNS = {
     ),
 }
 """Plans, frame sizes, repetitions at most, and trials. 17 numbers of hosts each."""
+MEASURING = ("throughput", "latency", "trial", "run")
+"""Verbs of which one process measures for minutes beside the engine."""
 GOAL = ThroughputGoal(max_fps=MAXIMUM_FPS, precision=0.005, duration_s=2.0, final_duration_s=5.0)
 STARTS = {
     "evenhand --version": ["--version"],
@@ -140,18 +144,28 @@ def _repetition(point: Point, number: int, testbed: str, chance: random.Random) 
     )
 
 
-def run(arguments: list[str]) -> tuple[float, float]:
-    """User and system time in seconds, and the largest resident memory in MB, of one command."""
-    program = (
+def run(program: list[str], compiled: Path) -> tuple[float, float, float]:
+    """User and system time in seconds, and the largest resident memory in MB, of one process of Python.
+
+    Args:
+        compiled: Folder of its byte code: an environment may say that none is to be written.
+    """
+    measure = (
         "import resource, subprocess, sys\n"
         "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)\n"
         "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
-        "print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)"
+        "print(used.ru_utime, used.ru_stime, used.ru_maxrss / 1024)"
     )
-    command = [sys.executable, "-c", program, str(Path(sys.executable).with_name("evenhand")), *arguments]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    seconds, megabytes = map(float, done.stdout.split())
-    return seconds, megabytes
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(
+        [sys.executable, "-c", measure, sys.executable, *program],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**environment, "PYTHONPYCACHEPREFIX": str(compiled)},
+    )
+    user_s, system_s, megabytes = map(float, done.stdout.split())
+    return user_s, system_s, megabytes
 
 
 def main() -> None:
@@ -164,11 +178,23 @@ def main() -> None:
             print(f"{name}: {count:,} in {path.stat().st_size / 1e6:,.0f} MB")
             commands[f"evenhand show, {name}"] = ["show", str(path)]
             commands[f"evenhand report, {name}"] = ["report", str(path)]
-        for name, arguments in commands.items():
-            taken = [run(arguments) for _ in range(ROUNDS)]
-            seconds, megabytes = min(s for s, _ in taken), max(m for _, m in taken)
-            print(f"{name:36} {seconds:7.2f} s of CPU (least of {ROUNDS}) {megabytes:7.0f} MB")
-            figures[f"{name} (s)"] = seconds
+        command = str(Path(sys.executable).with_name("evenhand"))
+        programs = {name: [command, *arguments] for name, arguments in commands.items()}
+        for verb in MEASURING:
+            load = f"from evenhand.cli.main import app_for; app_for([{verb!r}]).built"
+            programs[f"loaded: evenhand {verb}"] = ["-c", load]
+        compiled = Path(folder) / "compiled"
+        for name, program in programs.items():
+            run(program, compiled)  # compiles it
+            taken = [run(program, compiled) for _ in range(ROUNDS)]
+            user_s, system_s = min((user, system) for user, system, _ in taken)
+            megabytes = max(memory for _, _, memory in taken)
+            print(
+                f"{name:36} {user_s:7.2f} s of CPU and {system_s:5.2f} s in the kernel (least of {ROUNDS})"
+                f" {megabytes:7.0f} MB"
+            )
+            figures[f"{name} (user s)"] = user_s
+            figures[f"{name} (s)"] = user_s + system_s
             figures[f"{name} (MB)"] = megabytes
     record("stored_campaigns", {"unit": "s", "rounds": ROUNDS}, figures)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-DOORS = ["evenhand.rig", "evenhand.host"]
+DOORS = [f"evenhand.{room}" for room in ("rig", "host", "dut", "lab", "analysis", "predict", "reference")]
 
 
 def listed(door: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -41,6 +41,10 @@ def test_a_type_checker_and_the_program_find_the_same_names(door: str) -> None:
     checked, found = listed(door)
     assert checked == found
     module = import_module(door)
+    folder = Path(str(module.__file__)).parent
+    assert not {path.stem for path in folder.glob("*.py")} & found.keys(), (
+        "a file that is loaded hides a name"
+    )
     assert sorted(found) == sorted(module.__all__)
     for name, place in found.items():
         assert getattr(module, name) is getattr(import_module(place), name)

@@ -22,9 +22,11 @@ from evenhand.cli.progress.campaign import CampaignDisplay
 from evenhand.lab.limits import RaisedLimit
 from evenhand.procedure import Measured
 from evenhand.run.campaign import runner
+from evenhand.run.campaign import time_left as times
 from evenhand.run.campaign.events import Job, Place, PointBegan, RepetitionBegan, RepetitionEnded
 from evenhand.run.campaign.time_left import time_left
-from evenhand.run.campaign_status import CampaignStatus
+from evenhand.run.campaign_status import CampaignStatus, PointStatus
+from evenhand.spec.request import Point, PointRequest, read_point
 from evenhand.trial import SimulatedMeasurer
 from tests.cli.running import Ended
 from tests.run.campaign.small_campaign import small, write_campaign
@@ -85,6 +87,30 @@ def test_the_log_says_the_time_left_that_status_says() -> None:
     left = time_left(after.points)
     assert f"; {left.words} left" in told
     assert time_left(after.points, testbed_count=2).middle_s == pytest.approx(left.middle_s / 2)
+
+
+def test_what_a_point_should_take_is_found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A display asks for it twice a second, of every point, and reads the file anew after each repetition."""
+    read: list[Point] = []
+
+    def counted(point: Point) -> PointRequest:
+        read.append(point)
+        return read_point(point)
+
+    def longer(status: PointStatus) -> PointStatus:
+        goal = {**status.point.goal, "final-duration": "20s"}
+        return replace(status, point=replace(status.point, goal=goal))
+
+    monkeypatch.setattr(times, "read_point", counted)
+    for known in (times._expected, times._ceiling):
+        known.cache_clear()
+    points = in_the_file().points
+    first = time_left(points)
+    assert read
+    read.clear()
+    assert [time_left(in_the_file().points) for _ in range(3)] == [first] * 3
+    assert read == []
+    assert time_left(map(longer, points)).middle_s > first.middle_s, "a key may stand for another goal"
 
 
 def test_a_round_names_its_suite_where_there_are_several() -> None:

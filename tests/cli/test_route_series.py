@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.analysis.analyse import curves_of
+from evenhand.analysis.whole import curves_of
 from evenhand.plan import AddressPlan, HostList, SideCounts, make_own_plan, routes_of, with_routes
 from evenhand.run import read_record
 from evenhand.run.campaign.dut_setup import lab_wish_of

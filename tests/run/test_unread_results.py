@@ -17,12 +17,15 @@ from typing import Any
 import pytest
 
 from evenhand.analysis import analyse
+from evenhand.report.export_column import FlowPlace
+from evenhand.report.flow_rows import flow_places
 from evenhand.report.page import render_page
 from evenhand.run import CampaignRecord, StoredTrial, read_record
 from evenhand.run import snapshot as snapshot_module
 from evenhand.run.reading import open_to_read
-from evenhand.run.unread_results import MOST_KEPT, UnreadResult, may_have
+from evenhand.run.unread_results import MOST_KEPT, TrialDocuments, UnreadResult, may_have, sought
 from tests.errors import raises
+from tests.report.test_flows import FLOW
 from tests.run.goldens import GOLDENS, NAMES, copy_recorded, outputs_of, recorded_file
 from tests.run.hostile import change, change_json, contents, write_run
 
@@ -76,6 +79,42 @@ def test_every_part_of_a_trial_is_that_of_its_document(run: Path, large: Callabl
         assert may_have(found, LOSES) == any(each.lost_frames for each in expected.directions.values())
     with pytest.raises(AttributeError, match="nothing_of_the_kind"):
         unread[0].nothing_of_the_kind  # type: ignore[attr-defined]  # noqa: B018
+
+
+def _of_a_flow(document: dict[str, Any]) -> None:
+    for counts in document["directions"].values():
+        frames = {name: counts[name] for name in ("offered_frames", "received_frames", "lost_frames")}
+        flow = {**FLOW, "name": "voice", "loss_at_most": None}
+        counts["classes"] = [{"ip_version": 4, "frame_size": 64, **frames, "flow": flow}]
+
+
+def test_flows_are_those_of_a_small_file(run: Path, large: Callable[[], None]) -> None:
+    change_json(run, "trials.document", _of_a_flow, where="verdict = 'FAIL'")
+
+    def found() -> list[list[FlowPlace]]:
+        return [list(flow_places(trial.result)) for trial in trials_of(read_record(run))]
+
+    small = found()
+    assert {len(places) for places in small} == {0, 2}
+    large()
+    assert found() == small
+
+
+def test_all_that_is_looked_for_in_documents_is_found_in_one_reading(
+    run: Path, large: Callable[[], None]
+) -> None:
+    first, second = sought(r'"lost_frames":[1-9]'), sought(r'"corrupted_frames":[1-9]')
+    large()
+    with open_to_read(run) as tables:
+        documents = tables.keep_documents()
+        texts = dict(tables.tuples("trials", "id", "document")[1])
+    assert isinstance(documents, TrialDocuments)
+    for pattern in (first, second):
+        expected = {row_id for row_id, text in texts.items() if pattern.search(text)}
+        assert documents.with_text(pattern) == expected
+        change(run, "UPDATE trials SET document = ''")  # nothing of it is read again
+    assert documents.with_text(first)
+    assert documents.with_text(re.compile("frames")) == frozenset()
 
 
 def test_more_trials_than_are_kept_can_be_read_in_any_order(

@@ -8,23 +8,28 @@ Files come from others: what is not as Evenhand writes it is taken for not there
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.analysis.plans import known_plan
 from evenhand.base.errors import EvenhandError
-from evenhand.dut.facts_interface import comes_to, predict_queues
+from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import Direction
 from evenhand.run.campaign_record import PointRecord
 from evenhand.run.reading import StoredTrial
-from evenhand.run.unread_results import may_have
+from evenhand.run.unread_results import may_have, sought
+
+if TYPE_CHECKING:
+    from evenhand.dut import facts_interface
+else:
+    # Most runs have no witness, and the interfaces of all operating systems come with it.
+    facts_interface = lazy_import("evenhand.dut.facts_interface")
 
 MOST_CPUS = 4096
 MOST_QUEUES = 1024
 MOST_PAIRS = 64
-_SEEN = re.compile(r'"busy_share"')
+_SEEN = sought(r'"busy_share"')
 """Is in each document to which a witness added something."""
 
 
@@ -237,7 +242,7 @@ def _places(record: PointRecord, seen: Sequence[Mapping[str, Any]]) -> Iterator[
             for document in seen
             if isinstance(interfaces := document.get("interfaces"), Mapping)
             for place in interfaces
-            if isinstance(place, str) and comes_to(direction, place)
+            if isinstance(place, str) and facts_interface.comes_to(direction, place)
         ]
         yield from ((direction, place) for place in list(dict.fromkeys(found))[:MOST_PAIRS])
 
@@ -257,7 +262,12 @@ def _predicted(record: PointRecord, direction: Direction, place: str) -> tuple[f
         return None
     try:
         return tuple(
-            map(float, predict_queues(facts, plan, direction, where="", place=place).loads(direction))
+            map(
+                float,
+                facts_interface.predict_queues(facts, plan, direction, where="", place=place).loads(
+                    direction
+                ),
+            )
         )
     except (EvenhandError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None  # what its driver does not report, or what no driver says

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,8 +23,8 @@ RELOADS = re.compile(r'<meta http-equiv="refresh"[^>]*>\n?')
 
 @dataclass(slots=True, kw_only=True)
 class LivePage:
-    """Writes the page anew after a point, unless the last time took too long for that; also at the start, and
-    when it ends or is interrupted."""
+    """Writes the page anew after a point, unless what that takes is too much of the time since the last one;
+    also at the start, and when it ends or is interrupted."""
 
     run: Path
     target: Path | None
@@ -42,14 +42,12 @@ class LivePage:
         del point
         if self.target is None or time.monotonic() < self._not_before_s:
             return
-        began_s = time.monotonic()
-        try:
-            self._write(self.target)
-        except Exception as error:
-            # Tried again after the next points: what they bring may be what it lacked.
-            self._say_once(error, "The page is not updated while the campaign runs")
-        ended_s = time.monotonic()
-        self._not_before_s = ended_s + (ended_s - began_s) / SHARE
+        with self._timed():
+            try:
+                self._write(self.target)
+            except Exception as error:
+                # Tried again after the next points: what they bring may be what it lacked.
+                self._say_once(error, "The page is not updated while the campaign runs")
 
     def write(self) -> None:
         """Before the first point, and at the end. EvenhandError if it cannot be written; the campaign is
@@ -57,13 +55,14 @@ class LivePage:
         if self.target is None:
             return
         self._is_new = self._is_new or not self.target.exists()
-        try:
-            self._write(self.target)
-        except EvenhandError:
-            raise
-        except Exception as error:
-            self._say_once(error, "The page is not written")
-            self._stop_reloading(self.target)
+        with self._timed():
+            try:
+                self._write(self.target)
+            except EvenhandError:
+                raise
+            except Exception as error:
+                self._say_once(error, "The page is not written")
+                self._stop_reloading(self.target)
 
     def stop(self) -> None:
         """The campaign was interrupted: the page gets what is stored, and no longer reloads. Why the campaign
@@ -79,6 +78,14 @@ class LivePage:
         if self.target is not None and self._is_new:
             with suppress(OSError):
                 self.target.unlink(missing_ok=True)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """The first page has no pictures, and takes least: the next one waits for its share too."""
+        began_s = time.monotonic()
+        yield
+        ended_s = time.monotonic()
+        self._not_before_s = ended_s + (ended_s - began_s) / SHARE
 
     def _say_once(self, error: Exception, what: str) -> None:
         if self._has_failed:

@@ -13,8 +13,10 @@ from typing import Any, Final
 import typer
 from rich.table import Table
 from rich.text import Text
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
+
+from evenhand.cli.plain_values import take_plainly
 
 _MOST_TYPE_COLUMNS = 20
 """Most columns of an option's values, such as `OCTETS|imix:LETTERS`; longer ones are folded, so that the text
@@ -23,7 +25,10 @@ _TYPES, _HELP = -2, -1
 
 
 class Verbs(typer.Typer):
-    """A `typer.Typer` whose verbs are `Verb`s."""
+    """A `typer.Typer` whose verbs are `Verb`s, in a `Group`."""
+
+    def __init__(self, **others: Any) -> None:
+        super().__init__(cls=Group, **others)
 
     @cached_property
     def built(self) -> Any:
@@ -47,7 +52,20 @@ def _unfolded(text: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(text).split("\n\n"))
 
 
-class Verb(TyperCommand):
+class _WithPlainValues:
+    """Values of its options are taken plainly (`plain_values.py`)."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        take_plainly(found)
+        return found
+
+
+class Group(_WithPlainValues, TyperGroup):
+    """Verbs below one name."""
+
+
+class Verb(_WithPlainValues, TyperCommand):
     """Rich makes the columns of a help equally narrow, and cuts what does not fit then: names of options
     among it."""
 

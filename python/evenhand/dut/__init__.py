@@ -2,43 +2,26 @@
 """The DUT's set-up as text: what a plan needs of it, in the words of one operating system. Nothing here runs
 anything."""
 
-from evenhand.dut.arista_eos import ARISTA_EOS
-from evenhand.dut.bird import BIRD
-from evenhand.dut.bsd import FREEBSD, OPENBSD, OPNSENSE, PFSENSE
-from evenhand.dut.cisco_ios import CISCO_IOS
-from evenhand.dut.description import DutLink, DutSetup, HashType, describe_setup, describe_setups
-from evenhand.dut.frr import FRR
-from evenhand.dut.junos import JUNOS
-from evenhand.dut.linux import LINUX
-from evenhand.dut.openwrt import OPENWRT
-from evenhand.dut.routeros import ROUTEROS
-from evenhand.dut.script import Command, DutScript, OperatingSystem, Part, Step
-from evenhand.dut.sonic import SONIC
-from evenhand.dut.srlinux import SRLINUX
-from evenhand.dut.tnsr import TNSR
-from evenhand.dut.translator import Translator
-from evenhand.dut.vpp import VPP
-from evenhand.dut.vyos import VYOS
+from typing import TYPE_CHECKING
 
-OPERATING_SYSTEMS: dict[str, OperatingSystem] = {
-    "linux": LINUX,
-    "frr": FRR,
-    "bird": BIRD,
-    "vyos": VYOS,
-    "openwrt": OPENWRT,
-    "sonic": SONIC,
-    "openbsd": OPENBSD,
-    "freebsd": FREEBSD,
-    "opnsense": OPNSENSE,
-    "pfsense": PFSENSE,
-    "vpp": VPP,
-    "tnsr": TNSR,
-    "routeros": ROUTEROS,
-    "cisco-ios": CISCO_IOS,
-    "arista-eos": ARISTA_EOS,
-    "junos": JUNOS,
-    "srlinux": SRLINUX,
-}
+if TYPE_CHECKING:
+    from evenhand.dut.description import DutLink, DutSetup, HashType, describe_setup, describe_setups
+    from evenhand.dut.script import Command, DutScript, OperatingSystem, Part, Step
+    from evenhand.dut.systems import OPERATING_SYSTEMS
+    from evenhand.dut.translator import Translator
+else:
+    from evenhand.base.lazy_import import lazy_names
+
+    # The same, each loaded when it is first used: most verbs need a few of them.
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "description": ("DutLink", "DutSetup", "HashType", "describe_setup", "describe_setups"),
+            "script": ("Command", "DutScript", "OperatingSystem", "Part", "Step"),
+            "systems": ("OPERATING_SYSTEMS",),
+            "translator": ("Translator",),
+        },
+    )
 
 __all__ = [
     "OPERATING_SYSTEMS",

@@ -154,7 +154,7 @@ class LinuxLab:
     def dut_threads(self) -> list[int]:
         """The threads that forward and translate; any namespace sees them."""
         kernel = [thread for side in SIDES for thread in napi_threads(self.dut_interface(side))]
-        return kernel + translator_processes(self.name)
+        return kernel + (translator_processes(self.name) if self.translates else [])
 
     def tester_interface(self, side: SideName) -> str:
         return LabNames(self.name).tester_interface(side)

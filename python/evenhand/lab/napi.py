@@ -87,12 +87,16 @@ def pin_napi(interface: str, cpu: int) -> None:
 def napi_threads(interface: str) -> list[int]:
     """Process ids of the interface's NAPI kernel threads, which any namespace sees."""
     # The whole name: that of another lab may begin with that of this one.
-    name = re.compile(re.escape(f"napi/{interface}-") + r"\d+\n?", re.ASCII)
+    name = re.compile(re.escape(f"napi/{interface}-".encode()) + rb"\d+\n?")
     threads = []
-    for comm in PROCESSES.glob("[0-9]*/comm"):
+    # Of all processes of this machine, before each search: without an object for each path.
+    for process in os.listdir(PROCESSES):
+        if not process.isdecimal():
+            continue
         try:
-            if name.fullmatch(comm.read_text()):
-                threads.append(int(comm.parent.name))
+            with open(f"{PROCESSES}/{process}/comm", "rb") as comm:
+                if name.fullmatch(comm.read()):
+                    threads.append(int(process))
         except (FileNotFoundError, ProcessLookupError):
             continue  # ended while we looked
     return sorted(threads)

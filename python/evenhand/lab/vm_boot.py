@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from evenhand.base.errors import HostError
-from evenhand.dut import OPERATING_SYSTEMS, DutScript, DutSetup, Translator, describe_setup
+from evenhand.dut import DutScript, DutSetup, Translator, describe_setup
+from evenhand.dut.linux import LINUX
 from evenhand.dut.nat import USUAL_NAT, NatPorts, NatWishes
 from evenhand.dut.readings_queues import quote
 from evenhand.dut.shell import Shell
@@ -158,7 +159,7 @@ def describe_router(plan: AddressPlan, nat_ports: NatPorts, translator: Translat
 
 def set_up_router(shell: Shell, setup: DutSetup, mtu: int) -> None:
     """HostError if the machine does not take it."""
-    script = DutScript(setup=setup, system=OPERATING_SYSTEMS["linux"], is_undo=False)
+    script = DutScript(setup=setup, system=LINUX, is_undo=False)
     first = "".join(f"ip link set dev {link.interface} mtu {mtu}\n" for link in setup.links)
     if setup.translator == "jool":  # see the notes of the script
         first += "".join(f"ethtool -K {link.interface} gro off\n" for link in setup.links)

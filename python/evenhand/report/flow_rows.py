@@ -6,11 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from evenhand.report.export_column import ExportColumn, FlowPlace, RowPlace, Value
+from evenhand.run.unread_results import may_have, sought
 from evenhand.trial import FlowResult, TrialResult
+
+_FLOW = sought(r'"flow"')
+"""Is in each document of a trial whose frames are of flows."""
 
 
 def flow_places(result: TrialResult) -> Iterator[FlowPlace]:
     """In the order of the directions and of the plan; none where frames are of no flows."""
+    if not may_have(result, _FLOW):
+        return
     for direction, of_direction in result.directions.items():
         for of_class in of_direction.classes:
             if of_class.flow is not None:

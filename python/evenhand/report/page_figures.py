@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
@@ -36,10 +35,10 @@ from evenhand.report.page_words import show_addresses, show_size, show_version
 from evenhand.results.delay import DelayName
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import CampaignRecord, PointRecord
-from evenhand.run.unread_results import may_have
+from evenhand.run.unread_results import may_have, sought
 from evenhand.trial import Verdict
 
-_LOST = re.compile(r'"lost_by_tenth":\s*\[\s*\d')
+_LOST = sought(r'"lost_by_tenth":\s*\[\s*\d')
 """Is in each document of a trial that says when frames were lost."""
 DELAY_FIGURES: dict[DelayName, str] = {
     "typical": "typical latency",

@@ -7,13 +7,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from evenhand.base.errors import RequestError
 
 T = TypeVar("T")
+Reader: TypeAlias = Callable[[Any, str], Any]
+"""Gets a value of a document and its place, and returns the value of the field. ValueError if it is none."""
 MOST = 1 << 64
 """No number of a run is so large; with larger ones sums and products of sound numbers are infinite."""
 
@@ -45,7 +58,7 @@ def to_document(value: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in _fields_of(cast(Any, type(value))):
         of = getattr(value, each.written)
-        if each.is_beside:
+        if each.beside:
             found.update(_written(of))
         elif each.only_if is None or each.only_if(value):
             found[each.key] = _written(of)
@@ -77,11 +90,11 @@ def from_document(kind: type[T], document: Any, place: str) -> T:
 def _read_type(kind: Any, document: Mapping[str, Any], place: str) -> Any:
     found: dict[str, Any] = {}
     for each in _fields_of(kind):
-        if each.is_beside:
-            there = {name: document[name] for name in get_args(get_args(each.of)[0]) if name in document}
-            found[each.name] = _read(each.of, there, place)
-        elif document.get(each.key) is not None:
-            found[each.name] = _read(each.of, document[each.key], f"{place}.{each.key}")
+        if each.beside:
+            there = {name: document[name] for name in each.beside if name in document}
+            found[each.name] = each.read(there, place)
+        elif (value := document.get(each.key)) is not None:
+            found[each.name] = each.read(value, f"{place}.{each.key}")
         elif each.is_needed:
             raise ValueError(f"{place} lacks {each.key}")
     try:
@@ -90,30 +103,47 @@ def _read_type(kind: Any, document: Mapping[str, Any], place: str) -> Any:
         raise ValueError(f"{place} is not possible: {error}") from error
 
 
-def _read(kind: Any, value: Any, place: str) -> Any:
+@cache
+def _reader_of(kind: Any) -> Reader:
+    """What reads a value of this type from a document. Made once for each type: a large campaign has a
+    million values."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        (only,) = (of for of in arguments if of is not NoneType)
-        return None if value is None else _read(only, value, place)
+        (only,) = map(_reader_of, (of for of in arguments if of is not NoneType))
+        return lambda value, place: None if value is None else only(value, place)
     if kind is Any:
-        return value
+        return lambda value, place: value
     if origin is Mapping:
-        return {
-            _read(arguments[0], key, place): _read(arguments[1], each, f"{place}.{str(key)[:40]}")
+        read_key, read_value = map(_reader_of, arguments)
+        return lambda value, place: {
+            read_key(key, place): read_value(each, f"{place}.{str(key)[:40]}")
             for key, each in _mapping(value, place).items()
         }
     if origin is tuple:
-        if not isinstance(value, list | tuple):
-            raise ValueError(f"{place} is {shown(value)}, but must be a list")
-        return tuple(_read(arguments[0], each, f"{place}[{index}]") for index, each in enumerate(value))
+        return partial(_read_items, _reader_of(arguments[0]))
     if is_dataclass(kind):
-        return _read_type(kind, _mapping(value, place), place)
-    choices = arguments if origin is Literal else [each.value for each in kind] if _is_enum(kind) else ()
-    if choices:
-        check_scalar(str, value, place)
-        if value not in choices:
-            raise ValueError(f"{place} is {shown(value)}, but must be one of {', '.join(choices)}")
-        return value if origin is Literal else kind(value)
+        return lambda value, place: _read_type(kind, _mapping(value, place), place)
+    if origin is Literal:
+        return partial(_read_choice, {choice: choice for choice in arguments})
+    if _is_enum(kind):
+        return partial(_read_choice, {each.value: each for each in kind})
+    return partial(_read_scalar, kind)
+
+
+def _read_items(read: Reader, value: Any, place: str) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{place} is {shown(value)}, but must be a list")
+    return tuple(read(each, f"{place}[{index}]") for index, each in enumerate(value))
+
+
+def _read_choice(choices: Mapping[str, Any], value: Any, place: str) -> Any:
+    check_scalar(str, value, place)
+    if value not in choices:
+        raise ValueError(f"{place} is {shown(value)}, but must be one of {', '.join(choices)}")
+    return choices[value]
+
+
+def _read_scalar(kind: type, value: Any, place: str) -> Any:
     check_scalar(kind, value, place)
     return value
 
@@ -121,12 +151,12 @@ def _read(kind: Any, value: Any, place: str) -> Any:
 def check_scalar(kind: type, value: Any, place: str) -> None:
     """ValueError unless it is a value of this type: text, true or false, a whole number, or any number that
     is finite."""
-    types = int | float if kind is float else kind
-    is_right = isinstance(value, types) and (kind is bool or not isinstance(value, bool))
+    is_right = isinstance(value, _TYPES[kind]) and (kind is bool or not isinstance(value, bool))
     if not is_right or (kind in (int, float) and not abs(value) < MOST):
         raise ValueError(f"{place} is {shown(value)}, but must be {_NAMES[kind]}")
 
 
+_TYPES: Mapping[type, tuple[type, ...]] = {str: (str,), bool: (bool,), int: (int,), float: (int, float)}
 _NAMES = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 
 
@@ -151,12 +181,12 @@ class _Field(NamedTuple):
 
     name: str
     key: str
-    of: Any
-    """Its type."""
+    read: Reader
     is_needed: bool
     written: str
     only_if: Callable[[Any], bool] | None
-    is_beside: bool
+    beside: tuple[str, ...]
+    """Keys of a mapping that stand beside the other keys of the document; empty if it is none."""
 
 
 @cache
@@ -168,11 +198,11 @@ def _fields_of(kind: Any) -> tuple[_Field, ...]:
         _Field(
             name=each.name,
             key=key,
-            of=hints[each.name],
+            read=_reader_of(hints[each.name]),
             is_needed=each.default is MISSING and each.default_factory is MISSING,
             written=each.metadata.get("written") or each.name,
             only_if=each.metadata.get("only_if"),
-            is_beside=each.metadata.get("is_beside", False),
+            beside=get_args(get_args(hints[each.name])[0]) if each.metadata.get("is_beside") else (),
         )
         for each in ordered
         if (key := each.metadata.get("key", each.name)) is not None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -434,16 +435,23 @@ def _trials(tables: RunTables) -> Iterator[tuple[int, StoredTrial]]:
         return
     documents = tables.keep_documents()
     names, rows = tables.tuples("trials", *_KNOWN_OF_TRIALS)
-    for values in rows:
-        row = dict(zip(names, values, strict=True))
-        result = unread_result(
-            documents,
-            row["id"],
-            verdict=row["verdict"],
-            intended_fps=row["intended_fps"],
-            intended_duration_s=row["intended_duration_s"],
+    in_order = itemgetter(*(names.index(name) for name in _KNOWN_OF_TRIALS))
+    for row_id, search_id, number, purpose, attempt, is_full_length, verdict, fps, duration_s in map(
+        in_order, rows
+    ):
+        yield (
+            search_id,
+            StoredTrial(
+                number=number,
+                purpose=purpose,
+                attempt=attempt,
+                is_full_length=bool(is_full_length),
+                result=unread_result(
+                    documents, row_id, verdict=verdict, intended_fps=fps, intended_duration_s=duration_s
+                ),
+                row=row_id,
+            ),
         )
-        yield row["search_id"], _trial(row, result)
 
 
 def _trial(row: StoredRow, result: TrialResult) -> StoredTrial:

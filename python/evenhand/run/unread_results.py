@@ -20,6 +20,16 @@ from evenhand.trial import TrialResult, Verdict
 
 MOST_KEPT = 64
 """Results that are kept, those used last: what looks at one trial asks it for several things."""
+_SOUGHT: list[re.Pattern[str]] = []
+_VERDICTS = {verdict.value: verdict for verdict in Verdict}
+
+
+def sought(pattern: str) -> re.Pattern[str]:
+    """A text that is looked for in documents (`may_have`). All of them are looked for at once: a large file
+    takes long to read."""
+    made = re.compile(pattern)
+    _SOUGHT.append(made)
+    return made
 
 
 class TrialDocuments:
@@ -44,15 +54,16 @@ class TrialDocuments:
 
     def with_text(self, pattern: re.Pattern[str]) -> frozenset[int]:
         """Ids of the trials whose documents have it anywhere, as text. Errors as in `read`."""
-        found = self._with_text.get(pattern)
-        if found is None:
+        if pattern not in self._with_text:
+            new = [each for each in {*_SOUGHT, pattern} if each not in self._with_text]
+            found: list[tuple[set[int], Callable[[str], object]]] = [(set(), each.search) for each in new]
             with self._reading() as connection:
-                rows = connection.execute("SELECT id, document FROM trials")
-                found = frozenset(
-                    row_id for row_id, text in rows if isinstance(text, str) and pattern.search(text)
-                )
-            self._with_text[pattern] = found
-        return found
+                for row_id, text in connection.execute("SELECT id, document FROM trials"):
+                    for ids, search in found if isinstance(text, str) else ():
+                        if search(text):
+                            ids.add(row_id)
+            self._with_text |= {each: frozenset(ids) for each, (ids, _) in zip(new, found, strict=True)}
+        return self._with_text[pattern]
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -122,15 +133,12 @@ def unread_result(
     documents: TrialDocuments, row_id: int, *, verdict: str, intended_fps: float, intended_duration_s: float
 ) -> UnreadResult:
     """What a row has of its trial. ValueError if the verdict is none."""
-    made = object.__new__(UnreadResult)
-    for name, value in (
-        ("_documents", documents),
-        ("_row_id", row_id),
-        ("verdict", Verdict(verdict)),
-        ("intended_fps", intended_fps),
-        ("intended_duration_s", intended_duration_s),
-    ):
-        object.__setattr__(made, name, value)
+    made, put = object.__new__(UnreadResult), object.__setattr__
+    put(made, "_documents", documents)
+    put(made, "_row_id", row_id)
+    put(made, "verdict", _VERDICTS.get(verdict) or Verdict(verdict))
+    put(made, "intended_fps", intended_fps)
+    put(made, "intended_duration_s", intended_duration_s)
     return made
 
 

@@ -13,10 +13,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from evenhand.cli.live_page import LivePage
+from evenhand.cli import live_page
+from evenhand.cli.live_page import SHARE, LivePage
 from evenhand.run import CampaignRecord, PointState, read_record
 from evenhand.run.folder import MOST_KEPT, again_command, find_source, remember_source, resume_command
 from tests.preloaded.commands import evenhand_command
@@ -575,3 +577,25 @@ def test_a_page_that_can_no_longer_be_written_is_said_once(tmp_path: Path) -> No
     page.after_point(point)
     assert len(said) == 1
     assert "a.html" in said[0]
+
+
+def test_a_page_waits_for_its_share_of_the_time_from_the_first_one_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the first point of every campaign would wait for pictures of one point."""
+    now_s, written_s = 100.0, []
+
+    def draw(page: LivePage, target: Path, **others: object) -> None:
+        nonlocal now_s
+        written_s.append(now_s)
+        now_s += 1.0
+
+    monkeypatch.setattr(LivePage, "_write", draw)
+    monkeypatch.setattr(live_page, "time", SimpleNamespace(monotonic=lambda: now_s))
+    page = LivePage(run=recorded_file("campaign-v4"), target=tmp_path / "a.html")
+    point = read_record(page.run).points[0].point
+    page.write()
+    for waited_s in (0.0, 0.9 / SHARE, 0.2 / SHARE, 0.9 / SHARE, 0.2 / SHARE):
+        now_s += waited_s
+        page.after_point(point)
+    assert written_s == pytest.approx([100.0, 101 + 1.1 / SHARE, 102 + 2.2 / SHARE])

@@ -17,9 +17,13 @@ MOST, LEAST = 1e30, 1e-100
 is finite still."""
 _MAX_DIGITS = 20
 """2^64 - 1 has so many."""
-_MAY_BE_LARGE = re.compile(r"\d{21}|\d[eE]\+?\d")
-"""Is in every text that has a number with too many digits, or a fraction beyond `MOST`; numbers of other
-texts need not be looked at one by one."""
+_KINDS = bytes(
+    ord("0") if octet in b"0123456789" else ord("e") if octet in b"eE" else ord(".") for octet in range(256)
+)
+_LARGE = (b"0" * (_MAX_DIGITS + 1), b"0e0")
+"""One of them is in what `_KINDS` makes of a text that has a number with too many digits, or a fraction
+beyond `MOST`; numbers of other texts need not be looked at one by one. A regular expression takes as long as
+to read the JSON."""
 _MAY_BE_HALF = re.compile(r"\\u[dD]")
 """Is in every text that has half of a surrogate pair, if the text itself has none."""
 
@@ -36,26 +40,20 @@ def read_json(text: str, *, is_stored: bool = True) -> Any:
     containers = text.count("[") + text.count("{")
     if is_stored and text.count(",") + containers > MAX_VALUES:
         raise ValueError("a JSON text has too many values")
-    numbers: dict[str, Any] = {}
-    if _MAY_BE_LARGE.search(text) is not None:
-        numbers = {"parse_float": _read_float, "parse_int": _read_int}
     try:
-        value = json.loads(text, parse_constant=_refuse, object_pairs_hook=_read_object, **numbers)
+        octets, is_whole = text.encode(), True
+    except UnicodeEncodeError:  # half of a surrogate pair
+        octets, is_whole = text.encode(errors="surrogatepass"), False
+    kinds = octets.translate(_KINDS, b"+")
+    decoder = _NUMBER_DECODER if any(part in kinds for part in _LARGE) else _DECODER
+    try:
+        value = decoder.decode(text)
     except RecursionError:
         raise ValueError("a JSON text is nested too deeply") from None
-    with_texts = _MAY_BE_HALF.search(text) is not None or not _is_whole(text)
+    with_texts = not is_whole or ("\\u" in text and _MAY_BE_HALF.search(text) is not None)
     if with_texts or containers > MAX_DEPTH:
         _check(value, with_texts=with_texts)
     return value
-
-
-def _is_whole(text: str) -> bool:
-    """Whether it has no half of a surrogate pair."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _refuse(word: str) -> NoReturn:
@@ -84,22 +82,27 @@ def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+_DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_read_object)
+_NUMBER_DECODER = json.JSONDecoder(
+    parse_constant=_refuse, object_pairs_hook=_read_object, parse_float=_read_float, parse_int=_read_int
+)
+
+
 def _check(value: Any, *, with_texts: bool) -> None:
     """Depth, and that texts are text: half of a surrogate pair cannot be printed."""
-    kinds: tuple[type, ...] = (dict, list, str) if with_texts else (dict, list)
-    layer = [value]
-    for _ in range(MAX_DEPTH):
-        below: list[Any] = []
-        for item in layer:
-            if isinstance(item, str):
-                item.encode()
-            elif isinstance(item, dict):
-                below += [each for each in item.values() if isinstance(each, kinds)]
-                if with_texts:
-                    below += item.keys()
-            elif isinstance(item, list):
-                below += [each for each in item if isinstance(each, kinds)]
-        if not below:
+    layer: list[Any] = [[value]]
+    for _ in range(MAX_DEPTH + 1):
+        if with_texts:
+            for item in layer:
+                for each in (*item, *item.values()) if isinstance(item, dict) else item:
+                    if isinstance(each, str):
+                        each.encode()
+        layer = [
+            each
+            for item in layer
+            for each in (item.values() if isinstance(item, dict) else item)
+            if isinstance(each, dict | list)
+        ]
+        if not layer:
             return
-        layer = below
     raise ValueError("a JSON text is nested too deeply")

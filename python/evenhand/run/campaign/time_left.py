@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from evenhand.base.errors import EvenhandError
 from evenhand.base.time_span import TimeSpan
@@ -23,6 +24,8 @@ from evenhand.run.campaign_status import PointStatus
 from evenhand.spec.request import Point, plan_of, read_point
 from evenhand.trial import CEILING_WAITS
 
+MOST_KNOWN = 10_000
+"""Points whose expected time is remembered."""
 RULES_TRIED = 3
 """Numbers of rules with which a lab's router is tried, until one is right."""
 
@@ -92,7 +95,6 @@ class TimeLeft:
     repeated: float = 1.0
     """How many trials are made for each that is valid: a host on which trials are repeated slows down all
     procedures."""
-    _expected: dict[str, TimeSpan] = field(default_factory=dict)
     _learnt: dict[str, _Learnt] = field(default_factory=dict)
     """By procedure: what has ended."""
 
@@ -139,18 +141,40 @@ class TimeLeft:
         return one.times(self.repeated)
 
     def _of_one(self, point: Point) -> TimeSpan:
-        if point.key not in self._expected:
-            self._expected[point.key] = _expected(point)
-        return self._expected[point.key]
+        return _expected(_Known(point))
 
 
-def _expected(point: Point) -> TimeSpan:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Known:
+    """A point as a key. What it should take does not change while it is measured, and a display asks for it
+    twice a second, of every point."""
+
+    point: Point
+
+    def __hash__(self) -> int:
+        return hash(self.point.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and self.point == other.point
+
+
+@lru_cache(maxsize=MOST_KNOWN)
+def _expected(known: _Known) -> TimeSpan:
     """Time of one repetition; nothing for a point of a file that another user, or another version, has
     written, and that cannot be measured here."""
     try:
-        return time_of(replace(point, repetitions=1))
+        return time_of(replace(known.point, repetitions=1))
     except UNREADABLE:
         return NOTHING
+
+
+@lru_cache(maxsize=MOST_KNOWN)
+def _ceiling(known: _Known) -> tuple[str, float] | None:
+    """See `ceiling_of`; None for such a point."""
+    try:
+        return ceiling_of(known.point)
+    except UNREADABLE:
+        return None
 
 
 UNREADABLE = (EvenhandError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
@@ -162,10 +186,9 @@ def _ceilings_s(points: Iterable[PointStatus]) -> float:
     wanted: dict[str, float] = {}
     found = set()
     for status in points:
-        try:
-            depends, seconds = ceiling_of(status.point)
-        except UNREADABLE:
+        if (ceiling := _ceiling(_Known(status.point))) is None:
             continue
+        depends, seconds = ceiling
         if status.finished or status.ceiling_trials:
             found.add(depends)
         elif status.left:

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DUT: the operating systems whose set-up is known, by their names."""
+
+from __future__ import annotations
+
+from evenhand.dut.arista_eos import ARISTA_EOS
+from evenhand.dut.bird import BIRD
+from evenhand.dut.bsd import FREEBSD, OPENBSD, OPNSENSE, PFSENSE
+from evenhand.dut.cisco_ios import CISCO_IOS
+from evenhand.dut.frr import FRR
+from evenhand.dut.junos import JUNOS
+from evenhand.dut.linux import LINUX
+from evenhand.dut.openwrt import OPENWRT
+from evenhand.dut.routeros import ROUTEROS
+from evenhand.dut.script import OperatingSystem
+from evenhand.dut.sonic import SONIC
+from evenhand.dut.srlinux import SRLINUX
+from evenhand.dut.tnsr import TNSR
+from evenhand.dut.vpp import VPP
+from evenhand.dut.vyos import VYOS
+
+OPERATING_SYSTEMS: dict[str, OperatingSystem] = {
+    "linux": LINUX,
+    "frr": FRR,
+    "bird": BIRD,
+    "vyos": VYOS,
+    "openwrt": OPENWRT,
+    "sonic": SONIC,
+    "openbsd": OPENBSD,
+    "freebsd": FREEBSD,
+    "opnsense": OPNSENSE,
+    "pfsense": PFSENSE,
+    "vpp": VPP,
+    "tnsr": TNSR,
+    "routeros": ROUTEROS,
+    "cisco-ios": CISCO_IOS,
+    "arista-eos": ARISTA_EOS,
+    "junos": JUNOS,
+    "srlinux": SRLINUX,
+}
