@@ -37,7 +37,6 @@ from evenhand.trial import Connections, Limits, Load, TrialResult, Verdict, Wait
 from tests.cli.test_json_documents import validate
 from tests.errors import raises
 from tests.preloaded.commands import evenhand_command
-from tests.wire.test_reference_router import _needs_router
 from tests.wire.wire_session import (
     FAST_WAITS,
     LENIENT_OPTIONS,
@@ -48,8 +47,7 @@ from tests.wire.wire_session import (
     thorough,
 )
 
-pytestmark = pytest.mark.wire
-__all__ = ["_needs_router"]  # the fixture
+pytestmark = [pytest.mark.wire, pytest.mark.usefixtures("_router")]
 ROOT = Path(__file__).parents[2]
 EVENHAND = [sys.executable, "-m", "evenhand"]
 KINDS = ("nat44", "nat64", "nat66")

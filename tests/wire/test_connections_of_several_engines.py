@@ -40,7 +40,6 @@ from tests.wire.test_connections import (
     running_router,
     valid,
 )
-from tests.wire.test_reference_router import _needs_router
 from tests.wire.wire_session import (
     FAST_WAITS,
     LENIENT_OPTIONS,
@@ -51,8 +50,7 @@ from tests.wire.wire_session import (
     thorough,
 )
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
-__all__ = ["_needs_router"]  # the fixture
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient, pytest.mark.usefixtures("_router")]
 COUNT = 2001
 """Connections of both engines: the first has one more than the second."""
 OWN = {"a": 1001, "b": 1000}

@@ -15,11 +15,9 @@ from evenhand.predict import DeviceModel, predict
 from evenhand.reference import ReferenceDut, ReferenceRouter
 from evenhand.trial import Connections, EngineGroup, EngineMeasurer, Limits, Load, TrialResult, Verdict, Waits
 from tests.wire.several_engines import group_of, open_group, router_of_pairs
-from tests.wire.test_reference_router import _needs_router
 from tests.wire.wire_session import FAST_WAITS, MOST_ATTEMPTS, PATIENT, Document, thorough
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
-__all__ = ["_needs_router"]  # the fixture
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient, pytest.mark.usefixtures("_router")]
 PAIRS = 4
 FRAMES = 1000
 """Frames of each direction, over all engines."""

@@ -19,11 +19,9 @@ from tests.plan.routed import PREFIXES
 from tests.preloaded.commands import evenhand_command
 from tests.wire.several_engines import engine_table, router_of_pairs, setup_of
 from tests.wire.test_connections import PATIENT, WAITS, counted, running_router
-from tests.wire.test_reference_router import _needs_router
 from tests.wire.wire_session import Document, thorough
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
-__all__ = ["_needs_router"]  # the fixture
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient, pytest.mark.usefixtures("_router")]
 FRAMES = 2000
 TRIED_WAY = 2 * 2 * 2
 """Frames with which two engines try the way through the DUT, two in each direction."""
