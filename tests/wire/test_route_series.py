@@ -12,7 +12,7 @@ import pytest
 from evenhand.run import PointState, read_record
 from tests.preloaded.commands import evenhand_command
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.usefixtures("_router")]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient, pytest.mark.usefixtures("_router")]
 LINES = """
 [every-suite]
 routes = [1, 16, "1k"]
