@@ -42,7 +42,7 @@ def lying_dut(behaviour: Behaviour, name: str | None = None) -> Iterator[LyingDu
     """In a namespace that leads nowhere, until the block ends.
 
     Args:
-        name: Of the namespace; None: one that no other process of the tests has.
+        name: The namespace has it; None: one that no other process of the tests has.
     """
     names = LabNames(name or f"y{os.getpid() % 10_000_000}")
     remove_namespace(names.tester_namespace)
