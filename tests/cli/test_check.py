@@ -18,7 +18,9 @@ from evenhand.host import Part
 from evenhand.rig import lab_rig
 from evenhand.trial import find_engine
 from tests.cli.running import TESTBED, Ended
+from tests.wire.wire_session import few_probes, versions_of
 
+__all__ = ["few_probes"]  # the fixture
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
 SCHEMA = Path(__file__).resolve().parents[2] / "contract" / "check.schema.json"
@@ -284,9 +286,9 @@ def test_a_port_that_this_host_does_not_have_is_an_error_after_the_host_was_show
 
 @pytest.mark.thorough
 @pytest.mark.wire
-@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+@pytest.mark.parametrize("plan", versions_of("gateway-v4", "gateway-v6", proved="v4"))
 def test_a_port_that_does_not_open_is_told_in_the_one_document(
-    evenhand: Run, tmp_path: Path, plan: str
+    evenhand: Run, tmp_path: Path, plan: str, few_probes: None
 ) -> None:
     """By the real engine: the host's findings, what --own-loop finds, and the error at the port whose it
     is."""

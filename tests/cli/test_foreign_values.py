@@ -124,6 +124,7 @@ def test_a_dut_whose_configuration_is_none_has_no_prediction(
     assert "there is no prediction" in (tmp_path / "a.html").read_text()
 
 
+@pytest.mark.thorough
 @FUZZ
 @given(data=st.data())
 def test_no_value_of_a_run_file_ends_a_verb_in_a_bug(
@@ -143,6 +144,7 @@ def test_no_value_of_a_run_file_ends_a_verb_in_a_bug(
     use(evenhand, run, other)
 
 
+@pytest.mark.thorough
 def test_a_campaign_that_was_cut_short_goes_on_or_is_refused_whatever_one_value_is(
     evenhand: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

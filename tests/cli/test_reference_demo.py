@@ -108,6 +108,7 @@ def test_a_demo_comes_to_its_end_on_a_host_that_takes_cpus_away(tmp_path: Path, 
     )
 
 
+@pytest.mark.patient
 @pytest.mark.parametrize(
     "number",
     [

@@ -25,7 +25,7 @@ from tests.cli.running import Ended
 from tests.cli.test_json_documents import validate
 from tests.errors import raises
 from tests.preloaded.commands import evenhand_command
-from tests.wire.wire_session import versions_of
+from tests.wire.wire_session import LENIENT_OPTIONS, versions_of
 
 EVENHAND = [sys.executable, "-m", "evenhand"]
 CONTRACT = Path(__file__).parents[2] / "contract"
@@ -158,9 +158,10 @@ def trial(folder: Path, testbed: str, *options: str) -> subprocess.CompletedProc
             "--rate",
             "5kfps",
             "--duration",
-            "1s",
+            "500ms",
             "--waits",
             "short",
+            *LENIENT_OPTIONS,
             "--json",
             "--no-run",
             *options,
@@ -182,6 +183,7 @@ def end(router: subprocess.Popen[str]) -> tuple[str, str]:
 
 @pytest.mark.wire
 @pytest.mark.two_cpus
+@pytest.mark.patient
 def test_a_router_that_is_killed_is_told_and_its_file_goes(tmp_path: Path, programs: None) -> None:
     router = start_router(tmp_path, "reference-router.toml")
     (child,) = Path(f"/proc/{router.pid}/task/{router.pid}/children").read_text().split()
@@ -194,6 +196,7 @@ def test_a_router_that_is_killed_is_told_and_its_file_goes(tmp_path: Path, progr
 
 @pytest.mark.wire
 @pytest.mark.two_cpus
+@pytest.mark.patient
 def test_a_router_that_sigterm_ends_writes_its_counters(tmp_path: Path, programs: None) -> None:
     router = start_router(tmp_path, "reference-router.toml", "--json")
     assert router.stdout is not None
@@ -211,6 +214,7 @@ def test_a_router_that_sigterm_ends_writes_its_counters(tmp_path: Path, programs
 @pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.two_cpus
+@pytest.mark.patient
 def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) -> None:
     router = start_router(tmp_path, "reference-router.toml", "--elements", "4", "--rate", "100kfps", "--json")
     ended = trial(tmp_path, "reference-router.toml")
@@ -234,7 +238,7 @@ def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) ->
     assert counters["event"] == "stopped"
     with pytest.raises(jsonschema.ValidationError):
         validate({key: value for key, value in ready.items() if key != "testbed"})
-    assert counters["left"]["received_frames"] >= 5_000
+    assert counters["left"]["received_frames"] >= 2_500
     assert len(counters["elements"]) == 4
     assert list(tmp_path.iterdir()) == []
 
@@ -242,6 +246,7 @@ def test_a_tester_finds_it_and_ctrl_c_ends_it(tmp_path: Path, programs: None) ->
 @pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.two_cpus
+@pytest.mark.patient
 @pytest.mark.parametrize("plan", versions_of("gateway-v4", "direct-v6", proved="v4"))
 def test_the_file_of_a_router_with_several_port_pairs_has_an_engine_for_each(
     tmp_path: Path, programs: None, plan: str
@@ -266,6 +271,7 @@ def test_the_file_of_a_router_with_several_port_pairs_has_an_engine_for_each(
 @pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.two_cpus
+@pytest.mark.patient
 @pytest.mark.parametrize(
     ("plan", "hosts"), versions_of(("nets-v4-gateway", "10"), ("nets-v6-direct", "3,2"), proved="v4")
 )
@@ -290,6 +296,7 @@ def test_a_trial_with_the_file_fits_the_router_that_wrote_it(
 
 @pytest.mark.wire
 @pytest.mark.two_cpus
+@pytest.mark.patient
 def test_a_router_of_both_ip_versions_forwards_their_mix_and_each_alone(
     tmp_path: Path, programs: None
 ) -> None:
@@ -304,7 +311,7 @@ def test_a_router_of_both_ip_versions_forwards_their_mix_and_each_alone(
         for direction in document["trial"]["directions"].values():
             assert direction["lost_frames"] == direction["foreign_frames"] == 0
     classes = mixed["trial"]["directions"]["forward"]["classes"]
-    assert [each["offered_frames"] for each in classes] == [4500, 500]
+    assert [each["offered_frames"] for each in classes] == [2250, 250]
     assert json.loads(refused.stdout)["error"]["id"] == "rig.dut-of-other-plan"
     assert "gateway-v4+gateway-v6" in told
 
@@ -312,6 +319,7 @@ def test_a_router_of_both_ip_versions_forwards_their_mix_and_each_alone(
 @pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.two_cpus
+@pytest.mark.patient
 def test_two_routers_in_one_folder_do_not_meet(tmp_path: Path, programs: None) -> None:
     """The second one takes another name, and outlives the end of the first."""
     first = start_router(tmp_path, "reference-router.toml")

@@ -15,8 +15,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.base.errors import HostError
-from evenhand.base.programs import ROUTER, find_program
 from evenhand.base.units import format_rate
 from evenhand.cli.demo_parts import PRESET, demo_goal, read_demo
 from evenhand.predict import DeviceModel
@@ -25,6 +23,7 @@ from evenhand.search import find_throughput
 from evenhand.spec.request import read_point
 from evenhand.trial import SimulatedMeasurer
 from tests.docs.documents import blocks, commands, read, table_rows
+from tests.wire.wire_session import built_router
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
@@ -51,10 +50,7 @@ def test_example_is_of_the_contract() -> None:
 @pytest.mark.two_cpus
 def test_walk_by_hand(run: Run, tmp_path: Path) -> None:
     """SEED-71: the documented router, started as documented, and the documented trials through it."""
-    try:
-        router = find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
+    router = built_router()
     walk = [c for c in commands() if c.block.document == REFERENCE and c.words.startswith("evenhand trial")]
     (start,) = [
         c

@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,8 @@ MANAGEMENT = {
     "srlinux": "mgmt0",
     "routeros": "ether1",
 }
+SHOWN = ("cisco-ios", "junos")
+"""One that takes each line at once and one that commits: those of `make test`."""
 TRIED_FIRST = ("arista-eos", "junos", "vyos", "srlinux")
 """Those that have a commit to be confirmed."""
 
@@ -145,6 +147,13 @@ class Device:
         return str(path)
 
 
+def thorough_but_shown(systems: Iterable[str]) -> list[Any]:
+    """Those that `make test` leaves out have tests without SSH of all that they print and answer."""
+    return [
+        system if system in SHOWN else pytest.param(system, marks=pytest.mark.thorough) for system in systems
+    ]
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceDut]:
     folder = tmp_path_factory.mktemp("dut")
@@ -169,7 +178,7 @@ def device_of(made: NamespaceDut, system: str) -> Device:
     return Device(made, system)
 
 
-@pytest.fixture(params=SYSTEMS)
+@pytest.fixture(params=thorough_but_shown(SYSTEMS))
 def device(made: NamespaceDut, request: pytest.FixtureRequest) -> Iterator[Device]:
     """As it was before, whatever a test has done to it."""
     found = device_of(made, request.param)
@@ -178,7 +187,7 @@ def device(made: NamespaceDut, request: pytest.FixtureRequest) -> Iterator[Devic
     assert not list((made.folder / "state").rglob("*.device.json*"))
 
 
-@pytest.fixture(params=TRIED_FIRST)
+@pytest.fixture(params=thorough_but_shown(TRIED_FIRST))
 def trying(made: NamespaceDut, request: pytest.FixtureRequest) -> Device:
     return device_of(made, request.param)
 
@@ -329,7 +338,7 @@ def stopped_at(device: Device, expression: str, number: signal.Signals) -> int:
     return code
 
 
-@pytest.mark.parametrize("system", ["cisco-ios", "junos"])
+@pytest.mark.parametrize("system", ["junos", pytest.param("cisco-ios", marks=pytest.mark.thorough)])
 def test_what_is_stopped_by_hand_is_put_back(made: NamespaceDut, system: str) -> None:
     """Ctrl-C in the middle, while the device is at a line."""
     device = device_of(made, system)

@@ -59,7 +59,10 @@ def _text(asked: list[str]) -> str:
     "system",
     [
         "linux",
-        pytest.param("frr", marks=pytest.mark.skipif(not FRR.exists(), reason="there is no FRR")),
+        pytest.param(
+            "frr",
+            marks=[pytest.mark.thorough, pytest.mark.skipif(not FRR.exists(), reason="there is no FRR")],
+        ),
         pytest.param("bird", marks=pytest.mark.skipif(not BIRD.exists(), reason="there is no BIRD")),
     ],
 )

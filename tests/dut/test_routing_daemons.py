@@ -95,7 +95,14 @@ def _routes(file: Path, networks: set[str]) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6", "nets-v4-gateway"])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param("gateway-v4", marks=pytest.mark.thorough),
+        "gateway-v6",
+        pytest.param("nets-v4-gateway", marks=pytest.mark.thorough),
+    ],
+)
 @pytest.mark.parametrize("daemon", ["frr", "bird"])
 def test_the_daemon_has_the_plans_routes_and_then_its_users(
     dut_setup: Callable[..., Ended], tmp_path: Path, daemon: str, plan: str

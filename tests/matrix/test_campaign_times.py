@@ -156,7 +156,13 @@ def check_shrinks(campaign: Campaign) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [THROUGHPUT, HALVED, OTHERS, STATE], ids=["guided", "halved", "others", "state"]
+    "text",
+    [
+        pytest.param(THROUGHPUT, id="guided", marks=pytest.mark.thorough),
+        pytest.param(HALVED, id="halved"),
+        pytest.param(OTHERS, id="others", marks=pytest.mark.thorough),
+        pytest.param(STATE, id="state", marks=pytest.mark.thorough),
+    ],
 )
 def test_the_expected_time_of_a_campaign_is_right_and_shrinks(
     text: str, measure: Callable[..., Campaign]
@@ -188,6 +194,7 @@ def test_a_dut_that_forwards_the_maximum_is_known_after_one_repetition(
     check_right(measure(text, device), first=0 if text is HALVED else 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", [THROUGHPUT, OTHERS, STATE], ids=["guided", "others", "state"])
 def test_it_is_right_where_trials_are_repeated(text: str, measure: Callable[..., Campaign]) -> None:
     device = Device(limit_fps=LINE_RATE_FPS / 5, buffer_frames=512, table_connections=20_000, invalid_every=4)

@@ -9,6 +9,7 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -94,12 +95,12 @@ def is_found_on_ipv4(cell: Cell, procedure: str) -> bool:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("cell", list(diagonal()), ids=str)
-def test_there_is_a_page_while_it_is_measured_and_afterwards(cell: Cell, bench: Bench) -> None:
-    """No trial and no value yet, one that was cut short, and the whole."""
+@pytest.mark.parametrize(("cell", "cut_at"), list(zip(diagonal(), cycle((2, 5)))), ids=str)
+def test_there_is_a_page_while_it_is_measured_and_afterwards(cell: Cell, cut_at: int, bench: Bench) -> None:
+    """No trial and no value yet, one that was cut short (each procedure early and late), and the whole."""
     cell = replace(cell, way=Way.CAMPAIGN)
     bench.prepare(cell)
-    for stops_at in (1, 2, 5, None):
+    for stops_at in (1, cut_at, None):
         bench.patch.setattr(SimulatedSession, "trials", 0)
         bench.patch.setattr(SimulatedSession, "stops_at", stops_at)
         run = Path(f"{stops_at}.evenhand")

@@ -251,6 +251,7 @@ def test_a_full_table_has_the_lengths_of_the_internet(version: IpVersion, first:
     assert peak < 300e6
 
 
+@pytest.mark.thorough
 def test_a_full_table_from_a_file(tmp_path: Path) -> None:
     made = make_prefixes(1_000_000, 48, first=address("2400::"))
     path = tmp_path / "table.txt"

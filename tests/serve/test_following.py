@@ -40,7 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+@pytest.mark.parametrize("host", [pytest.param("127.0.0.1", marks=pytest.mark.thorough), "[::1]"])
 def test_runs_of_another_host_come_move_and_go(
     here: Path, programs: Path, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:

@@ -25,7 +25,7 @@ from evenhand.run import read_record
 from evenhand.trial import find_engine
 from tests.vm.conftest import suite
 from tests.vm.test_vm_lab import ask, evenhand, trial
-from tests.wire.wire_session import Document, dut_of, engine, open_ports, run_trial, until
+from tests.wire.wire_session import Document, dut_of, engine, open_to_dut, run_trial, until
 
 pytestmark = [
     pytest.mark.vm,
@@ -120,8 +120,7 @@ def test_connections_are_opened_used_and_forgotten(lab: VmLab) -> None:
         return go("forward", "establish")
 
     with engine(lab.engine_command(find_engine())) as session:
-        open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, dut=dut_of(lab))
-        session.request("resolve")
+        open_to_dut(session, plan, lab.left_device, lab.right_device, dut=dut_of(lab))
         all_known = {"opened": COUNT, "learnt": COUNT, "shared_tuples": 0}
         until(lambda found: bool(found["directions"]["forward"]["connections"] == all_known), opened)
         answered = until(

@@ -38,9 +38,13 @@ class LyingDut:
 
 
 @contextmanager
-def lying_dut(behaviour: Behaviour, name: str = "lying") -> Iterator[LyingDut]:
-    """In a namespace that leads nowhere, until the block ends."""
-    names = LabNames(name)
+def lying_dut(behaviour: Behaviour, name: str | None = None) -> Iterator[LyingDut]:
+    """In a namespace that leads nowhere, until the block ends.
+
+    Args:
+        name: The namespace has it; None: one that no other process of the tests has.
+    """
+    names = LabNames(name or f"y{os.getpid() % 10_000_000}")
     remove_namespace(names.tester_namespace)
     taps = make_taps(names, 1, _MTU)
     descriptors = (taps[LEFT][0], taps[RIGHT][0])

@@ -10,12 +10,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from evenhand.base.errors import HostError
-from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import make_plan
 from evenhand.reference import ReferenceDut
 from tests.wire.raw_engine import RawEngine, open_request
-from tests.wire.wire_session import cpus
+from tests.wire.wire_session import built_router, cpus
 
 pytestmark = pytest.mark.wire
 CONTRACT = Path(__file__).resolve().parents[2] / "contract"
@@ -28,13 +26,6 @@ DEEP = [
 ]
 MOST_MEMORY_KB = 128 * 1024
 """For an engine that has opened nothing; the line that it is sent has 70 MB."""
-
-
-def router() -> Path:
-    try:
-        return find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
 
 
 def peak_memory_kb(pid: int) -> int:
@@ -83,7 +74,7 @@ def test_the_router_refuses_such_lines_and_forwards_on(tmp_path: Path) -> None:
     )
     file = tmp_path / "router.json"
     file.write_text(json.dumps(config))
-    with RawEngine([router(), file]) as process:
+    with RawEngine([built_router(), file]) as process:
         assert process.hear()["event"] == "ready"
         process.say(*DEEP, "x" * 70_000_000, {"request": "counters"})
         faults = [process.hear() for _ in range(len(DEEP) + 1)]
@@ -104,7 +95,12 @@ def test_the_router_refuses_a_configuration_of_nested_brackets(text: str, tmp_pa
     file = tmp_path / "router.json"
     file.write_text(text)
     done = subprocess.run(
-        [router(), file], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL, check=False
+        [built_router(), file],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        stdin=subprocess.DEVNULL,
+        check=False,
     )
     assert done.returncode == 2
     assert json.loads(done.stdout)["fault"]["code"] == "bad_json"
@@ -112,7 +108,7 @@ def test_the_router_refuses_a_configuration_of_nested_brackets(text: str, tmp_pa
 
 def test_the_router_refuses_a_configuration_that_never_ends() -> None:
     done = subprocess.run(
-        [router(), "/dev/zero"],
+        [built_router(), "/dev/zero"],
         capture_output=True,
         text=True,
         timeout=30,

@@ -16,7 +16,7 @@ import pytest
 from evenhand.lab import LinuxLab, linux_lab
 from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6
 from evenhand.trial import EngineSession, find_engine
-from tests.wire.wire_session import FAST_WAITS, PATIENT, Document, dut_of, engine, open_ports, run_trial
+from tests.wire.wire_session import FAST_WAITS, PATIENT, Document, dut_of, engine, open_to_dut, run_trial
 
 pytestmark = [pytest.mark.wire, pytest.mark.root, pytest.mark.slow]
 BOTH = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=["v4", "v6"])
@@ -57,8 +57,7 @@ def stalls(cpu: int, gap_s: float, seed: int) -> Iterator[None]:
 @contextmanager
 def opened_lab(plan: AddressPlan) -> Iterator[tuple[LinuxLab, EngineSession]]:
     with linux_lab(plan, name="stalltest") as lab, engine(lab.engine_command(find_engine())) as session:
-        open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, seed=42, dut=dut_of(lab))
-        session.request("resolve")
+        open_to_dut(session, plan, lab.left_device, lab.right_device, seed=42, dut=dut_of(lab))
         yield lab, session
 
 

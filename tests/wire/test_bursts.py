@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 
 import evenhand
-from evenhand.base.errors import HostError
-from evenhand.base.programs import ROUTER, find_program
 from evenhand.cli.router import testbed_text as text_for
 from evenhand.plan import Direction, make_plan
 from evenhand.predict import DeviceModel
 from evenhand.reference import Defects, ReferenceDut, reference_router
 from evenhand.run import read_run
-from tests.wire.wire_session import MOST_ATTEMPTS, until, versions_of
+from tests.wire.wire_session import MOST_ATTEMPTS, built_router, until, versions_of
 
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 SERVICE_FPS = 20_000.0
@@ -39,10 +37,7 @@ ONE_WAY: tuple[Direction, ...] = ("forward",)
 def router(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The testbed file of a router with one element, named as its plan; its queue is empty again long before
     the next trial."""
-    try:
-        find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
+    built_router()
     model = DeviceModel(elements=1, rate_fps=SERVICE_FPS, queue_frames=QUEUE_FRAMES)
     with reference_router(make_plan(request.param), ReferenceDut(model=model)) as running:
         path = tmp_path_factory.mktemp("router") / f"{request.param}.toml"

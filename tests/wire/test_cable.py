@@ -76,6 +76,7 @@ def test_a_cable_that_is_pulled_is_told_from_a_link_that_stays_up(tmp_path: Path
 
 @pytest.mark.thorough
 @pytest.mark.two_cpus
+@pytest.mark.patient
 def test_queues_that_a_hash_fills_are_seen(tmp_path: Path) -> None:
     """The kernel hands each flow to one of two sockets (PACKET_FANOUT), as a NIC does with its queues."""
     found = tmp_path / "found.json"
@@ -94,6 +95,7 @@ def test_queues_that_a_hash_fills_are_seen(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.two_cpus
+@pytest.mark.patient
 def test_each_of_several_engines_has_a_cable_of_its_own(tmp_path: Path) -> None:
     """One after the other; a cable that is not there is told of its engine alone."""
     first, second = cpus()[:2]

@@ -15,15 +15,14 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import EvenhandError, HostError
-from evenhand.base.programs import ROUTER, find_program
+from evenhand.base.errors import EvenhandError
 from evenhand.run import CampaignRecord, PointState, read_record
 from evenhand.run.campaign_status import read_status
 from tests.preloaded.commands import evenhand_command
 from tests.wire.quick_campaign import quick_campaign
 from tests.wire.wire_session import versions_of
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.usefixtures("_router")]
 ELEMENTS, RATE_FPS = 8, 20_000
 GUARD_S = 800
 """Only against a command that never ends: on a host that stalls, trials are repeated."""
@@ -35,14 +34,6 @@ maximum-rate = "100kfps"
 CAMPAIGN = quick_campaign(
     "wire", elements=ELEMENTS, rate=f"{RATE_FPS / 1000:g}kfps", every_suite=SUITES, ipv6="repetitions = 1"
 )
-
-
-@pytest.fixture(autouse=True)
-def _needs_router() -> None:
-    try:
-        find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
 
 
 def start(folder: Path, evenhand: Sequence[str], *arguments: str) -> subprocess.Popen[str]:

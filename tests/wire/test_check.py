@@ -20,6 +20,7 @@ from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure import OWN_LOOP_WAY, CeilingGoal, measure_ceiling, open_tester
 from evenhand.rig import make_own_loop_setup
 from evenhand.trial import Limits, find_engine
+from tests.cli.running import run_here
 from tests.preloaded.commands import evenhand_command
 from tests.wire.wire_session import PATIENT, cpus
 
@@ -34,10 +35,19 @@ AS_NOBODY = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
 not allow it."""
 
 
+WITH_FEW_PROBES = (
+    "from evenhand.procedure import host_limits\n"
+    "host_limits.PROBES, host_limits.PROBE_S = 2, 0.2\n"
+    "import evenhand_command\n"
+    "evenhand_command.run()"
+)
+
+
 def run(*words: str | Path, prefix: list[str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Its engine is the one that was built. With a prefix it is a process that was started by that."""
+    """Its engine is the one that was built. With a prefix it is a process that was started by that, with few
+    probes."""
     environment = {**os.environ, "EVENHAND_ENGINE": str(find_engine())}
-    evenhand = evenhand_command() if prefix is None else (*prefix, sys.executable, "-m", "evenhand")
+    evenhand = evenhand_command() if prefix is None else (*prefix, sys.executable, "-c", WITH_FEW_PROBES)
     command = [*evenhand, "check", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
 
@@ -97,7 +107,8 @@ def test_more_cpus_get_a_queue_for_each_stream(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_check_runs_for_any_user(user: str, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("few_probes")
+def test_a_check_runs_for_any_user(user: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The document of the real thing fits its schema; nobody may do less than root."""
     line = (
         "--json",
@@ -113,9 +124,14 @@ def test_a_check_runs_for_any_user(user: str, tmp_path: Path) -> None:
     )
     if user == "nobody" and subprocess.run([*AS_NOBODY, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no user namespace here, as in a chroot: there is no nobody who can read this checkout")
-    ended = run(*line, prefix=AS_NOBODY if user == "nobody" else None)
-    assert ended.returncode == 0, ended.stderr
-    document = json.loads(ended.stdout)
+    if user == "self":
+        here = run_here(["check", *line], capsys)
+        code, out, err = here.code, here.out, here.err
+    else:
+        ended = run(*line, prefix=AS_NOBODY)
+        code, out, err = ended.returncode, ended.stdout, ended.stderr
+    assert code == 0, err
+    document = json.loads(out)
     jsonschema.Draft202012Validator(json.loads((CONTRACT / "check.schema.json").read_text())).validate(
         document
     )

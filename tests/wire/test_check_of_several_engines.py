@@ -19,6 +19,7 @@ from evenhand.host.survey import survey_over_ssh
 from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6
 from evenhand.procedure import host_limits
 from evenhand.trial import find_engine
+from tests.cli.running import run_here
 from tests.errors import raises
 from tests.preloaded.commands import evenhand_command
 from tests.wire.several_engines import setup_of
@@ -58,11 +59,15 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return evenhand
 
 
-def check(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def file_of_two(folder: Path) -> Path:
     file = folder / "two.toml"
     available = cpus()
     file.write_text(FILE.format(near=available[0], far=available[-1], macs=NOBODY))
-    command = [*evenhand_command(), "check", str(file), "--watch", "0", *words]
+    return file
+
+
+def check(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [*evenhand_command(), "check", str(file_of_two(folder)), "--watch", "0", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
@@ -119,9 +124,11 @@ def test_people_read_each_engines_part(ssh: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("ssh")
+@pytest.mark.usefixtures("ssh", "few_probes")
 @pytest.mark.parametrize("plan", versions_of("gateway-v4", "gateway-v6", proved="v6"))
-def test_the_ceiling_without_a_dut_is_that_of_all_engines_at_once(plan: str, tmp_path: Path) -> None:
+def test_the_ceiling_without_a_dut_is_that_of_all_engines_at_once(
+    plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Each has a cable of its own, on its machine; no port of the testbed is opened for it."""
     goal = (
         "--maximum-rate",
@@ -133,9 +140,10 @@ def test_the_ceiling_without_a_dut_is_that_of_all_engines_at_once(plan: str, tmp
         "--duration",
         "0.2s",
     )
-    ended = check(tmp_path, "--ports-only", "--own-loop", "--json", "--plan", plan, *goal)
-    assert ended.returncode == 0, ended.stderr
-    document = json.loads(ended.stdout)
+    line = ("check", file_of_two(tmp_path), "--watch", "0", "--ports-only", "--own-loop", "--json")
+    ended = run_here([*line, "--plan", plan, *goal], capsys)
+    assert ended.code == 0, ended.err
+    document = ended.json
     jsonschema.validate(document, SCHEMA)
     (own_loop,) = document["ceilings"]
     assert own_loop["way"] == "own_loop"
@@ -155,12 +163,10 @@ def engines(*ssh_of: str | None) -> list[Document]:
     ]
 
 
-@pytest.mark.usefixtures("ssh")
+@pytest.mark.usefixtures("ssh", "few_probes")
 def test_the_limits_of_all_hosts_are_those_of_the_worst(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every engine sends its probes at once, on its machine, over a cable of its own: no port of the testbed
     is opened."""
-    monkeypatch.setattr(host_limits, "PROBES", 2)
-    monkeypatch.setattr(host_limits, "PROBE_S", 0.2)
     told: list[Any] = []
 
     def keep(self: object, trial: Any, engines: Any) -> host_limits.Probe:

@@ -15,10 +15,8 @@ from evenhand.procedure.registry import CAPACITY, CONNECTIONS, TEAR_DOWN, THROUG
 from evenhand.run import PointState, read_record
 from tests.preloaded.commands import evenhand_command
 from tests.report.pages import Page
-from tests.wire.test_reference_router import _needs_router
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
-__all__ = ["_needs_router"]  # the fixture
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient, pytest.mark.usefixtures("_router")]
 CAPACITY_OF_TABLE = 700
 CAMPAIGN = f"""
 name = "NAT"

@@ -40,7 +40,6 @@ from tests.wire.test_connections import (
     running_router,
     valid,
 )
-from tests.wire.test_reference_router import _needs_router
 from tests.wire.wire_session import (
     FAST_WAITS,
     LENIENT_OPTIONS,
@@ -51,8 +50,7 @@ from tests.wire.wire_session import (
     thorough,
 )
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
-__all__ = ["_needs_router"]  # the fixture
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient, pytest.mark.usefixtures("_router")]
 COUNT = 2001
 """Connections of both engines: the first has one more than the second."""
 OWN = {"a": 1001, "b": 1000}
@@ -79,7 +77,7 @@ def of_engines(trial: Document, direction: str) -> dict[str, Document]:
     return {each["engine"]: each["directions"][direction] for each in trial["engines"]}
 
 
-@pytest.mark.parametrize("name", thorough("nat44", "nat64", "nat66", "nat64@2001:db8::/40"))
+@pytest.mark.parametrize("name", [*thorough("nat44", "nat66"), *proved("nat64", "nat64@2001:db8::/40")])
 def test_engines_open_validate_and_use_their_own_connections(name: str) -> None:
     """R2544-07, R9693-01, R9693-02, R9693-03, R9693-05, R9693-07, R9693-11, R9693-12."""
     with nat_of_pairs(name) as (tester, router):
@@ -106,7 +104,7 @@ def test_engines_open_validate_and_use_their_own_connections(name: str) -> None:
         assert answer_all(tester, COUNT).directions["reverse"].received_frames == 0
 
 
-@pytest.mark.parametrize("name", thorough("nat44", "nat64", "nat66"))
+@pytest.mark.parametrize("name", [*thorough("nat66"), *proved("nat44", "nat64")])
 def test_a_tuple_that_two_connections_of_one_engine_share_fails_the_trial_and_names_it(name: str) -> None:
     """R9693-02: the router shares a tuple only where both connections are of one pair."""
     # Few hosts, so that a connection finds another one with its destination.
@@ -125,7 +123,7 @@ def test_a_tuple_that_two_connections_of_one_engine_share_fails_the_trial_and_na
         assert named == {f"forward of {engine_name}" for engine_name, count in shared.items() if count}
 
 
-@pytest.mark.parametrize("name", ["nat64", *thorough("nat44", "nat66")])
+@pytest.mark.parametrize("name", ["nat64", *proved("nat44", "nat66")])
 def test_an_entry_that_is_lost_is_found_by_validation_to_the_frame(name: str) -> None:
     """R9693-11: NAT that forwards but drops state fails validation."""
     with nat_of_pairs(name, ReferenceDut(nat_options={"lost_entry_every": 100})) as (tester, router):
@@ -155,7 +153,7 @@ def test_damage_of_a_translator_is_counted_to_the_frame(name: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", ["nat44", "nat64"])
+@pytest.mark.parametrize("name", ["nat44", *proved("nat64")])
 def test_each_procedure_of_rfc_9693_finds_what_the_router_was_told(name: str) -> None:
     """R9693-09, R9693-13, R9693-14: rate, capacity and tear-down; the table is one for both pairs."""
     options = {"capacity": 700, "flush_us_per_entry": 20}
@@ -168,7 +166,7 @@ def test_each_procedure_of_rfc_9693_finds_what_the_router_was_told(name: str) ->
         capacity = measure_capacity(
             tester,
             CapacityGoal(
-                start=400, most=4000, precision=0.1, max_fps=4000.0, rate_precision=0.5, patience=20
+                start=400, most=4000, precision=0.3, max_fps=4000.0, rate_precision=0.5, patience=20
             ),
         )
         if capacity.outcome in (CapacityOutcome.TESTER_CEILING, CapacityOutcome.STOPPED):
@@ -185,7 +183,7 @@ def test_each_procedure_of_rfc_9693_finds_what_the_router_was_told(name: str) ->
         assert removed.per_second <= 50_000
 
 
-@pytest.mark.parametrize("name", thorough("nat44", "nat64", "nat66"))
+@pytest.mark.parametrize("name", [*thorough("nat66"), *proved("nat44", "nat64")])
 def test_a_trial_of_any_test_runs_over_connections_that_are_opened_before_it(name: str) -> None:
     """R9693-03, R9693-06, R9693-12."""
     with setup_of_pairs(name) as setup:

@@ -32,6 +32,7 @@ from tests.wire.wire_session import (
     engine,
     memif_cable,
     open_ports,
+    open_to_dut,
     run_trial,
     until,
     valid_trial,
@@ -169,8 +170,7 @@ def test_a_lost_frame_is_infinitely_late(plan: AddressPlan) -> None:
         reference_router(plan, ReferenceDut(defects=Defects(at={"loss": at}))) as router,
         engine() as session,
     ):
-        open_ports(session, plan, router.left_device, router.right_device, dut_macs=None)
-        session.request("resolve", timeout_s=10)
+        open_to_dut(session, plan, router.left_device, router.right_device)
         document = run_trial(
             session,
             duration_s=0.5,
@@ -196,8 +196,7 @@ def test_a_lost_frame_is_infinitely_late(plan: AddressPlan) -> None:
 def through(router: ReferenceRouter, plan: AddressPlan, **arguments: Any) -> Document:
     """One direction of a valid trial through the router."""
     with engine() as session:
-        open_ports(session, plan, router.left_device, router.right_device, dut_macs=None)
-        session.request("resolve", timeout_s=10)
+        open_to_dut(session, plan, router.left_device, router.right_device)
         document = valid_trial(session, directions=["forward"], limits=NONE_LEFT_OUT, **arguments)
     of_forward(document)
     direction: Document = document["directions"]["forward"]

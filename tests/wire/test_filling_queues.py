@@ -6,31 +6,20 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.base.errors import HostError
-from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel
 from evenhand.reference import ReferenceDut, ReferenceRouter, reference_router
-from tests.wire.wire_session import Document, engine, open_ports, until, valid_trial, versions_of
+from tests.wire.wire_session import Document, engine, open_to_dut, until, valid_trial, versions_of
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.usefixtures("_router")]
 CAPACITY_FPS = 20_000
 """The capacity of the router's one element, for one direction: far below what tester and router can do."""
-
-
-@pytest.fixture(autouse=True)
-def _needs_router() -> None:
-    try:
-        find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
 
 
 def forward(router: ReferenceRouter, name: str, load: float) -> Document:
     plan = make_plan(name)
     with engine() as session:
-        open_ports(session, plan, router.left_device, router.right_device, dut_macs=None)
-        session.request("resolve", timeout_s=10)
+        open_to_dut(session, plan, router.left_device, router.right_device)
         document = valid_trial(session, rate_fps=load * CAPACITY_FPS, duration_s=1, directions=["forward"])
     found: Document = {**document["directions"]["forward"], "notes": document["notes"]}
     return found

@@ -25,6 +25,7 @@ from tests.wire.wire_session import (
     engine,
     memif_cable,
     open_ports,
+    open_to_dut,
     router_beside_tester,
     run_trial,
     until,
@@ -141,10 +142,7 @@ def test_a_cable_brings_every_frame_of_each_flow(version: int, tmp_path: Path) -
 def trial_through(plan: AddressPlan, dut: ReferenceDut, limits: Document) -> tuple[Document, Document]:
     """A trial, and what the router says that it has done."""
     with router_beside_tester(plan, dut) as router, engine() as session:
-        open_ports(
-            session, plan, router.left_device, router.right_device, dut_macs=None, **mix_request(plan, 100)
-        )
-        session.request("resolve", timeout_s=10)
+        open_to_dut(session, plan, router.left_device, router.right_device, **mix_request(plan, 100))
         return run_trial(session, limits=limits), router.counters()
 
 

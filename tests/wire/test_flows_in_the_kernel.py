@@ -22,7 +22,7 @@ from tests.wire.wire_session import (
     Document,
     dut_of,
     engine,
-    open_ports,
+    open_to_dut,
     run_trial,
     until,
     was_sent_whole,
@@ -90,16 +90,9 @@ def test_the_kernels_counters_are_those_of_each_flow(version: int) -> None:
     plan = plan_of(version)
     numbers = count(1, MOST_ATTEMPTS)
     with linux_lab(plan, name=LAB) as lab, engine(lab.engine_command(find_engine())) as session:
-        open_ports(
-            session,
-            plan,
-            lab.left_device,
-            lab.right_device,
-            dut_macs=None,
-            dut=dut_of(lab),
-            **mix_request(plan, 100),
+        open_to_dut(
+            session, plan, lab.left_device, lab.right_device, dut=dut_of(lab), **mix_request(plan, 100)
         )
-        session.request("resolve", timeout_s=10)
 
         def through() -> tuple[Document, Counters]:
             trial = next(numbers)

@@ -27,7 +27,7 @@ from evenhand.rig import Setup, make_reference_setup
 from evenhand.run import RunStore, read_run
 from evenhand.search import ThroughputGoal
 from evenhand.testbed import make_testbed
-from evenhand.trial import Limits, Waits
+from evenhand.trial import Limits, Waits, other_end
 from tests.errors import raises
 from tests.wire.raw_engine import RawEngine
 from tests.wire.several_engines import LENIENT, pcap_ports
@@ -38,6 +38,8 @@ from tests.wire.wire_session import FAST_WAITS, NOBODY, PATIENT, cpus, engine, o
 pytestmark = pytest.mark.wire
 LONG_S = 60.0
 """The duration of a trial that nobody waits for."""
+SHORT_S = 2.0
+"""As long as a router that has been halted is waited for."""
 SOON_S = 15.0
 """Within that everything ends that has lost its other process; busy hosts take some seconds."""
 PORTS = ("ring", "pcap")
@@ -264,15 +266,18 @@ def test_a_search_whose_router_is_halted_in_mid_trial_has_no_number(
 @pytest.mark.thorough
 @pytest.mark.two_cpus
 @pytest.mark.patient
-def test_every_command_against_a_halted_router_says_so_within_seconds() -> None:
+def test_every_command_against_a_halted_router_says_so_within_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The first two wait in its queue. The third one waited in the kernel for a minute, and named nothing."""
+    monkeypatch.setattr(other_end, "TAKEN_WITHIN_S", SHORT_S)
     plan = make_plan("gateway-v4", 4)
     with reference_router(plan, ReferenceDut()) as router:
         os.kill(process_of(router), signal.SIGSTOP)
         said = []
         try:
             for _ in range(3):
-                request = open_request(plan, router.left_device, router.right_device)
+                request = open_request(plan, router.left_device, router.right_device, link_timeout_s=SHORT_S)
                 arguments = {key: value for key, value in request.items() if key not in ("id", "request")}
                 began_s = time.monotonic()
                 with engine() as session, pytest.raises(EvenhandError) as refused:

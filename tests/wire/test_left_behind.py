@@ -16,9 +16,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from evenhand.base.errors import HostError
 from evenhand.base.folders import LOCK, temporary_folder
-from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import gateway_v4
 from evenhand.reference import ReferenceDut, reference_router
 from tests.wire.wire_session import engine, memif_cable, open_ports
@@ -148,13 +146,11 @@ def test_folders_of_killed_routers_are_removed_and_those_of_living_ones_stay(tem
 
 
 @pytest.mark.two_cpus
+@pytest.mark.patient
+@pytest.mark.usefixtures("_router")
 def test_a_router_whose_verb_was_killed_ends_and_the_next_one_tidies_up(
     temporary: Path, tmp_path: Path
 ) -> None:
-    try:
-        find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
     verb = subprocess.Popen(
         [sys.executable, "-m", "evenhand", "router", "gateway-v4"], cwd=tmp_path, stderr=subprocess.DEVNULL
     )

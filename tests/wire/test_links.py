@@ -17,7 +17,7 @@ from evenhand.plan import SIDES, AddressPlan, SideName, gateway_v4, gateway_v6
 from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises
 from tests.wire.veth_cable import ip, veth_cable
-from tests.wire.wire_session import NOBODY, engine, one_worker, run_trial, until, versions
+from tests.wire.wire_session import NOBODY, engine, one_worker, run_trial, thorough, until, versions
 
 pytestmark = [
     pytest.mark.wire,
@@ -61,7 +61,7 @@ def open_both(session: EngineSession, plan: AddressPlan, driver: str) -> dict[st
     )
 
 
-@pytest.mark.parametrize("driver", DEVICES)
+@pytest.mark.parametrize("driver", ["net_af_xdp", *thorough("net_af_packet", "net_pcap")])
 @versions(proved="v6", plans=(gateway_v4(), gateway_v6()))
 def test_a_link_that_is_down_is_no_loss(plan: AddressPlan, driver: str) -> None:
     """Before anything is sent an error names the port and says which end is down; during a trial, however

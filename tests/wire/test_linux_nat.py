@@ -27,7 +27,7 @@ from tests.wire.wire_session import (
     Document,
     dut_of,
     engine,
-    open_ports,
+    open_to_dut,
     run_trial,
     until,
     valid_trial,
@@ -121,8 +121,7 @@ def rig(request: pytest.FixtureRequest) -> Iterator[NatRig]:
         linux_lab(plan, name=LAB, nat_ports=ports or "kept") as lab,
         engine(lab.engine_command(find_engine())) as session,
     ):
-        open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, dut=dut_of(lab))
-        session.request("resolve")
+        open_to_dut(session, plan, lab.left_device, lab.right_device, dut=dut_of(lab))
         yield NatRig(plan=plan, lab=lab, setup=make_lab_setup(lab, plan), session=session)
 
 

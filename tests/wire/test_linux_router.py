@@ -34,6 +34,7 @@ from tests.wire.wire_session import (
     dut_of,
     engine,
     open_ports,
+    open_to_dut,
     run_trial,
     until,
     valid_trial,
@@ -49,10 +50,7 @@ def rig(request: pytest.FixtureRequest) -> Iterator[tuple[AddressPlan, LinuxLab,
     """A lab for the plan, and an engine on it with both ports open and the DUT resolved."""
     plan: AddressPlan = request.param
     with linux_lab(plan, name="wiretest") as lab, engine(lab.engine_command(find_engine())) as session:
-        opened = open_ports(
-            session, plan, lab.left_device, lab.right_device, dut_macs=None, seed=42, dut=dut_of(lab)
-        )
-        session.request("resolve")
+        opened = open_to_dut(session, plan, lab.left_device, lab.right_device, seed=42, dut=dut_of(lab))
         yield plan, lab, session, opened
 
 
@@ -211,15 +209,9 @@ def test_af_packet_ports_forward_too() -> None:
     """D1: the same engine on another kind of port."""
     plan = gateway_v4(100)
     with linux_lab(plan, name="wiretest") as lab, engine(lab.engine_command(find_engine())) as session:
-        open_ports(
-            session,
-            plan,
-            lab.device("left", "af_packet"),
-            lab.device("right", "af_packet"),
-            dut_macs=None,
-            dut=dut_of(lab),
+        open_to_dut(
+            session, plan, lab.device("left", "af_packet"), lab.device("right", "af_packet"), dut=dut_of(lab)
         )
-        session.request("resolve")
         document = valid_trial(session, rate_fps=1_000)
     assert document["verdict"] == "PASS", document["reasons"]
 

@@ -22,7 +22,7 @@ from evenhand.rig import make_lab_setup
 from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises
 from tests.plan.routed import PREFIXES
-from tests.wire.wire_session import Document, dut_of, engine, open_ports, thorough, valid_trial
+from tests.wire.wire_session import Document, dut_of, engine, open_to_dut, thorough, valid_trial
 
 pytestmark = [pytest.mark.wire, pytest.mark.root]
 LAB = "siittest"
@@ -48,8 +48,7 @@ def _needs_tayga() -> None:
 def rig(request: pytest.FixtureRequest) -> Iterator[tuple[AddressPlan, LinuxLab, EngineSession, Document]]:
     plan = make_plan(request.param)
     with linux_lab(plan, name=LAB) as lab, engine(lab.engine_command(find_engine())) as session:
-        opened = open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, dut=dut_of(lab))
-        session.request("resolve")
+        opened = open_to_dut(session, plan, lab.left_device, lab.right_device, dut=dut_of(lab))
         yield plan, lab, session, opened
     assert translator_processes(LAB) == []
 
@@ -82,9 +81,8 @@ def test_native_traffic_is_forwarded_beside_what_tayga_translates(name: str) -> 
     plan = mix_versions(make_plan(first), make_plan(second), (3, 1))
     with linux_lab(plan, name=LAB) as lab, engine(lab.engine_command(find_engine())) as session:
         assert lab.ip_versions == (6, 4)
-        ports = {"dut_macs": None, "dut": dut_of(lab), **mix_request(plan, 84)}
-        open_ports(session, plan, lab.left_device, lab.right_device, **ports)
-        session.request("resolve")
+        ports = {"dut": dut_of(lab), **mix_request(plan, 84)}
+        open_to_dut(session, plan, lab.left_device, lab.right_device, **ports)
         found = valid_trial(session, rate_fps=LOAD_FPS, duration_s=1)
         assert lab.facts()["plan"] == plan_name(plan)
         with raises("rig.lab-of-other-plan"):

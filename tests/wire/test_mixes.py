@@ -35,6 +35,7 @@ from tests.wire.wire_session import (
     engine,
     memif_cable,
     open_ports,
+    open_to_dut,
     run_trial,
     until,
     valid_trial,
@@ -274,8 +275,7 @@ def test_a_router_forwards_both_versions_and_a_loss_of_one_is_its_own(
             for i, side in enumerate(("left", "right"))
         ]
         with engine() as session:
-            open_ports(session, plan, *clients, dut_macs=None, **mix_request(plan, BOTH_IMIX))
-            session.request("resolve", timeout_s=10)
+            open_to_dut(session, plan, *clients, **mix_request(plan, BOTH_IMIX))
             document = valid_trial(session, directions=["forward"], rate_fps=5_000, duration_s=0.4)
     finally:
         router.terminate()

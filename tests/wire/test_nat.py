@@ -26,19 +26,10 @@ from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import make_plan
 from evenhand.reference import ReferenceDut
 from tests.errors import raises
-from tests.wire.test_reference_router import (
-    CONTRACT,
-    DUT_LEFT,
-    DUT_RIGHT,
-    LEFT_MAC,
-    RIGHT_MAC,
-    _needs_router,
-    neighbors,
-)
+from tests.wire.test_reference_router import CONTRACT, DUT_LEFT, DUT_RIGHT, LEFT_MAC, RIGHT_MAC, neighbors
 from tests.wire.wire_session import cpus, router_beside_tester
 
-pytestmark = pytest.mark.wire
-__all__ = ["_needs_router"]  # the fixture
+pytestmark = [pytest.mark.wire, pytest.mark.usefixtures("_router")]
 HOSTS = 40
 PREFIX = ipaddress.IPv6Network("2001:2:0:64::/96")
 

@@ -23,7 +23,7 @@ from evenhand.trial import EngineSession, find_engine
 from tests.dut.namespace_dut import NamespaceDut, namespace_dut_of_whole_frames, wait_until, why_not
 from tests.dut.test_over_ssh import document, refused
 from tests.errors import raises
-from tests.wire.wire_session import Document, engine, open_ports, run_trial, thorough, until
+from tests.wire.wire_session import Document, engine, open_to_dut, run_trial, thorough, until
 
 NEEDED = ("nft", "conntrack")
 pytestmark = [
@@ -101,8 +101,7 @@ def check_connections(dut: NamespaceDut, name: str) -> None:
     numbers = iter(range(1, 100))
     dut.make_urgent()
     with engine(engine_command_inside(dut.tester, find_engine())) as session:
-        open_ports(session, plan, *devices, dut_macs=None)
-        session.request("resolve")
+        open_to_dut(session, plan, *devices)
 
         def learnt(found: Document) -> bool:
             connections: Document = found["directions"]["forward"]["connections"]

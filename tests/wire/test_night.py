@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 import yaml
 
-from evenhand.base.errors import EvenhandError, HostError
-from evenhand.base.programs import ROUTER, find_program
+from evenhand.base.errors import EvenhandError
 from evenhand.run import read_record
 from evenhand.run.folder import runs_in
 from tests.docs.documents import ROOT
 from tests.preloaded.commands import put_on_path
 from tests.wire.quick_campaign import quick_campaign
+from tests.wire.wire_session import built_router
 
 EXAMPLES = ROOT / "examples"
 WORKFLOW = EXAMPLES / "github-performance.yml"
@@ -41,10 +41,7 @@ FAST, SLOW = (
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """With `evenhand` on the path, and a home of its own."""
-    try:
-        find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
+    built_router()
     programs = tmp_path / "programs"
     programs.mkdir()
     put_on_path(programs)
@@ -97,6 +94,7 @@ def test_a_night_ends_with_1_if_the_router_became_slower(tmp_path: Path, environ
 
 @pytest.mark.wire
 @pytest.mark.two_cpus
+@pytest.mark.patient
 def test_a_night_that_is_ended_ends_its_campaign_in_order(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:

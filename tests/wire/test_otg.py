@@ -28,8 +28,6 @@ from scapy.utils import rdpcap
 from snappi import otg_pb2 as pb
 from snappi import otg_pb2_grpc
 
-from evenhand.base.errors import HostError
-from evenhand.base.programs import ROUTER, find_program
 from evenhand.cli.router import testbed_text as text_for
 from evenhand.lab import linux_lab
 from evenhand.otg.rest import MOST_OCTETS, VERDICT_HEADER
@@ -51,7 +49,7 @@ from tests.otg.clients import (
     wait_until_stopped,
 )
 from tests.otg.configs import LINKS, SIZE, config, devices
-from tests.wire.wire_session import MOST_ATTEMPTS
+from tests.wire.wire_session import MOST_ATTEMPTS, built_router
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
@@ -67,10 +65,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(run: Path) -> Iterator[RunningServer]:
-    try:
-        find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
+    built_router()
     with otg_server("reference", ANY, run=run, command=["evenhand", "otg", "reference"]) as running:
         yield running
 

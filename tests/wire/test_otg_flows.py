@@ -13,8 +13,6 @@ import pytest
 import snappi
 from scapy.layers.inet import IP, UDP
 
-from evenhand.base.errors import HostError
-from evenhand.base.programs import ROUTER, find_program
 from evenhand.cli.router import testbed_text as text_for
 from evenhand.otg.server import Places, RunningServer, otg_server
 from evenhand.plan import make_mix
@@ -22,9 +20,9 @@ from evenhand.reference import Defects, ReferenceDut, reference_router
 from evenhand.run import read_record
 from tests.otg.clients import api_of, captured, flows_of, ports_of, refused, send, set_capture, set_state
 from tests.otg.configs import DSCPS, LABEL, SHARES, SIZE, several
-from tests.wire.wire_session import MOST_ATTEMPTS
+from tests.wire.wire_session import MOST_ATTEMPTS, built_router
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
 FRAMES = 20
 """As many of voice."""
 SENT = [FRAMES * share for share in SHARES.values()]
@@ -38,10 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(run: Path) -> Iterator[RunningServer]:
     """The router loses half of the frames with voice's DSCP, and no others."""
-    try:
-        find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
+    built_router()
     lossy = ReferenceDut(defects=Defects(dscp=DSCPS["voice"], ratios={"loss": 0.5}))
     with reference_router(make_mix("gateway-v4+gateway-v6"), lossy) as router:
         (run.parent / "bed.toml").write_text(text_for(router, None))

@@ -21,15 +21,13 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 
-from evenhand.base.errors import HostError
-from evenhand.base.programs import ROUTER, find_program
 from evenhand.cli.router import testbed_text as text_for
 from evenhand.otg.server import Places, RunningServer, otg_server
 from evenhand.plan import make_mix
 from evenhand.reference import ReferenceDut, reference_router
 from tests.otg.clients import api_of, captured, refused, send, set_capture, set_state
 from tests.otg.configs import SIZE, config
-from tests.wire.wire_session import MOST_ATTEMPTS
+from tests.wire.wire_session import MOST_ATTEMPTS, built_router
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
@@ -39,10 +37,7 @@ LINE_BPS = 100_000_000
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A router that runs, whose ports are said to have a line rate."""
-    try:
-        find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
+    built_router()
     folder = tmp_path_factory.mktemp("suites")
     with reference_router(make_mix("gateway-v4+gateway-v6"), ReferenceDut()) as router:
         text = text_for(router, None)

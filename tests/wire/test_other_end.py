@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.plan import AddressPlan, SideName, make_plan
+from evenhand.plan import SIDES, AddressPlan, SideName, make_plan
 from evenhand.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.testbed import needed_memory_mb
 from tests.wire.raw_engine import RawEngine
@@ -25,9 +25,12 @@ BUSY_FPS = 300_000
 PLANS = (make_plan("gateway-v4", 4), make_plan("gateway-v6", 4))
 
 
-def open_ports(plan: AddressPlan, left: str, right: str) -> dict[str, Any]:
+def open_ports(plan: AddressPlan, left: str, right: str, *, link_timeout_s: float = 10) -> dict[str, Any]:
     """The request."""
-    ports: dict[SideName, dict[str, Any]] = {"left": {"device": left}, "right": {"device": right}}
+    ports: dict[SideName, dict[str, Any]] = {
+        side: {"device": device, "link_timeout_s": link_timeout_s}
+        for side, device in zip(SIDES, (left, right), strict=True)
+    }
     workers = one_worker()
     return {
         "id": 1,
@@ -148,11 +151,11 @@ def test_a_router_that_hangs_is_named_and_nobody_waits_longer_than_for_a_link(
         os.kill(process_of(router), signal.SIGSTOP)
         try:
             with RawEngine() as engine:
-                engine.say(open_ports(PLANS[0], router.left_device, router.right_device))
+                engine.say(open_ports(PLANS[0], router.left_device, router.right_device, link_timeout_s=2))
                 fault = engine.hear()["fault"]
         finally:
             os.kill(process_of(router), signal.SIGCONT)
         assert f"process {process_of(router)} (evenhand-router) listens on" in fault["what"]
-        assert "has not answered, within 10 s" in fault["what"]
+        assert "has not answered, within 2 s" in fault["what"]
         with RawEngine() as engine:
             begin_trial(engine, PLANS[0], router)

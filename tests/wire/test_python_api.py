@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 import evenhand
-from evenhand.base.errors import HostError
-from evenhand.base.programs import ROUTER, find_program
 from evenhand.cli.router import testbed_text as text_for
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel
@@ -23,7 +21,7 @@ from evenhand.results.delay import DelayName
 from evenhand.run import read_run
 from tests.docs.documents import blocks
 from tests.errors import raises
-from tests.wire.wire_session import versions_of
+from tests.wire.wire_session import built_router, versions_of
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
@@ -41,10 +39,7 @@ PATIENT = evenhand.Limits(offered_tolerance=0.02, overdue_tolerance=0.9)
 def testbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The file of a router that runs, and does LIMIT_FPS per direction. All tests of one plan use it: its
     queue is empty again long before the next test's first trial."""
-    try:
-        find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
+    built_router()
     # One element for both directions: it serves twice what each of them may have.
     model = DeviceModel(elements=1, rate_fps=2 * LIMIT_FPS, queue_frames=QUEUE_FRAMES)
     with reference_router(make_plan(request.param), ReferenceDut(model=model)) as router:

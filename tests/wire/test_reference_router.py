@@ -36,6 +36,7 @@ from tests.wire.wire_session import (
     cpus,
     engine,
     open_ports,
+    open_to_dut,
     proved,
     router_beside_tester,
     run_trial,
@@ -45,17 +46,9 @@ from tests.wire.wire_session import (
 )
 
 CONTRACT = Path(__file__).parents[2] / "contract"
-pytestmark = pytest.mark.wire
+pytestmark = [pytest.mark.wire, pytest.mark.usefixtures("_router")]
 LEFT_MAC, RIGHT_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
 DUT_LEFT, DUT_RIGHT = "02:00:00:00:d0:01", "02:00:00:00:d0:02"
-
-
-@pytest.fixture(autouse=True)
-def _needs_router() -> None:
-    try:
-        find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
 
 
 def measure(
@@ -72,16 +65,9 @@ def measure(
         opened: What else stands in the request that opens the ports.
     """
     with engine() as session:
-        open_ports(
-            session,
-            plan,
-            router.left_device,
-            router.right_device,
-            dut_macs=None,
-            frame_size=frame_size,
-            **(opened or {}),
+        open_to_dut(
+            session, plan, router.left_device, router.right_device, frame_size=frame_size, **(opened or {})
         )
-        session.request("resolve", timeout_s=10)
         return run_trial(session, **arguments)
 
 

@@ -11,10 +11,8 @@ import pytest
 
 from evenhand.run import PointState, read_record
 from tests.preloaded.commands import evenhand_command
-from tests.wire.test_reference_router import _needs_router
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
-__all__ = ["_needs_router"]  # the fixture
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient, pytest.mark.usefixtures("_router")]
 LINES = """
 [every-suite]
 routes = [1, 16, "1k"]

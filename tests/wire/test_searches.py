@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from evenhand.base.errors import HostError
-from evenhand.base.programs import ROUTER, find_program
 from evenhand.plan import make_plan
 from evenhand.predict import DeviceModel
 from evenhand.reference import ReferenceDut, reference_router
@@ -107,14 +105,11 @@ def search(folder: Path, name: str, *options: str) -> tuple[dict[str, Any], Path
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("_router")
 @pytest.mark.parametrize("name", [pytest.param("gateway-v4", marks=pytest.mark.slow), "gateway-v6"])
 def test_mlr_finds_ndr_and_pdr_of_the_set_limit(name: str, tmp_path: Path) -> None:
     """MLR-01, MLR-08, MLR-10, MLR-11: one search, two goals. The queue lets a trial pass that is so much
     faster."""
-    try:
-        find_program(ROUTER)
-    except HostError as error:
-        pytest.skip(f"no router: {error}")
     slack_fps = (QUEUE_FRAMES + LATE_S * LIMIT_FPS) / FINAL_S
     for _ in range(ATTEMPTS):
         document, run = search(tmp_path, name, "--search", "mlr", "--goal", "NDR", "--goal", f"PDR={PDR:.0%}")

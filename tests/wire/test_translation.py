@@ -26,7 +26,6 @@ from tests.wire.test_reference_router import (
     DUT_RIGHT,
     LEFT_MAC,
     RIGHT_MAC,
-    _needs_router,
     measure,
     run_on_files,
 )
@@ -40,8 +39,7 @@ from tests.wire.wire_session import (
     was_sent_whole,
 )
 
-pytestmark = pytest.mark.wire
-__all__ = ["_needs_router"]  # the fixture
+pytestmark = [pytest.mark.wire, pytest.mark.usefixtures("_router")]
 LENGTHS = (32, 40, 48, 56, 64, 96)
 """Lengths of a prefix of RFC 6052, in bits."""
 

@@ -17,7 +17,7 @@ from evenhand.plan import SIDES, AddressPlan, make_plan
 from evenhand.trial import find_engine
 from tests.dut.namespace_dut import NamespaceDut, namespace_dut_of_whole_frames, put_back, wait_until, why_not
 from tests.dut.test_over_ssh import document, refused
-from tests.wire.wire_session import Document, engine, open_ports, thorough, valid_trial
+from tests.wire.wire_session import Document, engine, open_to_dut, thorough, valid_trial
 
 pytestmark = [
     pytest.mark.wire,
@@ -47,8 +47,7 @@ def translated(dut: NamespaceDut, plan: AddressPlan) -> Document:
     devices = [af_packet_device(n, side, 1518) for n, side in enumerate(SIDES)]
     dut.make_urgent()
     with engine(engine_command_inside(dut.tester, find_engine())) as session:
-        open_ports(session, plan, *devices, dut_macs=None)
-        session.request("resolve")
+        open_to_dut(session, plan, *devices)
         return valid_trial(session, rate_fps=LOAD_FPS, duration_s=1)
 
 

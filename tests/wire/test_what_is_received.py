@@ -35,6 +35,7 @@ from tests.wire.wire_session import (
     memif_cable,
     one_worker,
     open_ports,
+    open_to_dut,
     run_trial,
     thorough,
     valid_trial,
@@ -149,8 +150,7 @@ def flapping(lab: LinuxLab, interface: str) -> Iterator[threading.Event]:
 def test_a_link_that_flaps_in_a_trial_makes_it_invalid(plan: AddressPlan) -> None:
     """Issue: a second without link was FAIL, since the link was looked at before and after only."""
     with linux_lab(plan, name="flaptest") as lab, engine(lab.engine_command(find_engine())) as session:
-        open_ports(session, plan, lab.left_device, lab.right_device, dut_macs=None, dut=dut_of(lab))
-        session.request("resolve")
+        open_to_dut(session, plan, lab.left_device, lab.right_device, dut=dut_of(lab))
         with flapping(lab, lab.dut_interface("right")) as flap:
 
             def on_event(event: Document) -> None:

@@ -12,9 +12,11 @@ from typing import Any, Literal, TypeVar
 
 import pytest
 
+from evenhand.base.errors import HostError
+from evenhand.base.programs import ROUTER, find_program
 from evenhand.lab import RING_FRAMES, LinuxLab, VmLab
 from evenhand.plan import SIDES, AddressPlan, SideName, gateway_v4, gateway_v6
-from evenhand.procedure import OpenTestbed
+from evenhand.procedure import OpenTestbed, host_limits
 from evenhand.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig import Setup, make_reference_setup
 from evenhand.testbed import needed_memory_mb
@@ -98,6 +100,14 @@ def engine(command: Sequence[str | Path] | None = None) -> Iterator[EngineSessio
         yield session
 
 
+def built_router() -> Path:
+    """The reference router's program; a test is skipped where it is not built."""
+    try:
+        return find_program(ROUTER)
+    except HostError as error:
+        pytest.skip(f"no router: {error}")
+
+
 @contextmanager
 def router_beside_tester(plan: AddressPlan, dut: ReferenceDut | None = None) -> Iterator[ReferenceRouter]:
     """A reference router on the CPU of `one_worker`: for tests of what arrives, whenever that is. So several
@@ -148,6 +158,15 @@ def open_ports(
         seed=seed,
         **arguments,
     )
+
+
+def open_to_dut(
+    session: EngineSession, plan: AddressPlan, left: str, right: str, **arguments: Any
+) -> Document:
+    """Open ports to a DUT that is then asked for its MACs. Other arguments as in `open_ports`."""
+    opened = open_ports(session, plan, left, right, dut_macs=None, **arguments)
+    session.request("resolve", timeout_s=10)
+    return opened
 
 
 def dut_of(lab: LinuxLab | VmLab) -> Document:
@@ -216,6 +235,13 @@ def was_sent_whole(document: Document) -> bool:
         direction["offered_frames"] == direction["intended_frames"]
         for direction in document["directions"].values()
     )
+
+
+@pytest.fixture
+def few_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in this process find out in a second, not in ten, which limits this machine keeps."""
+    monkeypatch.setattr(host_limits, "PROBES", 2)
+    monkeypatch.setattr(host_limits, "PROBE_S", 0.2)
 
 
 def drop_captures(folder: Path) -> None:
