@@ -205,7 +205,7 @@ class Pages:
             page, charts = draw()
             files = " ".join(shlex.quote(entry.name) for entry in entries)
             command = f"evenhand {verb} {files}{' --anyway' * _is_anyway(request)}"
-            return self._framed(page, self.render("repeat.html.j2", command=command), charts=charts)
+            return self._framed(page, self.render("repeat.html.j2", command=command), charts)
 
         stamps = tuple((entry.name, entry.stamp) for entry in entries)
         return self.kept((verb, _is_anyway(request), stamps), draw_framed)
@@ -230,23 +230,22 @@ class Pages:
             return Markup('<a href="{}/trial/{}">{}</a>').format(run["address"], trial.row, trial.number)
 
         page = render_page(record, analysis, refresh_s=None, number_of=number_of)
-        after = self.render(
+        parts = self.render(
             "run_parts.html.j2",
             run=run,
             downloads=[*DOWNLOADS, *([("capture", "pcapng")] if capture_of(record) else [])],
             others=list(islice(other_trials(record), MOST_OTHERS)),
         )
-        return self._framed(page, after, charts=charts_of_run(record, analysis), run=run["address"])
+        return self._framed(page, parts, charts_of_run(record, analysis), run["address"])
 
-    def _framed(
-        self, page: str, after: Markup, charts: Sequence[Mapping[str, Any]] = (), run: str = ""
-    ) -> str:
+    def _framed(self, page: str, after: Markup, charts: Sequence[Any] = (), run: str = "") -> str:
         """A page of the report, with what this server adds."""
         return rewritten(
             page,
             head=self.render("head.html.j2"),
             before=self.render("top.html.j2"),
-            after=after + (self.render("charts.html.j2", charts=charts, run=run) if charts else ""),
+            after=after,
+            charts=self.render("charts.html.j2", charts=charts, run=run) if charts else Markup(),
         )
 
     def _row(self, entry: Entry) -> dict[str, Any]:
@@ -317,20 +316,22 @@ _HEAD = re.compile(
 )
 
 
-def rewritten(page: str, *, head: Markup, before: Markup, after: Markup) -> str:
+def rewritten(page: str, *, head: Markup, before: Markup, after: Markup, charts: Markup) -> str:
     """
     Args:
         page: One of the report's pages.
         head: Goes into its head, instead of its style.
         before: Goes to the beginning of its body.
         after: Goes behind its header.
+        charts: Go behind the pictures of its result, or behind the header too.
     """
     top, mark, body = page.partition("<body>")
     assert mark, "a page has a body"
     top = _HEAD.sub("", top).replace("</head>", f"{head}</head>")
     body = _STYLE.sub(lambda found: f"{found[1]}{_attributes(found[2])}", body)
-    body = body.replace("<main>", '<main id="main">', 1)
-    return f"{top}<body>{before}{body.replace('</header>', f'</header>{after}', 1)}"
+    body = body.replace("<main>", '<main id="main">', 1).replace("</header>", f"</header>{after}", 1)
+    place = next((mark for mark in ('<nav aria-label="Sections">', "<h2") if charts and mark in body), "")
+    return f"{top}<body>{before}{body.replace(place, charts + Markup(place), 1) if place else body}"
 
 
 def _attributes(style: str) -> str:
