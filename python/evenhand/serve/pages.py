@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,7 +29,9 @@ from evenhand.base.version import VERSION
 from evenhand.base.visible import visible
 from evenhand.report.comparison_page import render_comparison
 from evenhand.report.page import render_page
+from evenhand.report.page_facts import commands_of
 from evenhand.report.page_words import show_time
+from evenhand.report.trend import show_change, titles_of
 from evenhand.report.trend_page import render_trend
 from evenhand.run import SUFFIX, CampaignRecord, read_record
 from evenhand.serve.charts import charts_of_run, charts_of_trend
@@ -59,6 +61,8 @@ ENVIRONMENT = Environment(
     lstrip_blocks=True,
 )
 T = TypeVar("T")
+Drawn = tuple[str, Sequence[Any], Sequence[Any]]
+"""A page of the report, its charts, and the runs between which something changed."""
 
 
 def filter_of(query: Mapping[str, str]) -> dict[str, str]:
@@ -159,7 +163,7 @@ class Pages:
             request,
             "compare",
             self._chosen(request),
-            lambda: (render_comparison(self.comparison(request)), ()),
+            lambda: (render_comparison(self.comparison(request)), (), ()),
         )
 
     def trend_of(self, request: Request) -> Trend:
@@ -170,11 +174,28 @@ class Pages:
     def trend(self, request: Request) -> str:
         """The same as a page."""
 
-        def draw() -> tuple[str, Sequence[Mapping[str, Any]]]:
+        def draw() -> Drawn:
             found = self.trend_of(request)
-            return render_trend(found), charts_of_trend(found)
+            return render_trend(found), charts_of_trend(found), list(self._between(found))
 
         return self._together(request, "trend", self._of_trend(request), draw)
+
+    def _between(self, trend: Trend) -> Iterator[dict[str, Any]]:
+        """The runs between which something changed, the latest first, with the commands that repeat them."""
+        pairs: dict[tuple[int, int], list[str]] = {}
+        titles = dict(zip(map(id, trend.points), titles_of(trend), strict=True))
+        for point, change in trend.changes:
+            said = f"{titles[id(point)]}: {show_change(change)}"
+            pairs.setdefault((change.before_run, change.run), []).append(visible(said))
+        for pair, changes in pairs.items():
+            runs = [trend.runs[number] for number in pair]
+            records = [read_record(self.watcher.index.folder / run.file, with_trials=False) for run in runs]
+            yield {
+                "runs": [(run.file, visible(run.file), visible(run.version or "")) for run in runs],
+                "changes": changes,
+                "commands": list(dict.fromkeys(line for record in records for line in commands_of(record))),
+                "compare": shlex.join(["evenhand", "compare", *(run.file for run in runs)]),
+            }
 
     def entry(self, request: Request) -> Entry:
         """The run that the address names. RequestError if there is none."""
@@ -193,19 +214,16 @@ class Pages:
         return list(islice(found, MOST_OF_A_TREND))
 
     def _together(
-        self,
-        request: Request,
-        verb: str,
-        entries: Sequence[Entry],
-        draw: Callable[[], tuple[str, Sequence[Mapping[str, Any]]]],
+        self, request: Request, verb: str, entries: Sequence[Entry], draw: Callable[[], Drawn]
     ) -> str:
         """A page of several runs, with the command that makes the same."""
 
         def draw_framed() -> str:
-            page, charts = draw()
+            page, charts, between = draw()
             files = " ".join(shlex.quote(entry.name) for entry in entries)
             command = f"evenhand {verb} {files}{' --anyway' * _is_anyway(request)}"
-            return self._framed(page, self.render("repeat.html.j2", command=command), charts)
+            after = self.render("repeat.html.j2", command=command, between=between)
+            return self._framed(page, after, charts)
 
         stamps = tuple((entry.name, entry.stamp) for entry in entries)
         return self.kept((verb, _is_anyway(request), stamps), draw_framed)

@@ -177,7 +177,7 @@ class ValueChart extends Chart {
         y: this.isLog ? { distr: 3, range: () => [bottom / 1.5, top * 1.5] } : { range: () => [y.is_close ? Math.max(0, bottom - 0.3 * above) : 0, top > 0 ? top + (y.is_close ? 0.3 * above : 0.06 * top) : 1] }
       },
       axes: axes(labels, y.unit),
-      legend: { live: false, show: series.length > 1 },
+      legend: { live: false, show: series.length > 1 || series.some((one) => one.verdict) },
       cursor: { drag: { x: true, y: false }, points: { size: 9 } },
       series: [{}, ...series.map((one, number) => this.look(one, number))],
       hooks: { draw: [(u) => this.drawRanges(u)], setCursor: [(u) => this.read(u.cursor.idx)], setSelect: [(u) => (this.all.hidden = this.all.hidden && u.select.width === 0)] }
@@ -205,7 +205,7 @@ class ValueChart extends Chart {
     return { stroke }
   }
 
-  // From the lowest to the highest repetition, each of them faint; where there is no number; levels of a trend, and where it changes.
+  // From the lowest to the highest repetition, each of them faint; an arrow where it is at least so much, a cross where there is no number; levels of a trend, and where it changes.
   drawRanges(u) {
     const context = u.ctx
     const [x, y] = [(place) => u.valToPos(place, 'x', true), (value) => u.valToPos(value, 'y', true)]
@@ -223,8 +223,9 @@ class ValueChart extends Chart {
       const style = context.fillStyle = colour(`c${(number % 4) + 1}`)
       for (const at of this.chart.series[number].breaks ?? []) context.fillText('\u00d7', x(at) + (10 * number - 5) * devicePixelRatio, top + height - 4 * devicePixelRatio)
       points.forEach((point, place) => {
-        if (!point || point.values.length + (point.high > point.low) < 1) return
         const at = x(this.places[place])
+        if (point?.is_at_least) context.fillText('\u2191', at - 5 * devicePixelRatio, y(point.y) - 6 * devicePixelRatio)
+        if (!point || point.values.length + (point.high > point.low) < 1) return
         context.globalAlpha = 0.8
         line(style, 1.5, [at, y(point.low)], [at, y(point.high)])
         context.globalAlpha = 0.35
