@@ -316,7 +316,7 @@ class LiveChart extends Chart {
     this.plot = new uPlot({
       width: this.width,
       height: HEIGHT,
-      scales: { x: { time: true, range: (u, low, high) => [Math.max(low, high - WINDOW_S) - 1, Math.max(high, low + 20) + 1] }, y: { range: (u, low, high) => [this.isSigned && low < 0 ? low * 1.08 : 0, high > 0 ? Math.max(high * 1.08, this.unit === 'ratio' ? 1e-3 : 0) : this.unit === 'ratio' ? 0.01 : 1] } },
+      scales: { x: { time: true, range: (u, low, high) => [Math.max(LiveChart.began, high - WINDOW_S) - 1, Math.max(high, LiveChart.began + 20) + 1] }, y: { range: (u, low, high) => [this.isSigned && low < 0 ? low * 1.08 : 0, high > 0 ? Math.max(high * 1.08, this.unit === 'ratio' ? 1e-3 : 0) : this.unit === 'ratio' ? 0.01 : 1] } },
       hooks: { drawClear: [(u) => this.drawLapses(u)] },
       axes: axes({ label: '', values: (u, ticks) => ticks.map((tick) => new Date(1000 * tick).toLocaleTimeString([], { hour12: false })) }, this.unit),
       cursor: { drag: { x: false, y: false } },
@@ -424,6 +424,7 @@ function followRun(page) {
       const fresh = samples.filter((sample) => sample.at > known) // a source that was opened again sends all
       if (!fresh.length) return
       latest = fresh.at(-1)
+      LiveChart.began ??= fresh[0].at // all charts have the same time
       const has = (value) => fresh.some((sample) => (sample.forward ?? sample.reverse)[value] !== null)
       if (has('offered_fps')) draw('rates', 'fps', [['offered_fps', 'offered', [4, 4]], ['received_fps', 'received', []]], 'Offered and received rates')
       if (has('loss_ratio')) draw('loss', 'ratio', [['loss_ratio', 'lost', []]], 'Loss so far')
