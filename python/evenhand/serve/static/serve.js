@@ -218,13 +218,13 @@ class ValueChart extends Chart {
     context.beginPath()
     context.rect(left, top, width, height)
     context.clip()
-    context.font = `${15 * devicePixelRatio}px system-ui, sans-serif`
+    Object.assign(context, { font: `${15 * devicePixelRatio}px system-ui, sans-serif`, textAlign: 'center' })
     this.points.forEach((points, number) => {
       const style = context.fillStyle = colour(`c${(number % 4) + 1}`)
-      for (const at of this.chart.series[number].breaks ?? []) context.fillText('\u00d7', x(at) + (10 * number - 5) * devicePixelRatio, top + height - 4 * devicePixelRatio)
+      for (const at of this.chart.series[number].breaks ?? []) context.fillText('\u00d7', x(at) + 10 * number * devicePixelRatio, top + height - 4 * devicePixelRatio)
       points.forEach((point, place) => {
         const at = x(this.places[place])
-        if (point?.is_at_least) context.fillText('\u2191', at - 5 * devicePixelRatio, y(point.y) - 6 * devicePixelRatio)
+        if (point?.is_at_least) context.fillText('\u2191', at, y(point.y) - 6 * devicePixelRatio)
         if (!point || point.values.length + (point.high > point.low) < 1) return
         context.globalAlpha = 0.8
         line(style, 1.5, [at, y(point.low)], [at, y(point.high)])
