@@ -16,6 +16,15 @@ from tests.serve.simulated_run import measure
 
 BUILDS = [f"v{number}" for number in range(1, 9)]
 FIRST = "v6"
+CAMPAIGN = """\
+name = "Gate"
+testbed = "lab.toml"
+
+[[suite]]
+name = "gate"
+plan = "gateway-v4"
+hosts = [1]
+"""
 
 
 class Lab:
@@ -44,6 +53,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     made = Lab(tmp_path)
     monkeypatch.setattr(subprocess, "run", made.run)
     (tmp_path / "builds").write_text("\n".join(BUILDS))
+    (tmp_path / "gate.toml").write_text(CAMPAIGN)
     return made
 
 
@@ -52,7 +62,8 @@ def arguments(tmp_path: Path, install: str = "true", *more: str) -> list[str]:
     return [
         "bisect",
         str(tmp_path / "builds"),
-        *("--install", f"{log}; {install}", "--campaign", "gate.toml", "--testbed", "lab.toml"),
+        *("--install", f"{log}; {install}", "--campaign", str(tmp_path / "gate.toml")),
+        *("--testbed", "lab.toml"),
         *("--folder", str(tmp_path / "hunt"), *more),
     ]
 
@@ -67,7 +78,7 @@ def test_the_first_slower_build_is_found(
     assert found["probability"] >= 0.99
     assert found["after"] < found["before"]
     assert len(list((tmp_path / "hunt").glob("*.evenhand"))) == found["measurements"] == len(lab.commands)
-    assert lab.commands[0][3:7] == ["run", "gate.toml", "--testbed", "lab.toml"]
+    assert lab.commands[0][3:7] == ["run", str(tmp_path / "gate.toml"), "--testbed", "lab.toml"]
     assert main(arguments(tmp_path)) == 0  # nothing is measured again
     assert f"First changed: {FIRST}, with 99" in capsys.readouterr().out
     assert len(lab.commands) == found["measurements"]
@@ -128,3 +139,15 @@ def test_a_measurement_that_is_not_possible_ends_it(
 ) -> None:
     monkeypatch.setattr(subprocess, "run", lambda command, **options: subprocess.CompletedProcess(command, 3))
     assert main(arguments(tmp_path)) == 3
+
+
+@pytest.mark.parametrize("point", ["none", None])
+def test_without_a_point_that_counts_nothing_is_measured(
+    tmp_path: Path, lab: Lab, capsys: pytest.CaptureFixture[str], point: str | None
+) -> None:
+    """One address pair is measured too, wherever a campaign has others."""
+    (tmp_path / "gate.toml").write_text(CAMPAIGN.replace("[1]", "[4]"))
+    assert main(arguments(tmp_path, "true", *([] if point is None else ["--point", point]))) == 2
+    said = capsys.readouterr().err
+    assert "gate/throughput/64/n=1, gate/throughput/64/n=4" in " ".join(said.split())
+    assert (lab.commands, (tmp_path / "hunt").exists()) == ([], False)

@@ -21,6 +21,8 @@ from evenhand.base.units import format_ratio, parse_duration, parse_ratio
 from evenhand.cli.common import JsonOption, err, out, write_json
 from evenhand.report.campaign_status import format_figure
 from evenhand.run import SUFFIX, PointRecord, read_record
+from evenhand.spec.file import read_campaign
+from evenhand.spec.points import expand
 
 EXAMPLE = (
     "Example: git rev-list --reverse v1.0^..main | evenhand bisect - --install 'ssh dut ./install"
@@ -97,6 +99,9 @@ def bisect(
         smallest=parse_ratio(smallest, where="--smallest"),
         most=most,
     )
+    _one_of(
+        [each.key for each in expand(read_campaign(Path(campaign))).points], point
+    )  # before it takes time
     hunt = _Hunt(
         builds=_read_builds(builds),
         install=install,
@@ -221,16 +226,23 @@ class _Hunt:
         return [(path, int(name[1])) for path, name in found if name and int(name[1]) < len(self.builds)]
 
     def _point(self, points: Sequence[PointRecord]) -> PointRecord:
-        found = [each for each in points if self.point in (None, each.point.key)]
-        if len(found) != 1:
-            raise RequestError(
-                f"the campaign has {len(points)} points, of which one is needed",
-                code="cli.no-such-point",
-                where="--point",
-                next_step=f"Name one of: {', '.join(each.point.key for each in points[:20])}",
-            )
-        self.unit_of = found[0].point.procedure
-        return found[0]
+        key = _one_of([each.point.key for each in points], self.point)
+        found = next(each for each in points if each.point.key == key)
+        self.unit_of = found.point.procedure
+        return found
+
+
+def _one_of(keys: Sequence[str], point: str | None) -> str:
+    """The key of the point that counts. RequestError if it is not clear which."""
+    found = [key for key in keys if point in (None, key)]
+    if len(found) != 1:
+        raise RequestError(
+            f"the campaign has {len(keys)} points, of which one is needed",
+            code="cli.no-such-point",
+            where="--point",
+            next_step=f"Name one of: {', '.join(keys[:20])}",
+        )
+    return found[0]
 
 
 def _is_cut_short(path: Path) -> bool:
