@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,6 +31,9 @@ EXAMPLE = (
 )
 VERSION = 1
 NAME = re.compile(rf"\d{{4,}}-build(\d+)(?:{re.escape(SUFFIX)}|\.skipped)")
+MOST_MISSES = 3
+"""Measurements of a build in a row without a number after which it is left out. One may be the fault of the
+tester's machine."""
 WITHOUT_NUMBER = 1
 """Exit code: there is no answer."""
 
@@ -159,15 +163,19 @@ class _Hunt:
         """Place and value of each measurement in their order, and the places of builds that have none."""
         values: list[tuple[int, float]] = []
         skipped: set[int] = set()
+        misses: Counter[int] = Counter()  # since the last number of a build
         for path, place in self._files():
             record = read_record(path, with_trials=False) if path.suffix == SUFFIX else None
             if record is not None and record.finished_at is None:
                 continue  # it is gone on with
             found = None if record is None else self._point(record.points)
-            if found is None or found.statistics is None or found.is_at_least:
-                skipped.add(place)
-            else:
+            if found is not None and found.statistics is not None and not found.is_at_least:
                 values.append((place, found.statistics.median))
+                del misses[place]
+                continue
+            misses[place] += 1
+            if found is None or misses[place] == MOST_MISSES:
+                skipped.add(place)
         return [(place, value) for place, value in values if place not in skipped], skipped
 
     def measure(self, place: int) -> None:
