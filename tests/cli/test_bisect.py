@@ -75,8 +75,10 @@ def test_the_first_slower_build_is_found(
     tmp_path: Path, lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments(tmp_path, "true", "--json")) == 0
-    found = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr()
+    found = json.loads(said.out)
     validate(found)
+    assert "After 1 measurement: no change, with 50 %." in said.err
     assert (found["kind"], found["first"], found["last"], found["skipped"]) == ("found", FIRST, FIRST, [])
     assert found["probability"] >= 0.99
     assert found["after"] < found["before"]

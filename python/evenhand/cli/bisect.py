@@ -208,7 +208,8 @@ class _Hunt:
         belief = believe(measured, len(self.builds), goal)
         found = belief.set_of(goal.confidence)
         where = "" if found is None else f"; the first changed one is {self._between(*found)}"
-        return f"After {len(measured)} measurements: no change with {belief.none:.1%}{where}."
+        count, none = len(measured), format_ratio(round(belief.none, 3))
+        return f"After {count} measurement{'s' * (count > 1)}: no change, with {none}{where}."
 
     def sentence(self, found: FirstChange, goal: ChangeGoal) -> str:
         """The answer for people."""
