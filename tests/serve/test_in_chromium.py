@@ -103,7 +103,7 @@ def test_pages_fit_and_are_whole(shown: Browser, address: str, page: str) -> Non
     for width, scheme in WIDTHS:
         shown.open(f"{address}{page}", width=width, scheme=scheme)
         if page.startswith(("/run/c", "/trend")) and "/trial/" not in page:
-            shown.ask("document.querySelector('.chart-place').scrollIntoView()")  # drawn when they are looked at
+            shown.ask("document.querySelector('.chart-place').scrollIntoView()")  # looked at
             wait_until(lambda: shown.ask(CHARTS), "charts are drawn")
         check(shown, address, may_be_missing=page == "/run/none")
 
