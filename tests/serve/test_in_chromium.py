@@ -103,6 +103,7 @@ def test_pages_fit_and_are_whole(shown: Browser, address: str, page: str) -> Non
     for width, scheme in WIDTHS:
         shown.open(f"{address}{page}", width=width, scheme=scheme)
         if page.startswith(("/run/c", "/trend")) and "/trial/" not in page:
+            shown.ask("document.querySelector('.chart-place').scrollIntoView()")  # looked at
             wait_until(lambda: shown.ask(CHARTS), "charts are drawn")
         check(shown, address, may_be_missing=page == "/run/none")
 
@@ -131,10 +132,12 @@ def test_a_chart_is_used_by_keyboard(shown: Browser, address: str) -> None:
     shown.open(f"{address}/run/campaign-v6.evenhand", width=1280)
     wait_until(lambda: shown.ask(CHARTS), "charts are drawn")
     shown.ask("document.querySelector('.chart[tabindex]').focus()")
-    said = []
+    said, is_whole = [], []
     for key in ("ArrowRight", "ArrowRight", "ArrowRight", "+", "Escape", "ArrowLeft"):
         press(shown, key)
         said.append(shown.ask("document.querySelector('.readout').textContent"))
+        is_whole.append(shown.ask("document.querySelector('.chart-place .buttons :last-child').hidden"))
+    assert is_whole == [True, True, True, False, True, True]  # Show all is there when a part is enlarged
     assert "1 x 1 addresses" in said[0]
     assert "16 x 16 addresses" in said[2]
     assert "repetitions: 296.9 kfps, 296.9 kfps" in said[2]
@@ -145,6 +148,55 @@ def test_a_chart_is_used_by_keyboard(shown: Browser, address: str) -> None:
     assert not shown.ask(is_open)
     press(shown, "Enter")
     wait_until(lambda: shown.ask(is_open), "its point is shown, open")
+
+
+def test_a_chart_is_logarithmic_when_asked_and_a_part_of_it_is_drawn_by_dragging(
+    shown: Browser, address: str
+) -> None:
+    shown.open(f"{address}/run/campaign-v6.evenhand", width=1280)
+    wait_until(lambda: shown.ask(CHARTS), "charts are drawn")
+    shown.ask("document.querySelector('.chart').scrollIntoView()")
+    picture = "document.querySelector('.chart canvas').toDataURL()"
+    linear = shown.ask(picture)
+    button = "document.querySelector('.chart-place .buttons button')"
+    shown.ask(f"{button}.click()")
+    assert shown.ask(f"{button}.getAttribute('aria-pressed')") == "true"
+    logarithmic = wait_until(lambda: (found := shown.ask(picture)) != linear and found, "it is another one")
+    box = json.loads(
+        shown.ask("JSON.stringify(document.querySelector('.chart .u-over').getBoundingClientRect())")
+    )
+    middle = box["top"] + box["height"] / 2
+    for kind, share in (
+        ("mouseMoved", 0.3),
+        ("mousePressed", 0.3),
+        ("mouseMoved", 0.8),
+        ("mouseReleased", 0.8),
+    ):
+        place = {"x": box["left"] + share * box["width"], "y": middle}
+        shown.call("Input.dispatchMouseEvent", type=kind, button="left", buttons=1, clickCount=1, **place)
+    all_of_it = "document.querySelector('.chart-place .buttons :last-child')"
+    wait_until(lambda: not shown.ask(f"{all_of_it}.hidden"), "a part is shown, and how to get back")
+    assert shown.ask(picture) != logarithmic
+    shown.ask(f"{all_of_it}.click()")
+    assert shown.ask(f"{all_of_it}.hidden")
+    check(shown, address)
+
+
+def test_charts_of_a_trend_are_in_the_place_of_its_pictures(shown: Browser, address: str) -> None:
+    runs = "run=campaign-v4.evenhand&run=campaign-v6.evenhand&anyway=1"
+    shown.open(f"{address}/trend?{runs}", width=1280)
+    wait_until(lambda: shown.ask(CHARTS), "charts are drawn")
+    figures = "[...document.querySelectorAll('figure')]"
+    assert shown.ask(f"{figures}.every(one => one.querySelector('.chart-place'))")
+    pictures = "[...document.querySelectorAll('figure svg')]"
+    assert shown.ask(f"{pictures}.length > 1")
+    assert shown.ask(f"{pictures}.every(one => getComputedStyle(one).display === 'none')")
+    shown.call("Emulation.setEmulatedMedia", media="print")
+    try:  # on paper it is the other way round
+        assert shown.ask(f"{pictures}.some(one => getComputedStyle(one).display !== 'none')")
+        assert shown.ask("getComputedStyle(document.querySelector('.chart-place')).display") == "none"
+    finally:
+        shown.call("Emulation.setEmulatedMedia", media="")
 
 
 def test_a_value_of_a_trend_leads_to_its_run(shown: Browser, address: str) -> None:
@@ -186,7 +238,9 @@ def test_a_live_page_moves_until_the_run_is_killed(shown: Browser, tmp_path: Pat
         running = "document.querySelector('.state.running') !== null"
         wait_until(lambda: shown.ask(running), "the list, which is open already, shows the run")
         shown.open(f"{address}/run/a.evenhand", width=1280)
-        wait_until(lambda: shown.ask(CHARTS) >= 4, "rates, delays, their growth and the search are drawn")
+        wait_until(
+            lambda: shown.ask(CHARTS) >= 5, "rates, loss, delays, their growth and the search are drawn"
+        )
         bands = "document.getElementById('lapses').innerText"
         wait_until(lambda: "a receiver was away" in shown.ask(bands), "the host's lapses are bands")
         text = "document.getElementById('tiles').innerText"

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from evenhand.run import RunStore
 from evenhand.run.run_file import campaign_locked
 from evenhand.serve import index as index_module
-from evenhand.serve.index import RunFacts, RunIndex, RunState, read_facts
+from evenhand.serve.index import VERSION, RunFacts, RunIndex, RunState, read_facts
 from tests.run.goldens import copy_recorded
 from tests.serve.served import recorded_folder, run_process, wait_until
 from tests.serve.simulated_run import measure
@@ -22,11 +23,15 @@ from tests.serve.simulated_run import measure
 
 def looked(folder: Path, cache: Path | None = None) -> RunIndex:
     found = RunIndex(folder=folder, cache=cache)
-    found._load()
     found.refresh(is_forced=True)
     while found.unread:
         found.refresh()
     return found
+
+
+def forged(runs: str) -> str:
+    """An index with what no version of this program writes, and yet whole."""
+    return json.dumps({"version": VERSION, "runs": [sha256(runs.encode()).hexdigest(), runs]})
 
 
 def test_runs_are_listed_the_latest_first_with_dut_result_and_state(tmp_path: Path) -> None:
@@ -128,9 +133,9 @@ def test_the_index_is_kept_and_files_that_stayed_are_not_read_again(
     first.save()
     read: list[str] = []
 
-    def reading(path: Path) -> RunFacts:
+    def reading(path: Path, written_s: float) -> RunFacts:
         read.append(path.name)
-        return read_facts(path)
+        return read_facts(path, written_s)
 
     monkeypatch.setattr(index_module, "read_facts", reading)
     again = looked(folder, cache)
@@ -146,10 +151,11 @@ def test_the_index_is_kept_and_files_that_stayed_are_not_read_again(
         lambda text: "",
         lambda text: "{",
         lambda text: text.replace('\\"title\\": \\"', '\\"title\\": 1, \\"x\\": \\"', 1),
-        lambda text: text.replace('"version": 1', '"version": 99'),
-        lambda text: json.dumps({"version": 1, "runs": '{"campaign-v4.evenhand": [[1, 2, 3], {}]}'}),
-        lambda text: json.dumps({"version": 1, "runs": '{"campaign-v4.evenhand": null}'}),
-        lambda text: json.dumps({"version": 1, "runs": "[" * 100_000}),
+        lambda text: text.replace(f'"version": {VERSION}', '"version": 99'),
+        lambda text: json.dumps({"version": VERSION, "runs": '{"campaign-v4.evenhand": [[1, 2, 3], {}]}'}),
+        lambda text: forged('{"campaign-v4.evenhand": [[1, 2, 3], {"name": 1}]}'),
+        lambda text: forged('{"campaign-v4.evenhand": null}'),
+        lambda text: forged("[" * 100_000),
     ],
 )
 def test_an_index_that_is_damaged_is_made_again(tmp_path: Path, spoil: object) -> None:
@@ -157,7 +163,9 @@ def test_an_index_that_is_damaged_is_made_again(tmp_path: Path, spoil: object) -
     folder, cache = recorded_folder(tmp_path), tmp_path / "index.json"
     first = looked(folder, cache)
     first.save()
-    cache.write_text(spoil(cache.read_text()))
+    before = cache.read_text()
+    cache.write_text(spoil(before))
+    assert cache.read_text() != before
     assert looked(folder, cache).entries == first.entries
 
 

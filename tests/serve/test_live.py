@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from statistics import median
 from typing import Any
 from urllib.request import urlopen
 
@@ -61,7 +62,6 @@ def test_rates_are_those_between_two_moments_of_one_trial(tmp_path: Path) -> Non
         assert second["reverse"]["p999_us"] == 60
         now = json.loads(live.events["now"].partition("data: ")[2])
         assert (now["trial"], now["rate_fps"], now["left_of_all_s"]) == (2, 5e5, 9)
-        assert [sample["number"] for sample in live.samples_after(4)] == [5, 6]
         running.end()
         live.look()
         assert json.loads(live.events["now"].partition("data: ")[2]) is None
@@ -156,6 +156,11 @@ def test_what_another_process_left_beside_a_run_is_not_shown(tmp_path: Path) -> 
     assert live.running is None
     found = json.loads(live.events["found"].partition("data: ")[2])
     assert [point["asked"] for point in found["points"]]
+    measured = [point for point in found["points"] if point["values"]]
+    assert [(point["low"], point["y"], point["high"]) for point in measured] == [
+        (min(point["values"]), median(point["values"]), max(point["values"])) for point in measured
+    ]
+    assert measured
 
 
 def test_a_slope_is_that_of_the_straight_line() -> None:
@@ -178,6 +183,7 @@ def test_pages_of_a_running_run_are_told_what_happens_until_it_is_killed(tmp_pat
         with urlopen(f"{address}/run/a.evenhand") as page:
             assert b'id="live"' in page.read()
         kinds: list[str] = []
+        told: list[float] = []
         with urlopen(f"{address}/run/a.evenhand/events") as events:
             for line in events:
                 text = line.decode().strip()
@@ -185,10 +191,13 @@ def test_pages_of_a_running_run_are_told_what_happens_until_it_is_killed(tmp_pat
                     kinds.append(text.removeprefix("event: "))
                     if kinds.count("samples") == 2:
                         process.kill()
+                if text.startswith("data: ") and kinds[-1] == "samples":
+                    told += [sample["at"] for sample in json.loads(text.removeprefix("data: "))]
                 if text.startswith("data: ") and kinds[-1] == "ended":
                     assert json.loads(text.removeprefix("data: ")) == "killed"
         assert kinds[-1] == "ended"
         assert {"samples", "now", "found"} <= set(kinds)
+        assert told == sorted(set(told))  # each is told once, in order
         with urlopen(f"{address}/run/a.evenhand") as page:
             assert b"killed" in page.read()
 

@@ -164,6 +164,27 @@ def test_the_trend_of_a_dut_is_that_of_its_runs(served: Served) -> None:
     assert served.get("/trend?dut=nobody's").status == 400
 
 
+def test_a_trend_says_between_which_runs_it_changed_and_how_to_repeat_them(tmp_path: Path) -> None:
+    """With a link to both, and to their comparison; its charts have the levels, and stand where its pictures
+    are."""
+    for number in range(12):
+        measure(tmp_path / f"{number:02d}.evenhand", limit_fps=640_000 if number < 6 else 500_000)
+    mine = Served.of(tmp_path)
+    answer = mine.get("/trend?dut=bench")
+    assert answer.status == 200, answer.text
+    page = checked(answer.text)
+    links = [attributes.get("href") for tag, attributes in page.tags if tag == "a"]
+    assert {"/run/05.evenhand", "/run/06.evenhand", "/compare?run=05.evenhand&run=06.evenhand"} <= set(links)
+    assert "evenhand throughput bench.toml" in answer.text
+    assert "evenhand compare 05.evenhand 06.evenhand" in answer.text
+    (data,) = re.findall(r'<script type="application/json" id="chart-data">(.*?)</script>', answer.text)
+    (chart,) = json.loads(data)
+    assert [(level["from"], level["to"]) for level in chart["levels"]] == [(1, 6), (7, 12)]
+    assert [change["x"] for change in chart["changes"]] == [6.5]
+    assert f'<figure id="{chart["figure"]}">' in answer.text
+    assert mine.get("/compare?run=05.evenhand&run=06.evenhand").status == 200
+
+
 def test_a_name_with_a_script_is_text_everywhere(tmp_path: Path) -> None:
     """Names of files, campaigns, DUTs, suites and notes come from others."""
     name = f"{SCRIPT.replace('/', '')}.evenhand"

@@ -146,7 +146,7 @@ def next_build(
         raise RequestError(
             f"{build_count} builds, of which the first and the last must be measured",
             code="analysis.ends-not-measured",
-            next_step="Name a good build first and a bad one last, both of which can be installed.",
+            next_step="Name a good build first and a bad one last, which can be installed and have a number.",
         )
     at_ends = [sum(place == end for place, _ in measured) for end in (0, last)]
     if min(at_ends) < goal.at_ends:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from evenhand.base.units import format_ratio, parse_duration, parse_ratio
 from evenhand.cli.common import JsonOption, err, out, write_json
 from evenhand.report.campaign_status import format_figure
 from evenhand.run import SUFFIX, PointRecord, read_record
+from evenhand.spec.file import read_campaign
+from evenhand.spec.points import expand
 
 EXAMPLE = (
     "Example: git rev-list --reverse v1.0^..main | evenhand bisect - --install 'ssh dut ./install"
@@ -28,6 +31,9 @@ EXAMPLE = (
 )
 VERSION = 1
 NAME = re.compile(rf"\d{{4,}}-build(\d+)(?:{re.escape(SUFFIX)}|\.skipped)")
+MOST_MISSES = 3
+"""Measurements of a build in a row without a number after which it is left out. One may be the fault of the
+tester's machine."""
 WITHOUT_NUMBER = 1
 """Exit code: there is no answer."""
 
@@ -97,6 +103,9 @@ def bisect(
         smallest=parse_ratio(smallest, where="--smallest"),
         most=most,
     )
+    _one_of(
+        [each.key for each in expand(read_campaign(Path(campaign))).points], point
+    )  # before it takes time
     hunt = _Hunt(
         builds=_read_builds(builds),
         install=install,
@@ -154,15 +163,19 @@ class _Hunt:
         """Place and value of each measurement in their order, and the places of builds that have none."""
         values: list[tuple[int, float]] = []
         skipped: set[int] = set()
+        misses: Counter[int] = Counter()  # since the last number of a build
         for path, place in self._files():
             record = read_record(path, with_trials=False) if path.suffix == SUFFIX else None
             if record is not None and record.finished_at is None:
                 continue  # it is gone on with
             found = None if record is None else self._point(record.points)
-            if found is None or found.statistics is None or found.is_at_least:
-                skipped.add(place)
-            else:
+            if found is not None and found.statistics is not None and not found.is_at_least:
                 values.append((place, found.statistics.median))
+                del misses[place]
+                continue
+            misses[place] += 1
+            if found is None or misses[place] == MOST_MISSES:
+                skipped.add(place)
         return [(place, value) for place, value in values if place not in skipped], skipped
 
     def measure(self, place: int) -> None:
@@ -195,7 +208,8 @@ class _Hunt:
         belief = believe(measured, len(self.builds), goal)
         found = belief.set_of(goal.confidence)
         where = "" if found is None else f"; the first changed one is {self._between(*found)}"
-        return f"After {len(measured)} measurements: no change with {belief.none:.1%}{where}."
+        count, none = len(measured), format_ratio(round(belief.none, 3))
+        return f"After {count} measurement{'s' * (count > 1)}: no change, with {none}{where}."
 
     def sentence(self, found: FirstChange, goal: ChangeGoal) -> str:
         """The answer for people."""
@@ -221,16 +235,23 @@ class _Hunt:
         return [(path, int(name[1])) for path, name in found if name and int(name[1]) < len(self.builds)]
 
     def _point(self, points: Sequence[PointRecord]) -> PointRecord:
-        found = [each for each in points if self.point in (None, each.point.key)]
-        if len(found) != 1:
-            raise RequestError(
-                f"the campaign has {len(points)} points, of which one is needed",
-                code="cli.no-such-point",
-                where="--point",
-                next_step=f"Name one of: {', '.join(each.point.key for each in points[:20])}",
-            )
-        self.unit_of = found[0].point.procedure
-        return found[0]
+        key = _one_of([each.point.key for each in points], self.point)
+        found = next(each for each in points if each.point.key == key)
+        self.unit_of = found.point.procedure
+        return found
+
+
+def _one_of(keys: Sequence[str], point: str | None) -> str:
+    """The key of the point that counts. RequestError if it is not clear which."""
+    found = [key for key in keys if point in (None, key)]
+    if len(found) != 1:
+        raise RequestError(
+            f"the campaign has {len(keys)} points, of which one is needed",
+            code="cli.no-such-point",
+            where="--point",
+            next_step=f"Name one of: {', '.join(keys[:20])}",
+        )
+    return found[0]
 
 
 def _is_cut_short(path: Path) -> bool:

@@ -100,7 +100,12 @@ def serve(
         from evenhand.serve.server import read_place
         from evenhand.serve.server import serve as serve_folder
     except ModuleNotFoundError as error:
-        raise _not_installed(error) from error
+        raise HostError(
+            f"the package {error.name} is not installed",
+            code="cli.serve-not-installed",
+            where="evenhand serve",
+            next_step="Install what it needs: pip install 'evenhand[serve]'",
+        ) from error
     if listen is not None and socket is not None:
         raise RequestError(
             "a server listens on an address or on a socket file",
@@ -140,12 +145,3 @@ def serve(
         if follow is not None:
             index = stack.enter_context(following(FollowedFolder.of(follow, evenhand), title))
         serve_folder(index, place=place, socket_file=socket, rules=rules, say=say)
-
-
-def _not_installed(error: ModuleNotFoundError) -> HostError:
-    return HostError(
-        f"the package {error.name} is not installed",
-        code="cli.serve-not-installed",
-        where="evenhand serve",
-        next_step="Install what it needs: pip install 'evenhand[serve]'",
-    )

@@ -35,11 +35,11 @@ def charts_of_run(record: CampaignRecord, analysis: Analysis) -> list[dict[str, 
 
 
 def charts_of_trend(trend: Trend) -> list[dict[str, Any]]:
-    """A chart for each point: one value a run, with the runs where it changed."""
+    """A chart for each point, for the place of its picture: a value for each run, and where it changed."""
     titles = titles_of(trend)
     return [
-        _trend_chart(trend, point, visible(title))
-        for point, title in zip(trend.points, titles, strict=True)
+        {**_trend_chart(trend, point, visible(title)), "figure": f"figure-point-{number}"}
+        for number, (point, title) in enumerate(zip(trend.points, titles, strict=True), start=1)
         if point.measured
     ]
 
@@ -187,7 +187,7 @@ def _trend_chart(trend: Trend, point: PointTrend, title: str) -> dict[str, Any]:
     return {
         **_chart(
             title,
-            x={"label": "run", "log": 0},
+            x={"label": "", "log": 0, "names": [show_begun(run) for run in trend.runs]},
             y={"label": point.figure.name, "unit": point.figure.unit, "is_close": True},
             series=[
                 {
@@ -208,9 +208,14 @@ def _trend_chart(trend: Trend, point: PointTrend, title: str) -> dict[str, Any]:
                         for value in point.measured
                         if (found := value.statistics) is not None
                     ],
+                    "breaks": [value.run + 1 for value in point.values if value.statistics is None],
                 }
             ],
         ),
+        "levels": [
+            {"from": level.first_run + 1, "to": level.last_run + 1, "y": level.median}
+            for level in point.levels
+        ],
         "changes": [
             {"x": change.run + 0.5, "text": visible(show_change(change)), "is_worse": change.is_regression}
             for change in point.changes

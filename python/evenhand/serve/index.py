@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -114,16 +114,17 @@ def state_of(facts: RunFacts, *, is_measured: bool) -> RunState:
     return RunState.INTERRUPTED if facts.is_ended else RunState.KILLED
 
 
-def read_facts(path: Path) -> RunFacts:
-    """What the file says; a file that is no run, or of another version, says why."""
+def read_facts(path: Path, written_s: float) -> RunFacts:
+    """What the file says; a file that is no run, or of another version, says why.
+
+    Args:
+        written_s: When the file was written, since 1970.
+    """
     try:
         record = read_record(path, with_trials=False)
         is_left = record.is_campaign and record.finished_at is None
         return _facts(record, *(_progress(path) if is_left else ()))
     except EvenhandError as error:
-        written_s = 0.0
-        with suppress(OSError):
-            written_s = path.lstat().st_mtime
         written = f"{datetime.fromtimestamp(written_s, UTC):%Y-%m-%dT%H:%M:%SZ}"
         return RunFacts(title=visible(path.name), created_at=written, error=visible(error.what))
 
@@ -167,7 +168,6 @@ def _dut_of_searches(record: CampaignRecord) -> str:
 VERSION = 2
 READING_S = 0.5  # for so long new files are read before what is known is shown
 SCAN_SHARE = 0.003  # largest share of a CPU that looking for new files takes, and reading a file that grows
-SAVE_EVERY_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,16 +199,12 @@ class RunIndex:
     _running: set[str] = field(default_factory=set)
     _not_before_s: dict[str, float] = field(default_factory=dict)
     """When a file that grows is read again, by the monotonic clock."""
-    _is_saved: bool = True
-    _save_after_s: float = float("-inf")
     _scan_after_s: float = float("-inf")
 
     @classmethod
     def of(cls, folder: Path, **options: Any) -> RunIndex:
         """The index of this folder, with what is kept of it."""
-        index = cls(folder=folder, cache=cache_path(folder), **options)
-        index._load()
-        return index
+        return cls(folder=folder, cache=cache_path(folder), **options)
 
     def refresh(self, *, is_forced: bool = False) -> bool:
         """Look at the folder. Whether anything has changed; what was not read yet is at the next call.
@@ -222,9 +218,7 @@ class RunIndex:
         locks = held_names() if found is None else None
         if found is None:
             is_scan, found = True, {name: of for name, of in run_files(self.folder).items() if _is_text(name)}
-            for name in self._known.keys() - found.keys():
-                del self._known[name]
-                self._is_saved = False
+            self._known = {name: of for name, of in self._known.items() if name in found}
         self._running = {name for name, facts in found.items() if self._is_measured(name, facts, locks)}
         # Without the time to read what is new: a first look at large runs would put off the next by minutes.
         looked_s = time.thread_time() - began_s
@@ -239,6 +233,8 @@ class RunIndex:
             elif name not in self._running or self._not_before_s.get(name, 0.0) <= time.monotonic():
                 is_read = True
                 self._read(name, found[name])
+        if self.unread and not unread:
+            self.save()
         self.unread = unread
         is_new = (is_scan or is_read or self._running != was_running) and self._show()
         if is_scan:
@@ -258,24 +254,15 @@ class RunIndex:
         return self.entries[name]
 
     def save(self) -> None:
-        """Keep what is known. Where nothing can be written, it is read again the next time."""
-        if self.cache is None or self._is_saved:
-            return
-        began_s = time.thread_time()
-        names = RunFacts.__slots__
-        document = {
-            name: [stamp, {each: getattr(facts, each) for each in names}]
-            for name, (stamp, facts) in self._known.items()
-        }
-        with suppress(OSError):
+        """Keep what is known: when all files of a large folder have been read, and at the end. Where nothing
+        can be written, it is read again the next time."""
+        if self.cache is not None:
             # As one text: thousands of small values, one after the other, would take seconds.
-            text = json.dumps(document)
-            replace_state(self.cache, {"version": VERSION, "runs": [_digest(text), text]})
-        self._is_saved = True
-        spent_s = time.thread_time() - began_s
-        self._save_after_s = time.monotonic() + max(SAVE_EVERY_S, spent_s / SCAN_SHARE)
+            text = json.dumps({name: [stamp, asdict(facts)] for name, (stamp, facts) in self._known.items()})
+            with suppress(OSError):
+                replace_state(self.cache, {"version": VERSION, "runs": [_digest(text), text]})
 
-    def _load(self) -> None:
+    def __post_init__(self) -> None:
         kept: Any = None if self.cache is None else read_state(self.cache, version=VERSION, key="runs")
         # What this program has not written, or not with these fields, is made again.
         with suppress(TypeError, ValueError, LookupError, AttributeError, RecursionError):
@@ -302,8 +289,7 @@ class RunIndex:
 
     def _read(self, name: str, facts: os.stat_result) -> None:
         began_s = time.thread_time()
-        self._known[name] = (stamp_of(facts), read_facts(self.folder / name))
-        self._is_saved = False
+        self._known[name] = (stamp_of(facts), read_facts(self.folder / name, facts.st_mtime))
         self._not_before_s[name] = time.monotonic() + (time.thread_time() - began_s) / SCAN_SHARE
         if self._is_measured(name, facts, None):
             self._running.add(name)
@@ -327,8 +313,6 @@ class RunIndex:
         if is_new := shown != self.entries:
             self.entries = shown
             self.version += 1
-        if time.monotonic() > self._save_after_s:
-            self.save()
         return is_new
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from statistics import StatisticsError, linear_regression
+from statistics import StatisticsError, linear_regression, median
 from typing import Any
 
 from evenhand.base.errors import EvenhandError
@@ -54,11 +54,9 @@ class LiveRun:
     path: Path
     there: RunningThere | None = None
     samples: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
-    """The oldest first; each has a `number`, which counts all that there were. The first of a trial has no
-    rates, which are those between two moments."""
+    """The oldest first. The first of a trial has no rates, which are those between two moments."""
     running: RunningTrial | None = None
     events: dict[str, str] = field(default_factory=dict)
-    version: int = 0
     _before: RunningTrial | None = None
     _lapses: list[tuple[float, float, list[str]]] = field(default_factory=list)
     _lapsed: tuple[Any, float] = (None, 0.0)  # the trial of the latest lapse, and when it began
@@ -70,7 +68,6 @@ class LiveRun:
             running = running_trial(self.path, self.there)
             if running != self.running:
                 self.running = running
-                self.version += 1
                 if running is not None:
                     self._note(running)
                 self.events["now"] = event("now", None if running is None else _running_document(running))
@@ -78,12 +75,6 @@ class LiveRun:
                 with open_to_read(self.path) as tables:
                     self.events["found"] = event("found", _found_so_far(tables))
                 self._stamp = stamp
-                self.version += 1
-
-    def samples_after(self, number: int) -> list[dict[str, Any]]:
-        """Those with a greater number."""
-        held = list(self.samples)
-        return held[max(0, len(held) + number - held[-1]["number"]) :] if held else []
 
     def _note(self, running: RunningTrial) -> None:
         if running.left_out:
@@ -95,11 +86,7 @@ class LiveRun:
             seconds = running.elapsed_s - before.elapsed_s
             if seconds <= 0 or running.phase != "sending":
                 return
-        sample: dict[str, Any] = {
-            "number": self.samples[-1]["number"] + 1 if self.samples else 1,
-            "at": running.written_at,
-            "trial": running.trial,
-        }
+        sample: dict[str, Any] = {"at": running.written_at, "trial": running.trial}
         for name, counts in running.directions.items():
             earlier = {} if before is None or seconds is None else before.directions.get(name, {})
             sample[name] = _direction(counts, earlier, seconds)
@@ -228,6 +215,7 @@ def _point(row: StoredRow, repetitions: Sequence[StoredRow]) -> dict[str, Any]:
     point = read_point(row)
     procedure = PROCEDURES[point.procedure]
     valued = [each for each in repetitions if each["finished_at"] is not None and each["value"] is not None]
+    values = [each["value"] for each in valued]
     return {
         "key": visible(point.key),
         "suite": visible(point.suite),
@@ -236,7 +224,10 @@ def _point(row: StoredRow, repetitions: Sequence[StoredRow]) -> dict[str, Any]:
         "figure": procedure.figure.name,
         "unit": procedure.figure.unit,
         "asked": point.repetitions,
-        "values": [each["value"] for each in valued],
+        "values": values,
+        "y": median(values) if values else None,
+        "low": min(values, default=None),
+        "high": max(values, default=None),
         "is_at_least": any(
             is_lower_bound(
                 procedure.read(
@@ -270,8 +261,8 @@ class Watcher:
         """Until it is cancelled."""
         while True:
             await asyncio.to_thread(self.look)
-            versions = ((name, live.version) for name, live in self.live.items())
-            seen = (self.index.version, self.error, *versions)
+            told = {name: dict(live.events) for name, live in self.live.items()}
+            seen = (self.index.version, self.error, told)
             if seen != self._seen:
                 self._seen = seen
                 async with self._news:
@@ -312,15 +303,14 @@ class Watcher:
         """Server-sent events of one run: `samples` with those that this page has not had, `lapses` of tester
         and host, `now` with the trial that is made, `found` with trials and points, `run` with what is known
         of the whole by now; at last `ended` with what has become of the run."""
-        number, sent = 0, dict[str, str]()
+        until, sent = 0.0, dict[str, str]()
         async for is_new in self.changes():
             entry, live = self.index.entries.get(name), self.live.get(name)
             if live is not None:
-                samples = live.samples_after(number)
-                events = dict(live.events)
-                parts = [event("samples", samples)] if samples else []
-                parts += [text for kind, text in events.items() if sent.get(kind) != text]
-                number, sent = samples[-1]["number"] if samples else number, events
+                samples = [sample for sample in list(live.samples) if sample["at"] > until]
+                events = {**({"samples": event("samples", samples)} if samples else {}), **live.events}
+                parts = [text for kind, text in events.items() if sent.get(kind) != text]
+                until, sent = max((sample["at"] for sample in samples), default=until), events
                 if parts or not is_new:
                     yield "".join(parts) or KEEP_ALIVE
                     await asyncio.sleep(TELL_EVERY_S)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,7 +29,9 @@ from evenhand.base.version import VERSION
 from evenhand.base.visible import visible
 from evenhand.report.comparison_page import render_comparison
 from evenhand.report.page import render_page
+from evenhand.report.page_facts import commands_of
 from evenhand.report.page_words import show_time
+from evenhand.report.trend import show_change, titles_of
 from evenhand.report.trend_page import render_trend
 from evenhand.run import SUFFIX, CampaignRecord, read_record
 from evenhand.serve.charts import charts_of_run, charts_of_trend
@@ -59,6 +61,8 @@ ENVIRONMENT = Environment(
     lstrip_blocks=True,
 )
 T = TypeVar("T")
+Drawn = tuple[str, Sequence[Any], Sequence[Any]]
+"""A page of the report, its charts, and the runs between which something changed."""
 
 
 def filter_of(query: Mapping[str, str]) -> dict[str, str]:
@@ -159,7 +163,7 @@ class Pages:
             request,
             "compare",
             self._chosen(request),
-            lambda: (render_comparison(self.comparison(request)), ()),
+            lambda: (render_comparison(self.comparison(request)), (), ()),
         )
 
     def trend_of(self, request: Request) -> Trend:
@@ -170,11 +174,28 @@ class Pages:
     def trend(self, request: Request) -> str:
         """The same as a page."""
 
-        def draw() -> tuple[str, Sequence[Mapping[str, Any]]]:
+        def draw() -> Drawn:
             found = self.trend_of(request)
-            return render_trend(found), charts_of_trend(found)
+            return render_trend(found), charts_of_trend(found), list(self._between(found))
 
         return self._together(request, "trend", self._of_trend(request), draw)
+
+    def _between(self, trend: Trend) -> Iterator[dict[str, Any]]:
+        """The runs between which something changed, the latest first, with the commands that repeat them."""
+        pairs: dict[tuple[int, int], list[str]] = {}
+        titles = dict(zip(map(id, trend.points), titles_of(trend), strict=True))
+        for point, change in trend.changes:
+            said = f"{titles[id(point)]}: {show_change(change)}"
+            pairs.setdefault((change.before_run, change.run), []).append(visible(said))
+        for pair, changes in pairs.items():
+            runs = [trend.runs[number] for number in pair]
+            records = [read_record(self.watcher.index.folder / run.file, with_trials=False) for run in runs]
+            yield {
+                "runs": [(run.file, visible(run.file), visible(run.version or "")) for run in runs],
+                "changes": changes,
+                "commands": list(dict.fromkeys(line for record in records for line in commands_of(record))),
+                "compare": shlex.join(["evenhand", "compare", *(run.file for run in runs)]),
+            }
 
     def entry(self, request: Request) -> Entry:
         """The run that the address names. RequestError if there is none."""
@@ -193,19 +214,16 @@ class Pages:
         return list(islice(found, MOST_OF_A_TREND))
 
     def _together(
-        self,
-        request: Request,
-        verb: str,
-        entries: Sequence[Entry],
-        draw: Callable[[], tuple[str, Sequence[Mapping[str, Any]]]],
+        self, request: Request, verb: str, entries: Sequence[Entry], draw: Callable[[], Drawn]
     ) -> str:
         """A page of several runs, with the command that makes the same."""
 
         def draw_framed() -> str:
-            page, charts = draw()
+            page, charts, between = draw()
             files = " ".join(shlex.quote(entry.name) for entry in entries)
             command = f"evenhand {verb} {files}{' --anyway' * _is_anyway(request)}"
-            return self._framed(page, self.render("repeat.html.j2", command=command), charts=charts)
+            after = self.render("repeat.html.j2", command=command, between=between)
+            return self._framed(page, after, charts)
 
         stamps = tuple((entry.name, entry.stamp) for entry in entries)
         return self.kept((verb, _is_anyway(request), stamps), draw_framed)
@@ -230,23 +248,22 @@ class Pages:
             return Markup('<a href="{}/trial/{}">{}</a>').format(run["address"], trial.row, trial.number)
 
         page = render_page(record, analysis, refresh_s=None, number_of=number_of)
-        after = self.render(
+        parts = self.render(
             "run_parts.html.j2",
             run=run,
             downloads=[*DOWNLOADS, *([("capture", "pcapng")] if capture_of(record) else [])],
             others=list(islice(other_trials(record), MOST_OTHERS)),
         )
-        return self._framed(page, after, charts=charts_of_run(record, analysis), run=run["address"])
+        return self._framed(page, parts, charts_of_run(record, analysis), run["address"])
 
-    def _framed(
-        self, page: str, after: Markup, charts: Sequence[Mapping[str, Any]] = (), run: str = ""
-    ) -> str:
+    def _framed(self, page: str, after: Markup, charts: Sequence[Any] = (), run: str = "") -> str:
         """A page of the report, with what this server adds."""
         return rewritten(
             page,
             head=self.render("head.html.j2"),
             before=self.render("top.html.j2"),
-            after=after + (self.render("charts.html.j2", charts=charts, run=run) if charts else ""),
+            after=after,
+            charts=self.render("charts.html.j2", charts=charts, run=run) if charts else Markup(),
         )
 
     def _row(self, entry: Entry) -> dict[str, Any]:
@@ -317,20 +334,22 @@ _HEAD = re.compile(
 )
 
 
-def rewritten(page: str, *, head: Markup, before: Markup, after: Markup) -> str:
+def rewritten(page: str, *, head: Markup, before: Markup, after: Markup, charts: Markup) -> str:
     """
     Args:
         page: One of the report's pages.
         head: Goes into its head, instead of its style.
         before: Goes to the beginning of its body.
         after: Goes behind its header.
+        charts: Go behind the pictures of its result, or behind the header too.
     """
     top, mark, body = page.partition("<body>")
     assert mark, "a page has a body"
     top = _HEAD.sub("", top).replace("</head>", f"{head}</head>")
     body = _STYLE.sub(lambda found: f"{found[1]}{_attributes(found[2])}", body)
-    body = body.replace("<main>", '<main id="main">', 1)
-    return f"{top}<body>{before}{body.replace('</header>', f'</header>{after}', 1)}"
+    body = body.replace("<main>", '<main id="main">', 1).replace("</header>", f"</header>{after}", 1)
+    place = next((mark for mark in ('<nav aria-label="Sections">', "<h2") if charts and mark in body), "")
+    return f"{top}<body>{before}{body.replace(place, charts + Markup(place), 1) if place else body}"
 
 
 def _attributes(style: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand.base.errors import RequestError
 from evenhand.base.table import Table, make_table
@@ -27,8 +27,7 @@ from evenhand.trial import join_directions
 PCAPNG = b"\x0a\x0d\x0d\x0a"
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedTrial:
+class PlacedTrial(NamedTuple):
     """A trial, and where in its run it is: some belong to no point."""
 
     found: PointRecord | None
@@ -51,8 +50,8 @@ def placed_trials(record: CampaignRecord) -> Iterator[PlacedTrial]:
 
 def other_trials(record: CampaignRecord) -> Iterator[tuple[int, str]]:
     """Row and words of each trial that belongs to no point, and so is in no table of the run's page."""
-    for search in record.other_searches:
-        for trial in search.trials:
+    for found, _, search, trial in placed_trials(record):
+        if found is None:
             words = f"{search.name}, trial {trial.number}: {format_rate(trial.result.intended_fps)}"
             yield trial.row, visible(f"{words}, {trial.result.verdict}")
 
@@ -60,7 +59,8 @@ def other_trials(record: CampaignRecord) -> Iterator[tuple[int, str]]:
 def trial_content(record: CampaignRecord, row: str) -> dict[str, Any]:
     """For `trial.html.j2`. RequestError if there is no such trial."""
     trials = list(placed_trials(record))
-    number = next((number for number, each in enumerate(trials) if str(each.trial.row) == row), None)
+    rows = [trial.row for *_, trial in trials]
+    number = next((number for number, each in enumerate(rows) if str(each) == row), None)
     if number is None:
         raise RequestError(
             f"this run has no trial {row!r:.40}",
@@ -68,24 +68,24 @@ def trial_content(record: CampaignRecord, row: str) -> dict[str, Any]:
             where=record.path.name,
             next_step="Look at the page of the run.",
         )
-    each = trials[number]
-    result, command = each.trial.result, _command(record, each)
+    trial = trials[number][-1]
+    result, command = trial.result, _command(record, *trials[number])
     return {
-        "title": f"Trial {each.trial.number} at {format_rate(result.intended_fps)}",
+        "title": f"Trial {trial.number} at {format_rate(result.intended_fps)}",
         "verdict": str(result.verdict),
         "allowed": allowed_loss(result),
         "loss": format_ratio(result.loss_ratio),
         "reasons": [reason.text for reason in join_directions(result.reasons)],
-        "strip": strip_of(each.trial),
+        "strip": strip_of(trial),
         "parts": [_titled(part) if isinstance(part, Table) else part.plain for part in trial_parts(result)],
         "inside": _inside_tables(inside_document(result.raw)),
-        "conditions": _conditions(each),
+        "conditions": _conditions(*trials[number]),
         "command": command,
         "frames_command": command and _frames_command(shlex.split(command)),
         "run_commands": commands_of(record),
-        "before": trials[number - 1].trial.row if number else None,
-        "after": trials[number + 1].trial.row if number + 1 < len(trials) else None,
-        "count": f"{format_count(number + 1)} of {format_count(len(trials))}",
+        "before": rows[number - 1] if number else None,
+        "after": rows[number + 1] if number + 1 < len(rows) else None,
+        "count": f"{format_count(number + 1)} of {format_count(len(rows))}",
     }
 
 
@@ -102,8 +102,10 @@ def capture_of(record: CampaignRecord) -> Path | None:
     return None
 
 
-def _conditions(each: PlacedTrial) -> list[tuple[str, str | None]]:
-    found, repetition, search, result = each.found, each.repetition, each.search, each.trial.result
+def _conditions(
+    found: PointRecord | None, repetition: Repetition | None, search: StoredSearch, trial: StoredTrial
+) -> list[tuple[str, str | None]]:
+    result = trial.result
     of_point: list[tuple[str, str | None]] = [
         ("measured for", search.name),
         ("frame size", f"{search.frame_size} octets"),
@@ -123,17 +125,23 @@ def _conditions(each: PlacedTrial) -> list[tuple[str, str | None]]:
         ("directions", " and ".join(result.directions)),
         ("load", f"{format_count(result.intended_fps)} fps per direction"),
         ("duration", describe_sending(result)),
-        ("what for", each.trial.purpose + (f", attempt {each.trial.attempt}" * (each.trial.attempt > 1))),
+        ("what for", trial.purpose + (f", attempt {trial.attempt}" * (trial.attempt > 1))),
         ("seed", str(search.seed)),
         ("started", show_time(result.started_at)),
     ]
 
 
-def _command(record: CampaignRecord, each: PlacedTrial) -> str | None:
-    if each.found is None or each.repetition is None:
+def _command(
+    record: CampaignRecord,
+    found: PointRecord | None,
+    repetition: Repetition | None,
+    search: StoredSearch,
+    trial: StoredTrial,
+) -> str | None:
+    if found is None or repetition is None:
         return None
-    first, testbed = next(iter(record.commands), ()), each.repetition.testbed or "TESTBED"
-    return trial_command(each.found.point, first, each.search, each.trial, testbed)
+    first = next(iter(record.commands), ())
+    return trial_command(found.point, first, search, trial, repetition.testbed or "TESTBED")
 
 
 def _frames_command(words: list[str]) -> str:

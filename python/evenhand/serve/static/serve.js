@@ -10,6 +10,7 @@ const SILENT_MS = 10000
 const LAPSES = { sender_overdue: ['lapse-sender', 'the sender was overdue', 'c2'], receiver_away: ['lapse-receiver', 'a receiver was away', 'c1'], dut_away: ['lapse-dut', 'the DUT\'s CPU was away', 'ink'] }
 const HEIGHT = 260
 const FARTHEST = 16
+const WHOLE = [1, 2, 5].flatMap((step) => [1, 10, 100, 1000, 1e4, 1e5].map((size) => step * size)).sort((one, other) => one - other)
 
 const element = (id) => document.getElementById(id)
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()
@@ -84,15 +85,35 @@ function powers(base) {
 function axes(x, unit) {
   const base = { stroke: colour('soft'), font: '12px system-ui, sans-serif', grid: { stroke: colour('grid'), width: 1 }, ticks: { show: false } }
   return [
-    { ...base, size: 30, label: x.label || null, labelSize: 22, labelFont: base.font, values: x.values, space: 60, ...(x.log ? { splits: powers(x.log), filter: (u, places) => places } : {}) },
+    { ...base, size: 30, label: x.label || null, labelSize: 22, labelFont: base.font, values: x.values, space: x.space ?? 60, ...(x.incrs ? { incrs: x.incrs } : {}), ...(x.log ? { splits: powers(x.log), filter: (u, places) => places } : {}) },
     { ...base, size: 84, values: (u, ticks) => ticks.map((tick) => (tick === null ? '' : show(tick, unit, 3))) }
   ]
 }
 
-// A chart of values at places: curves, searches, trends. Points have x, y, low, high, values, name, is_at_least.
-class ValueChart {
-  constructor(target, chart) {
+class Chart {
+  constructor(target) {
     this.target = target
+    drawn.add(this)
+  }
+
+  get width() {
+    return Math.max(200, this.target.clientWidth)
+  }
+
+  fit() {
+    this.plot.setSize({ width: this.width, height: HEIGHT })
+  }
+
+  remove() {
+    drawn.delete(this)
+    this.plot.destroy()
+  }
+}
+
+// A chart of values at places: curves, searches, trends. Points have x, y, low, high, values, name, is_at_least.
+class ValueChart extends Chart {
+  constructor(target, chart) {
+    super(target)
     this.chart = chart
     this.isLog = false
     this.index = null
@@ -105,12 +126,10 @@ class ValueChart {
       log.setAttribute('aria-pressed', String(this.isLog))
       this.draw()
     })
-    const all = make('button', { type: 'button' }, 'Show all')
-    all.addEventListener('click', () => this.draw())
-    const canBeLog = chart.series.every((one) => one.points.every((point) => point.low > 0))
-    this.buttons = make('p', { class: 'buttons' }, ...(canBeLog ? [log] : []), all)
-    target.replaceChildren(this.box, this.readout, this.buttons)
-    drawn.add(this)
+    this.all = make('button', { type: 'button' }, 'Show all')
+    this.all.addEventListener('click', () => this.draw())
+    const canBeLog = !chart.y.is_close && chart.series.every((one) => one.points.every((point) => point.low > 0))
+    target.replaceChildren(this.box, this.readout, make('p', { class: 'buttons' }, ...(canBeLog ? [log] : []), this.all))
     this.draw()
   }
 
@@ -134,29 +153,34 @@ class ValueChart {
   draw() {
     this.align()
     this.plot?.destroy()
+    this.all.hidden = true
     const { x, y, series } = this.chart
-    const span = this.places.length ? this.places.at(-1) - this.places[0] : 0
-    const whole = this.places.every(Number.isInteger)
+    const [first, last] = x.names ? [1, x.names.length] : [this.places[0] ?? 0, this.places.at(-1) ?? 0]
+    const edge = x.names ? 0.5 : (last - first || 12) * 0.04
     const labels = {
       ...x,
-      values: (u, ticks) => ticks.map((tick) => (tick === null || (whole && !Number.isInteger(tick)) ? '' : x.log === 2 && tick >= 1024 && tick % 1024 === 0 ? `${tick / 1024}k` : digits(tick, 6)))
+      space: x.names ? 130 : 44,
+      incrs: this.places.every(Number.isInteger) ? WHOLE : null,
+      values: (u, ticks) => ticks.map((tick) => (x.names ? x.names[tick - 1] ?? '' : x.log === 2 && tick >= 1024 && tick % 1024 === 0 ? `${tick / 1024}k` : digits(tick, 6)))
     }
-    const range = x.log ? (u, low, high) => [low * 0.8, high * 1.25] : (u, low, high) => [low - (span || 1) * 0.04, high + (span || 1) * 0.04]
+    const range = x.log ? (u, low, high) => [low * 0.8, high * 1.25] : (u, low, high) => (low <= this.places[0] && high >= this.places.at(-1) ? [first - edge, last + edge] : [low, high])
     const heights = this.points.flat().filter(Boolean).flatMap((point) => [point.low, point.high])
     const top = Math.max(...heights, 0)
     const bottom = Math.min(...heights)
+    const above = top - bottom || 0.1 * top
     this.plot = new uPlot({
       width: this.width,
       height: HEIGHT,
+      padding: [null, x.names ? 50 : null, null, null],
       scales: {
         x: { time: false, distr: x.log ? 3 : 1, log: x.log === 2 ? 2 : 10, range },
-        y: this.isLog ? { distr: 3, range: () => [bottom / 1.5, top * 1.5] } : { range: () => [y.is_close ? Math.max(0, bottom - 0.3 * (top - bottom)) : 0, top > 0 ? top + 0.06 * (y.is_close ? top - bottom || top : top) : 1] }
+        y: this.isLog ? { distr: 3, range: () => [bottom / 1.5, top * 1.5] } : { range: () => [y.is_close ? Math.max(0, bottom - 0.3 * above) : 0, top > 0 ? top + (y.is_close ? 0.3 * above : 0.06 * top) : 1] }
       },
       axes: axes(labels, y.unit),
-      legend: { live: false, show: series.length > 1 },
+      legend: { live: false, show: series.length > 1 || series.some((one) => one.verdict) },
       cursor: { drag: { x: true, y: false }, points: { size: 9 } },
       series: [{}, ...series.map((one, number) => this.look(one, number))],
-      hooks: { draw: [(u) => this.drawRanges(u)], setCursor: [(u) => this.read(u.cursor.idx)] }
+      hooks: { draw: [(u) => this.drawRanges(u)], setCursor: [(u) => this.read(u.cursor.idx)], setSelect: [(u) => (this.all.hidden = this.all.hidden && u.select.width === 0)] }
     }, [this.places, ...this.points.map((line) => line.map((point) => point?.y ?? null))], this.box)
   }
 
@@ -181,42 +205,43 @@ class ValueChart {
     return { stroke }
   }
 
-  // From the lowest to the highest repetition, each of them faint; and where a trend changes.
+  // From the lowest to the highest repetition, each of them faint; an arrow where it is at least so much, a cross where there is no number; levels of a trend, and where it changes.
   drawRanges(u) {
     const context = u.ctx
+    const [x, y] = [(place) => u.valToPos(place, 'x', true), (value) => u.valToPos(value, 'y', true)]
+    const { left, top, width, height } = u.bbox
+    const line = (style, wide, from, to) => {
+      Object.assign(context, { strokeStyle: style, lineWidth: wide * devicePixelRatio })
+      context.stroke(new Path2D(`M${from}L${to}`))
+    }
     context.save()
     context.beginPath()
-    context.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height)
+    context.rect(left, top, width, height)
     context.clip()
-    this.points.forEach((line, number) => {
-      context.strokeStyle = context.fillStyle = colour(`c${(number % 4) + 1}`)
-      context.lineWidth = 1.5 * devicePixelRatio
-      line.forEach((point, place) => {
+    Object.assign(context, { font: `${15 * devicePixelRatio}px system-ui, sans-serif`, textAlign: 'center' })
+    this.points.forEach((points, number) => {
+      const style = context.fillStyle = colour(`c${(number % 4) + 1}`)
+      for (const at of this.chart.series[number].breaks ?? []) context.fillText('\u00d7', x(at) + 10 * number * devicePixelRatio, top + height - 4 * devicePixelRatio)
+      points.forEach((point, place) => {
+        const at = x(this.places[place])
+        if (point?.is_at_least) context.fillText('\u2191', at, y(point.y) - 6 * devicePixelRatio)
         if (!point || point.values.length + (point.high > point.low) < 1) return
-        const left = u.valToPos(this.places[place], 'x', true)
         context.globalAlpha = 0.8
-        context.beginPath()
-        context.moveTo(left, u.valToPos(point.low, 'y', true))
-        context.lineTo(left, u.valToPos(point.high, 'y', true))
-        context.stroke()
+        line(style, 1.5, [at, y(point.low)], [at, y(point.high)])
         context.globalAlpha = 0.35
         for (const value of point.values) {
           context.beginPath()
-          context.arc(left, u.valToPos(value, 'y', true), 2.5 * devicePixelRatio, 0, 7)
+          context.arc(at, y(value), 2.5 * devicePixelRatio, 0, 7)
           context.fill()
         }
       })
+      context.globalAlpha = 1
     })
+    context.globalAlpha = 0.28
+    for (const level of this.chart.levels ?? []) line(colour('c1'), 7, [x(level.from), y(level.y)], [x(level.to) + 1, y(level.y)])
     context.globalAlpha = 1
     context.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio])
-    for (const change of this.chart.changes) {
-      const left = u.valToPos(change.x, 'x', true)
-      context.strokeStyle = colour(change.is_worse ? 'bad' : 'good')
-      context.beginPath()
-      context.moveTo(left, u.bbox.top)
-      context.lineTo(left, u.bbox.top + u.bbox.height)
-      context.stroke()
-    }
+    for (const change of this.chart.changes) line(colour(change.is_worse ? 'bad' : 'good'), 1.5, [x(change.x), top], [x(change.x), top + height])
     context.restore()
   }
 
@@ -257,25 +282,13 @@ class ValueChart {
     this.plot.scales.x.range = (u, low, high) => [low, high]
     this.plot.setScale('x', { min, max })
     this.plot.scales.x.range = range
+    this.all.hidden = false
   }
 
   moveTo(index) {
     const heights = this.points.map((line) => line[index]?.y).filter((value) => value !== undefined)
     this.plot.setCursor({ left: this.plot.valToPos(this.places[index], 'x'), top: this.plot.valToPos(heights[0] ?? 0, 'y') })
     this.read(index)
-  }
-
-  get width() {
-    return Math.max(200, this.target.clientWidth)
-  }
-
-  fit() {
-    this.plot.setSize({ width: this.width, height: HEIGHT })
-  }
-
-  remove() {
-    drawn.delete(this)
-    this.plot.destroy()
   }
 }
 
@@ -288,13 +301,13 @@ function linkOf(point) {
 }
 
 // A chart of the last two minutes, which moves. Behind its lines are the moments at which the tester or its machine was away.
-class LiveChart {
+class LiveChart extends Chart {
   constructor(target, unit, lines, title, isSigned = false) {
+    super(target)
     target.replaceChildren()
-    Object.assign(this, { target, unit, lines, isSigned, lapses: [], data: [[], ...lines.map(() => [])] })
+    Object.assign(this, { unit, lines, isSigned, lapses: [], data: [[], ...lines.map(() => [])] })
     target.setAttribute('role', 'img')
     target.setAttribute('aria-label', `${title} over the last two minutes; the numbers are in the text above`)
-    drawn.add(this)
     this.draw()
   }
 
@@ -303,11 +316,11 @@ class LiveChart {
     this.plot = new uPlot({
       width: this.width,
       height: HEIGHT,
-      scales: { x: { time: true, range: (u, low, high) => [Math.max(low, high - WINDOW_S) - 1, Math.max(high, low + 20) + 1] }, y: { range: (u, low, high) => [this.isSigned && low < 0 ? low * 1.08 : 0, high > 0 ? high * 1.08 : 1] } },
+      scales: { x: { time: true, range: (u, low, high) => [Math.max(LiveChart.began, high - WINDOW_S) - 1, Math.max(high, LiveChart.began + 20) + 1] }, y: { range: (u, low, high) => [this.isSigned && low < 0 ? low * 1.08 : 0, high > 0 ? Math.max(high * 1.08, this.unit === 'ratio' ? 1e-3 : 0) : this.unit === 'ratio' ? 0.01 : 1] } },
       hooks: { drawClear: [(u) => this.drawLapses(u)] },
       axes: axes({ label: '', values: (u, ticks) => ticks.map((tick) => new Date(1000 * tick).toLocaleTimeString([], { hour12: false })) }, this.unit),
       cursor: { drag: { x: false, y: false } },
-      series: [{ value: '{HH}:{mm}:{ss}' }, ...this.lines.map((line) => ({ label: line.label, stroke: colour(line.colour), width: line.width, dash: line.dash, value: (u, value) => show(value, this.unit, 4), points: { show: true, size: 2 + 2 * line.width, fill: colour(line.colour) } }))]
+      series: [{ value: '{HH}:{mm}:{ss}' }, ...this.lines.map((line) => ({ label: line.label, stroke: colour(line.colour), width: line.width, dash: line.dash, value: (u, value) => show(value, this.unit, 4), points: { show: true, size: 3 + line.width, fill: colour(line.colour) } }))]
     }, this.data, this.target)
   }
 
@@ -344,14 +357,6 @@ class LiveChart {
   put(at, values) {
     this.data[0].push(at)
     values.forEach((value, number) => this.data[number + 1].push(value))
-  }
-
-  get width() {
-    return Math.max(200, this.target.clientWidth)
-  }
-
-  fit() {
-    this.plot.setSize({ width: this.width, height: HEIGHT })
   }
 }
 
@@ -406,9 +411,8 @@ function lines(values) {
 }
 
 function followRun(page) {
-  let rates = null
-  let delay = null
-  let queue = null
+  const charts = {}
+  const draw = (id, unit, values, title, isSigned) => (charts[id] ??= new LiveChart(element(id), unit, lines(values), title, isSigned))
   let lapses = []
   let search = null
   let curve = null
@@ -420,12 +424,14 @@ function followRun(page) {
       const fresh = samples.filter((sample) => sample.at > known) // a source that was opened again sends all
       if (!fresh.length) return
       latest = fresh.at(-1)
+      LiveChart.began ??= fresh[0].at // all charts have the same time
       const has = (value) => fresh.some((sample) => (sample.forward ?? sample.reverse)[value] !== null)
-      if (has('offered_fps')) rates ??= new LiveChart(element('rates'), 'fps', lines([['offered_fps', 'offered', [4, 4]], ['received_fps', 'received', []]]), 'Offered and received rates')
-      if (has('median_us')) delay ??= new LiveChart(element('delay'), 'us', lines([['median_us', 'median', []], ['p999_us', '99.9th percentile', [2, 3]]]), 'Delay')
-      else if (has('offered_fps')) delay ??= new LiveChart(element('delay'), 'us', lines([['mean_us', 'mean', []]]), 'Delay')
-      if (has('slope_us_per_s')) queue ??= new LiveChart(element('queue'), 'us/s', lines([['slope_us_per_s', 'growth', []]]), 'Growth of the delay', true)
-      for (const chart of [rates, delay, queue].filter(Boolean)) {
+      if (has('offered_fps')) draw('rates', 'fps', [['offered_fps', 'offered', [4, 4]], ['received_fps', 'received', []]], 'Offered and received rates')
+      if (has('loss_ratio')) draw('loss', 'ratio', [['loss_ratio', 'lost', []]], 'Loss so far')
+      if (has('median_us')) draw('delay', 'us', [['median_us', 'median', []], ['p999_us', '99.9th percentile', [2, 3]]], 'Delay')
+      else if (has('offered_fps')) draw('delay', 'us', [['mean_us', 'mean', []]], 'Delay')
+      if (has('slope_us_per_s')) draw('queue', 'us/s', [['slope_us_per_s', 'growth', []]], 'Growth of the delay', true)
+      for (const chart of Object.values(charts)) {
         chart.lapses = lapses
         chart.add(fresh)
       }
@@ -433,7 +439,7 @@ function followRun(page) {
     lapses: (found) => {
       lapses = found
       showLapses(lapses)
-      for (const chart of [rates, delay, queue].filter(Boolean)) {
+      for (const chart of Object.values(charts)) {
         chart.lapses = lapses
         chart.plot.redraw()
       }
@@ -492,11 +498,9 @@ function showNow(running, latest) {
   const load = running.rate_fps === null ? running.what : `${show(running.rate_fps, 'fps')} per direction`
   element('now').textContent = `${running.point}, repetition ${running.repetition}${trial}${load ? `: ${load}` : ''}`
   element('left').textContent = [running.phase && `${running.phase}, ${time(running.elapsed_s)} of ${time(running.elapsed_s + running.left_s)}`, running.left_of_all_s !== null && `about ${time(Math.max(0, running.left_of_all_s - running.elapsed_s))} left of this measurement`].filter(Boolean).join('; ')
-  const share = element('share')
-  share.value = 100 * running.share
-  share.setAttribute('aria-label', 'of this trial')
+  element('share').value = 100 * running.share
   const bracket = [running.lower_fps ? `passes at ${show(running.lower_fps, 'fps')}` : '', running.upper_fps ? `fails at ${show(running.upper_fps, 'fps')}` : ''].filter(Boolean)
-  element('bracket').textContent = bracket.length ? `The limit so far: ${bracket.join(', ')}.` : ''
+  element('bracket').textContent = bracket.length ? `So far it ${bracket.join(' and ')} per direction.` : ''
   element('tiles').replaceChildren(...Object.entries(DIRECTIONS).filter(([direction]) => latest[direction]).map(([direction, title]) => {
     const rows = ROWS.flatMap(([name, key, unit]) => [make('dt', {}, name), make('dd', {}, show(latest[direction][key], unit))])
     const of = latest.trial === null ? '' : `trial ${latest.trial}`
@@ -516,14 +520,10 @@ function curveChart(points) {
   const isAddresses = new Set(valued.map((point) => point.addresses)).size > 1
   const place = (point) => (isAddresses ? point.addresses : Number(point.frame_size))
   if (new Set(valued.map(place)).size < 2 || valued.some((point) => Number.isNaN(place(point)))) return null
-  const groups = Map.groupBy ? Map.groupBy(valued, (point) => point.suite) : valued.reduce((all, point) => all.set(point.suite, [...(all.get(point.suite) ?? []), point]), new Map())
+  const groups = valued.reduce((all, point) => all.set(point.suite, [...(all.get(point.suite) ?? []), point]), new Map())
   const series = [...groups].slice(0, 4).map(([suite, of]) => ({
     label: suite,
-    points: of.map((point) => {
-      const sorted = [...point.values].sort((one, other) => one - other)
-      const middle = (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.ceil((sorted.length - 1) / 2)]) / 2
-      return { x: place(point), y: middle, low: sorted[0], high: sorted.at(-1), values: point.values, point: point.number, name: point.key, is_at_least: point.is_at_least }
-    }).sort((one, other) => one.x - other.x)
+    points: of.map((point) => ({ ...point, x: place(point), point: point.number, name: point.key })).sort((one, other) => one.x - other.x)
   }))
   return new ValueChart(element('curve'), { title: 'Results so far', x: { label: isAddresses ? 'addresses on each side' : 'frame size with FCS, octets', log: isAddresses ? 2 : 0 }, y: { unit: points[0].unit }, series, changes: [] })
 }
@@ -542,8 +542,7 @@ function showTrials(trials) {
 
 function showPoints(points) {
   element('points').replaceChildren(...points.map((point) => {
-    const sorted = [...point.values].sort((one, other) => one - other)
-    const result = !sorted.length ? (point.is_begun ? 'being measured' : NONE) : sorted.length > 1 && sorted[0] !== sorted.at(-1) ? `${show(sorted[0], point.unit)} to ${show(sorted.at(-1), point.unit)}` : show(sorted[0], point.unit)
+    const result = !point.values.length ? (point.is_begun ? 'being measured' : NONE) : point.low < point.high ? `${show(point.low, point.unit)} to ${show(point.high, point.unit)}` : show(point.y, point.unit)
     return row([['point', point.is_begun ? make('a', { href: `${page.dataset.run}/report#point-${point.number}` }, point.key) : point.key], ['result', `${point.is_at_least ? 'at least ' : ''}${result}`, 'number'], ['repetitions', `${point.values.length} of ${point.asked}`, 'number']])
   }))
 }
@@ -564,8 +563,10 @@ function showCharts(charts) {
   const searches = make('details', charts.every(isSearch) ? { open: '' } : {}, make('summary', {}, 'Loads that the searches tried'))
   charts.forEach((chart, number) => {
     const target = make('div', { 'data-number': number, class: 'chart-place' })
-    const place = isSearch(chart) ? searches : list
-    place.append(make('h3', {}, chart.title), target)
+    const figure = element(chart.figure)
+    if (figure) figure.querySelector('h3').after(target) // in the place of the picture, which remains for print
+    else (isSearch(chart) ? searches : list).append(make('h3', {}, chart.title), target)
+    figure?.classList.add('moves')
     seen.observe(target)
   })
   if (charts.some(isSearch)) list.append(searches)
