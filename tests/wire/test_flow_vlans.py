@@ -122,7 +122,8 @@ def test_only_what_is_in_neither_vlan_is_foreign(version: int, tmp_path: Path) -
         document = run_trial(session, duration_s=0.1, directions=["forward"])
     direction = document["directions"]["forward"]
     received = {
-        each["name"]: (each["received_frames"], each["offered_frames"]) for each in direction["classes"]
+        each["flow"]["name"]: (each["received_frames"], each["offered_frames"])
+        for each in direction["classes"]
     }
     (none, of_rest) = received.pop("rest")
     assert none == 0
