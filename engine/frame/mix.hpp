@@ -54,6 +54,8 @@ class FrameMix {
     [[nodiscard]] bool has_two_plans() const noexcept;
     /// A flow has a pattern for its DSCP, flow label or VLAN priority.
     [[nodiscard]] bool has_mark_patterns() const noexcept;
+    /// A flow has another header than UDP's.
+    [[nodiscard]] bool has_transports() const noexcept;
     /// The classes are flows: all have names.
     [[nodiscard]] bool has_flows() const noexcept { return !classes_.front().name.empty(); }
 

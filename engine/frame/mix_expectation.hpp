@@ -31,6 +31,7 @@ class MixExpectation {
     MixExpectation(const FrameMix& mix, std::vector<Class> classes)
         : mix_{&mix},
           has_mark_patterns_{mix.has_mark_patterns()},
+          has_transports_{mix.has_transports()},
           classes_{std::make_shared<const std::vector<Class>>(std::move(classes))} {}
 
     /// Checks for whole bursts, where all classes have one plan and one length; else none.
@@ -38,6 +39,11 @@ class MixExpectation {
     /// Whether traffic class or flow label differ from what frames of this class are sent with.
     [[nodiscard]] bool is_remarked(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept;
 
+    [[nodiscard]] bool has_transports() const noexcept { return has_transports_; }
+    /// The header that this frame of the direction has.
+    [[nodiscard]] const Transport& transport_of(std::uint64_t sequence) const noexcept {
+        return mix_->classes()[class_of(sequence)].fields.transport;
+    }
     [[nodiscard]] std::size_t class_of(std::uint64_t sequence) const noexcept { return mix_->class_of(sequence); }
     /// The length of each frame of this class, without FCS.
     [[nodiscard]] std::size_t frame_octets(std::size_t frame_class) const noexcept {
@@ -59,6 +65,7 @@ class MixExpectation {
    private:
     const FrameMix* mix_;
     bool has_mark_patterns_;
+    bool has_transports_;
     std::shared_ptr<const std::vector<Class>> classes_;
 };
 

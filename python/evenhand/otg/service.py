@@ -266,7 +266,7 @@ class OtgService:
             bytes_rx=counts.octets_rx,
             frames_tx_rate=counts.tx_fps,
             frames_rx_rate=counts.rx_fps,
-            loss=counts.loss_percent if counts.is_received_known else None,
+            loss=counts.loss_percent if counts.is_loss_known else None,
             tx_rate_bytes=counts.tx_fps * size,
             rx_rate_bytes=counts.rx_fps * size,
             tx_rate_bps=counts.tx_fps * size * 8,
