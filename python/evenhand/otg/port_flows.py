@@ -192,9 +192,9 @@ def _fields_of(flow: FlowPart) -> dict[str, Numbers]:
 
 
 def _class_of(flow: FlowPart, ports: Mapping[str, int | FieldPattern]) -> Flow:
-    fields: dict[str, Any] = {key: as_field(numbers) for key, numbers in _fields_of(flow).items()}
+    fields: dict[str, Any] = {**ports, **{key: as_field(of) for key, of in _fields_of(flow).items()}}
     size = flow.frame_size if isinstance(flow.frame_size, int) else None
-    return Flow(name=flow.name, share=1, frame_size=size, transport=flow.transport, **fields, **ports)
+    return Flow(name=flow.name, share=1, frame_size=size, transport=flow.transport, **fields)
 
 
 def _is_flow_of_a_plan(flow: FlowPart) -> bool:
