@@ -188,7 +188,8 @@ def test_cases_that_need_other_frames_are_refused_by_their_key(server: RunningSe
 
 
 def test_a_search_of_rfc_2544_by_percentages(server: RunningServer) -> None:
-    """As scripts have it: a configuration for each load, a start, and the sums over all flows."""
+    """As scripts have it: a configuration, an update of the rates for each further load, a start, and the
+    sums over all flows."""
     api = api_of(server, "grpc")
     low, high, tried = 0.0, 100.0, 0
     for _ in range(3):
@@ -198,7 +199,14 @@ def test_a_search_of_rfc_2544_by_percentages(server: RunningServer) -> None:
             flow.size.fixed = 512
             flow.rate.percentage = load
             flow.duration.fixed_seconds.seconds = 0.3
-        api.set_config(made)
+        if tried == 0:
+            api.set_config(made)
+        else:
+            update = api.config_update()
+            update.flows.property_names = [update.flows.RATE]
+            for flow in made.flows:
+                update.flows.flows.append(flow)
+            api.update_config(update)
         packets = round(load / 100 * LINE_BPS / 8 / (512 + 20) * 0.3)
         found = send(api, packets, packets)
         set_state(api, "stop")
