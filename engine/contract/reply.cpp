@@ -148,6 +148,8 @@ std::string write_progress(std::int64_t id, const run::Progress& p) {
         if (const auto& recent = d.recent_latency)
             event["directions"][name_of(direction)]["recent_latency"] = {{"median_ns", ns(recent->median_s)},
                                                                          {"p999_ns", ns(recent->p999_s)}};
+        if (!d.received_of_flows.empty())
+            event["directions"][name_of(direction)]["received_of_flows"] = d.received_of_flows;
     }
     if (!p.left_out.empty()) event["sending_s"] = p.sending_s, event["left_out"] = left_out_parts(p.left_out);
     if (const auto& f = p.failing)

@@ -204,6 +204,25 @@ std::uint64_t read_field(ObjectReader& r, const char* key, std::uint64_t least, 
     return otherwise;
 }
 
+/// A header in place of UDP's, with zeros where each frame has its own values.
+frame::Transport read_transport(ObjectReader r) {
+    using Kind = frame::Transport::Kind;
+    frame::Transport found;
+    constexpr std::array<std::pair<const char*, Kind>, 2> kinds{{{"tcp", Kind::tcp}, {"icmp", Kind::icmp}}};
+    found.kind = r.choice("protocol", kinds);
+    const std::string digits = r.text("header");
+    const std::size_t octets = frame::Transport::octets_of(found.kind);
+    if (digits.size() != 2 * octets || digits.find_first_not_of("0123456789abcdef") != std::string::npos)
+        r.refuse("header", fmt::format("\"{}\"", digits), fmt::format("Give {} octets as hexadecimal digits.", octets));
+    for (std::size_t i = 0; i < octets; ++i)
+        found.header.at(i) = static_cast<std::byte>(std::stoul(digits.substr(2 * i, 2), nullptr, 16));
+    std::byte* const at = found.header.data();
+    frame::store(at + frame::Transport::numbers_of(found.kind), std::uint32_t{0});
+    frame::store(at + frame::Transport::checksum_of(found.kind), std::uint16_t{0});
+    r.finish();
+    return found;
+}
+
 /// A class that is a flow: its name, and the fields that its frames have.
 void read_flow(ObjectReader& r, frame::FrameClass& c) {
     using enum plan::FlowField;
@@ -212,9 +231,12 @@ void read_flow(ObjectReader& r, frame::FrameClass& c) {
     const auto field = [&](const char* key, std::uint64_t largest, plan::FlowField of) {
         return static_cast<std::uint32_t>(read_field(r, key, 0, largest, patterns[of]));
     };
+    if (r.has("transport")) c.fields.transport = read_transport(r.object("transport"));
+    // ICMP's identifier and sequence number may be 0.
+    const std::uint64_t least = c.fields.transport.kind == frame::Transport::Kind::icmp ? 0 : 1;
     const auto port = [&](const char* key, plan::FlowField of) {
-        const auto found = static_cast<std::uint16_t>(read_field(r, key, 1, largest_port, patterns[of]));
-        return found == 0 ? std::nullopt : std::optional{found};
+        const auto found = static_cast<std::uint16_t>(read_field(r, key, least, largest_port, patterns[of]));
+        return !r.has(key) || patterns[of] ? std::nullopt : std::optional{found};
     };
     const auto hosts = [&](const char* key, plan::FlowField of) {
         if (r.has(key)) patterns[of] = read_host_pattern(r.object(key));

@@ -10,6 +10,7 @@
 #include "frame/checksum.hpp"
 #include "frame/layout.hpp"
 #include "frame/template.hpp"
+#include "frame/transport.hpp"
 #include "plan/field_pattern.hpp"
 #include "plan/plan.hpp"
 
@@ -26,6 +27,7 @@ struct ClassFields {
     std::optional<std::uint16_t> source_port = std::nullopt;  // nothing: drawn, as the plan says
     std::optional<std::uint16_t> destination_port = std::nullopt;
     plan::FieldPatterns patterns{};  // of fields that have no value above
+    Transport transport{};
 
     friend bool operator==(const ClassFields&, const ClassFields&) = default;
 

@@ -74,6 +74,10 @@ bool FrameMix::has_vlans() const noexcept {
         classes_, [](const FrameClass& c) { return c.fields.patterns[plan::FlowField::vlan].has_value(); });
 }
 
+bool FrameMix::has_transports() const noexcept {
+    return std::ranges::any_of(classes_, [](const FrameClass& c) { return !c.fields.transport.is_udp(); });
+}
+
 std::shared_ptr<const plan::FlowPatterns> patterns_of(const FrameMix& mix, const plan::AddressPlan& plan,
                                                       plan::Direction direction, std::uint64_t seed) {
     if (std::ranges::all_of(mix.classes(), [](const FrameClass& c) { return c.fields.patterns.is_empty(); })) return {};
@@ -173,8 +177,14 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
         if (classes[c].plan > (mixed.other_plan ? 1U : 0U))
             refuse(fmt::format("there is no plan {}", classes[c].plan), where + ".plan", "Give other_plan, or use 0.");
         const auto& plan = mixed.plan(first, classes[c].plan);
-        for (const auto& side : {plan.left, plan.right})
+        for (const auto& side : {plan.left, plan.right}) {
             check_frame_size(side.version(), classes[c].frame_size + side.added_octets, where + ".frame_size");
+            const std::size_t least = smallest_frame_size(side.version()) + classes[c].fields.transport.more_octets();
+            if (classes[c].frame_size < least)
+                throw Fault{FaultCode::bad_frame_size,
+                            fmt::format("{} octets have no room for the headers, with TCP's", classes[c].frame_size),
+                            where + ".frame_size", fmt::format("Use at least {}.", least)};
+        }
     }
     check_flows(first, mixed);
     if (!mixed.other_plan) return;

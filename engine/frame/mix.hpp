@@ -56,6 +56,8 @@ class FrameMix {
     [[nodiscard]] bool has_mark_patterns() const noexcept;
     /// A flow says in which VLANs its frames are.
     [[nodiscard]] bool has_vlans() const noexcept;
+    /// A flow has another header than UDP's.
+    [[nodiscard]] bool has_transports() const noexcept;
     /// The classes are flows: all have names.
     [[nodiscard]] bool has_flows() const noexcept { return !classes_.front().name.empty(); }
 

@@ -32,6 +32,7 @@ class MixExpectation {
         : mix_{&mix},
           has_mark_patterns_{mix.has_mark_patterns()},
           has_vlans_{mix.has_vlans()},
+          has_transports_{mix.has_transports()},
           classes_{std::make_shared<const std::vector<Class>>(std::move(classes))} {}
 
     /// Checks for whole bursts, where all classes have one plan and one length; else none.
@@ -44,6 +45,11 @@ class MixExpectation {
     /// Whether the frame with this number was sent in this VLAN because its flow says so.
     [[nodiscard]] bool is_in_vlan(std::uint64_t sequence, std::uint16_t vlan) const noexcept;
 
+    [[nodiscard]] bool has_transports() const noexcept { return has_transports_; }
+    /// The header that this frame of the direction has.
+    [[nodiscard]] const Transport& transport_of(std::uint64_t sequence) const noexcept {
+        return mix_->classes()[class_of(sequence)].fields.transport;
+    }
     [[nodiscard]] std::size_t class_of(std::uint64_t sequence) const noexcept { return mix_->class_of(sequence); }
     /// The length of each frame of this class, without FCS.
     [[nodiscard]] std::size_t frame_octets(std::size_t frame_class) const noexcept {
@@ -66,6 +72,7 @@ class MixExpectation {
     const FrameMix* mix_;
     bool has_mark_patterns_;
     bool has_vlans_;
+    bool has_transports_;
     std::shared_ptr<const std::vector<Class>> classes_;
 };
 

@@ -47,6 +47,7 @@ struct MixParts {
         PortChoice destination;
     };
     std::vector<Ports> ports;
+    std::vector<Transport> transports;          // of each class, where one has another than UDP's
     std::vector<std::uint8_t> vlan_priorities;  // of each class
     bool has_vlan_priorities = false;
     std::shared_ptr<const plan::FlowPatterns> marks;  // null: DSCP and flow label are in the templates
@@ -89,7 +90,10 @@ struct MixParts {
         const auto choice = [](const std::optional<std::uint16_t>& port) {
             return port ? PortChoice{.drawn = 0, .fixed = *port} : PortChoice{};
         };
+        const bool has_transports =
+            std::ranges::any_of(classes, [](const FrameClass& c) { return !c.fields.transport.is_udp(); });
         for (const auto& c : classes) {
+            if (has_transports) transports.push_back(c.fields.transport);
             vlan_priorities.push_back(c.fields.vlan_priority);
             has_vlan_priorities =
                 has_vlan_priorities || c.fields.vlan_priority != 0 || c.fields.patterns[plan::FlowField::vlan_priority];
@@ -169,6 +173,9 @@ class MixSource {
             if (parts.marks) write_marks(parts.stacks[p].version, at, frames.first(n));
             if (parts.restores_pattern && parts.stacks[p].version == IpVersion::v4) restore_pattern(frames.first(n));
             if (parts.macs) write_macs(parts.stacks[p], frames.first(n));
+            if (!parts.transports.empty()) [[unlikely]] {
+                for (std::byte* const frame : frames.first(n)) wrap_class(parts, c, frame);
+            }
             next_ += n;
             frames = frames.subspan(n);
         }
@@ -206,9 +213,29 @@ class MixSource {
         parts.write_classes(parts.class_shapes, &parts.cycle[position_], blocks_[0], at, frames, stamp);
         if (parts.marks) write_marks(parts.stacks[0].version, at, frames);
         if (parts.macs) write_macs(parts.stacks[0], frames);
+        if (!parts.transports.empty()) [[unlikely]] {
+            for (std::size_t i = 0; i < frames.size(); ++i) wrap_class(parts, parts.cycle[position_ + i], frames[i]);
+        }
         next_ += frames.size();
         position_ += frames.size();
         if (position_ == parts.cycle.size()) position_ = 0;
+    }
+
+    /// A frame with TCP's header has left its tag in the pattern of its buffer: the others write it again. Each buffer
+    /// has room for the largest class, and so for TCP's headers.
+    static void wrap_class(const MixParts& parts, std::size_t c, std::byte* frame) noexcept {
+        const std::size_t octets = parts.shapes[c].frame_template.octets;
+        const Transport& transport = parts.transports[c];
+        const auto wrap_as = [&]<IpVersion V>() {
+            if (transport.kind != Transport::Kind::tcp)
+                std::memcpy(frame + Layout<V>::tag_end, pattern_octets.data(),
+                            std::min(octets - Layout<V>::tag_end, detail::taken_octets));
+            if (!transport.is_udp()) wrap<V>(frame, octets, transport);
+        };
+        if (parts.shapes[c].frame_template.version == IpVersion::v4)
+            wrap_as.template operator()<IpVersion::v4>();
+        else
+            wrap_as.template operator()<IpVersion::v6>();
     }
 
     static constexpr std::size_t covered_octets = Layout<IpVersion::v6>::tag_end - Layout<IpVersion::v4>::tag_end;

@@ -113,7 +113,9 @@ class Receiver {
     [[gnu::noinline]] void take(unsigned n, Ticks now) noexcept {
         const std::size_t around = tags_.octets();
         frame::FoundBurst found;
+        std::uint64_t unwrapped = 0;
         if (is_armed_ && burst_checks_ && around == 0) {
+            if constexpr (Frames::has_classes) unwrapped = unwrap_all<Frames>(n);
             find_known(n, found);
             if (found.known == frame::first_bits(n)) [[likely]] {
                 count_known<Frames>(found, 0, n, now);
@@ -143,6 +145,9 @@ class Receiver {
                 }
                 octets += around;
                 length -= around;
+            }
+            if constexpr (Frames::has_classes) {
+                if ((unwrapped >> i & 1U) == 0) unwrap_this<Frames>(octets, length);
             }
             const frame::FirstLook look = frame::look_at(octets, length);
             if (look.kind == frame::FrameKind::test) {
@@ -192,11 +197,51 @@ class Receiver {
         return false;
     }
 
+    /// Makes UDP frames of those that a class has with another header: see frame::unwrap(). Returns which.
+    template <FrameExpectation Frames>
+    [[nodiscard]] std::uint64_t unwrap_all(unsigned n) noexcept {
+        const Frames& expected = expectation_->template of<Frames>();
+        if (!expected.has_transports()) [[likely]]
+            return 0;
+        const auto transport_of = [&](std::uint64_t sequence) -> const frame::Transport& {
+            return expected.transport_of(sequence);
+        };
+        std::uint64_t unwrapped = 0;
+        for (unsigned i = 0; i < n; ++i) {
+            const auto had = frame::unwrap(Port::octets(frames_[i]), Port::length(frames_[i]), transport_of);
+            unwrapped |= std::uint64_t{had.has_value()} << i;
+        }
+        return unwrapped;
+    }
+    /// The same for the frame that is looked at now.
+    template <FrameExpectation Frames>
+    void unwrap_this(std::byte* octets, std::size_t length) noexcept {
+        if (!is_armed_) return;
+        const Frames& expected = expectation_->template of<Frames>();
+        if (!expected.has_transports()) [[likely]]
+            return;
+        looked_at_.had = frame::unwrap(octets, length, [&](std::uint64_t sequence) -> const frame::Transport& {
+            return expected.transport_of(sequence);
+        });
+    }
+    /// The same frame as it came.
+    void wrap_this() noexcept {
+        if (!looked_at_.had) return;
+        std::byte* const octets = Port::octets(looked_at_.frame) + tags_.octets();
+        const std::size_t length = Port::length(looked_at_.frame) - tags_.octets();
+        if (frame::is_ipv4(octets))
+            frame::wrap<frame::IpVersion::v4>(octets, length, *looked_at_.had);
+        else
+            frame::wrap<frame::IpVersion::v6>(octets, length, *looked_at_.had);
+        looked_at_.had.reset();
+    }
+
     /// Keeps the frame that is looked at now, if frames are kept at all.
     void keep(tally::Kept kind, std::optional<std::uint64_t> number = std::nullopt,
               std::optional<frame::FrameFault> fault = std::nullopt) noexcept {
         if (capture_ == nullptr || !capture_->is_on()) [[likely]]
             return;
+        wrap_this();
         const std::size_t length = Port::length(looked_at_.frame);
         capture_->keep({.kind = kind,
                         .fault = fault,
@@ -518,6 +563,7 @@ class Receiver {
     struct LookedAt {
         typename Port::Frame* frame = nullptr;
         Ticks at = 0;
+        std::optional<frame::Transport> had = std::nullopt;  // what unwrap_this() took from it
     };
     LookedAt looked_at_;  // the frame that take() looks at, and when it was received
     bool is_armed_ = false;

@@ -196,7 +196,8 @@ struct Progress {
             double median_s = 0;
             double p999_s = 0;
         };
-        std::optional<RecentLatency> recent_latency;  // of the frames that arrived in the last half second or so
+        std::optional<RecentLatency> recent_latency;   // of the frames that arrived in the last half second or so
+        std::vector<std::uint64_t> received_of_flows;  // by class, where classes are flows; otherwise empty
     };
     plan::PerDirection<std::optional<OfDirection>> directions;  // nothing before frames are sent
     /// For one tester among several whose trial may stop early: see EarlyStop.

@@ -47,6 +47,18 @@ std::optional<SoFar::RecentLatency> SoFar::read_delays(plan::Direction direction
                          .p999_s = static_cast<double>(found->p999) / ticks_per_second_};
 }
 
+std::vector<std::uint64_t> SoFar::received_of_flows(plan::Direction direction) const {
+    std::vector<std::uint64_t> found;
+    for (const auto& trial : trials_) {
+        for (const auto& reception : trial->receptions) {
+            if (reception.direction != direction) continue;
+            found.resize(reception.tally->flows.size());
+            for (std::size_t c = 0; c < found.size(); ++c) found[c] += reception.tally->received_so_far(c);
+        }
+    }
+    return found;
+}
+
 void SoFar::count(Progress& progress, pace::Ticks now, double sending_s) {
     read_delays(now);
     progress.sent_frames = progress.received_frames = 0;
@@ -79,6 +91,7 @@ void SoFar::count(Progress& progress, pace::Ticks now, double sending_s) {
         of.lost_frames = std::min(lost.missing(), of.settled_frames);
         progress.sent_frames += of.sent_frames, progress.received_frames += of.received_frames;
         of.recent_latency = last_delays_[direction];
+        of.received_of_flows = received_of_flows(direction);
         progress.directions[direction] = of;
     }
 }

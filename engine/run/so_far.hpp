@@ -44,6 +44,7 @@ class SoFar {
     /// Reads the delays of the last moments about twice a second, as often as progress is reported.
     void read_delays(pace::Ticks now);
     [[nodiscard]] std::optional<RecentLatency> read_delays(plan::Direction direction);
+    [[nodiscard]] std::vector<std::uint64_t> received_of_flows(plan::Direction direction) const;
 
     const TrialRequest& request_;
     plan::PerDirection<TrialRequest> loads_;

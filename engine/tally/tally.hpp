@@ -78,6 +78,11 @@ struct alignas(64) ReceiverTally {
 
     void add(const ReceiverTally& other) noexcept;
 
+    /// Received frames of this class so far. For another thread than the receiver's.
+    [[nodiscard]] std::uint64_t received_so_far(std::size_t frame_class) const noexcept {
+        return __atomic_load_n(&received_of_class[frame_class], __ATOMIC_RELAXED);
+    }
+
     /// Counts a frame of this number that is sound, but was translated wrongly.
     void note(frame::TranslationFault fault, const std::byte* octets, frame::IpVersion version,
               std::uint64_t sequence) noexcept {

@@ -523,7 +523,8 @@ TEST_CASE("small replies fit the schema") {
                                              .lost_frames = 2,
                                              .mean_latency_s = 3e-6,
                                              .max_latency_s = std::nullopt,
-                                             .recent_latency = {{.median_s = 2e-6, .p999_s = 8e-6}}};
+                                             .recent_latency = {{.median_s = 2e-6, .p999_s = 8e-6}},
+                                             .received_of_flows = {4, 2}};
     const auto progress = fitting(
         contract::write_progress(
             6, {.trial = 1, .phase = "sending", .elapsed_s = 1.5, .total_s = 9, .directions = {std::nullopt, reverse}}),
@@ -534,6 +535,7 @@ TEST_CASE("small replies fit the schema") {
     CHECK(progress["directions"]["reverse"]["latency"]["max_ns"].is_null());
     CHECK(progress["directions"]["reverse"]["recent_latency"]["median_ns"].get<double>() == doctest::Approx(2000));
     CHECK(progress["directions"]["reverse"]["recent_latency"]["p999_ns"].get<double>() == doctest::Approx(8000));
+    CHECK(progress["directions"]["reverse"]["received_of_flows"] == Json::parse("[4,2]"));
     CHECK_FALSE(progress.contains("left_out"));
     const auto disturbed =
         fitting(contract::write_progress(6, {.trial = 1,

@@ -31,6 +31,9 @@ class Service:
     def get_config(self) -> Any:
         return pb.Config(ports=[pb.Port(name="p" * (3 << 20))])
 
+    def update_config(self, update: Any) -> Any:
+        return pb.Warning(warnings=[update.flows.flows[0].name])
+
     def set_control_state(self, state: Any) -> Any:
         return pb.Warning(warnings=[str(state.choice)])
 
@@ -80,6 +83,9 @@ def test_answers_come_in_one_message_or_in_pieces(stub: Any, service: Service) -
     datum = config.SerializeToString()
     pieces = [pb.Data(datum=each, chunk_size=1) for each in (datum[:2], datum[2:])]
     assert list(stub.streamSetConfig(iter(pieces)).warning.warnings) == ["left"]
+    update = pb.UpdateConfigRequest()
+    update.config_update.flows.flows.add(name="f")
+    assert list(stub.UpdateConfig(update).warning.warnings) == ["f"]
     whole = pb.Config()
     whole.ParseFromString(joined(stub.streamGetConfig(EMPTY)))
     assert whole == stub.GetConfig(EMPTY).config
@@ -116,7 +122,6 @@ def test_a_capture_that_is_too_large_for_one_message_says_how_it_comes(stub: Any
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("UpdateConfig", "update_config"),
         ("AppendConfig", "append_config"),
         ("DeleteConfig", "delete_config"),
         ("SetControlAction", "set_control_action"),

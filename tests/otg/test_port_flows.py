@@ -11,7 +11,7 @@ import pytest
 from evenhand.otg.flow_counts import PlanFlows
 from evenhand.otg.refusals import OtgError
 from evenhand.otg.traffic import OtgTraffic, traffic_of
-from evenhand.plan import cycle_of
+from evenhand.plan import FieldPattern, cycle_of
 from tests.otg.configs import DSCPS, LABEL, SHARES, SIZE, config, devices, document, several
 
 Change = Callable[[dict[str, Any]], None]
@@ -93,8 +93,8 @@ def test_sizes_ports_and_names_of_their_own() -> None:
     found = read(several(names="there"), change)
     assert found.frame_size == 1518
     assert [flow.frame_size for flow in found.plan.flows] == [64, 570, 1518]
-    assert [flow.source_port for flow in found.plan.flows] == [5000, None, None]
-    assert (found.plan.source_ports.first, found.plan.source_ports.last) == (1024, 65535)
+    drawn = FieldPattern(first=1024, count=64512)
+    assert [flow.source_port for flow in found.plan.flows] == [5000, drawn, drawn]
     assert [flow.name for flow in found.plan.flows] == ["flow 1", "flow 2", "flow 3"]
     assert [flow.name for flow in found.flows][REST] == "<rest>"
     assert found.mean_octets * 10 == 64 + 3 * 570 + 6 * 1518
@@ -194,7 +194,7 @@ def many(found: dict[str, Any]) -> None:
             "flows[1].packet[1].ipv4.src",
         ),
         (
-            set_in(1, "packet", 2, "udp", "src_port", to={"choice": "values", "values": [5, 6]}),
+            set_in(1, "packet", 2, "udp", "src_port", to={"choice": "values", "values": [5, 6] * 513}),
             "flows[1].packet[2].udp.src_port",
         ),
         (
@@ -219,7 +219,7 @@ def many(found: dict[str, Any]) -> None:
                 "priority",
                 to={"dscp": {"phb": {"choice": "values", "values": [1, 2]}}},
             ),
-            "flows[1].packet",
+            "flows[4]",
         ),
         (
             set_in(
@@ -229,7 +229,7 @@ def many(found: dict[str, Any]) -> None:
         ),
         (
             set_in(1, "size", to={"choice": "increment", "increment": {"start": 64, "end": 66}}),
-            "flows[1].size",
+            "flows[1].size.increment",
         ),
         (set_in(4, "packet", 1, "ipv4", "priority", to={"dscp": {"phb": {"value": 1}}}), "flows[4]"),
         (set_in(4, "rate", "pps", to="301"), "flows[4].duration"),
@@ -264,20 +264,34 @@ def stepping(version: int, *, names: tuple[str, ...] = ("only",), **fields: dict
 
 @pytest.mark.parametrize("version", [4, 6])
 def test_ports_in_any_order_and_with_any_step_are_those_of_frame_after_frame(version: int) -> None:
-    """Frame k has the k-th of each field: flows of the plan with equal shares take turns in their order."""
+    """Frame k has the k-th of each field, and again from the first one after the last."""
     made = stepping(
         version,
         src_port={"values": [5010, 5015, 5010, 5005]},
         dst_port={"decrement": {"start": 6500, "step": 100, "count": 6}},
     )
     found = read(made)
-    assert [(flow.source_port, flow.destination_port) for flow in found.plan.flows] == [
-        ((5010, 5015, 5010, 5005)[k % 4], 6500 - 100 * (k % 6)) for k in range(12)
-    ]
-    assert cycle_of(found.plan.flows) == tuple(range(12))
+    (flow,) = found.plan.flows
+    assert flow.source_port == FieldPattern(values=(5010, 5015, 5010, 5005), mode="increment")
+    assert flow.destination_port == FieldPattern(first=6000, count=6, step=100, mode="decrement")
     assert [flow.place for flow in found.flows] == [None]
     back = stepping(version, names=("there", "back"), src_port={"values": [7, 9, 8]})
-    assert len(read(back).plan.flows) == 3
+    assert [flow.source_port for flow in read(back).plan.flows] == [
+        FieldPattern(values=(7, 9, 8), mode="increment")
+    ]
+
+
+def test_flows_of_a_port_have_patterns_of_their_own() -> None:
+    def change(found: dict[str, Any]) -> None:
+        video, rest = found["flows"][1:]
+        video["packet"][2]["udp"]["src_port"] = {"choice": "values", "values": [5, 6]}
+        phb = {"choice": "increment", "increment": {"start": 8, "step": 8, "count": 3}}
+        rest["packet"][1]["ipv4"]["priority"] = {"choice": "dscp", "dscp": {"phb": phb}}
+
+    voice, video, rest = read(several(names="there"), change).plan.flows
+    assert [voice.source_port, rest.source_port] == [5000, 5000]
+    assert video.source_port == FieldPattern(first=5, count=2, mode="increment")
+    assert rest.dscp == FieldPattern(first=8, count=3, step=8, mode="increment")
 
 
 @pytest.mark.parametrize("version", [4, 6])
@@ -288,12 +302,15 @@ def test_sizes_and_marks_step_with_them(version: int) -> None:
     )
     found = read(made)
     assert [(flow.frame_size, flow.dscp) for flow in found.plan.flows] == [
-        (100 + 50 * (k % 2), (0, 46, 10)[k % 3]) for k in range(6)
+        (100, FieldPattern(values=(0, 10, 46), mode="increment")),
+        (150, FieldPattern(values=(46, 0, 10), mode="increment")),
     ]
     assert [found.mean_octets, found.largest_octets, found.frame_size] == [125, 150, 150]
     if version == 6:
         labels = stepping(6, flow_label={"increment": {"start": 5, "step": 7, "count": 3}})
-        assert [flow.flow_label for flow in read(labels).plan.flows] == [5, 12, 19]
+        assert [flow.flow_label for flow in read(labels).plan.flows] == [
+            FieldPattern(first=5, count=3, step=7, mode="increment")
+        ]
 
 
 def test_a_range_of_ports_beside_others_is_still_that_of_the_plan() -> None:
@@ -302,11 +319,11 @@ def test_a_range_of_ports_beside_others_is_still_that_of_the_plan() -> None:
         4, src_port={"increment": {"start": 1000, "count": 5000, "step": 1}}, dst_port={"values": [7, 9, 8]}
     )
     found = read(made)
-    assert [(flow.source_port, flow.destination_port) for flow in found.plan.flows] == [
-        (None, 7),
-        (None, 9),
-        (None, 8),
-    ]
+    (flow,) = found.plan.flows
+    assert (flow.source_port, flow.destination_port) == (
+        None,
+        FieldPattern(values=(7, 9, 8), mode="increment"),
+    )
     ports = found.plan.source_ports
     assert (ports.first, ports.last, ports.mode) == (1000, 5999, "increment")
     falling = read(stepping(4, src_port={"values": [9, 8, 7]})).plan
@@ -319,7 +336,7 @@ PORT = "flows[0].packet[2].udp.src_port"
 @pytest.mark.parametrize(
     ("fields", "key"),
     [
-        ({"src_port": {"increment": {"start": 1, "step": 2, "count": 65}}}, "flows[0]"),
+        ({"size": {"increment": {"start": 100, "end": 164, "step": 1}}}, "flows[0].size"),
         ({"src_port": {"increment": {"start": 65535, "step": 1, "count": 2}}}, PORT),
         ({"src_port": {"values": [0, 5]}}, PORT),
         ({"size": {"increment": {"start": 200, "end": 100, "step": 1}}}, "flows[0].size.increment"),
@@ -334,7 +351,12 @@ def test_patterns_that_cannot_be_sent_are_refused_by_their_key(fields: dict[str,
 def test_patterns_of_both_directions_are_the_same_in_the_same_order() -> None:
     made = stepping(4, names=("there", "back"), src_port={"values": [7, 9, 8]})
     made.flows[1].packet[2].src_port.values = [7, 8, 10]
-    assert refusals(lambda found: None, made)[0].startswith("flows[1]: UDP ports, sizes and marks")
+    assert refusals(lambda found: None, made)[0].startswith("flows[1]: no flow of the other direction")
+    sizes = {"increment": {"start": 100, "end": 102}}
+    made = stepping(4, names=("there", "back"), size=sizes, src_port={"values": [7, 9, 8]})
+    assert [flow.frame_size for flow in read(made).plan.flows] == [100, 101, 102]
+    made.flows[1].packet[2].src_port.values = [7, 8, 10]
+    assert refusals(lambda found: None, made)[0].startswith("flows[1]: sizes in turn")
 
 
 def test_shares_that_no_sequence_has_are_refused() -> None:
@@ -354,16 +376,23 @@ def test_what_only_one_direction_has_is_refused() -> None:
     assert refusals(change)[0].startswith("flows[3]:")
 
 
-def test_while_it_runs_the_sequence_says_what_each_has_sent() -> None:
+def test_while_it_runs_each_is_counted_by_itself() -> None:
     flows = read(several(names="there")).plan.flows
     counting = PlanFlows(cycle=cycle_of(flows), octets=(100, 200, 300))
-    counts = counting.after_so_many(25, (), 1.0)
+    counts = counting.after_so_many(25, (1, 2, 11), (), 1.0)
     assert [each.frames_tx for each in counts] == [
         2 * share + cycle_of(flows)[:5].count(place) for place, share in enumerate(SHARES.values())
+    ]
+    assert [(each.frames_rx, each.octets_rx, each.rx_fps) for each in counts] == [
+        (1, 100, 1),
+        (2, 400, 2),
+        (11, 3300, 11),
     ]
     assert [each.octets_tx for each in counts] == [
         n * c.frames_tx for n, c in zip((100, 200, 300), counts, strict=True)
     ]
-    later = counting.after_so_many(125, counts, 0.5)
+    later = counting.after_so_many(125, (5, 4, 21), counts, 0.5)
     assert [each.tx_fps for each in later] == [20, 60, 120]
-    assert not any(each.is_received_known for each in later)
+    assert [each.rx_fps for each in later] == [8, 4, 20]
+    assert not any(each.is_loss_known for each in later)
+    assert counting.after_so_many(0, (0, 3, 0), (), 1.0)[1].frames_tx == 3

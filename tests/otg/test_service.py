@@ -6,10 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from google.protobuf import json_format
 from snappi import otg_pb2 as pb
 
 from evenhand.otg.refusals import OtgError
 from evenhand.otg.service import OtgService
+from evenhand.otg.traffic import OtgTraffic
+from tests.otg.configs import SIZE, config
 
 
 class Idle:
@@ -19,11 +22,56 @@ class Idle:
     results = ()
     is_running = False
 
+    def line_rates_bps(self) -> dict[str, None]:
+        return {"left": None, "right": None}
+
+    def open(self, traffic: OtgTraffic) -> None:
+        self.opened = traffic
+
 
 @pytest.fixture
-def service() -> OtgService:
-    idle: Any = Idle()
+def idle() -> Any:
+    return Idle()
+
+
+@pytest.fixture
+def service(idle: Any) -> OtgService:
     return OtgService(idle, plans=(), locations={}, run_name="a.evenhand")
+
+
+def updated(**properties: Any) -> Any:
+    """Both properties of the flow there; those named are to be updated."""
+    update = pb.ConfigUpdate(choice="flows")
+    update.flows.property_names.extend([pb.FlowsUpdate.PropertyNames.Enum.Value(name) for name in properties])
+    flow = update.flows.flows.add(name="there")
+    flow.rate.choice, flow.rate.pps = "pps", properties.get("rate", 7)
+    flow.size.choice, flow.size.fixed = "fixed", properties.get("size", 7)
+    return update
+
+
+def test_an_update_changes_what_it_names_and_nothing_else(service: OtgService, idle: Any) -> None:
+    with pytest.raises(OtgError, match="no configuration is set"):
+        service.update_config(updated(rate=500))
+    made = json_format.Parse(config(4, names=("there",)).serialize(), pb.Config())
+    service.set_config(made)
+    service.update_config(updated(rate=500))
+    assert [(flow.rate_fps, flow.packets) for flow in idle.opened.flows] == [(500.0, 200)]
+    assert idle.opened.frame_size == SIZE
+    service.update_config(updated(size=256))
+    assert (idle.opened.flows[0].rate_fps, idle.opened.frame_size) == (500.0, 256)
+    assert service.get_config().flows[0].size.fixed == 256
+    with pytest.raises(OtgError, match="no rate that can be sent"):
+        service.update_config(updated(rate=0))
+    assert service.get_config().flows[0].rate.pps == 500
+    other = updated(rate=1)
+    other.flows.flows[0].name = "nobody"
+    with pytest.raises(OtgError, match="there is no 'nobody'"):
+        service.update_config(other)
+    with pytest.raises(OtgError, match="rates and sizes"):
+        service.update_config(pb.ConfigUpdate(choice="protocols"))
+    idle.is_running = True
+    with pytest.raises(OtgError, match="stop them first"):
+        service.update_config(updated(rate=1))
 
 
 @pytest.mark.parametrize("state", ["start", "stop"])

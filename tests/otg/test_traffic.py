@@ -211,8 +211,7 @@ def set_in(*path: Any, to: Any) -> Change:
         (set_in("flows", 0, "payload", to={"choice": "fixed"}), "flows[0].payload"),
         (set_in("flows", 0, "metrics", "latency", "mode", to="cut_through"), "flows[0].metrics.latency.mode"),
         (set_in("flows", 0, "metrics", "rx_tx_ratio", to={"choice": "x"}), "flows[0].metrics.rx_tx_ratio"),
-        (set_in("flows", 0, "packet", 2, to={"choice": "tcp", "tcp": {}}), "flows[0].packet[2].tcp"),
-        (set_in("flows", 0, "packet", 2, to={"choice": "icmp", "icmp": {}}), "flows[0].packet[2].icmp"),
+        (set_in("flows", 0, "packet", 2, to={"choice": "tcp", "tcp": {}}), "flows[0].packet[2].tcp.src_port"),
         (set_in("flows", 0, "packet", 2, to={"choice": "icmpv6", "icmpv6": {}}), "flows[0].packet[2].icmpv6"),
         (set_in("flows", 0, "packet", 2, to={"choice": "vxlan", "vxlan": {}}), "flows[0].packet[2].vxlan"),
         (

@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scapy.layers.inet import IP, UDP
-from scapy.layers.inet6 import IPv6
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6
 from scapy.layers.l2 import Ether
 
 from evenhand.cli.router import testbed_text as text_for
 from evenhand.otg.server import Places, RunningServer, otg_server
 from evenhand.plan import make_mix
 from evenhand.reference import ReferenceDut, reference_router
-from tests.otg.clients import api_of, captured, refused, send, set_capture, set_state
+from tests.otg.clients import all_captured, api_of, captured, refused, send, set_capture, set_state
 from tests.otg.configs import SIZE, config
 from tests.wire.wire_session import MOST_ATTEMPTS, built_router
 
@@ -56,17 +56,7 @@ def test_a_case_of_plain_udp(server: RunningServer, transport: str, version: int
     api = api_of(server, transport)
     made = config(version, packets=40, pps=400, hosts=1, names=("f1",))
     made.captures.add(name="ca", port_names=["p1", "p2"])
-    udp = made.flows[0].packet[2]
-    wanted = [(5000, 6000)] * 40
-    if ports == "values":
-        udp.src_port.values, udp.dst_port.values = [5100, 5110, 5105, 5110], [6000, 6001, 6002, 6003]
-        wanted = [((5100, 5110, 5105, 5110)[k % 4], 6000 + k % 4) for k in range(40)]
-    elif ports == "increment":
-        field = udp.src_port.increment
-        field.start, field.step, field.count = 5000, 2, 10
-        back = udp.dst_port.decrement
-        back.start, back.step, back.count = 6012, 4, 4
-        wanted = [(5000 + 2 * (k % 10), 6012 - 4 * (k % 4)) for k in range(40)]
+    wanted = set_ports(made.flows[0].packet[2], ports)
     api.set_config(made)
     (metric,) = send(api, 40, before=lambda: set_capture(api, "start"))
     assert (metric.frames_tx, metric.frames_rx) == (40, 40)
@@ -76,6 +66,84 @@ def test_a_case_of_plain_udp(server: RunningServer, transport: str, version: int
     head = 20 if version == 4 else 40
     assert {frame[UDP].len for frame in frames} == {SIZE - 14 - 4 - head}
     assert not captured(api, "p1", None)
+
+
+def set_ports(header: Any, ports: str) -> list[tuple[int, int]]:
+    """Those of 40 frames."""
+    if ports == "values":
+        header.src_port.values, header.dst_port.values = [5100, 5110, 5105, 5110], [6000, 6001, 6002, 6003]
+        return [((5100, 5110, 5105, 5110)[k % 4], 6000 + k % 4) for k in range(40)]
+    if ports == "increment":
+        field = header.src_port.increment
+        field.start, field.step, field.count = 5000, 2, 10
+        back = header.dst_port.decrement
+        back.start, back.step, back.count = 6012, 4, 4
+        return [(5000 + 2 * (k % 10), 6012 - 4 * (k % 4)) for k in range(40)]
+    header.src_port.value, header.dst_port.value = 5000, 6000
+    return [(5000, 6000)] * 40
+
+
+def with_header(version: int, name: str, header: str) -> Any:
+    """A configuration with one flow of 40 frames with this header behind IP, and captures."""
+    made = config(version, packets=40, pps=400, hosts=1, names=(name,))
+    made.captures.add(name="ca", port_names=["p1", "p2"])
+    flow = made.flows[0]
+    source, destination = (getattr(flow.packet[1], end).increment.start for end in ("src", "dst"))
+    flow.packet.clear()
+    _, ip, _ = getattr(getattr(flow.packet.ethernet(), f"ipv{version}")(), header)()
+    ip.src.value, ip.dst.value = source, destination
+    return made
+
+
+@pytest.mark.parametrize(
+    ("transport", "version", "ports"), [("grpc", 4, "value"), ("http", 6, "increment"), ("grpc", 4, "values")]
+)
+def test_a_case_of_tcp_ports(server: RunningServer, transport: str, version: int, ports: str) -> None:
+    """Counted and captured as one of UDP is, with the header that the script asks for and right sums."""
+    api = api_of(server, transport)
+    made = with_header(version, "f1", "tcp")
+    tcp = made.flows[0].packet[2]
+    wanted = set_ports(tcp, ports)
+    tcp.seq_num.value, tcp.window.value, tcp.ctl_syn.value, tcp.ecn_echo.value = 7, 4096, 1, 1
+    api.set_config(made)
+    (metric,) = send(api, 40, before=lambda: set_capture(api, "start"))
+    assert (metric.frames_tx, metric.frames_rx, metric.loss) == (40, 40, 0.0)
+    set_capture(api, "stop")
+    frames = all_captured(api, "p2")
+    assert [(frame[TCP].sport, frame[TCP].dport) for frame in frames] == wanted
+    for frame in frames:
+        assert (frame[TCP].seq, frame[TCP].ack, frame[TCP].window) == (7, 0, 4096)
+        assert (str(frame[TCP].flags), frame[TCP].dataofs, len(frame)) == ("SE", 5, SIZE - 4)
+    assert not all_captured(api, "p1")
+
+
+@pytest.mark.parametrize(("transport", "version"), [("http", 4), ("grpc", 6)])
+def test_flows_of_udp_tcp_and_icmp_are_sent_side_by_side(
+    server: RunningServer, transport: str, version: int
+) -> None:
+    """Each is counted by itself; the numbers of echo requests rise."""
+    api = api_of(server, transport)
+    made = with_header(version, "udp", "udp")
+    made.flows[0].packet[2].src_port.value, made.flows[0].packet[2].dst_port.value = 5000, 6000
+    made.flows.append(with_header(version, "tcp", "tcp").flows[0])
+    made.flows[1].packet[2].src_port.value, made.flows[1].packet[2].dst_port.value = 5000, 80
+    made.flows.append(with_header(version, "ping", "icmp" if version == 4 else "icmpv6").flows[0])
+    echo = made.flows[2].packet[2].echo
+    echo.identifier.value = 0
+    number = echo.sequence_number.increment
+    number.start, number.step, number.count = 0, 1, 65536
+    api.set_config(made)
+    found = send(api, 40, 40, 40, before=lambda: set_capture(api, "start"))
+    assert [(metric.frames_tx, metric.frames_rx) for metric in found] == [(40, 40)] * 3
+    set_capture(api, "stop")
+    frames = all_captured(api, "p2")
+    kind = ICMP if version == 4 else ICMPv6EchoRequest
+    pings = [frame[kind] for frame in frames if kind in frame]
+    assert [(ping.id, ping.seq) for ping in pings] == [(0, k) for k in range(40)]
+    assert {ping.type for ping in pings} == {8 if version == 4 else 128}
+    assert {frame[TCP].dport for frame in frames if TCP in frame} == {80}
+    assert {frame[UDP].dport for frame in frames if UDP in frame} == {6000}
+    assert len(frames) == 120
 
 
 @pytest.mark.parametrize(("transport", "version"), [("https", 4), ("grpc", 6)])
@@ -104,20 +172,19 @@ def test_a_quickstart_names_the_sending_port_alone(
 def test_cases_that_need_other_frames_are_refused_by_their_key(server: RunningServer) -> None:
     """Headers that no test frame has: each says why, and what to write instead."""
     api = api_of(server, "http")
-    for header, why in (("tcp", "state of TCP"), ("icmp", "echo request"), ("gre", "test frames are")):
-        made = config(4, names=("f1",), hosts=1)
-        made.flows[0].packet.clear()
-        getattr(made.flows[0].packet.ethernet().ipv4(), header)()
-        (error,) = refused(lambda made=made: api.set_config(made)).errors
-        assert error.startswith(f"flows[0].packet[2].{header}: ")
-        assert why in error
+    made = config(4, names=("f1",), hosts=1)
+    made.flows[0].packet.clear()
+    made.flows[0].packet.ethernet().ipv4().gre()
+    (error,) = refused(lambda: api.set_config(made)).errors
+    assert error.startswith("flows[0].packet[2].gre: test frames are")
     made = config(6, names=("f1",), hosts=1)
     made.flows[0].packet.custom()[-1].bytes = "2e2e"
     assert "flows[0].packet[3].custom" in refused(lambda: api.set_config(made)).errors[0]
 
 
 def test_a_search_of_rfc_2544_by_percentages(server: RunningServer) -> None:
-    """As scripts have it: a configuration for each load, a start, and the sums over all flows."""
+    """As scripts have it: a configuration, an update of the rates for each further load, a start, and the
+    sums over all flows."""
     api = api_of(server, "grpc")
     low, high, tried = 0.0, 100.0, 0
     for _ in range(3):
@@ -127,7 +194,14 @@ def test_a_search_of_rfc_2544_by_percentages(server: RunningServer) -> None:
             flow.size.fixed = 512
             flow.rate.percentage = load
             flow.duration.fixed_seconds.seconds = 0.3
-        api.set_config(made)
+        if tried == 0:
+            api.set_config(made)
+        else:
+            update = api.config_update()
+            update.flows.property_names = [update.flows.RATE]
+            for flow in made.flows:
+                update.flows.flows.append(flow)
+            api.update_config(update)
         packets = round(load / 100 * LINE_BPS / 8 / (512 + 20) * 0.3)
         found = send(api, packets, packets)
         set_state(api, "stop")

@@ -23,8 +23,9 @@ class FlowCounts:
     """Over the time since the counts before; 0 once the flow has ended."""
     rx_fps: float = 0.0
     loss_percent: float = 0.0
-    is_received_known: bool = True
-    """What came of one of several flows of a port, and when, is known once they have ended."""
+    is_loss_known: bool = True
+    """What is lost of one of several flows of a port is known once they have ended: until then some of its
+    frames are under way."""
     min_ns: float | None = None
     mean_ns: float | None = None
     max_ns: float | None = None
@@ -77,23 +78,29 @@ class PlanFlows:
     octets: tuple[int, ...]
 
     def after_so_many(
-        self, frames: int, before: Sequence[FlowCounts], passed_s: float
+        self, frames: int, received: Sequence[int], before: Sequence[FlowCounts], passed_s: float
     ) -> tuple[FlowCounts, ...]:
-        """What each has sent while the trial runs, of so many frames of all: the sequence says it."""
+        """What is known of each while the trial runs. The sequence says how many of so many frames of all
+        each has sent; `received` has what came of each."""
         if not self.cycle:
             return ()
         cycles, rest = divmod(frames, len(self.cycle))
         whole, begun = Counter(self.cycle), Counter(self.cycle[:rest])
         counts = []
         for place, octets in enumerate(self.octets):
-            sent = cycles * whole[place] + begun[place]
-            sent_before = before[place].frames_tx if before else 0
+            last = before[place] if before else FlowCounts()
+            came = received[place] if received else 0
+            # The two counts are not of the same moment: what has come was sent.
+            sent = max(cycles * whole[place] + begun[place], came)
             counts.append(
                 FlowCounts(
                     frames_tx=sent,
+                    frames_rx=came,
                     octets_tx=sent * octets,
-                    tx_fps=max(0.0, (sent - sent_before) / passed_s),
-                    is_received_known=False,
+                    octets_rx=came * octets,
+                    tx_fps=max(0.0, (sent - last.frames_tx) / passed_s),
+                    rx_fps=max(0.0, (came - last.frames_rx) / passed_s),
+                    is_loss_known=False,
                 )
             )
         return tuple(counts)

@@ -14,6 +14,7 @@ from evenhand.base.errors import EvenhandError
 from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.exchange.otg_flow import choice_of
 from evenhand.otg.flow_marks import MARKS, FlowMarks
+from evenhand.otg.headers import TRANSPORTS, read_header
 from evenhand.otg.own_addresses import FieldValues, FlowAddresses, read_values
 from evenhand.otg.patterns import LARGEST_PORT, Numbers, as_pattern, is_side_by_side, numbers_of
 from evenhand.otg.plan_of_flows import Macs, ReadFlow
@@ -24,12 +25,14 @@ from evenhand.plan import (
     Direction,
     FrameSize,
     SideName,
+    Transport,
     is_weighted,
     mean_octets,
     parse_imix,
     receiving_side,
     sending_side,
 )
+from evenhand.plan.field_pattern import LONGEST_LIST
 from evenhand.trial import Burst
 
 _BITS = {"bps": 1, "kbps": 10**3, "mbps": 10**6, "gbps": 10**9}
@@ -45,20 +48,15 @@ _SIZES = (("start", 64), ("end", 1518), ("step", 1))
 USUAL_GAP = 12
 """Octets between frames: OTG's default, and Ethernet's."""
 LARGEST_VLAN = 4094
-HEADERS = ("ethernet", "vlan", "ipv4", "ipv6", "udp")
-_FRAME = "test frames are Ethernet, up to two VLAN tags, IPv4 or IPv6, and UDP"
+HEADERS = ("ethernet", "vlan", "ipv4", "ipv6", *TRANSPORTS)
+_FRAME = "test frames are Ethernet, up to two VLAN tags, IPv4 or IPv6, and UDP, TCP or an echo of ICMP"
 _NO_HEADER = {
-    "tcp": "a test frame is UDP, since what it carries says which frame it is, and no DUT may keep a state of"
-    " TCP for it: write udp with these ports",
-    "icmp": (_ICMP := "a test frame is UDP, since hosts would answer an echo request: write udp"),
-    "icmpv6": _ICMP,
     "custom": "the payload says which frame it is, so that each is found or missed: leave it out; the rest of"
-    " the frame is padded up to its size",
+    " the frame is padded up to its size"
 }
 """Why frames cannot have a header that scripts often have."""
 LONGEST_BURSTS_S = 30.0
 """A stop waits for their end: a trial of bursts does not end earlier."""
-UDP_PORTS = ("src_port", "dst_port")
 _NS = {"nanoseconds": 1e-9, "microseconds": 1e-6}
 
 
@@ -125,9 +123,11 @@ class FlowPart:
         self._is_listed = False
         self.marks = FlowMarks()
         self.ports: dict[str, Numbers] = {}
-        """UDP ports in the order of the frames; none that are random."""
+        """UDP ports in the order of the frames, or what stands for them; none that are random."""
+        self.transport: Transport | None = None
+        """The header in place of UDP's."""
         self.stepping: list[str] = []
-        """Fields whose values come in an order of their own."""
+        """Addresses whose values come in an order of their own."""
         packet = [self._plain(header, place) for place, header in enumerate(flow.get("packet", []))]
         self.vlans = tuple(
             self._vlan(header, place) for place, header in enumerate(packet) if _is_tag(header)
@@ -145,8 +145,8 @@ class FlowPart:
         for place, kind in enumerate(kinds):
             if kind not in HEADERS:
                 self._refuse(f"packet[{place}].{kind}", _NO_HEADER.get(kind, _FRAME))
-        if not {*kinds} - {*HEADERS} and "udp" not in kinds:
-            self._refuse("packet", f"{', '.join(kinds) or 'no headers'}: {_FRAME}: add a udp header")
+        if not {*kinds} - {*HEADERS} and len([kind for kind in kinds if kind in TRANSPORTS]) != 1:
+            self._refuse("packet", f"{', '.join(kinds) or 'no headers'}: {_FRAME}: let one of these end it")
 
     def _check_inner(self, flow: Mapping[str, Any]) -> None:
         for key in ("tx_rx", "size", "rate", "duration", "metrics"):
@@ -363,14 +363,13 @@ class FlowPart:
         if kind not in HEADERS:
             return dict(header)
         fields = header.get(kind, {})
+        if kind in TRANSPORTS:
+            return self._plain_transport(kind, fields, f"{at}.{kind}")
         self._errors += other_keys(fields, f"flows[].packet[].{kind}", f"{at}.{kind}")
         # A destination of `auto` is what ARP or ND finds, or a device's address.
         written = {name: field for name, field in fields.items() if field.get("choice") != "auto"}
         for name in [name for name in MARKS.get(kind, ()) if name in written or kind == "vlan"]:
             self.marks.read(kind, name, written.pop(name, {}), f"{at}.{kind}.{name}", self._errors)
-        if kind == "udp":
-            ports = {name: self._port(f"{at}.udp.{name}", name, written.get(name, {})) for name in UDP_PORTS}
-            return {"choice": kind, kind: ports}
         plain = {name: self._field(f"{at}.{kind}.{name}", field) for name, field in written.items()}
         if kind in ("ipv4", "ipv6"):
             for name in ("src", "dst"):
@@ -385,15 +384,23 @@ class FlowPart:
             self._errors += error.errors
             return None
 
-    def _port(self, at: str, name: str, field: Mapping[str, Any]) -> dict[str, Any]:
-        """As the plan has it; values that do not lie side by side are those of its flows, one by one."""
-        if choice_of(field, "value") == "random":
-            self._randoms.append((at, int(field.get("random", {}).get("count", 1))))
-            return dict(field)
-        numbers = self.ports[name] = numbers_of(field, at, self._errors, least=1, most=LARGEST_PORT)
-        if len(numbers) > 1:
-            self.stepping.append(at)
-        return as_pattern(numbers if is_side_by_side(numbers) else numbers[:1])
+    def _plain_transport(self, kind: str, fields: Mapping[str, Any], at: str) -> dict[str, Any]:
+        """As if it were UDP's. Values that do not lie side by side are those of the plan's flows."""
+        header = read_header(kind, fields, at, self._version, self._errors)
+        self.transport = header.transport
+        plain = {}
+        for name, (place, field) in header.ports.items():
+            if choice_of(field, "value") == "random":
+                self._randoms.append((place, int(field.get("random", {}).get("count", 1))))
+                plain[name] = dict(field)
+                continue
+            numbers = numbers_of(field, place, self._errors, least=header.least, most=LARGEST_PORT)
+            if not isinstance(numbers, range) and len(numbers) > LONGEST_LIST:
+                self._errors.append(f"{place}: {len(numbers):,} values, at most {LONGEST_LIST:,}")
+            self.ports[name] = numbers
+            is_range = header.least == 1 and is_side_by_side(numbers)
+            plain[name] = as_pattern(numbers if is_range else [max(1, numbers[0])])
+        return {"choice": "udp", "udp": plain}
 
     def _field(self, at: str, field: Mapping[str, Any]) -> dict[str, Any]:
         choice = field.get("choice")

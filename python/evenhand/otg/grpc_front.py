@@ -124,7 +124,9 @@ METHODS: Mapping[str, Any] = {
     "GetMetrics": _unary(_metrics, pb.GetMetricsResponse),
     "streamGetMetrics": _streamed(_metrics),
     "GetVersion": _unary(lambda service, _: service.get_version(), pb.GetVersionResponse),
-    "UpdateConfig": _unary(lambda service, _: service.refuse("update_config"), pb.UpdateConfigResponse),
+    "UpdateConfig": _unary(
+        lambda service, asked: service.update_config(asked.config_update), pb.UpdateConfigResponse
+    ),
     "AppendConfig": _unary(lambda service, _: service.refuse("append_config"), pb.AppendConfigResponse),
     "DeleteConfig": _unary(lambda service, _: service.refuse("delete_config"), pb.DeleteConfigResponse),
     "SetControlAction": _unary(

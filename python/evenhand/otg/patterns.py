@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from evenhand.exchange.otg_flow import choice_of
+from evenhand.plan import FieldPattern, Mode
 
 LARGEST_PORT = 65535
 Numbers = Sequence[int]
@@ -62,3 +63,15 @@ def as_pattern(numbers: Numbers) -> dict[str, Any]:
         return {"choice": "value", "value": numbers[0]}
     choice = "increment" if numbers[1] > numbers[0] else "decrement"
     return {"choice": choice, choice: {"start": numbers[0], "step": 1, "count": len(numbers)}}
+
+
+def as_field(numbers: Numbers) -> int | FieldPattern:
+    """The same for a flow of a plan: one number, or one after the other with the flow's frames."""
+    if len(numbers) == 1:
+        return numbers[0]
+    steps = {b - a for a, b in pairwise(numbers)}
+    step = numbers[1] - numbers[0]
+    if len(steps) > 1 or step == 0:
+        return FieldPattern(values=tuple(numbers), mode="increment")
+    mode: Mode = "increment" if step > 0 else "decrement"
+    return FieldPattern(first=min(numbers[0], numbers[-1]), count=len(numbers), step=abs(step), mode=mode)

@@ -11,11 +11,21 @@ from fractions import Fraction
 from typing import Any
 
 from evenhand.base.errors import PlanError
-from evenhand.otg.flow_part import UDP_PORTS, FlowPart, SentFlow
-from evenhand.otg.patterns import Numbers, as_pattern, is_side_by_side
+from evenhand.otg.flow_part import FlowPart, SentFlow
+from evenhand.otg.headers import UDP_PORTS
+from evenhand.otg.patterns import Numbers, as_field, as_pattern, is_side_by_side
 from evenhand.otg.plan_of_flows import ReadFlow
 from evenhand.otg.refusals import OtgError
-from evenhand.plan import SMALLEST_FRAME, Flow, FrameSize, Imix, is_flow_name, make_flows, sending_side
+from evenhand.plan import (
+    SMALLEST_FRAME,
+    FieldPattern,
+    Flow,
+    FrameSize,
+    Imix,
+    is_flow_name,
+    make_flows,
+    sending_side,
+)
 
 MOST_OF_A_PORT = 64
 _PORTS = dict(zip(UDP_PORTS, ("source_port", "destination_port"), strict=True))
@@ -64,9 +74,7 @@ def flows_together(parts: Sequence[FlowPart]) -> SentTogether:
     errors: list[str] = []
     directions = dict.fromkeys(part.sent.direction for part in parts)
     of_ports = [[part for part in parts if part.sent.direction == direction] for direction in directions]
-    has_classes = any(
-        len(flows) > 1 or not flows[0].marks.are_usual or _cycles(flows[0]) for flows in of_ports
-    )
+    has_classes = any(len(flows) > 1 or _is_flow_of_a_plan(flows[0]) for flows in of_ports)
     for flows in of_ports:
         _check_port(flows, errors)
         if has_classes:
@@ -103,19 +111,18 @@ def _check_port(flows: Sequence[FlowPart], errors: list[str]) -> None:
     first, others = flows[0], flows[1:]
     if len(flows) > MOST_OF_A_PORT:
         errors.append(f"{flows[MOST_OF_A_PORT].at}: a port sends {MOST_OF_A_PORT} flows at most")
-    if not others and (period := _period(first)) > MOST_OF_A_PORT:
-        errors.append(
-            f"{first.at}: its fields ({', '.join(_cycles(first))}) have the same values again after"
-            f" {period:,} frames, at most {MOST_OF_A_PORT}"
-        )
+    if len(first.sizes) > MOST_OF_A_PORT:
+        errors.append(f"{first.at}.size: {len(first.sizes):,} sizes in turn, at most {MOST_OF_A_PORT}")
     for each in flows if others else ():
         if each.burst is not None:
             errors.append(f"{each.at}.duration.burst: flows of a port take turns: only one alone has bursts")
         errors += [
-            f"{at}: one value, or random: flows of a port take turns, and values in order are those of all"
-            " its frames together"
-            for at in (*each.stepping, *_stepping_marks(each))
+            f"{at}: one value, or random: flows of a port take turns, and addresses in order are those of"
+            " all its frames together"
+            for at in each.stepping
         ]
+        if each.sizes:
+            errors.append(f"{each.at}.size.increment: only a flow alone on its port has sizes in turn")
     for each in others:
         for key, what, mine, its in (
             ("packet", "VLANs", first.vlans, each.vlans),
@@ -134,26 +141,24 @@ def _check_port(flows: Sequence[FlowPart], errors: list[str]) -> None:
 def _port_flows(flows: Sequence[FlowPart], has_classes: bool, errors: list[str]) -> PortFlows:
     first = flows[0]
     rate = sum((each.rate for each in flows), Fraction(0))
-    common, own = _udp_ports(flows, errors)
+    own = [_own_ports(each, flows) for each in flows]
     read = first.read
-    if len(flows) > 1:
+    if any(own):
+        common = {name: _common_port(name, first, own) for name in _PORTS}
         packet = [*read.document["packet"][:-1], {"choice": "udp", "udp": common}]
         read = replace(read, document={**read.document, "packet": packet})
     classes: tuple[Flow, ...] = ()
     if has_classes:
         errors += [
-            f"{each.at}.size: {each.frame_size} octets: frames of this IP version have"
-            f" {SMALLEST_FRAME[each.read.addresses.version]} at least"
+            f"{each.at}.size: {each.frame_size} octets: frames of these headers have {least} at least"
             for each in flows
-            if isinstance(each.frame_size, int)
-            and each.read.addresses is not None
-            and each.frame_size < SMALLEST_FRAME[each.read.addresses.version]
+            if isinstance(each.frame_size, int) and each.frame_size < (least := _smallest(each))
         ]
-        asked = [_class_of(each, own[place]) for place, each in enumerate(flows)]
+        asked = list(map(_class_of, flows, own))
         rates = [each.rate for each in flows]
-        if (period := 1 if errors or len(flows) > 1 else _period(first)) > 1:
+        if len(first.sizes) > 1 and not errors:
             # Equal shares take turns in the order of the flows: frame k is of number k.
-            asked, rates = _frames_of(first, asked[0], period), [Fraction(1)] * period
+            asked, rates = _of_sizes(first, asked[0]), [Fraction(1)] * len(first.sizes)
         try:
             classes = make_flows(_with_names(asked), rates)
         except PlanError as error:
@@ -168,49 +173,52 @@ def _port_flows(flows: Sequence[FlowPart], has_classes: bool, errors: list[str])
     )
 
 
-def _class_of(flow: FlowPart, ports: Mapping[str, int]) -> Flow:
-    return Flow(
-        name=flow.name,
-        share=1,
-        dscp=flow.marks.dscp[0],
-        flow_label=flow.marks.flow_label[0],
-        vlan_priority=_vlan_priority(flow) or 0,
-        source_port=ports.get("src_port"),
-        destination_port=ports.get("dst_port"),
-        frame_size=flow.frame_size if isinstance(flow.frame_size, int) else None,
+def _smallest(flow: FlowPart) -> int:
+    """The least size of its frames."""
+    if flow.read.addresses is None:
+        return 0  # another error says why
+    more = 0 if flow.transport is None else flow.transport.more_octets
+    return SMALLEST_FRAME[flow.read.addresses.version] + more
+
+
+def _fields_of(flow: FlowPart) -> dict[str, Numbers]:
+    """The marks of a flow's frames in their order, by their key of a plan's flow."""
+    priority = _vlan_priority(flow)
+    return {
+        "dscp": flow.marks.dscp,
+        "flow_label": flow.marks.flow_label,
+        "vlan_priority": (0,) if priority is None else priority,
+    }
+
+
+def _class_of(flow: FlowPart, ports: Mapping[str, int | FieldPattern]) -> Flow:
+    fields: dict[str, Any] = {**ports, **{key: as_field(of) for key, of in _fields_of(flow).items()}}
+    size = flow.frame_size if isinstance(flow.frame_size, int) else None
+    return Flow(name=flow.name, share=1, frame_size=size, transport=flow.transport, **fields)
+
+
+def _is_flow_of_a_plan(flow: FlowPart) -> bool:
+    """Whether a flow that is alone on its port has frames that no plan sends without flows."""
+    return (
+        flow.transport is not None
+        or not flow.marks.are_usual
+        or len(flow.sizes) > 1
+        or not all(map(is_side_by_side, flow.ports.values()))
     )
 
 
-def _cycles(flow: FlowPart) -> dict[str, Numbers]:
-    """Numbers of a flow's frames, one by one, that no range of a plan has, by their key of a plan's flow."""
-    ports = {key: flow.ports.get(name, ()) for name, key in _PORTS.items()}
-    found: dict[str, Numbers] = {
-        "dscp": flow.marks.dscp,
-        "flow_label": flow.marks.flow_label,
-        "vlan_priority": flow.marks.vlan_priority or (),
-        "frame_size": flow.sizes,
-        **{key: numbers for key, numbers in ports.items() if not is_side_by_side(numbers)},
-    }
-    return {key: numbers for key, numbers in found.items() if len(numbers) > 1}
-
-
-def _stepping_marks(flow: FlowPart) -> list[str]:
-    """The places of those that are no UDP ports."""
-    keys = [key for key in _cycles(flow) if key not in _PORTS.values()]
-    return [f"{flow.at}.{'size' if key == 'frame_size' else 'packet'}" for key in keys]
-
-
-def _period(flow: FlowPart) -> int:
-    return math.lcm(*(len(numbers) for numbers in _cycles(flow).values()))
-
-
-def _frames_of(flow: FlowPart, first: Flow, period: int) -> list[Flow]:
-    """A flow of the plan for each frame of a period."""
-    cycles = _cycles(flow)
+def _of_sizes(flow: FlowPart, first: Flow) -> list[Flow]:
+    """A flow of the plan for each of its sizes; its other fields go on with the frames of all together."""
+    period = len(flow.sizes)
+    numbers = {**_fields_of(flow), **{_PORTS[name]: of for name, of in flow.ports.items()}}
+    stepping = {key: of for key, of in numbers.items() if isinstance(getattr(first, key), FieldPattern)}
     found = []
-    for k in range(period):
-        of_frame: dict[str, Any] = {key: numbers[k % len(numbers)] for key, numbers in cycles.items()}
-        found.append(replace(first, name=f"frame {k + 1} of {period}", **of_frame))
+    for place, size in enumerate(flow.sizes):
+        fields: dict[str, Any] = {}
+        for key, of in stepping.items():
+            turns = range(place, place + period * len(of) // math.gcd(period, len(of)), period)
+            fields[key] = as_field([of[turn % len(of)] for turn in turns])
+        found.append(replace(first, name=f"size {place + 1} of {period}", frame_size=size, **fields))
     return found
 
 
@@ -221,24 +229,31 @@ def _with_names(flows: Sequence[Flow]) -> list[Flow]:
     return [replace(flow, name=f"flow {number}") for number, flow in enumerate(flows, 1)]
 
 
-def _udp_ports(flows: Sequence[FlowPart], errors: list[str]) -> tuple[dict[str, Any], list[dict[str, int]]]:
-    """The UDP ports that frames have unless a flow has its own; and those of each flow."""
-    common: dict[str, Any] = {}
-    own: list[dict[str, int]] = [{} for _ in flows]
-    for name in _PORTS:
-        fields = [_fields(each, -1).get(name, {}) for each in flows]
-        drawn = [field for field, each in zip(fields, flows, strict=True) if name not in each.ports]
-        ranges = {(each["random"].get("min"), each["random"].get("max")) for each in drawn}
-        if len(ranges) > 1:
-            errors.append(f"{flows[0].at}.packet.udp.{name}: of a port, flows draw from one range")
-        numbers = {each.ports[name][0] for each in flows if name in each.ports}
-        common[name] = drawn[0] if drawn else as_pattern([min(numbers)])
-        if len(ranges) + len(numbers) == 1:
-            continue
-        for each, ports in zip(flows, own, strict=True):
-            if name in each.ports:
-                ports[name] = each.ports[name][0]
-    return common, own
+def _own_ports(flow: FlowPart, flows: Sequence[FlowPart]) -> dict[str, int | FieldPattern]:
+    """Its ports, as far as they are none of the plan as a whole: what stands for them in ICMP, those that do
+    not lie side by side, and those that other flows have not."""
+    found = {}
+    for name, key in _PORTS.items():
+        numbers = flow.ports.get(name)
+        is_icmp = flow.transport is not None and flow.transport.protocol == "icmp"
+        is_shared = all(_fields(each, -1).get(name) == _fields(flow, -1).get(name) for each in flows)
+        is_plain = numbers is None or len(numbers) == 1 or (len(flows) == 1 and is_side_by_side(numbers))
+        if is_icmp or not is_shared or not is_plain:
+            found[key] = _drawn(_fields(flow, -1)[name]) if numbers is None else as_field(numbers)
+    return found
+
+
+def _common_port(name: str, first: FlowPart, own: Sequence[Mapping[str, int | FieldPattern]]) -> Any:
+    """That of frames whose flow has none of its own, as OTG writes it; where all have, the least of all."""
+    found = [ports[_PORTS[name]] for ports in own if _PORTS[name] in ports]
+    if not found:
+        return _fields(first, -1).get(name, {})
+    return as_pattern([max(1, min(each if isinstance(each, int) else each.bounds[0] for each in found))])
+
+
+def _drawn(field: Mapping[str, Any]) -> FieldPattern:
+    first, last = (int(field["random"].get(end, 0)) for end in ("min", "max"))
+    return FieldPattern(first=first, count=max(1, last - first + 1), mode="pseudorandom")
 
 
 def _fields(flow: FlowPart, place: int) -> Mapping[str, Any]:
@@ -257,12 +272,12 @@ def _addresses(flow: FlowPart) -> Any:
     return found.version, values, found.stations
 
 
-def _vlan_priority(flow: FlowPart) -> int | None:
+def _vlan_priority(flow: FlowPart) -> Numbers | None:
     """None: the side that sends has no tags."""
     if flow.marks.vlan_priority is not None or flow.read.addresses is None:
-        return None if flow.marks.vlan_priority is None else flow.marks.vlan_priority[0]
+        return flow.marks.vlan_priority
     stations = flow.read.addresses.stations.get(sending_side(flow.sent.direction), ())
-    return 0 if stations and stations[0].vlans else None
+    return (0,) if stations and stations[0].vlans else None
 
 
 def _unlike(groups: Sequence[PortFlows], has_classes: bool) -> list[str]:
@@ -294,14 +309,13 @@ def _places(groups: Sequence[PortFlows], errors: list[str]) -> dict[str, int]:
     """The place of each flow among those of the plan, which both directions have; of those with others on
     their port."""
     one, *others = groups
-    if len(groups) > 1 and any(_cycles(group.first) for group in groups):
+    if len(groups) > 1 and any(group.first.sizes for group in groups):
         has_tags = all(_vlan_priority(group.first) is not None for group in groups)
         (other,) = others
         if not _are_all_alike(one.classes, other.classes, has_tags):
             errors.append(
-                f"{other.first.at}: UDP ports, sizes and marks whose values step must be those of"
-                f" {one.first.at} in the same order: both directions have the same, or one direction is sent"
-                " after the other"
+                f"{other.first.at}: sizes in turn, and all that steps beside them, must be those of"
+                f" {one.first.at}: both directions have the same, or one direction is sent after the other"
             )
         return {}
     found = {each.at: place for place, each in enumerate(one.flows)}

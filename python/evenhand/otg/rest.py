@@ -36,7 +36,7 @@ def rest_app(service: OtgService, *, token: str | None) -> Starlette:
     calls: Mapping[tuple[str, str], tuple[Any, Callable[[Any], Any]]] = {
         ("POST", "/config"): (pb.Config, service.set_config),
         ("GET", "/config"): (None, lambda _: service.get_config()),
-        ("PATCH", "/config"): (None, lambda _: service.refuse("update_config")),
+        ("PATCH", "/config"): (pb.ConfigUpdate, service.update_config),
         ("PATCH", "/config/append"): (None, lambda _: service.refuse("append_config")),
         ("PATCH", "/config/delete"): (None, lambda _: service.refuse("delete_config")),
         ("POST", "/control/state"): (pb.ControlState, service.set_control_state),

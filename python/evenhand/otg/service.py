@@ -100,6 +100,23 @@ class OtgService:
         self._transmission.stop()
         return ["The flows that were sent before were stopped."]
 
+    def update_config(self, update: Any) -> Any:
+        """Give flows another rate or size, as if the configuration had been set with it."""
+        if _chosen(update) != "flows":
+            raise OtgError([f"{_chosen(update) or 'choice'}: rates and sizes of flows can be updated"])
+        if self._config is None:
+            raise OtgError(["config_update: no configuration is set"])
+        if self._transmission.is_running:
+            raise OtgError(["config_update: flows are being sent; stop them first"], status=BUSY)
+        changed = pb.Config()
+        changed.CopyFrom(self._config)
+        for other in update.flows.flows:
+            (flow,) = _by_names(changed.flows, [other.name], "flows.flows")
+            for key, number in pb.FlowsUpdate.PropertyNames.Enum.items():
+                if number in update.flows.property_names and key != "unspecified":
+                    getattr(flow, key).CopyFrom(getattr(other, key))
+        return self.set_config(changed)
+
     def get_config(self) -> Any:
         """As it was set; empty if none is."""
         return pb.Config() if self._config is None else self._config
@@ -249,7 +266,7 @@ class OtgService:
             bytes_rx=counts.octets_rx,
             frames_tx_rate=counts.tx_fps,
             frames_rx_rate=counts.rx_fps,
-            loss=counts.loss_percent if counts.is_received_known else None,
+            loss=counts.loss_percent if counts.is_loss_known else None,
             tx_rate_bytes=counts.tx_fps * size,
             rx_rate_bytes=counts.rx_fps * size,
             tx_rate_bps=counts.tx_fps * size * 8,

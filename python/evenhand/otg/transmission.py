@@ -323,8 +323,8 @@ class Transmission:
         with self._lock:
             found = self._counting.of_flows.get(flow.direction, ())
             is_started = self._counting.counts.get(flow.direction, FlowCounts()).is_started
-        counts = found[flow.place] if found else FlowCounts(is_received_known=not is_started)
-        return replace(counts, is_started=is_started, tx_fps=counts.tx_fps if is_started else 0.0)
+        counts = found[flow.place] if found else FlowCounts(is_loss_known=not is_started)
+        return replace(counts, is_started=True) if is_started else replace(counts, tx_fps=0.0, rx_fps=0.0)
 
     def counts(self, direction: Direction) -> FlowCounts:
         """What is known of all flows of this direction together."""
@@ -442,7 +442,10 @@ class Transmission:
             for direction, so_far in event.directions.items():
                 before = self._counting.counts.get(direction, FlowCounts())
                 self._counting.of_flows[direction] = self._flows.after_so_many(
-                    so_far.sent_frames, self._counting.of_flows.get(direction, ()), passed_s
+                    so_far.sent_frames,
+                    so_far.received_of_flows,
+                    self._counting.of_flows.get(direction, ()),
+                    passed_s,
                 )
                 self._counting.counts[direction] = FlowCounts(
                     frames_tx=so_far.sent_frames,

@@ -79,6 +79,7 @@ from evenhand.plan.topology import (
 )
 from evenhand.plan.traffic import PortMacs, Traffic, arrival_lines, describe_plan, show_ports
 from evenhand.plan.translation import MAX_CONNECTIONS, TUPLE_ORDERS, Nat, TupleOrder
+from evenhand.plan.transport import Transport
 from evenhand.plan.used_routes import routes_of, with_routes
 from evenhand.plan.validate import check_plan, plan_warnings
 
@@ -136,6 +137,7 @@ __all__ = [
     "Stream",
     "Topology",
     "Traffic",
+    "Transport",
     "TupleOrder",
     "UdpRange",
     "arrival_lines",

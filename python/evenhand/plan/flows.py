@@ -20,6 +20,7 @@ from evenhand.plan.host_list import Hosts
 from evenhand.plan.ranges import Address, IpVersion
 from evenhand.plan.sides import BOTH_DIRECTIONS, SIDES, Direction, SideCounts, SideName
 from evenhand.plan.stream import SMALLEST_FRAME
+from evenhand.plan.transport import Transport
 
 FLOW_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}$"
 MOST_FLOWS = 64
@@ -36,6 +37,8 @@ DSCP_NAMES = {
 """Per-hop behaviours and their code points (RFC 2474, RFC 2597, RFC 3246, RFC 5865, RFC 8622)."""
 
 
+_MAY_BE_ZERO = ("loss_at_most", "source_port", "destination_port")
+"""Keys whose 0 says something else than their absence."""
 LOCK_STEP_FIELDS = (
     "left",
     "right",
@@ -110,6 +113,8 @@ class Flow:
     """Octets with the FCS and the tags of the side that sends; None: that of the trial."""
     loss_at_most: float | None = None
     """Its own largest loss ratio; None: it is judged by that of the trial, with all others without one."""
+    transport: Transport | None = None
+    """The header in place of UDP's; None: UDP's."""
 
     def to_document(self) -> dict[str, Any]:
         """What it says, without what is as in every other frame."""
@@ -127,8 +132,10 @@ class Flow:
         kept = {
             key: self._document_of(key, value) if isinstance(value, FieldPattern) else value
             for key, value in said.items()
-            if value is not None and (value != 0 or key == "loss_at_most")
+            if value is not None and (value != 0 or key in _MAY_BE_ZERO)
         }
+        if self.transport is not None:
+            kept["transport"] = self.transport.to_document()
         hosts = {
             f"{side}_host": self._document_of(side, of_side)
             for side, of_side in (("left", self.left), ("right", self.right))
@@ -162,6 +169,8 @@ class Flow:
             "destination port": self.destination_port,
         }
         parts = [f"{key} {_words_of(value)}" for key, value in said.items() if value is not None]
+        if self.transport is not None:
+            parts.append(f"{self.transport.words} header")
         if self.lock_step:
             parts.append(f"{' and '.join(self.lock_step)} in lock-step")
         if self.frame_size is not None:
@@ -322,7 +331,7 @@ def check_flows(flows: Sequence[Flow], ip_version: IpVersion) -> None:
                 where="flow.flow-label",
                 next_step="Omit it, or use IPv6.",
             )
-        smallest = SMALLEST_FRAME[ip_version]
+        smallest = SMALLEST_FRAME[ip_version] + (flow.transport.more_octets if flow.transport else 0)
         if flow.frame_size is not None and flow.frame_size < smallest:
             raise PlanError(
                 f"the flow {flow.name!r} has frames of {flow.frame_size} octets",

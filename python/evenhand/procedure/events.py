@@ -50,6 +50,8 @@ class SoFar:
     several engines measure."""
     recent_p999_ns: float | None = None
     """The 99.9th percentile of the same."""
+    received_of_flows: tuple[int, ...] = ()
+    """The received frames of each flow of the plan."""
 
     @classmethod
     def from_contract(cls, document: Mapping[str, Any]) -> Self:
@@ -62,6 +64,7 @@ class SoFar:
             max_latency_ns=latency["max_ns"],
             recent_median_ns=recent.get("median_ns"),
             recent_p999_ns=recent.get("p999_ns"),
+            received_of_flows=tuple(document.get("received_of_flows", ())),
         )
 
     @property

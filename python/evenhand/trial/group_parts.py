@@ -357,7 +357,12 @@ def _direction(reported: Sequence[Document]) -> Document:
             else None,
             "max_ns": max((each["latency"]["max_ns"] for each in timed), default=None),
         },
+        **_of_flows([each["received_of_flows"] for each in reported if "received_of_flows" in each]),
     }
+
+
+def _of_flows(counts: Sequence[Sequence[int]]) -> Document:
+    return {"received_of_flows": [sum(each) for each in zip(*counts, strict=True)]} if counts else {}
 
 
 def sum_of_learning(replies: Sequence[Document]) -> Document:

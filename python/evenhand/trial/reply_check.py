@@ -54,6 +54,7 @@ _PROGRESS_DIRECTION = {
     "lost_frames": _COUNT,
     "latency": {"mean_ns": _MAYBE_NUMBER, "max_ns": _MAYBE_NUMBER},
     "recent_latency?": {"median_ns": _NUMBER, "p999_ns": _NUMBER},
+    "received_of_flows?": [_COUNT],
 }
 _PART = "part that is left out"
 _CODES = [{"code": _TEXT, "text": _TEXT}]
