@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether cores add up: a direction on one core and on several, as a ratio of rates.
+"""Whether cores add up: a direction on one core and on 2, 4, 8, ... and all of them, as a ratio of rates.
 
 Senders are the whole engine, each core with a stream and a transmit queue of a port that drops. Receivers are
 measured before `rx_burst`, on frames that lie in memory: each core has a queue with a random share of the
 direction's frames, and a part of its sequence map. One and several take turns, on each of the CPUs, since
-a host may give them different shares.
+a host may give them different shares. EVENHAND_BENCH_CPUS=0,2,4 names the CPUs, such as one of each core.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
 from evenhand.trial.engine_process import find_engine
 
 RECEIVERS = find_engine().parent / "bench" / "evenhand-bench-receiver-cores"
-CPUS = sorted(os.sched_getaffinity(0))
+CPUS = [int(cpu) for cpu in os.environ.get("EVENHAND_BENCH_CPUS", "").split(",") if cpu] or sorted(
+    os.sched_getaffinity(0)
+)
+MOST_STREAMS = 128
+"""Of a direction: as many cores can send it."""
 SECONDS = at_length(0.7, 0.1)
 ROUNDS = at_length(9, 1)
 BEYOND_REACH_FPS = 8e8
@@ -57,42 +61,51 @@ def receiver_fps(plan: AddressPlan, cpus: list[int]) -> float:
     return float(sum(1e9 / json.loads(line)["all"]["least"] for line in done.stdout.splitlines()))
 
 
+def core_counts(cpus: int) -> list[int]:
+    """2, 4, 8, ..., and all of them."""
+    found = [2**n for n in range(1, cpus.bit_length()) if 2**n < cpus]
+    return [*found, cpus]
+
+
 def main() -> None:
     if len(CPUS) < 2:
         raise SystemExit("cores: this machine has one CPU")
+    counts = core_counts(min(len(CPUS), MOST_STREAMS))
+    cpus = CPUS[: counts[-1]]
     rows: dict[str, Any] = {}
     for name, measure in (("senders", sender_fps), ("receivers", receiver_fps)):
         for version, plan in PLANS.items():
-            alone: dict[int, list[float]] = {cpu: [] for cpu in CPUS}
-            together: list[float] = []
+            alone: dict[int, list[float]] = {cpu: [] for cpu in cpus}
+            together: dict[int, list[float]] = {count: [] for count in counts}
             for _ in range(ROUNDS):
-                for cpu in CPUS:
+                for cpu in cpus:
                     alone[cpu].append(measure(plan, [cpu]))
-                together.append(measure(plan, CPUS))
-            shares = [
-                both / sum(each) for both, *each in zip(together, *alone.values(), strict=True)
-            ]  # of neighbours in time
-            row = f"{name}, {version}"
-            rows[row] = {
-                "alone_fps": {str(cpu): spread(values) for cpu, values in alone.items()},
-                "together_fps": spread(together),
-                "share_of_k": {
-                    **spread(shares),
-                    "of_best": max(together) / sum(max(values) for values in alone.values()),
-                },
-            }
-            found = rows[row]["share_of_k"]
+                for count in counts:
+                    together[count].append(measure(plan, cpus[:count]))
             one = statistics.median([value for values in alone.values() for value in values])
-            print(
-                f"{row:16} one core {one / 1e6:6.1f} Mfps, {len(CPUS)} cores"
-                f" {statistics.median(together) / 1e6:6.1f} Mfps: {found['median']:.3f} of {len(CPUS)}"
-                f" ({found['min']:.3f} .. {found['max']:.3f}; of the best {found['of_best']:.3f})",
-                flush=True,
-            )
-    figures = {
-        f"{row}, share of {len(CPUS)} times one": found["share_of_k"]["median"] for row, found in rows.items()
+            for count in counts:
+                row = f"{name}, {version}, {count} cores"
+                rows[row] = of_cores(together[count], {cpu: alone[cpu] for cpu in cpus[:count]})
+                found = rows[row]["share"]
+                print(
+                    f"{row:24} one core {one / 1e6:6.1f} Mfps, {count} cores"
+                    f" {statistics.median(together[count]) / 1e6:6.1f} Mfps: {found['median']:.3f} of {count}"
+                    f" ({found['min']:.3f} .. {found['max']:.3f}; of the best {found['of_best']:.3f})",
+                    flush=True,
+                )
+    figures = {f"{row}, share of as many times one": found["share"]["median"] for row, found in rows.items()}
+    record("cores", {"cpus": cpus, "rows": rows}, figures)
+
+
+def of_cores(together: list[float], alone: dict[int, list[float]]) -> dict[str, Any]:
+    """The rates, and which share of the cores' own rates, measured right before it, they have together."""
+    shares = [both / sum(each) for both, *each in zip(together, *alone.values(), strict=True)]
+    of_best = max(together) / sum(max(values) for values in alone.values())
+    return {
+        "alone_fps": {str(cpu): spread(values) for cpu, values in alone.items()},
+        "together_fps": spread(together),
+        "share": {**spread(shares), "of_best": of_best},
     }
-    record("cores", {"cpus": CPUS, "rows": rows}, figures)
 
 
 if __name__ == "__main__":

@@ -39,12 +39,19 @@ CASES = {
     "IPv6, 1518 octets, in L3": ("6", 1518, 1, SENT_TOGETHER, IN_L3),
     "IPv6 to IPv4, 64 octets": ("6to4", 64, 1, SENT_TOGETHER, IN_L3),
     "IPv4 to IPv6, 84 octets": ("4to6", 84, 1, SENT_TOGETHER, IN_L3),
+    "IPv4, 64 flows": ("flows4", 64, 1, SENT_TOGETHER, IN_L3),
+    "IPv6, 64 flows": ("flows6", 84, 1, SENT_TOGETHER, IN_L3),
+    "IPv4, 362 octets": ("4", 362, 1, SENT_TOGETHER, IN_L3),
+    "IPv4, sizes of 362 octets in the mean": ("sizes4", 64, 1, SENT_TOGETHER, IN_L3),
+    "IPv6, 374 octets": ("6", 374, 1, SENT_TOGETHER, IN_L3),
+    "IPv6, sizes of 374 octets in the mean": ("sizes6", 84, 1, SENT_TOGETHER, IN_L3),
+    "half IPv4 and half IPv6, 84 octets": ("versions4", 84, 1, SENT_TOGETHER, IN_L3),
     "IPv4, 64 octets, delays of every frame": ("delays4", 64, 1, SENT_TOGETHER, IN_L3),
     "IPv6, 84 octets, delays of every frame": ("delays6", 84, 1, SENT_TOGETHER, IN_L3),
 }
-"""IP version, or what was translated to what, or what else is recorded; frame size with FCS as it arrives; of
-how many queues this is one, each of which gets a random share of the frames; how many are sent together;
-bursts of a round."""
+"""IP version, or what was translated to what, or what else differs or is recorded; frame size with FCS as it
+arrives (of a mix of sizes, the smallest); of how many queues this is one, each of which gets a random share
+of the frames; how many are sent together; bursts of a round."""
 CONNECTION_ROUNDS = at_length(6000, 100)
 CONNECTION_CASES = {
     f"IPv{version}, {what}, 10^{power}, {pages} pages": (

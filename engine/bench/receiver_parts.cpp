@@ -59,7 +59,39 @@ struct Case {
     Use use = Use::none;
     std::uint64_t connections = 0;  // of a DUT that keeps state
     bool has_delays = false;        // the delay of every frame is noted by itself, and its variation
+    /// Of frames that are not all alike.
+    enum class Mix : std::uint8_t { flows, sizes, versions } mix = Mix::flows;
 };
+
+[[nodiscard]] frame::MixedPlans mix_of(const Case& c, IpVersion version) {
+    switch (c.mix) {
+        case Case::Mix::sizes: return bench::sizes_of(c.frame_size);
+        case Case::Mix::versions: return bench::both_versions(version, c.frame_size);
+        default: return bench::flows_of(c.frame_size);
+    }
+}
+
+/// What arrives of each class.
+[[nodiscard]] frame::MixExpectation expectation_of(const frame::MixedPlans& mixed, const plan::AddressPlan& first,
+                                                   const plan::MacAddress& own_mac) {
+    std::vector<frame::MixExpectation::Class> classes;
+    std::array<std::optional<frame::TestFrameExpectation>, 2> known;  // of each plan
+    const auto pattern = frame::pattern_of(first.version(), mixed.mix.has_two_plans());
+    for (const auto& c : mixed.mix.classes()) {
+        const auto& plan = mixed.plan(first, c.plan);
+        auto arrives = frame::traffic_of(plan, plan::Direction::forward, c.frame_size).arrives;
+        arrives.first_of_pattern = frame::first_of_pattern(arrives.version, pattern);
+        arrives.destination_ports = c.fields.narrow({arrives.source_ports, arrives.destination_ports}).destinations;
+        classes.push_back({.frames = {arrives, own_mac, own_mac}});
+        auto& same = known.at(c.plan);
+        if (same)
+            classes.back().frames.know_as(*same);
+        else
+            classes.back().frames.know({plan, plan::Direction::forward, bench::seed}, 1);
+        if (!same) same.emplace(classes.back().frames);
+    }
+    return {mixed.mix, std::move(classes)};
+}
 
 template <class All>
 void measure(Part& part, unsigned frames, All all) {
@@ -71,17 +103,20 @@ void measure(Part& part, unsigned frames, All all) {
 /// Writes the frames of a round that come to this queue; frames of the other queues are written to a place that nobody
 /// reads.
 template <class Source>
-void write_round(Source& source, std::span<std::byte* const> octets, const Case& c, std::mt19937_64& random,
+void write_round(Source& source, std::span<PoolPort::Frame> frames, const Case& c, std::mt19937_64& random,
                  std::uint64_t& next, std::vector<std::uint64_t>& sequences) {
     static std::array<std::byte, frame::largest_frame_size> elsewhere{};
     std::vector<std::byte*> together;
     sequences.clear();
-    for (std::size_t at = 0; at < octets.size();) {
+    for (std::size_t at = 0; at < frames.size();) {
         together.clear();
         while (together.size() < c.sent_together) {
-            const bool is_ours = at < octets.size() && (c.queues == 1 || random() % c.queues == 0);
-            together.push_back(is_ours ? octets[at++] : elsewhere.data());
-            if (is_ours) sequences.push_back(next);
+            const bool is_ours = at < frames.size() && (c.queues == 1 || random() % c.queues == 0);
+            if (is_ours) {
+                frames[at].length = source.frame_octets(together.size());
+                sequences.push_back(next);
+            }
+            together.push_back(is_ours ? frames[at++].octets.data() : elsewhere.data());
             ++next;
         }
         source.write_next(together, TickClock::now());
@@ -93,7 +128,7 @@ template <IpVersion V, class Frames>
 int measure_all(const Case& c) {
     constexpr bool is_translated = std::is_same_v<Frames, frame::TranslationExpectation>;
     constexpr bool has_state = std::is_same_v<Frames, frame::ConnectionExpectation>;
-    constexpr bool has_flows = std::is_same_v<Frames, frame::MixExpectation>;
+    constexpr bool is_mix = std::is_same_v<Frames, frame::MixExpectation>;
     const auto plan = is_translated ? bench::translated_plan(V)
                       : has_state   ? bench::plan_with_state(V)
                                     : bench::gateway_plan(V);
@@ -115,26 +150,27 @@ int measure_all(const Case& c) {
     const plan::ConnectionDraw of_connections{
         c.use == Use::established ? plan::ConnectionUse::drawn : plan::ConnectionUse::each_once,
         plan::Direction::forward, has_state ? c.connections : 1, bench::seed};
-    const auto flows = bench::flows_of(c.frame_size);
+    const auto mixed = mix_of(c, V);
     auto source = [&] {
         if constexpr (has_state)
             return frame::ConnectionSource{
                 shape,
                 frame::ConnectionFlows{*state, of_connections, plan::Direction::forward, frame::LinkEnd::sent},
                 {}};
-        else if constexpr (has_flows)
+        else if constexpr (is_mix)
             return frame::MixSource{
-                frame::make_mix_parts(plan, flows, bench::seed, {.trial = bench::trial_number}, {},
-                                      {.source_mac = {2, 0, 0, 0, 0, 1}, .dut_macs = {own_mac}, .hosts = {}})};
+                frame::make_mix_parts(plan, mixed, bench::seed, {.trial = bench::trial_number}, {},
+                                      {.source_mac = {2, 0, 0, 0, 0, 1}, .dut_macs = {own_mac, own_mac}, .hosts = {}})};
         else
             return frame::TestFrameSource{shape, draw, {}};
     }();
 
     PoolPort port{c.frames};
     std::vector<std::byte*> octets;
+    const auto pattern = is_mix ? frame::pattern_of(V, mixed.mix.has_two_plans()) : V;
+    const std::size_t most_octets = is_mix ? mixed.mix.largest_frame_size() - frame::fcs_octets : shape.octets;
     for (auto& frame : port.all()) {
-        frame.length = shape.octets;
-        frame::write_pattern(V, {frame.octets.data(), shape.octets});
+        frame::write_pattern(pattern, {frame.octets.data(), most_octets});
         octets.push_back(frame.octets.data());
     }
     const std::uint64_t frames = (c.rounds + bench::rounds_before) * c.frames;
@@ -156,19 +192,9 @@ int measure_all(const Case& c) {
     frame::TestFrameExpectation expected{arrives, own_mac, own_mac};
     if (!is_translated && !has_state) expected.know(draw, 1);
     const auto again = [&] {
-        if constexpr (has_flows) {
-            std::vector<frame::MixExpectation::Class> classes;
-            for (const auto& of : flows.mix.classes()) {
-                auto its = arrives;
-                its.destination_ports = of.fields.narrow({its.source_ports, its.destination_ports}).destinations;
-                classes.push_back({.frames = {its, own_mac, own_mac}});
-                if (classes.size() == 1)
-                    classes.front().frames.know(draw, 1);
-                else
-                    classes.back().frames.know_as(classes.front().frames);
-            }
-            tally->flows.resize(classes.size());
-            return frame::MixExpectation{flows.mix, std::move(classes)};
+        if constexpr (is_mix) {
+            if (mixed.mix.has_flows()) tally->flows.resize(mixed.mix.classes().size());
+            return expectation_of(mixed, plan, own_mac);
         } else if constexpr (has_state)
             return Frames{expected, arrives, *state, of_connections, plan::Direction::forward, c.use == Use::learn, 1};
         else
@@ -177,10 +203,13 @@ int measure_all(const Case& c) {
     // The part and the whole have one each, since they keep the flows that they have drawn.
     const auto of_part = again();
     run::ExpectedFrames of_whole{expected};
-    if constexpr (is_translated || has_state || has_flows) of_whole = again();
-    const auto holds = [&](const std::byte* at) {
-        if constexpr (has_flows)
-            return of_part.holds(of_part.class_of(frame::look_at(at, shape.octets).tag.sequence), at, V);
+    if constexpr (is_translated || has_state || is_mix) of_whole = again();
+    const auto holds = [&](const PoolPort::Frame& one) {
+        const std::byte* const at = one.octets.data();
+        if constexpr (is_mix) {
+            const auto look = frame::look_at(at, one.length);
+            return of_part.holds(of_part.class_of(look.tag.sequence), at, look.version);
+        }
         if constexpr (is_translated || has_state) return of_part.holds(0, at, V);
         return expected.holds(0, at, V);
     };
@@ -203,8 +232,7 @@ int measure_all(const Case& c) {
     enum Which : std::uint8_t { looking, checking, finding, marking, delaying, whole };
     std::array<Part, 6> parts{Part{"look"}, Part{"check"}, Part{"burst"}, Part{"map"}, Part{"delay"}, Part{"all"}};
     auto burst_checks = [&] {
-        if constexpr (is_translated || has_state || has_flows)
-            return of_part.burst_checks({.trial = bench::trial_number});
+        if constexpr (is_translated || has_state || is_mix) return of_part.burst_checks({.trial = bench::trial_number});
         return expected.burst_checks({.trial = bench::trial_number});
     }();
     frame::FoundBurst found;
@@ -213,19 +241,22 @@ int measure_all(const Case& c) {
     for (unsigned k = 0; k < run::receive_burst; k += c.sent_together) beginnings |= std::uint64_t{1} << k;
     std::uint64_t next = 0;
     std::vector<std::uint64_t> sequences;
+    std::vector<std::uint16_t> lengths(c.frames);
     std::mt19937_64 random{bench::seed};
     TickClock clock;
     for (std::uint64_t round = 0; round < c.rounds + bench::rounds_before; ++round) {
-        write_round(source, octets, c, random, next, sequences);
+        write_round(source, port.all(), c, random, next, sequences);
+        std::ranges::transform(port.all(), lengths.begin(),
+                               [](const PoolPort::Frame& one) { return static_cast<std::uint16_t>(one.length); });
         measure(parts[looking], c.frames, [&] {
-            for (const std::byte* at : octets) held += frame::look_at(at, shape.octets).tag.sequence & 1U;
+            for (const auto& one : port.all()) held += frame::look_at(one.octets.data(), one.length).tag.sequence & 1U;
         });
         measure(parts[checking], c.frames, [&] {
-            for (const std::byte* at : octets) held += static_cast<std::uint64_t>(holds(at));
+            for (const auto& one : port.all()) held += static_cast<std::uint64_t>(holds(one));
         });
         measure(parts[finding], c.frames, [&] {
             for (std::size_t i = 0; burst_checks && i < octets.size(); i += run::receive_burst)
-                burst_checks.find(&octets[i], run::receive_burst, found), held += found.known;
+                burst_checks.find(&octets[i], run::receive_burst, found, &lengths[i]), held += found.known;
         });
         measure(parts[marking], c.frames, [&] {
             for (unsigned i = 0; i < c.frames; i += run::receive_burst)
@@ -268,7 +299,7 @@ int main(int argc, char** argv) {
     if (argc != wanted && argc != wanted_with_state) {
         fmt::print(
             stderr,
-            "usage: {0} CPU 4|6|6to4|4to6|flows4|flows6|delays4|delays6 OCTETS ROUNDS QUEUES TOGETHER BURSTS\n"
+            "usage: {0} CPU 4|6|6to4|4to6|(flows|sizes|versions|delays)(4|6) OCTETS ROUNDS QUEUES TOGETHER BURSTS\n"
             "       {0} CPU learn4|learn6|use4|use6 OCTETS ROUNDS QUEUES TOGETHER BURSTS CONNECTIONS huge|small\n",
             argv[0]);
         return 2;
@@ -284,7 +315,10 @@ int main(int argc, char** argv) {
                      .queues = std::max(1U, number(5)),
                      .sent_together = std::max(1U, number(6)),
                      .frames = std::max(1U, number(7)) * run::receive_burst,
-                     .has_delays = kind.starts_with("delays")};
+                     .has_delays = kind.starts_with("delays"),
+                     .mix = kind.starts_with("sizes")      ? Case::Mix::sizes
+                            : kind.starts_with("versions") ? Case::Mix::versions
+                                                           : Case::Mix::flows};
     if (argc == wanted_with_state) {
         wanted_case.use = kind.starts_with("learn") ? Use::learn : Use::established;
         wanted_case.connections = number(8);
@@ -293,11 +327,13 @@ int main(int argc, char** argv) {
         return kind.ends_with('6') ? measure_all<IpVersion::v6, ConnectionExpectation>(wanted_case)
                                    : measure_all<IpVersion::v4, ConnectionExpectation>(wanted_case);
     }
-    const auto measure = kind == "6to4"        ? measure_all<IpVersion::v4, TranslationExpectation>
-                         : kind == "4to6"      ? measure_all<IpVersion::v6, TranslationExpectation>
-                         : kind == "flows4"    ? measure_all<IpVersion::v4, frame::MixExpectation>
-                         : kind == "flows6"    ? measure_all<IpVersion::v6, frame::MixExpectation>
-                         : kind.ends_with('6') ? measure_all<IpVersion::v6, TestFrameExpectation>
-                                               : measure_all<IpVersion::v4, TestFrameExpectation>;
+    const bool is_v6 = kind.ends_with('6');
+    const bool is_mix = kind.starts_with("flows") || kind.starts_with("sizes") || kind.starts_with("versions");
+    const auto measure = kind == "6to4"    ? measure_all<IpVersion::v4, TranslationExpectation>
+                         : kind == "4to6"  ? measure_all<IpVersion::v6, TranslationExpectation>
+                         : is_mix && is_v6 ? measure_all<IpVersion::v6, frame::MixExpectation>
+                         : is_mix          ? measure_all<IpVersion::v4, frame::MixExpectation>
+                         : is_v6           ? measure_all<IpVersion::v6, TestFrameExpectation>
+                                           : measure_all<IpVersion::v4, TestFrameExpectation>;
     return measure(wanted_case);
 }

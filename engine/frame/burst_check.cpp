@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <type_traits>
 
 #include "frame/checksum.hpp"
@@ -19,6 +20,16 @@ using plan::IpVersion;
 constexpr unsigned whole_word = 0xFFFF;
 constexpr std::size_t half_octets = 16;
 constexpr std::size_t in_a_half_register = 4;  // numbers of a tag
+
+[[nodiscard]] std::size_t tag_end_of(const FrameTemplate& t) noexcept {
+    return t.version == IpVersion::v4 ? Layout<IpVersion::v4>::tag_end : Layout<IpVersion::v6>::tag_end;
+}
+
+/// In host order, what is left of the sum of an IPv4 header, without hop limit and protocol.
+[[nodiscard]] std::uint32_t header_sum_of(const FrameTemplate& t) noexcept {
+    constexpr std::uint32_t hops_and_protocol = unsigned{sent_ttl} << 8U | protocol_udp;
+    return whole_word + big(fold(t.ip_sum)) - hops_and_protocol;
+}
 
 /// Compares the octets from `at`, right behind the tag, to `end`: 0 where they are the pattern. Prefetches the next
 /// frame's octets meanwhile: to compare a frame of 1,518 octets takes longer than to read from the last cache.
@@ -195,10 +206,13 @@ BurstCheck::Octets BurstCheck::with_mark(const ClassPart& part, std::uint32_t ma
     return octets;
 }
 
-template <IpVersion V, Varying kind, bool HasMore, bool IsTranslated, bool HasClasses>
+template <IpVersion V, Varying kind, bool HasMore, bool IsTranslated, BurstCheck::Classes of_classes>
 __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, const std::byte* const* frames,
-                                                           unsigned n, FoundBurst& found) noexcept {
+                                                           [[maybe_unused]] const std::uint16_t* lengths, unsigned n,
+                                                           FoundBurst& found) noexcept {
     using L = Layout<V>;
+    constexpr bool has_classes = of_classes != Classes::none;
+    constexpr bool has_sizes = of_classes == Classes::of_sizes;
     constexpr unsigned block = plan::FlowBlock::size;
     const __m128i tag_order = _mm_setr_epi8(9, 8, 7, 6, 5, 4, 3, -1, 15, 14, 13, 12, 11, 10, -1, -1);
     const __m128i no_direction = _mm_set1_epi64x(~(std::int64_t{direction_bit} << stream_as_read));
@@ -232,7 +246,7 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, co
     std::uint64_t known = 0;
     for (unsigned begin = 0; begin < n; begin += block) {
         const unsigned in_block = std::min(block, n - begin);
-        const std::byte* const* const of_block = frames + begin;
+        const std::byte* const* of_block = frames + begin;
         alignas(part_octets) std::array<std::uint32_t, block> tag_sums;
         std::uint32_t right = 0;
         for (unsigned i = 0; i < block; i += lanes) {
@@ -254,8 +268,10 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, co
         else
             right &= ~check.find_connections(*std::get_if<ConnectionFlows>(&check.draw_), of_block, in_block,
                                              &found.numbers[begin], flows);
-        alignas(part_octets) std::array<std::uint32_t, V == IpVersion::v4 && HasClasses ? block : 0> header_sums;
-        if constexpr (HasClasses) {
+        alignas(part_octets) std::array<std::uint32_t, V == IpVersion::v4 && has_classes ? block : 0> header_sums;
+        alignas(part_octets) std::array<std::uint32_t, has_sizes ? block : 0> udp_sums;
+        std::array<const std::byte*, has_sizes ? block : 0> of_right_length;
+        if constexpr (has_classes) {
             check.find_classes(&found.numbers[begin], in_block, &found.classes[begin], flows);
             if constexpr (V == IpVersion::v4) {
                 for (unsigned i = 0; i < block; ++i)
@@ -266,13 +282,27 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, co
                 }
             }
         }
+        if constexpr (has_sizes) {
+            for (unsigned i = 0; i < block; ++i)
+                udp_sums[i] = check.sizes_[check.class_parts_[found.classes[begin + i]].size].udp_sum;
+            for (unsigned i = 0; i < in_block; ++i) {
+                const bool is_right = lengths[begin + i] == check.class_parts_[found.classes[begin + i]].octets;
+                of_right_length[i] = is_right ? of_block[i] : no_frame.data();
+                right &= ~(std::uint32_t{!is_right} << i);
+            }
+            of_block = of_right_length.data();
+        }
         Words words[block];
         for (unsigned i = 0; i < in_block; i += lanes) {
             const FlowLanes flow = flow_lanes<kind>(flows, i, check.counted_);
             const __m256i sums = _mm256_add_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(&tag_sums[i])),
                                                   _mm256_add_epi32(flow.from_port, flow.to_port));
-            const __m256i udp = fold_lanes(_mm256_sub_epi32(_mm256_set1_epi32(static_cast<int>(check.udp_sum_)),
-                                                            _mm256_add_epi32(flow.addresses, sums)));
+            __m256i udp_sum;
+            if constexpr (has_sizes)
+                udp_sum = _mm256_load_si256(reinterpret_cast<const __m256i*>(&udp_sums[i]));
+            else
+                udp_sum = _mm256_set1_epi32(static_cast<int>(check.size_.udp_sum));
+            const __m256i udp = fold_lanes(_mm256_sub_epi32(udp_sum, _mm256_add_epi32(flow.addresses, sums)));
             put_words<kind>(flow, _mm256_setzero_si256(), udp, words + i);
             if constexpr (V == IpVersion::v4) {
                 // Hop limit, protocol and checksum of the header are two words; they are added to the sum of the
@@ -283,7 +313,7 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, co
                 const __m256i both = _mm256_shuffle_epi8(read, order);
                 const __m256i low = _mm256_set1_epi32(whole_word);
                 __m256i others_of_header;
-                if constexpr (HasClasses)
+                if constexpr (has_classes)
                     others_of_header = _mm256_load_si256(reinterpret_cast<const __m256i*>(&header_sums[i]));
                 else
                     others_of_header = _mm256_set1_epi32(static_cast<int>(check.header_sum_));
@@ -309,11 +339,13 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, co
             const std::byte* const frame = of_block[i];
             const __m256i varying = _mm256_broadcastsi128_si256(words[i]);
             __m256i wrong = _mm256_setzero_si256();
+            const Size* size = &check.size_;
+            if constexpr (has_sizes) size = &check.sizes_[check.class_parts_[found.classes[begin + i]].size];
             for (std::size_t p = 0; p < parts; ++p) {
                 const Part& part = check.parts_[p];
                 const __m256i octets = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(frame + check.part_at_[p]));
                 __m256i constant = of(part.expected);
-                if constexpr (HasClasses) {  // what differs is in front of octet 32
+                if constexpr (has_classes) {  // what differs is in front of octet 32, but for the length
                     if (p == 0) {
                         const ClassPart& its = check.class_parts_[found.classes[begin + i]];
                         constant = of(its.expected);
@@ -321,6 +353,8 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, co
                             alignas(part_octets) const Octets marked = check.with_mark(its, flows.marks[i]);
                             constant = of(marked);
                         }
+                    } else if constexpr (has_sizes) {
+                        constant = of(size->second);
                     }
                 }
                 const __m256i expected = _mm256_or_si256(_mm256_shuffle_epi8(varying, of(part.from)), constant);
@@ -338,8 +372,8 @@ __attribute__((target("avx2"))) void BurstCheck::find_avx2(BurstCheck& check, co
             }
             if constexpr (HasMore) {
                 const std::byte* const next = frames[std::min(begin + i + 1, n - 1)];
-                wrong = _mm256_or_si256(wrong, compare_behind_avx2(check.behind_, frame + L::tag_end,
-                                                                   frame + check.octets_, next + L::tag_end));
+                wrong = _mm256_or_si256(wrong, compare_behind_avx2(size->behind, frame + L::tag_end,
+                                                                   frame + size->octets, next + L::tag_end));
             }
             return wrong;
         };
@@ -391,11 +425,13 @@ __attribute__((target("avx2"))) void BurstCheck::note_runs_avx2(unsigned n, Foun
     found.new_rise = ~rises;
 }
 
-BurstCheck::BurstCheck(const FrameTemplate& t, const LinkFrames& arrives, const BurstFlows& flows,
+BurstCheck::BurstCheck(const FrameTemplate& t, const LinkFrames& arrives, const BurstFlows& flows, StreamIdentity of,
                        const std::optional<plan::MacAddress>& mac)
     : version_{t.version},
       octets_{t.octets},
+      least_octets_{t.octets},
       counted_{counted_octets(t)},
+      header_sum_{header_sum_of(t)},
       draw_{flows.draw},
       streams_{flows.streams},
       is_translated_{flows.is_translated},
@@ -405,67 +441,100 @@ BurstCheck::BurstCheck(const FrameTemplate& t, const LinkFrames& arrives, const 
       sources_{arrives.sources.host},
       classes_{flows.classes} {
     const bool is_v4 = t.version == IpVersion::v4;
-    const std::size_t tag_end = is_v4 ? Layout<IpVersion::v4>::tag_end : Layout<IpVersion::v6>::tag_end;
+    const std::size_t tag_end = tag_end_of(t);
     const std::size_t tag_numbers = tag_end - half_octets + sizeof(std::uint32_t);
     part_at_ = is_v4 ? std::array{std::size_t{0}, tag_numbers - part_octets} : std::array{std::size_t{0}, part_octets};
     tag_head_ = load<std::uint32_t>(t.head.data() + tag_end - half_octets);
-    // The subtracted numbers are four words of addresses, two ports, and the sums of a tag's numbers, which are below
-    // 2^20.
-    constexpr std::uint32_t most_subtracted = 32;
-    udp_sum_ = most_subtracted * whole_word - big(fold(t.udp_sum)) - tag_sums_less;
-    constexpr std::uint32_t hops_and_protocol = unsigned{sent_ttl} << 8U | protocol_udp;
-    header_sum_ = whole_word + big(fold(t.ip_sum)) - hops_and_protocol;
-
-    const WordPlaces places = word_places(t);
-    for (std::size_t p = 0; p < parts; ++p) {
-        for (std::size_t i = 0; i < part_octets; ++i) {
-            const std::size_t at = part_at_[p] + i;
-            Part& part = parts_[p];
-            part.from[i] = places[at];
-            part.expected[i] = static_cast<std::uint8_t>(t.head[at]);
-            const auto may_be = [&](std::uint8_t first, unsigned count) {
-                part.from[i] = of_template;
-                part.expected[i] = first;
-                part.most[i] = static_cast<std::uint8_t>(count - 1);
-            };
-            constexpr unsigned any = 256;
-            constexpr std::size_t mac_octets = 6;
-            const std::size_t hop_limit = is_v4 ? Layout<IpVersion::v4>::ip + 8 : Layout<IpVersion::v6>::ip + 7;
-            const std::size_t checksum = Layout<IpVersion::v4>::ipv4_checksum;
-            const std::size_t fragment = Layout<IpVersion::v4>::ip + 4;
-            const auto stream = static_cast<std::uint8_t>(static_cast<std::uint8_t>(t.head[at]) & direction_bit);
-            if (at < mac_octets && mac) part.expected[i] = (*mac)[at];
-            if ((at < mac_octets && !mac) || (at >= mac_octets && at < 2 * mac_octets)) may_be(0, any);
-            if (at == hop_limit) may_be(1, sent_ttl);
-            // Compared by themselves.
-            constexpr std::size_t addresses = Layout<IpVersion::v6>::source;
-            if (varying_of(t) == Varying::whole_addresses && at >= addresses &&
-                at < addresses + plan::FlowBlock::pair_octets)
-                may_be(0, any);
-            if (is_v4 && (at == checksum || at == checksum + 1)) may_be(0, any);
-            if (is_v4 && is_translated_ && at >= fragment && at < fragment + sizeof(std::uint32_t)) may_be(0, any);
-            if (at == tag_end - tag_octets + tag_stream) may_be(stream, direction_bit);
-        }
-    }
-    fill_behind(tag_end, arrives.first_of_pattern);
-    if (classes_) fill_classes(t);
+    for (std::size_t p = 0; p < parts; ++p) parts_[p] = part_of(t, p, mac);
+    size_ = size_of(t, arrives.first_of_pattern, mac);
+    if (classes_) fill_classes(arrives, of, mac);
     find_ = is_v4 ? find_for<IpVersion::v4>(varying_of(t)) : find_for<IpVersion::v6>(varying_of(t));
 }
 
-void BurstCheck::fill_classes(const FrameTemplate& t) {
-    has_mark_patterns_ = classes_->has_mark_patterns;
+BurstCheck::Part BurstCheck::part_of(const FrameTemplate& t, std::size_t number,
+                                     const std::optional<plan::MacAddress>& mac) const noexcept {
     const bool is_v4 = t.version == IpVersion::v4;
-    for (const auto& of : classes_->classes) {
+    const WordPlaces places = word_places(t);
+    Part part;
+    for (std::size_t i = 0; i < part_octets; ++i) {
+        const std::size_t at = part_at_[number] + i;
+        part.from[i] = places[at];
+        part.expected[i] = static_cast<std::uint8_t>(t.head[at]);
+        const auto may_be = [&](std::uint8_t first, unsigned count) {
+            part.from[i] = of_template;
+            part.expected[i] = first;
+            part.most[i] = static_cast<std::uint8_t>(count - 1);
+        };
+        constexpr unsigned any = 256;
+        constexpr std::size_t mac_octets = 6;
+        const std::size_t hop_limit = is_v4 ? Layout<IpVersion::v4>::ip + 8 : Layout<IpVersion::v6>::ip + 7;
+        const std::size_t checksum = Layout<IpVersion::v4>::ipv4_checksum;
+        const std::size_t fragment = Layout<IpVersion::v4>::ip + 4;
+        const auto stream = static_cast<std::uint8_t>(static_cast<std::uint8_t>(t.head[at]) & direction_bit);
+        if (at < mac_octets && mac) part.expected[i] = (*mac)[at];
+        if ((at < mac_octets && !mac) || (at >= mac_octets && at < 2 * mac_octets)) may_be(0, any);
+        if (at == hop_limit) may_be(1, sent_ttl);
+        // Compared by themselves.
+        constexpr std::size_t addresses = Layout<IpVersion::v6>::source;
+        if (varying_of(t) == Varying::whole_addresses && at >= addresses &&
+            at < addresses + plan::FlowBlock::pair_octets)
+            may_be(0, any);
+        if (is_v4 && (at == checksum || at == checksum + 1)) may_be(0, any);
+        if (is_v4 && is_translated_ && at >= fragment && at < fragment + sizeof(std::uint32_t)) may_be(0, any);
+        if (at == tag_end_of(t) - tag_octets + tag_stream) may_be(stream, direction_bit);
+    }
+    return part;
+}
+
+BurstCheck::Size BurstCheck::size_of(const FrameTemplate& t, std::uint8_t first_of_pattern,
+                                     const std::optional<plan::MacAddress>& mac) const noexcept {
+    constexpr std::size_t step = 2 * part_octets;
+    const std::size_t octets = t.octets - tag_end_of(t);
+    const std::size_t rest = octets % part_octets;
+    Size size;
+    size.behind.steps = octets / step;
+    size.behind.has_part = octets % step >= part_octets;
+    size.behind.has_rest = rest != 0;
+    size.behind.first = first_of_pattern;
+    for (std::size_t i = 0; i < rest; ++i) {
+        size.behind.rest[part_octets - rest + i] = static_cast<std::uint8_t>(first_of_pattern + octets - rest + i);
+        size.behind.rest_mask[part_octets - rest + i] = 0xFF;
+    }
+    size.second = part_of(t, parts - 1, mac).expected;
+    // The subtracted numbers are four words of addresses, two ports, and the sums of a tag's numbers, which are below
+    // 2^20.
+    constexpr std::uint32_t most_subtracted = 32;
+    size.udp_sum = most_subtracted * whole_word - big(fold(t.udp_sum)) - tag_sums_less;
+    size.octets = static_cast<std::uint32_t>(t.octets);
+    return size;
+}
+
+void BurstCheck::fill_classes(const LinkFrames& arrives, StreamIdentity of,
+                              const std::optional<plan::MacAddress>& mac) {
+    has_mark_patterns_ = classes_->has_mark_patterns;
+    const bool is_v4 = version_ == IpVersion::v4;
+    for (const auto& c : classes_->classes) {
+        // A class of the other plan has frames here as any other, but of a length that none has.
+        const std::size_t octets = c.octets != 0 ? c.octets : octets_;
+        const FrameTemplate t = make_arriving_template(version_, {arrives.sources, arrives.destinations},
+                                                       octets + fcs_octets, of, arrives.first_of_pattern);
+        const auto same = std::ranges::find(sizes_, octets, &Size::octets);
+        const auto size = static_cast<std::uint8_t>(same - sizes_.begin());
+        if (same == sizes_.end()) sizes_.push_back(size_of(t, arrives.first_of_pattern, mac));
+        octets_ = std::max(octets_, octets);
+        least_octets_ = std::min(least_octets_, octets);
         // The mark of IPv6 begins within an octet, behind the version.
-        const std::uint32_t mark = is_v4 ? big(of.mark << 16U) : big(of.mark);
-        ClassPart part{.expected = parts_[0].expected,
-                       .header_sum = header_sum_ + of.mark,
-                       .source_port = of.source_port,
-                       .destination_port = of.destination_port};
+        const std::uint32_t mark = is_v4 ? big(c.mark << 16U) : big(c.mark);
+        ClassPart part{.expected = part_of(t, 0, mac).expected,
+                       .header_sum = header_sum_of(t) + c.mark,
+                       .octets = static_cast<std::uint16_t>(c.octets),
+                       .size = size,
+                       .source_port = c.source_port,
+                       .destination_port = c.destination_port};
         for (std::size_t i = 0; i < sizeof mark; ++i)
             part.expected[ethernet_octets + i] |= static_cast<std::uint8_t>(mark >> 8U * i);
         class_parts_.push_back(part);
-        has_class_ports_ |= of.source_port.drawn == 0 || of.destination_port.drawn == 0;
+        has_class_ports_ |= c.source_port.drawn == 0 || c.destination_port.drawn == 0;
     }
     // Long enough that a burst seldom falls into two rounds.
     constexpr std::size_t shortest = 65'536;
@@ -473,30 +542,22 @@ void BurstCheck::fill_classes(const FrameTemplate& t) {
     while (cycle_.size() < shortest) cycle_.insert(cycle_.end(), cycle.begin(), cycle.end());
 }
 
-void BurstCheck::fill_behind(std::size_t tag_end, std::uint8_t first) noexcept {
-    constexpr std::size_t step = 2 * part_octets;
-    const std::size_t octets = octets_ - tag_end;
-    const std::size_t rest = octets % part_octets;
-    behind_.steps = octets / step;
-    behind_.has_part = octets % step >= part_octets;
-    behind_.has_rest = rest != 0;
-    behind_.first = first;
-    for (std::size_t i = 0; i < rest; ++i) {
-        behind_.rest[part_octets - rest + i] = static_cast<std::uint8_t>(first + octets - rest + i);
-        behind_.rest_mask[part_octets - rest + i] = 0xFF;
-    }
-}
-
 template <IpVersion V>
 BurstCheck::Find BurstCheck::find_for(Varying kind) const noexcept {
     const bool has_more = octets_ != Layout<V>::tag_end;
+    const bool has_sizes =
+        classes_ && (sizes_.size() > 1 || is_translated_ ||
+                     std::ranges::count(classes_->classes, std::size_t{0}, &BurstClasses::OfClass::octets) != 0);
     const auto of = [&]<Varying of_kind>() -> Find {
         if constexpr (V == IpVersion::v4) {
+            if (is_translated_ && classes_) return find_avx2<V, of_kind, true, true, Classes::of_sizes>;
             if (is_translated_)
                 return has_more ? find_avx2<V, of_kind, true, true> : find_avx2<V, of_kind, false, true>;
         }
+        if (has_sizes) return find_avx2<V, of_kind, true, false, Classes::of_sizes>;
         if (classes_)
-            return has_more ? find_avx2<V, of_kind, true, false, true> : find_avx2<V, of_kind, false, false, true>;
+            return has_more ? find_avx2<V, of_kind, true, false, Classes::of_one_size>
+                            : find_avx2<V, of_kind, false, false, Classes::of_one_size>;
         return has_more ? find_avx2<V, of_kind, true, false> : find_avx2<V, of_kind, false, false>;
     };
     if (kind == Varying::hosts_and_networks) return of.template operator()<Varying::hosts_and_networks>();
@@ -513,7 +574,42 @@ std::optional<BurstCheck> BurstCheck::make(const LinkFrames& arrives, const std:
     of.stream = 0;
     const FrameTemplate shape = make_arriving_template(arrives.version, {arrives.sources, arrives.destinations},
                                                        arrives.frame_size, of, arrives.first_of_pattern);
-    return BurstCheck{shape, arrives, flows, mac};
+    return BurstCheck{shape, arrives, flows, of, mac};
+}
+
+void BurstChecks::find_some(std::uint64_t which, const std::byte* const* frames, const std::uint16_t* lengths,
+                            FoundBurst& found) noexcept {
+    if (which == 0) return;
+    std::array<const std::byte*, FoundBurst::most_frames> some;
+    std::array<std::uint16_t, FoundBurst::most_frames> of_some;
+    std::array<std::uint8_t, FoundBurst::most_frames> places;
+    const std::size_t least = first_->least_octets();
+    unsigned n = 0;
+    for (std::uint64_t left = which; left != 0; left &= left - 1, ++n) {
+        const auto place = static_cast<unsigned>(std::countr_zero(left));
+        const bool can_be = lengths[place] >= least;
+        places[n] = static_cast<std::uint8_t>(place);
+        some[n] = can_be ? frames[place] : no_frame.data();
+        of_some[n] = can_be ? lengths[place] : std::uint16_t{0};
+    }
+    FoundBurst of_them;
+    find_alike(some.data(), n, of_them, of_some.data());
+    for (unsigned i = 0; i < n; ++i) {
+        found.known |= (of_them.known >> i & 1U) << places[i];
+        found.numbers[places[i]] = of_them.numbers[i];
+        found.times[places[i]] = of_them.times[i];
+        found.classes[places[i]] = of_them.classes[i];
+    }
+}
+
+void BurstChecks::find_of_both(const std::byte* const* frames, unsigned n, FoundBurst& found,
+                               const std::uint16_t* lengths) noexcept {
+    std::uint64_t of_version = 0;
+    for (unsigned i = 0; i < n; ++i) of_version |= std::uint64_t{is_of_version(frames[i])} << i;
+    found.known = 0;
+    find_some(of_version, frames, lengths, found);
+    other_->find_some(first_bits(n) & ~of_version, frames, lengths, found);
+    BurstCheck::note_runs_avx2(n, found);
 }
 
 }  // namespace evenhand::frame

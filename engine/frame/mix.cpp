@@ -206,23 +206,38 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
 }
 
 BurstChecks MixExpectation::burst_checks(StreamIdentity of) const {
-    const auto& first = classes_->front().frames;
+    const std::size_t first = mix_->classes().front().plan;
+    auto checks = burst_checks_of(first, of);
+    if (!mix_->has_two_plans() || !checks) return checks;
+    auto other = burst_checks_of(1 - first, of);
+    if (!other || other.version() == checks.version()) return {};
+    checks.add(std::move(other));
+    return checks;
+}
+
+BurstChecks MixExpectation::burst_checks_of(std::size_t plan, StreamIdentity of) const {
+    const Class* first = nullptr;
     auto table = std::make_shared<BurstClasses>();
+    table->has_mark_patterns = has_mark_patterns_;
     for (std::size_t c = 0; c < classes_->size(); ++c) {
-        const auto& [frames, translated] = (*classes_)[c];
-        if (translated || !frames.is_known() || mix_->classes()[c].plan != 0 ||
-            frames.frame_octets(0) != first.frame_octets(0))
-            return {};
-        const auto& arrives = frames.arrives();
-        const bool varies = mix_->has_mark_patterns();
-        table->has_mark_patterns = varies;
-        table->classes.push_back({.mark = varies ? 0 : mix_->classes()[c].fields.mark(arrives.version),
+        const auto& sent = mix_->classes()[c];
+        if (sent.plan != plan) {
+            table->classes.emplace_back();
+            continue;
+        }
+        const auto& its = (*classes_)[c];
+        if (first == nullptr) first = &its;
+        if (!its.translated && !its.frames.is_known()) return {};
+        const auto& arrives = its.frames.arrives();
+        table->classes.push_back({.octets = its.frames.frame_octets(0),
+                                  .mark = has_mark_patterns_ ? 0 : sent.fields.mark(arrives.version),
                                   .source_port = PortChoice::of(arrives.source_ports),
                                   .destination_port = PortChoice::of(arrives.destination_ports)});
     }
     for (std::size_t k = 0; k < mix_->period(); ++k)
         table->cycle.push_back(static_cast<std::uint8_t>(mix_->class_of(k)));
-    return first.burst_checks(of, std::move(table));
+    return first->translated ? first->translated->burst_checks(of, std::move(table))
+                             : first->frames.burst_checks(of, std::move(table));
 }
 
 bool MixExpectation::is_remarked(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept {

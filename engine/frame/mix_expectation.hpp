@@ -35,7 +35,8 @@ class MixExpectation {
           has_transports_{mix.has_transports()},
           classes_{std::make_shared<const std::vector<Class>>(std::move(classes))} {}
 
-    /// Checks for whole bursts, where all classes have one plan and one length; else none.
+    /// Checks for whole bursts; none if this CPU cannot do them, if it is not known what was sent, or where both plans
+    /// arrive in one IP version.
     [[nodiscard]] BurstChecks burst_checks(StreamIdentity of) const;
     /// Whether traffic class or flow label differ from what frames of this class are sent with.
     [[nodiscard]] bool is_remarked(std::size_t frame_class, const std::byte* frame, IpVersion version) const noexcept;
@@ -69,6 +70,9 @@ class MixExpectation {
     }
 
    private:
+    /// The same for the frames of one plan.
+    [[nodiscard]] BurstChecks burst_checks_of(std::size_t plan, StreamIdentity of) const;
+
     const FrameMix* mix_;
     bool has_mark_patterns_;
     bool has_vlans_;

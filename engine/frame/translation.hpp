@@ -99,9 +99,14 @@ class TranslationExpectation : public TranslatedFrames {
         return is_sound(frame_class, frame, version) && has_its_flow(frame);
     }
 
-    /// The same checks for whole bursts of a trial; nothing if this CPU cannot do them.
-    [[nodiscard]] BurstChecks burst_checks(StreamIdentity of) const {
-        return frames().burst_checks(of, {.draw = flows_->draw(), .streams = flows_->streams(), .is_translated = true});
+    /// The same checks for whole bursts of a trial; nothing if this CPU cannot do them. `classes`: of a mix that
+    /// begins with this one, as in BurstFlows.
+    [[nodiscard]] BurstChecks burst_checks(StreamIdentity of,
+                                           std::shared_ptr<const BurstClasses> classes = nullptr) const {
+        return frames().burst_checks(of, {.draw = flows_->draw(),
+                                          .streams = flows_->streams(),
+                                          .is_translated = true,
+                                          .classes = std::move(classes)});
     }
 
    private:

@@ -112,11 +112,12 @@ class Receiver {
     template <FrameExpectation Frames>
     [[gnu::noinline]] void take(unsigned n, Ticks now) noexcept {
         const std::size_t around = tags_.octets();
+        const std::uint64_t tagged = around != 0 ? take_tags<Frames>(n) : 0;
         frame::FoundBurst found;
         std::uint64_t unwrapped = 0;
-        if (is_armed_ && burst_checks_ && around == 0) {
-            if constexpr (Frames::has_classes) unwrapped = unwrap_all<Frames>(n);
-            find_known(n, found);
+        if (is_armed_ && burst_checks_) {
+            if constexpr (Frames::has_classes) unwrapped = unwrap_all<Frames>(n, tagged);
+            find_known<Frames>(n, tagged, found);
             if (found.known == frame::first_bits(n)) [[likely]] {
                 count_known<Frames>(found, 0, n, now);
                 port_->release(frames_.data(), n);
@@ -137,7 +138,7 @@ class Receiver {
             std::size_t length = Port::length(frame);
             looked_at_ = {.frame = frame, .at = now};
             if (around != 0) [[unlikely]] {
-                if (!tags_.take(octets, length) && !take_in_vlan<Frames>(octets, length)) {
+                if ((tagged >> i & 1U) == 0) {
                     if (is_armed_) ++tally_->foreign_frames;
                     keep(tally::Kept::foreign);
                     frames_[kept++] = frame;
@@ -199,7 +200,7 @@ class Receiver {
 
     /// Makes UDP frames of those that a class has with another header: see frame::unwrap(). Returns which.
     template <FrameExpectation Frames>
-    [[nodiscard]] std::uint64_t unwrap_all(unsigned n) noexcept {
+    [[nodiscard]] std::uint64_t unwrap_all(unsigned n, std::uint64_t tagged) noexcept {
         const Frames& expected = expectation_->template of<Frames>();
         if (!expected.has_transports()) [[likely]]
             return 0;
@@ -207,8 +208,10 @@ class Receiver {
             return expected.transport_of(sequence);
         };
         std::uint64_t unwrapped = 0;
+        const std::size_t around = tags_.octets();
         for (unsigned i = 0; i < n; ++i) {
-            const auto had = frame::unwrap(Port::octets(frames_[i]), Port::length(frames_[i]), transport_of);
+            if (around != 0 && (tagged >> i & 1U) == 0) continue;
+            const auto had = frame::unwrap(octets_at(i), Port::length(frames_[i]) - around, transport_of);
             unwrapped |= std::uint64_t{had.has_value()} << i;
         }
         return unwrapped;
@@ -251,14 +254,51 @@ class Receiver {
                         .octets = {Port::octets(looked_at_.frame), length}});
     }
 
-    /// Determines which frames of this burst belong to the trial and are as they were sent.
-    void find_known(unsigned n, frame::FoundBurst& found) noexcept {
-        static constexpr std::array<std::byte, frame::largest_frame_size>
-            none{};  // stands for a frame of another length
-        const std::size_t octets = burst_checks_.octets();
+    /// Takes the tags of this side from those frames of the burst that have them. Returns which do: bit i is of frame
+    /// i.
+    template <FrameExpectation Frames>
+    [[gnu::noinline]] std::uint64_t take_tags(unsigned n) noexcept {
+        std::uint64_t tagged = 0;
+        for (unsigned i = 0; i < n; ++i) {
+            std::byte* const octets = Port::octets(frames_[i]);
+            const std::size_t length = Port::length(frames_[i]);
+            const bool is_tagged = tags_.take(octets, length) || take_in_vlan<Frames>(octets, length);
+            tagged |= std::uint64_t{is_tagged} << i;
+        }
+        return tagged;
+    }
+
+    /// Where frame i of the burst begins, behind its tags.
+    [[nodiscard]] std::byte* octets_at(unsigned i) const noexcept { return Port::octets(frames_[i]) + tags_.octets(); }
+
+    /// Determines which frames of this burst belong to the trial and are as they were sent. `tagged`: as take_tags()
+    /// returns it; of no meaning where this side has no tags.
+    template <FrameExpectation Frames>
+    void find_known(unsigned n, std::uint64_t tagged, frame::FoundBurst& found) noexcept {
         std::array<const std::byte*, receive_burst> at{};
-        for (unsigned i = 0; i < n; ++i)
-            at[i] = Port::length(frames_[i]) == octets ? Port::octets(frames_[i]) : none.data();
+        const std::size_t most = burst_checks_.octets();
+        const std::size_t around = tags_.octets();
+        if constexpr (Frames::has_classes) {
+            std::array<std::uint16_t, receive_burst> lengths{};
+            const std::size_t least = burst_checks_.least_octets();
+            for (unsigned i = 0; i < n; ++i) {
+                const std::size_t length = Port::length(frames_[i]) - around;
+                const bool can_be = length - least <= most - least && (around == 0 || (tagged >> i & 1U) != 0);
+                at[i] = can_be ? octets_at(i) : frame::no_frame.data();
+                lengths[i] = can_be ? static_cast<std::uint16_t>(length) : std::uint16_t{0};
+            }
+            burst_checks_.find(at.data(), n, found, lengths.data());
+            return;
+        }
+        if (around == 0) [[likely]] {
+            for (unsigned i = 0; i < n; ++i)
+                at[i] = Port::length(frames_[i]) == most ? Port::octets(frames_[i]) : frame::no_frame.data();
+        } else {
+            for (unsigned i = 0; i < n; ++i) {
+                const bool can_be = (tagged >> i & 1U) != 0 && Port::length(frames_[i]) == most + around;
+                at[i] = can_be ? octets_at(i) : frame::no_frame.data();
+            }
+        }
         burst_checks_.find(at.data(), n, found);
     }
 
@@ -322,7 +362,7 @@ class Receiver {
         if (!expected.learns()) return;
         for (std::uint64_t left = fresh; left != 0; left &= left - 1) {
             const unsigned i = from + static_cast<unsigned>(std::countr_zero(left));
-            expected.learn(Port::octets(frames_[i]), found.sequence(i));
+            expected.learn(octets_at(i), found.sequence(i));
         }
     }
 
@@ -350,9 +390,10 @@ class Receiver {
         tally::ReceiverTally& t = *tally_;
         t.duplicated_frames += count - received;
         if (received == 0) return;
-        if (t.received_frames == 0) [[unlikely]]
-            t.first_hop_limit = frame::hop_limit_of(
-                Port::octets(frames_[from + static_cast<unsigned>(std::countr_zero(fresh))]), burst_checks_.version());
+        if (t.received_frames == 0) [[unlikely]] {
+            const std::byte* const first = octets_at(from + static_cast<unsigned>(std::countr_zero(fresh)));
+            t.first_hop_limit = frame::hop_limit_of(first, burst_checks_.version_of(first));
+        }
         t.received_frames += received;
         const auto last = from + static_cast<unsigned>(std::bit_width(fresh)) - 1;
         std::uint64_t& next = t.next_in_order[found.stream(from)];
@@ -393,7 +434,8 @@ class Receiver {
         } else {
             std::size_t frame_class = 0;
             if constexpr (Frames::has_classes) frame_class = found.classes[i];
-            count_intact_frame<Frames>(Port::octets(frames_[i]), frame_class, burst_checks_.version(), tag, place, now,
+            const std::byte* const octets = octets_at(i);
+            count_intact_frame<Frames>(octets, frame_class, burst_checks_.version_of(octets), tag, place, now,
                                        [&](Ticks delay) {
                                            if (expectation_->delays != nullptr)
                                                note_delay(tag, place, now, delay);

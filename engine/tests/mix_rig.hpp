@@ -2,7 +2,9 @@
 // The bench for mixes and flows: one sender, a cable, one receiver.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,6 +23,34 @@ namespace evenhand::tests {
                               share, {.source_mac = left_mac, .dut_macs = {dut_mac, dut_mac}, .hosts = {}})};
 }
 
+/// What arrives at the right side of each class, as run/worker_trials.cpp puts it together. `is_translated`: as if the
+/// DUT had translated to the addresses that the frames were sent with.
+[[nodiscard]] inline frame::MixExpectation expectation_of(const plan::AddressPlan& first,
+                                                          const frame::MixedPlans& mixed, bool is_translated = false) {
+    std::vector<frame::MixExpectation::Class> classes;
+    std::array<std::optional<frame::TestFrameExpectation>, 2> known;  // of each plan
+    for (const auto& c : mixed.mix.classes()) {
+        const auto& plan = mixed.plan(first, c.plan);
+        auto arrives = frame::traffic_of(plan, Direction::forward, c.frame_size).arrives;
+        arrives.first_of_pattern =
+            frame::first_of_pattern(arrives.version, frame::pattern_of(first.version(), mixed.mix.has_two_plans()));
+        const auto ports = c.fields.narrow({arrives.source_ports, arrives.destination_ports});
+        arrives.source_ports = ports.sources;
+        arrives.destination_ports = ports.destinations;
+        classes.push_back({.frames = {arrives, right_mac, dut_mac}});
+        auto& its = classes.back();
+        auto& same = known.at(c.plan);
+        if (is_translated)
+            its.translated.emplace(its.frames, arrives, plan::FlowDraw{plan, Direction::forward, 1}, 1);
+        else if (same)
+            its.frames.know_as(*same);
+        else
+            its.frames.know(frame::draw_of(plan, mixed.mix, Direction::forward, 1), 1);
+        if (!same) same.emplace(its.frames);
+    }
+    return {mixed.mix, std::move(classes)};
+}
+
 /// Left to right over a cable, as run/worker_trials.cpp puts it together.
 struct MixRig {
     /// `around`: the tags of both sides.
@@ -34,25 +64,10 @@ struct MixRig {
             frame::write_pattern(frame::pattern_of(first.version(), mixed.mix.has_two_plans()),
                                  std::span{f->octets}.subspan(tags.octets(), 1514));
         left.give_back(all.data(), n);
-        std::vector<frame::MixExpectation::Class> classes;
-        for (const auto& c : mixed.mix.classes()) {
-            const auto& plan = mixed.plan(first, c.plan);
-            auto arrives = frame::traffic_of(plan, Direction::forward, c.frame_size).arrives;
-            arrives.first_of_pattern =
-                frame::first_of_pattern(arrives.version, frame::pattern_of(first.version(), mixed.mix.has_two_plans()));
-            const auto ports = c.fields.narrow({arrives.source_ports, arrives.destination_ports});
-            arrives.source_ports = ports.sources;
-            arrives.destination_ports = ports.destinations;
-            classes.push_back({.frames = {arrives, right_mac, dut_mac}});
-            if (c.plan == 0 && classes.size() > 1 && mixed.mix.classes().front().plan == 0)
-                classes.back().frames.know_as(classes.front().frames);
-            else
-                classes.back().frames.know(frame::draw_of(plan, mixed.mix, Direction::forward, 1), 1);
-        }
         if (mixed.mix.has_flows()) tally->flows.resize(mixed.mix.classes().size());
         receiver.arm({.trial = trial,
                       .direction = Direction::forward,
-                      .frames = frame::MixExpectation{mixed.mix, std::move(classes)},
+                      .frames = expectation_of(first, mixed),
                       .start = start,
                       .clock_skew = us,
                       .residual_end = start + second,
