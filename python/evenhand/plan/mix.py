@@ -143,9 +143,9 @@ def mix_request(plan: AddressPlan, size: FrameSize, direction: Direction | None 
     """
     if plan.flows:
         check_flow_directions(plan.flows, () if direction is None else (direction,))
-        octets = one_size_of_flows(size)
+        whole = one_size_of_flows(size)
         of_directions = [
-            flow_classes(flows_in(plan.flows, each), octets)
+            flow_classes(flows_in(plan.flows, each), whole)
             for each in (plan.flow_directions if direction is None else (direction,))
         ]
         are_alike = of_directions[0] == of_directions[-1]

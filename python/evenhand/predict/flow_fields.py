@@ -91,7 +91,8 @@ class FlowPatterns:
         Args:
             places: Bit offsets of each role.
         """
-        alone, together = [], []
+        alone: list[PlacedValues] = []
+        together: list[PlacedValues] = []
         for role, bit_offsets in places.items():
             if (pattern := self.of(role)) is not None:
                 width = WIDTH[version] if role in ADDRESSES else WORD_BITS

@@ -271,12 +271,12 @@ def tuple_fields(
         )
         pairs.append((2 * address_bits, WORD_BITS, source_word, destination_word))
     _check_independence(modes, own.modes([role for pair in roles for role in pair]), plan, direction)
-    places = {
+    places_of: dict[str, tuple[int, ...]] = {
         role: (first_bit, first_bit + width) if model.symmetric else (first_bit + width * is_destination,)
         for (first_bit, width, _, _), pair in zip(pairs, roles, strict=True)
         for is_destination, role in enumerate(pair)
     }
-    fields: list[HashedField] = [*own.fields(places, sent.ip_version)]
+    fields: list[HashedField] = [*own.fields(places_of, sent.ip_version)]
     for is_destination, listed in enumerate((source, destination)):
         if own.of(ADDRESSES[is_destination]) is not None:
             continue
