@@ -138,7 +138,8 @@ def test_the_kernel_routes_between_two_networks_of_one_link(driver: str, plan: A
     assert document["verdict"] == "PASS", document["reasons"]
     for direction in document["directions"].values():
         assert direction["received_frames"] == direction["offered_frames"] == 1_000
-        assert not any(direction[f"{kind}_frames"] for kind in AMISS)
+        # What the kernel says of itself, such as its multicast groups, is foreign.
+        assert not any(direction[f"{kind}_frames"] for kind in AMISS if kind != "foreign")
     assert "hop_limit" not in {note["code"] for note in document["notes"]}
 
 
