@@ -91,7 +91,7 @@ struct OneArm {
     MemoryPort wire;
     std::vector<std::unique_ptr<neighbor::Responder>> responders;
     std::vector<run::Receiver<MemoryPort, neighbor::Responder>> receivers = reserved();
-    plan::PerDirection<tally::SequenceMap> map{tally::SequenceMap{frames}, tally::SequenceMap{frames}};
+    plan::PerDirection<tally::SequenceMap> map{tally::SequenceMap{frames, false}, tally::SequenceMap{frames, false}};
     plan::PerDirection<std::unique_ptr<tally::ReceiverTally>> tally{std::make_unique<tally::ReceiverTally>(),
                                                                     std::make_unique<tally::ReceiverTally>()};
     HandClock clock{start};
