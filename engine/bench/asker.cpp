@@ -77,7 +77,8 @@ std::uint64_t count_answers(port::DpdkPort& port, const plan::HostSet& hosts) {
 
 void ask(const std::string& device, unsigned cpu, plan::IpVersion version, double rate_fps, double seconds) {
     port::start_dpdk({.memory_mb = 256, .hugepages = false, .extra_eal_arguments = {}}, {});
-    port::DpdkPort port{{.device = device, .where = "device", .link_timeout_s = 60}, [](std::span<std::byte>) {}};
+    port::DpdkPort port{{.device = device, .where = "device", .link_timeout_s = 60},
+                        [](std::span<std::byte>, unsigned) {}};
     port.wait_for_link();
     const port::WorkerThread here{cpu};
     const double ticks_per_second = pace::calibrate_ticks_per_second();

@@ -105,7 +105,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     DpdkPort port{{.device = device,
                    .where = "device",
                    .largest_transmit_octets = frame::Layout<V>::smallest_frame_size - frame::fcs_octets},
-                  [](std::span<std::byte> buffer) { frame::write_pattern(V, buffer); }};
+                  [](std::span<std::byte> buffer, unsigned) { frame::write_pattern(V, buffer); }};
     const port::WorkerThread here{cpu};
     const double ticks_per_second = pace::calibrate_ticks_per_second();
     const plan::FlowDraw draw{plan, plan::Direction::forward, seed};

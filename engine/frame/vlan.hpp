@@ -44,6 +44,8 @@ class VlanTags {
         }
     }
 
+    friend bool operator==(const VlanTags&, const VlanTags&) = default;
+
     /// How many octets all tags take together.
     [[nodiscard]] std::size_t octets() const noexcept { return count_ * vlan_tag_octets; }
 
@@ -72,14 +74,19 @@ class VlanTags {
         store(frame + innermost(), without_vlan | big(std::uint32_t{of.vlan}));
     }
 
-    /// Whether a received frame has these tags, of whatever priority; if so, the frame without tags begins octets()
-    /// behind `frame`. Otherwise it is left unchanged.
-    [[nodiscard]] bool take(std::byte* frame, std::size_t length) const noexcept {
+    /// Whether a received frame has these tags, of whatever priority.
+    [[nodiscard]] bool fits(const std::byte* frame, std::size_t length) const noexcept {
         if (length < ethernet_octets + octets()) return false;
         for (std::size_t i = 0; i < count_; ++i) {
             if (((load<std::uint32_t>(frame + macs_octets + i * vlan_tag_octets) ^ tags_[i]) & type_and_vlan) != 0)
                 return false;
         }
+        return true;
+    }
+    /// The same; if so, the frame without tags begins octets()
+    /// behind `frame`. Otherwise it is left unchanged.
+    [[nodiscard]] bool take(std::byte* frame, std::size_t length) const noexcept {
+        if (!fits(frame, length)) return false;
         move_macs(frame + octets(), frame);
         return true;
     }

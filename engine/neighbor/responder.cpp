@@ -39,6 +39,13 @@ std::size_t Responder::answer(std::span<std::byte> frame, std::size_t octets) no
     return write_answer(frame, octets, *question, *owner, gateway_.has_value());
 }
 
+bool Responder::is_concerned(std::span<const std::byte> frame) const noexcept {
+    const auto question = read_question(frame);
+    const auto party = read_announcement(frame);
+    const bool is_own = question ? find_owner(question->target).has_value() : party.has_value() && party->ip == dut_;
+    return is_own || (other_ != nullptr && other_->is_concerned(frame));
+}
+
 void Responder::hear(const Party& party) noexcept {
     if (party.ip == dut_ && !has_fixed_dut_mac_) set_dut_mac(party.mac);
 }

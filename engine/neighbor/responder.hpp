@@ -46,6 +46,10 @@ class Responder {
     /// the length of the received frame.
     [[nodiscard]] std::size_t answer(std::span<std::byte> frame, std::size_t octets) noexcept;
 
+    /// Whether a frame asks for an own address, or announces the DUT's MAC here. Where both sides are on one link, this
+    /// says to which of them a frame belongs.
+    [[nodiscard]] bool is_concerned(std::span<const std::byte> frame) const noexcept;
+
     /// Writes the question for the DUT's MAC, which is also the learning frame of gateway plans; in direct plans the
     /// first host asks. Needs solicitation_octets of room.
     [[nodiscard]] std::size_t write_question(std::span<std::byte> frame) const;

@@ -103,7 +103,7 @@ int attach(const std::string& device) {
 
 }  // namespace
 
-DpdkPort::DpdkPort(PortOptions options, const std::function<void(std::span<std::byte>)>& fill_buffer)
+DpdkPort::DpdkPort(PortOptions options, const FillBuffer& fill_buffer)
     : options_{std::move(options)} {
     try {
         probe();
@@ -195,7 +195,7 @@ std::uint16_t DpdkPort::control_queue() const noexcept {
     return has_control_queue_ ? static_cast<std::uint16_t>(options_.transmit_queues) : std::uint16_t{0};
 }
 
-void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer) {
+void DpdkPort::make_pools(const FillBuffer& fill_buffer) {
     // On the NUMA node of the device, which reads and writes them; on any node if the device does not report one
     // (SOCKET_ID_ANY).
     const int node = rte_eth_dev_socket_id(id_);
@@ -218,14 +218,16 @@ void DpdkPort::make_pools(const std::function<void(std::span<std::byte>)>& fill_
             fmt::format("transmit-{}-{}", id_, queue), std::max(sizes.least, 2 * options_.transmit_ring_frames - 1),
             transmit_buffer_octets(options_.largest_transmit_octets), node, options_.device));
         // The constant octets are written here, once; the frame source writes all other octets (frame/source.hpp).
+        const std::function<void(std::span<std::byte>)> fill = [&](auto buffer) { fill_buffer(buffer, queue); };
         rte_mempool_obj_iter(
             transmit_pools_.back().get(),
-            [](rte_mempool*, void* fill, void* object, unsigned) {
+            [](rte_mempool*, void* fill_one, void* object, unsigned) {
                 auto* const buffer = static_cast<rte_mbuf*>(object);
                 rte_pktmbuf_reset(buffer);
-                (*static_cast<const std::function<void(std::span<std::byte>)>*>(fill))({octets(buffer), room(buffer)});
+                (*static_cast<const std::function<void(std::span<std::byte>)>*>(fill_one))(
+                    {octets(buffer), room(buffer)});
             },
-            const_cast<std::function<void(std::span<std::byte>)>*>(&fill_buffer));
+            const_cast<std::function<void(std::span<std::byte>)>*>(&fill));
     }
 }
 

@@ -43,6 +43,9 @@ struct PortOptions {
         link_timeout_s;  // default: 30 s for a PCI device, whose link may take long to negotiate; else 10 s
 };
 
+/// Writes the octets of a transmit buffer that never change; called once for each buffer of each transmit queue.
+using FillBuffer = std::function<void(std::span<std::byte> buffer, unsigned queue)>;
+
 /// One opened and started device. Buffers for sending come from a pool for each queue, whose octets are written once by
 /// `fill_buffer`; a buffer is rewritten only after the device has given it back (D8). Each queue is used by one worker.
 class DpdkPort {
@@ -51,7 +54,7 @@ class DpdkPort {
 
     /// Throws Fault{no_device, no_permission, no_memory}, or Fault{bad_frame_size} if the device does not accept frames
     /// of the required size. After a fault nothing stays open.
-    DpdkPort(PortOptions options, const std::function<void(std::span<std::byte>)>& fill_buffer);
+    DpdkPort(PortOptions options, const FillBuffer& fill_buffer);
     ~DpdkPort();
     DpdkPort(const DpdkPort&) = delete;
     DpdkPort& operator=(const DpdkPort&) = delete;
@@ -137,7 +140,7 @@ class DpdkPort {
     void configure();
     [[nodiscard]] std::uint16_t all_transmit_queues() const noexcept;
     [[nodiscard]] std::uint16_t control_queue() const noexcept;
-    void make_pools(const std::function<void(std::span<std::byte>)>& fill_buffer);
+    void make_pools(const FillBuffer& fill_buffer);
     void start();
     void start_device();
     /// The process that has accepted the connection of this memif's client without answering it yet; empty if there is

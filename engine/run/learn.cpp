@@ -120,8 +120,8 @@ class Round {
                 tester.tags(s.side)};
             const auto schedule = whole.stream(share.first, share.stride);
             constexpr Punctuality never_overdue{.overdue_after = Ticks{1} << 62U};
-            senders.emplace_back(tester.port(s.side), s.number, source, schedule, share.count(hosts.pending().size()),
-                                 never_overdue, deadline);
+            senders.emplace_back(tester.port(s.side), tester.transmit_queue(s.side, s.number), source, schedule,
+                                 share.count(hosts.pending().size()), never_overdue, deadline);
             streams_of_senders.push_back({.direction = hosts.direction(), .share = share});
         }
     }

@@ -26,7 +26,10 @@ concept AnsweringPort = TxPort<P> && RxPort<P> && requires(P port) {
 template <class Port>
 template <FrameExpectation Frames, class Clock>
 void WorkerQueues<Port>::receive(Ticks now, Clock& clock) noexcept {
-    for (auto& receiver : receivers_) receiver.template turn<Frames>(now, clock);
+    for (auto& receiver : receivers_) {
+        if (!receiver.is_fed()) [[likely]]
+            receiver.template turn<Frames>(now, clock);
+    }
 }
 
 template <class Port>
@@ -38,7 +41,9 @@ template <class Port>
 bool WorkerQueues<Port>::idle_turn() {
     pace::TickClock clock;
     unsigned frames = 0;
-    for (auto& receiver : receivers_) frames += receiver.turn(clock.now(), clock);
+    for (auto& receiver : receivers_) {
+        if (!receiver.is_fed()) frames += receiver.turn(clock.now(), clock);
+    }
     for (auto& outlet : outlets_) {
         frames += outlet->port->flush_answers();
         if (outlet->question_wanted.exchange(false, std::memory_order_acquire)) {

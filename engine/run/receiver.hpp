@@ -52,6 +52,17 @@ class Receiver {
           icmp_errors_{icmp_errors},
           capture_{capture} {}
 
+    /// Both sides are on one port: of the frames that this receiver takes from it, those of the other side are passed
+    /// to `other`, which takes none itself. They are known by their VLAN tags or, where both sides have the same, by
+    /// what they are; `arrives`: the direction whose test frames then are the other side's. `other` outlives this.
+    void share_with(Receiver& other, plan::Direction arrives) noexcept {
+        other_ = &other;
+        arrives_at_other_ = arrives;
+        other.is_fed_ = true;
+    }
+    /// Whether another receiver takes its frames from the port, so that turn() is not to be called.
+    [[nodiscard]] bool is_fed() const noexcept { return is_fed_; }
+
     /// Begins a trial at `now`; map and tally outlive the trial. `part`: the map's part for the thread that calls
     /// turn().
     void arm(const Expectation& expectation, tally::SequenceMap& map, tally::ReceiverTally& tally, Ticks now,
@@ -95,18 +106,62 @@ class Receiver {
     unsigned turn(Ticks now, Clock& clock) noexcept {
         const Ticks before = now;
         const unsigned n = port_->receive(queue_, frames_.data(), receive_burst);
-        if (n != 0) {
-            now = clock.now();
-            std::atomic_ref{taken_frames_}.store(taken_frames_ + n, std::memory_order_relaxed);
+        if (n != 0) now = clock.now();
+        if (other_ == nullptr) [[likely]] {
+            look_at<Frames>(before, now, n, n, clock);
+        } else {
+            const unsigned own = pass_on(n);
+            look_at<Frames>(before, now, own, n, clock);
+            other_->template look_at<Frames>(before, now, n - own, n, clock);
         }
-        if (is_armed_) backlog_.note_poll(now, n, *expectation_, *tally_);
-        if (!is_armed_) show_all<Port>(*responder_, std::span{frames_}.first(n));
-        if (n != 0) take<Frames>(n, now);
-        if (is_armed_ && expectation_->order != nullptr) share_order(before, n, clock);
         return n;
     }
 
    private:
+    /// Looks at the first `n` of frames_, of a poll that brought `polled` at `now` and began at `before` or later.
+    template <FrameExpectation Frames, class Clock>
+    [[gnu::always_inline]] void look_at(Ticks before, Ticks now, unsigned n, unsigned polled, Clock& clock) noexcept {
+        if (n != 0) std::atomic_ref{taken_frames_}.store(taken_frames_ + n, std::memory_order_relaxed);
+        if (is_armed_) backlog_.note_poll(now, polled, *expectation_, *tally_);
+        if (!is_armed_) show_all<Port>(*responder_, std::span{frames_}.first(n));
+        if (n != 0) take<Frames>(n, now);
+        if (is_armed_ && expectation_->order != nullptr) share_order(before, polled, clock);
+    }
+
+    /// Gives the other side those of the first `n` of frames_ that are its own, each side in their order. Returns how
+    /// many are left here.
+    [[gnu::noinline]] unsigned pass_on(unsigned n) noexcept {
+        unsigned own = 0;
+        unsigned others = 0;
+        for (unsigned i = 0; i < n; ++i) {
+            typename Port::Frame* const frame = frames_[i];
+            if (is_of_other(Port::octets(frame), Port::length(frame)))
+                other_->frames_[others++] = frame;
+            else
+                frames_[own++] = frame;
+        }
+        return own;
+    }
+
+    /// A frame that belongs to neither side is counted by a side that counts.
+    [[nodiscard]] bool is_of_other(const std::byte* octets, std::size_t length) const noexcept {
+        const bool is_own = tags_.fits(octets, length);
+        const bool is_others = other_->tags_.fits(octets, length);
+        if (!is_own && !is_others) return !is_armed_ && other_->is_armed_;
+        // A side without tags would take any frame.
+        if (is_own && is_others && tags_ != other_->tags_) return other_->tags_.octets() > tags_.octets();
+        if (!is_own || !is_others) return is_others;
+        // Nothing that is read of a frame here is in front of its tags.
+        const std::span<const std::byte> frame{octets + tags_.octets(), length - tags_.octets()};
+        const frame::FirstLook look = frame::look_at(frame.data(), frame.size());
+        if (look.kind == frame::FrameKind::test) return look.tag.direction == arrives_at_other_;
+        if constexpr (requires { responder_->is_concerned(frame); }) {
+            if (look.kind == frame::FrameKind::neighbor)
+                return other_->responder_->is_concerned(frame) && !responder_->is_concerned(frame);
+        }
+        return false;
+    }
+
     // A function of its own. Otherwise the compiler inlines it into every loop but not the checks of a frame, not even
     // in the two copies for frames that are all alike. So tags are checked for each frame, at hardly any cost.
     template <FrameExpectation Frames>
@@ -618,6 +673,9 @@ class Receiver {
     tally::ReceiverTally* tally_ = nullptr;
     RingBacklog backlog_;
     OverdueFrames overdue_;
+    Receiver* other_ = nullptr;  // where both sides are on one port; see share_with()
+    plan::Direction arrives_at_other_ = plan::Direction::forward;
+    bool is_fed_ = false;
     mutable std::uint64_t taken_frames_ = 0;  // written by the worker, read by others
     std::array<std::uint64_t, frame::most_streams>
         heard_{};  // for each stream: what other queues had seen at heard_at_

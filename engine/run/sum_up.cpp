@@ -77,13 +77,12 @@ std::vector<TrialLoop::Sent> sent_of(const std::vector<std::unique_ptr<WorkerTri
 
 tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request, Direction direction,
                               const std::vector<std::unique_ptr<WorkerTrial>>& trials, DirectionRecord& record,
-                              Ticks start, double ticks_per_second, double sending_s) {
+                              Ticks start, double ticks_per_second, double sending_s, unsigned ring_frames) {
     const auto& own = record.share;
     auto& map = record.map;
     auto& losses = record.losses;
     const tally::DelayTracks* const tracks = record.delays ? &*record.delays : nullptr;
-    tally::DirectionResult d{.direction = direction,
-                             .ring_frames = tester.port(plan::receiving_side(direction)).receive_ring_frames()};
+    tally::DirectionResult d{.direction = direction, .ring_frames = ring_frames};
     const auto frames_in = [&](std::uint64_t tenths) { return own.count(frames_in_tenths(request, tenths)); };
     Ticks last_send = start;
     Ticks max_overdue = 0;

@@ -18,6 +18,6 @@ namespace evenhand::run {
                                             plan::Direction direction,
                                             const std::vector<std::unique_ptr<WorkerTrial>>& trials,
                                             DirectionRecord& record, Ticks start, double ticks_per_second,
-                                            double sending_s);
+                                            double sending_s, unsigned ring_frames);
 
 }  // namespace evenhand::run

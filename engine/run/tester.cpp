@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <random>
@@ -17,6 +18,7 @@
 #include "pace/clock_offset.hpp"
 #include "port/dpdk_host.hpp"
 #include "port/numa.hpp"
+#include "run/load.hpp"
 #include "run/rate_limit.hpp"
 #include "units.hpp"
 
@@ -50,18 +52,27 @@ unsigned count_side(const std::vector<WorkerRequest>& workers, plan::Side side, 
     return static_cast<unsigned>(numbers.size());
 }
 
+/// Frames of both sides arrive in any receive queue of one port, and one worker must take them.
+void check_shared_queues(const std::vector<WorkerRequest>& workers) {
+    for (const auto& worker : workers) {
+        plan::PerSide<std::set<unsigned>> numbers;
+        for (const auto& queue : worker.receivers) numbers[queue.side].insert(queue.number);
+        if (numbers[plan::Side::left] == numbers[plan::Side::right]) continue;
+        throw Fault{FaultCode::bad_request,
+                    fmt::format("both sides are on one port, and the worker on CPU {} receives from other queues of "
+                                "the left side than of the right",
+                                worker.cpu),
+                    "workers", "Give each queue of the left side and that of the right with its number to one worker."};
+    }
+}
+
 }  // namespace
 
 Tester::Tester(OpenRequest request)
     : request_{std::move(request)},
       session_{request_.session.value_or(static_cast<std::uint16_t>(std::random_device{}() % 65535U))} {
-    const auto name_of_device = [&](plan::Side side) {
-        return request_.ports[side].device.substr(0, request_.ports[side].device.find(','));
-    };
-    if (name_of_device(plan::Side::left) == name_of_device(plan::Side::right)) {
-        throw Fault{FaultCode::bad_request, fmt::format("both sides are {}", name_of_device(plan::Side::left)), "ports",
-                    "Give each side a device of its own."};
-    }
+    check_devices();
+    is_one_armed_ = request_.ports[plan::Side::left].device == request_.ports[plan::Side::right].device;
     plan::check_plan(request_.plan);
     for (const auto side : both_sides) tags_[side] = frame::VlanTags{request_.ports[side].vlans};
     if (request_.mix) {
@@ -77,21 +88,17 @@ Tester::Tester(OpenRequest request)
         if (port::is_pci_device(p.device)) pci_devices.push_back(p.device);
     }
     port::start_dpdk(request_.host, pci_devices);
-    for (const auto side : both_sides) open_port(side);
+    if (is_one_armed_) {
+        check_shared_queues(request_.workers);
+        shares_transmit_queues_ = can_share_transmit_queues();
+        open_shared_port();
+    } else {
+        for (const auto side : both_sides) open_port(side);
+    }
     for (const auto& opened : ports_) opened->wait_for_link();
     for (const auto& w : request_.workers) {
         auto worker = std::make_unique<Worker>(w.cpu);
-        for (const auto& r : w.receivers) {
-            auto& errors = icmp_errors_[r.side].emplace_back(std::make_unique<tally::IcmpErrors>(all_hosts()));
-            auto& capture = captures_[r.side].emplace_back(std::make_unique<tally::FrameCapture>());
-            worker->queues().add_receiver(*ports_[r.side], r.number, *responders_[0][r.side], tags(r.side), *errors,
-                                          *capture);
-        }
-        for (const auto& s : w.senders) {
-            if (s.number != 0) continue;
-            for (std::size_t p = 0; p < plans(); ++p)
-                worker->queues().add_outlet(*ports_[s.side], *responders_[p][s.side], tags(s.side));
-        }
+        add_queues(*worker, w);
         workers_.push_back(std::move(worker));
     }
     measure_clocks();  // before the workers make their CPUs busy
@@ -203,27 +210,115 @@ void Tester::check_frame_sizes() const {
     }
 }
 
+/// Both sides may name one device, if all that is said of it is the same.
+void Tester::check_devices() const {
+    const auto& left = request_.ports[plan::Side::left];
+    const auto& right = request_.ports[plan::Side::right];
+    const auto name_of_device = [](const PortRequest& p) { return p.device.substr(0, p.device.find(',')); };
+    if (name_of_device(left) != name_of_device(right)) return;
+    const bool is_alike = left.device == right.device && left.receive_ring_frames == right.receive_ring_frames &&
+                          left.transmit_ring_frames == right.transmit_ring_frames &&
+                          left.line_rate_bps == right.line_rate_bps && left.link_timeout_s == right.link_timeout_s;
+    if (is_alike) return;
+    throw Fault{FaultCode::bad_request,
+                fmt::format("both sides are {}, with other arguments, rings, line rate or link timeout",
+                            name_of_device(left)),
+                "ports",
+                "Give each side a device of its own; or, for a router on a stick, say the same of it on both sides."};
+}
+
+void Tester::add_queues(Worker& worker, const WorkerRequest& asked) {
+    for (const auto& r : asked.receivers) {
+        auto& errors = icmp_errors_[r.side].emplace_back(std::make_unique<tally::IcmpErrors>(all_hosts()));
+        auto& capture = captures_[r.side].emplace_back(std::make_unique<tally::FrameCapture>());
+        worker.queues().add_receiver(*ports_[r.side], r.number, *responders_[0][r.side], tags(r.side), *errors,
+                                     *capture);
+    }
+    for (std::size_t i = 0; is_one_armed_ && i < asked.receivers.size(); ++i) {
+        const auto& left = asked.receivers[i];
+        if (left.side != plan::Side::left) continue;
+        for (std::size_t j = 0; j < asked.receivers.size(); ++j) {
+            const auto& right = asked.receivers[j];
+            if (right.side == plan::Side::right && right.number == left.number)
+                worker.queues().share_port(i, j, plan::direction_sent_by(plan::Side::left));
+        }
+    }
+    for (const auto& s : asked.senders) {
+        if (s.number != 0 || (is_one_armed_ && s.side != plan::Side::left)) continue;
+        // The owner of the port's first transmit queue sends all that is no test frame.
+        for (const auto side : both_sides) {
+            if (side != s.side && !is_one_armed_) continue;
+            for (std::size_t p = 0; p < plans(); ++p)
+                worker.queues().add_outlet(*ports_[side], *responders_[p][side], tags(side));
+        }
+    }
+}
+
+/// Many software ports have one transmit queue. Both sides can use it if one worker sends for both, and if their
+/// frames have the same octets that never change.
+bool Tester::can_share_transmit_queues() const {
+    const auto version = [this](plan::Side side) {
+        return traffic(plan::direction_sent_by(side)).kinds.front().sent.version;
+    };
+    if (version(plan::Side::left) != version(plan::Side::right) ||
+        tags(plan::Side::left).octets() != tags(plan::Side::right).octets()) {
+        return false;
+    }
+    return std::ranges::all_of(request_.workers, [](const auto& worker) {
+        plan::PerSide<std::set<unsigned>> numbers;
+        for (const auto& queue : worker.senders) numbers[queue.side].insert(queue.number);
+        return numbers[plan::Side::left] == numbers[plan::Side::right];
+    });
+}
+
 void Tester::open_port(plan::Side side) {
-    const auto& p = request_.ports[side];
-    const std::size_t around = tags(side).octets();
-    const auto& leaving = traffic(plan::direction_sent_by(side));
-    const auto& coming = traffic(plan::direction_sent_by(plan::other_side(side)));
-    const std::size_t octets = leaving.largest_sent() + around - frame::fcs_octets;
-    const std::size_t coming_octets = coming.largest_arriving() + around - frame::fcs_octets;
-    const auto version = frame::pattern_of(leaving.kinds.front().sent.version, plans() > 1);
-    ports_[side] = std::make_unique<port::DpdkPort>(
-        port::PortOptions{.device = p.device,
-                          .where = fmt::format("ports.{}.device", name_of(side)),
-                          .receive_queues = receive_queues_[side],
-                          .transmit_queues = streams_[side],
-                          .receive_ring_frames = p.receive_ring_frames,
-                          .transmit_ring_frames = p.transmit_ring_frames,
-                          .largest_transmit_octets = static_cast<unsigned>(octets),
-                          .largest_receive_octets = static_cast<unsigned>(std::max(octets, coming_octets)),
-                          .tag_octets = static_cast<unsigned>(around),
-                          .link_timeout_s = p.link_timeout_s},
-        [=](std::span<std::byte> buffer) { frame::write_pattern(version, buffer.first(octets).subspan(around)); });
+    ports_[side] = make_port(std::array{side});
     make_responders(side);
+}
+
+void Tester::open_shared_port() {
+    ports_[plan::Side::left] = ports_[plan::Side::right] = make_port(both_sides);
+    for (const auto side : both_sides) make_responders(side);
+}
+
+std::shared_ptr<port::DpdkPort> Tester::make_port(std::span<const plan::Side> of) const {
+    struct Filling {
+        plan::IpVersion version = plan::IpVersion::v4;
+        std::size_t octets = 0;
+        std::size_t around = 0;
+    };
+    std::vector<Filling> fillings;  // by transmit queue; the longest of both sides
+    const auto& p = request_.ports[of.front()];
+    port::PortOptions options{.device = p.device,
+                              .where = fmt::format("ports.{}.device", name_of(of.front())),
+                              .receive_queues = receive_queues_[of.front()],
+                              .transmit_queues = 0,
+                              .receive_ring_frames = p.receive_ring_frames,
+                              .transmit_ring_frames = p.transmit_ring_frames,
+                              .link_timeout_s = p.link_timeout_s};
+    for (const auto side : of) {
+        const std::size_t around = tags(side).octets();
+        const auto& leaving = traffic(plan::direction_sent_by(side));
+        const auto& coming = traffic(plan::direction_sent_by(plan::other_side(side)));
+        const std::size_t octets = leaving.largest_sent() + around - frame::fcs_octets;
+        const std::size_t coming_octets = coming.largest_arriving() + around - frame::fcs_octets;
+        options.largest_transmit_octets = std::max(options.largest_transmit_octets, static_cast<unsigned>(octets));
+        options.largest_receive_octets =
+            std::max(options.largest_receive_octets, static_cast<unsigned>(std::max(octets, coming_octets)));
+        options.tag_octets = std::max(options.tag_octets, static_cast<unsigned>(around));
+        const auto version = frame::pattern_of(leaving.kinds.front().sent.version, plans() > 1);
+        for (unsigned stream = 0; stream < streams_[side]; ++stream) {
+            const auto queue = of.size() == 1 ? stream : transmit_queue(side, stream);
+            if (queue >= fillings.size()) fillings.resize(queue + 1);
+            fillings[queue] = {
+                .version = version, .octets = std::max(fillings[queue].octets, octets), .around = around};
+        }
+    }
+    options.transmit_queues = static_cast<unsigned>(fillings.size());
+    return std::make_shared<port::DpdkPort>(options, [=](std::span<std::byte> buffer, unsigned queue) {
+        const auto& filling = fillings[queue];
+        frame::write_pattern(filling.version, buffer.first(filling.octets).subspan(filling.around));
+    });
 }
 
 /// Needs the addresses of this side only, whatever their IP version: the other side may have another one.
@@ -249,7 +344,8 @@ void Tester::make_responders(plan::Side side) {
 std::uint64_t Tester::answers_sent(plan::Side side) const {
     std::uint64_t answers = 0;
     for (std::size_t p = 0; p < plans(); ++p) answers += responder(side, p).answers();
-    return answers - port(side).dropped_answers();
+    // Where both sides are on one port, it is not known whose answers were dropped.
+    return answers - std::min(answers, port(side).dropped_answers());
 }
 
 std::uint64_t Tester::questions(plan::Side side) const {
@@ -302,6 +398,39 @@ void Tester::check_rate(plan::Direction direction, double rate_fps, const frame:
                         : fmt::format("Use at most {:.0f} fps for frames of {:g} octets in the mean.", limit.fps,
                                       static_cast<double>(octets.sent) / static_cast<double>(octets.frames))};
     }
+}
+
+void Tester::check_shared_line(const TrialRequest& request) const {
+    const auto line_bps = line_rate_bps(plan::Side::left);
+    if (!is_one_armed_ || !line_bps || request.directions.size() < 2) return;
+    constexpr double overhead_octets = 20;  // as in rate_limit()
+    constexpr double bits_per_octet = 8;
+    double sent_bps = 0;
+    double arriving_bps = 0;
+    for (const auto direction : request.directions) {
+        const auto octets = traffic(direction).period_octets(tags(plan::sending_side(direction)).octets(),
+                                                             tags(plan::receiving_side(direction)).octets());
+        const auto frames = static_cast<double>(octets.frames);
+        const double fps = share(request, direction).part() * peak_fps(of_direction(request, direction));
+        sent_bps += fps * bits_per_octet * (static_cast<double>(octets.sent) / frames + overhead_octets);
+        arriving_bps += fps * bits_per_octet * (static_cast<double>(octets.arriving) / frames + overhead_octets);
+    }
+    const double needed_bps = std::max(sent_bps, arriving_bps);
+    constexpr double rounding = 1 + 1e-9;
+    if (needed_bps <= *line_bps * rounding) return;
+    throw Fault{FaultCode::bad_rate,
+                fmt::format("both directions together need {:.0f} bit/s of the one line of both sides, which carries "
+                            "{:.0f}",
+                            needed_bps, *line_bps),
+                "rate_fps",
+                fmt::format("Use at most {:.0f} fps.", std::floor(request.rate_fps * *line_bps / needed_bps))};
+}
+
+double Tester::part_of_port(const TrialRequest& request, plan::Direction direction) const {
+    if (!is_one_armed_) return 1;
+    double all_fps = 0;
+    for (const auto each : request.directions) all_fps += peak_fps(of_direction(request, each));
+    return peak_fps(of_direction(request, direction)) / all_fps;
 }
 
 void Tester::check_resolved(const char* where) const {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,8 @@ class Tester {
     /// resolution of the clock.
     void check_rate(plan::Direction direction, double rate_fps, const frame::DirectionTraffic& traffic,
                     const char* where) const;
+    /// The same for both directions of a trial on the one line of a port that both sides are on.
+    void check_shared_line(const TrialRequest& request) const;
     /// Throws Fault{not_resolved} unless the DUT's MAC is known on both sides.
     void check_resolved(const char* where) const;
 
@@ -66,6 +69,16 @@ class Tester {
     /// port and the reason, and Fault{stopped} if `goes_on`, which is asked every few milliseconds, returns false.
     void wait_for_links(const std::function<bool()>& goes_on) const;
 
+    /// Whether both sides are on one port, which port() then gives for either (a router on a stick).
+    [[nodiscard]] bool is_one_armed() const noexcept { return is_one_armed_; }
+    /// The port's transmit queue for this stream of the side.
+    [[nodiscard]] unsigned transmit_queue(plan::Side side, unsigned stream) const noexcept {
+        const bool is_behind = is_one_armed_ && !shares_transmit_queues_ && side == plan::Side::right;
+        return stream + (is_behind ? streams_[plan::Side::left] : 0);
+    }
+    /// The part of what its receiving port brings at most that is this direction's: 1, unless both sides are on one
+    /// port.
+    [[nodiscard]] double part_of_port(const TrialRequest& request, plan::Direction direction) const;
     [[nodiscard]] port::DpdkPort& port(plan::Side side) { return *ports_[side]; }
     [[nodiscard]] const port::DpdkPort& port(plan::Side side) const { return *ports_[side]; }
     /// `plan`: the number of the plan; in a mix of two IP versions each plan has its own responder.
@@ -166,7 +179,14 @@ class Tester {
     [[nodiscard]] std::vector<plan::HostSet> all_hosts() const;
     [[nodiscard]] frame::DirectionTraffic make_traffic(plan::Direction direction) const;
     void check_frame_sizes() const;
+    void check_devices() const;
+    [[nodiscard]] bool can_share_transmit_queues() const;
     void open_port(plan::Side side);
+    /// Opens the one port of both sides.
+    void open_shared_port();
+    /// `of`: the side, or both sides, whose frames the port carries.
+    [[nodiscard]] std::shared_ptr<port::DpdkPort> make_port(std::span<const plan::Side> of) const;
+    void add_queues(Worker& worker, const WorkerRequest& asked);
     void make_responders(plan::Side side);
     void ask_until_resolved(double timeout_s, const std::function<bool()>& goes_on);
     [[noreturn]] void refuse_unresolved(plan::Side side, std::size_t number, double timeout_s) const;
@@ -181,6 +201,8 @@ class Tester {
     [[nodiscard]] std::optional<std::pair<plan::Side, std::size_t>> unresolved() const;
 
     OpenRequest request_;
+    bool is_one_armed_ = false;
+    bool shares_transmit_queues_ = false;  // stream k of either side leaves by queue k of the one port
     std::uint16_t session_ = 0;
     plan::PerSide<bool> has_learnt_{};  // for the side where the hosts are
     plan::PerSide<frame::VlanTags> tags_;
@@ -188,7 +210,7 @@ class Tester {
     plan::PerSide<unsigned> streams_{};
     plan::PerSide<unsigned> receive_queues_{};
     std::unique_ptr<frame::StateTable> state_table_;
-    plan::PerSide<std::unique_ptr<port::DpdkPort>> ports_;
+    plan::PerSide<std::shared_ptr<port::DpdkPort>> ports_;  // the same one twice if is_one_armed_
     std::array<plan::PerSide<std::unique_ptr<neighbor::Responder>>, 2> responders_;  // by plan
     plan::PerSide<std::unique_ptr<neighbor::Sightings>> sightings_;
     plan::PerSide<std::vector<std::unique_ptr<tally::IcmpErrors>>> icmp_errors_;  // one for each receive queue

@@ -110,6 +110,7 @@ tally::TrialResult begin_result(const Tester& tester, const TrialRequest& reques
     if (request.share)
         result.share = tally::Share{
             .first = request.share->first, .streams = tester.streams(Side::left), .stride = request.share->stride};
+    result.is_one_armed = tester.is_one_armed();
     result.limits = request.limits;
     result.deviations = deviations_of(request, tester.hosts_before(request.directions));
     return result;
@@ -262,7 +263,9 @@ tally::DirectionResult RunningTrial::result_of(plan::Direction direction) {
     auto& record = records_[direction];
     const auto load = of_direction(request_, direction);
     take_back_copies(workers_, direction, record.map);
-    auto d = sum_up(tester_, load, direction, workers_, record, time_->start, ticks_per_second_, result_.sending_s());
+    const double ring_frames = tester_.port(plan::receiving_side(direction)).receive_ring_frames();
+    auto d = sum_up(tester_, load, direction, workers_, record, time_->start, ticks_per_second_, result_.sending_s(),
+                    static_cast<unsigned>(ring_frames * tester_.part_of_port(request_, direction)));
     if (request_.has_rate_parts) d.intended_fps = mean_fps(load);
     if (clean_)
         clean_->take(direction, record.map, std::min(record.map.end(), frames_before(load, result_.clean->sent_s)));

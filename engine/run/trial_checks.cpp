@@ -36,6 +36,8 @@ void check_share(const Tester& tester, const TrialRequest& request) {
         throw Fault{FaultCode::bad_request, std::move(what), where, std::move(next)};
     };
     const auto& asked = *request.share;
+    if (tester.is_one_armed())
+        refuse("a share, but both sides are on one port", "share", "Give each side a port of its own.");
     const unsigned streams = tester.streams(Side::left);
     if (tester.streams(Side::right) != streams) {
         refuse(fmt::format("a share, but the left side has {} streams and the right side {}", streams,
@@ -116,6 +118,7 @@ void check_trial(const Tester& tester, const TrialRequest& request, std::optiona
         if (load.then)
             tester.check_rate(direction, part * load.then->rate_fps, tester.traffic(direction), "then.rate_fps");
     }
+    tester.check_shared_line(request);
     tester.check_ports();
     tester.check_resolved("trial");
     check_start(request, steered_start_ns);

@@ -24,6 +24,11 @@ class WorkerQueues {
         receivers_.emplace_back(port, queue, responder, tags, &icmp_errors, &capture);
         receiver_ports_.push_back(&port);
     }
+    /// To be called before the worker starts, after all of add_receiver(): both sides are on one port, whose frames the
+    /// receiver with the index `first` takes, also for `second`. See Receiver::share_with().
+    void share_port(std::size_t first, std::size_t second, plan::Direction arrives_at_second) noexcept {
+        receivers_[first].share_with(receivers_[second], arrives_at_second);
+    }
     /// To be called before the worker starts: answers and questions of `port` leave here; the worker owns its transmit
     /// queue 0.
     void add_outlet(Port& port, neighbor::Responder& responder, const frame::VlanTags& tags) {

@@ -205,8 +205,8 @@ class TrialMaker {
             const auto load = of_direction(request_, direction);
             const auto schedule = schedule_of(load, time_.start, ticks_per_second_).stream(share.first, share.stride);
             senders.emplace_back(
-                tester_.port(s.side), s.number, make_source(s.side, identity, share), schedule,
-                share.count(frames_of(load)),
+                tester_.port(s.side), tester_.transmit_queue(s.side, s.number), make_source(s.side, identity, share),
+                schedule, share.count(frames_of(load)),
                 Punctuality{.overdue_after = ticks(request_.limits.overdue_after_us), .port_lag = port_lag()},
                 time_.send_deadline);
             streams.push_back(
@@ -225,8 +225,9 @@ class TrialMaker {
         auto& record = records_[direction];
         const auto share = record.share;
         const auto load = of_direction(request_, direction);
+        const double part_of_port = tester_.part_of_port(request_, direction);
         const auto ticks_of = [&](double frames) {
-            return static_cast<Ticks>(frames / (share.part() * peak_fps(load)) * ticks_per_second_);
+            return static_cast<Ticks>(frames * part_of_port / (share.part() * peak_fps(load)) * ticks_per_second_);
         };
         // The port's hash may send all frames to one queue; with a single address pair it does.
         const bool is_one_of_many = tester_.receive_queues(side) > 1;

@@ -11,7 +11,14 @@ namespace evenhand::tally {
 std::uint64_t untimed_losses(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     const auto& port = result.ports[plan::receiving_side(d.direction)];
     const auto change = change_of(port.before, port.after);
-    const std::uint64_t missed = std::max(change.missed_frames, change.unseen_frames);
+    std::uint64_t missed = std::max(change.missed_frames, change.unseen_frames);
+    if (result.is_one_armed) {
+        // What the one port missed explains the losses of both directions together, once.
+        for (const auto& before : result.directions) {
+            if (before.direction == d.direction) break;
+            missed -= std::min(missed, before.lost_frames());
+        }
+    }
     if (change.missed_frames != 0) {
         note(reasons, "receive_missed", "{}: the tester's receiving port missed {} frames ({}{})",
              name_of(result, d.direction), change.missed_frames, change.missed_by,

@@ -20,6 +20,14 @@
 namespace evenhand::tally {
 namespace {
 
+/// How many frames the sending port of this direction took: where both sides are on one port, those of both directions.
+std::uint64_t frames_into_port(const TrialResult& result, const DirectionResult& d) {
+    if (!result.is_one_armed) return d.offered_frames;
+    std::uint64_t frames = 0;
+    for (const auto& each : result.directions) frames += each.offered_frames;
+    return frames;
+}
+
 void judge_sender(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     const Limits& limits = result.limits;
     // Compared with the integer number of frames that rate and duration make: a short trial cannot offer half a frame.
@@ -54,9 +62,10 @@ void judge_sender(const TrialResult& result, const DirectionResult& d, std::vect
     }
     const auto& port = result.ports[plan::sending_side(d.direction)];
     const auto change = change_of(port.before, port.after);
-    if (!change.problem && change.transmitted_frames < d.offered_frames) {
+    const std::uint64_t taken = frames_into_port(result, d);
+    if (!change.problem && change.transmitted_frames < taken) {
         note(reasons, "transmit_not_drained", "{}: the port took {} frames but has sent {}",
-             name_of(result, d.direction), d.offered_frames, change.transmitted_frames);
+             name_of(result, d.direction), taken, change.transmitted_frames);
     }
     // A DUT that is full stops the tester with PAUSE, and up to a ring of frames waits in the tester, so that a burst
     // is no longer one.

@@ -193,6 +193,27 @@ void check_addresses(const RouterConfig& config) {
     }
 }
 
+/// Both ports of a pair may be one device, if their frames can be told apart.
+void check_one_armed(const RouterConfig& config) {
+    const auto name_of = [](const PortConfig& port) { return port.device.substr(0, port.device.find(',')); };
+    for (std::size_t i = 0; i + 1 < config.ports.size(); i += 2) {
+        const auto& left = config.ports[i];
+        const auto& right = config.ports[i + 1];
+        if (name_of(left) != name_of(right)) continue;
+        if (left.device != right.device || left.receive_ring_frames != right.receive_ring_frames ||
+            left.transmit_ring_frames != right.transmit_ring_frames) {
+            throw Fault{FaultCode::bad_request,
+                        fmt::format("both ports are {}, with other arguments or rings", name_of(left)),
+                        where_of_port(i + 1) + ".device", "Say the same of it twice, or name another device."};
+        }
+        if (left.vlans == right.vlans) {
+            throw Fault{FaultCode::bad_request,
+                        fmt::format("both ports are {}, with the same VLAN tags", name_of(left)),
+                        where_of_port(i + 1) + ".vlan", "Give each its own VLAN, or name another device."};
+        }
+    }
+}
+
 /// Left and right; further pairs are in a list.
 template <class Side>
 void put_ports(Json& line, std::size_t ports, const Side& side) {
@@ -267,6 +288,7 @@ RouterConfig read_config(std::string_view text) {
     if (r.has("host")) read_host(r.object("host"), config.host);
     r.finish();
     check_addresses(config);
+    check_one_armed(config);
     check_pool(config);
     return config;
 }

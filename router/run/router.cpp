@@ -168,17 +168,28 @@ void Router::open_ports(const RouterConfig& config, const Room& room) {
     port::start_dpdk(host, pci);
     for (std::size_t i = 0; i < config.ports.size(); ++i) {
         const frame::VlanTags tags{config.ports[i].vlans};
-        auto port = std::make_unique<port::DpdkPort>(
+        const bool is_second = i % 2 == 1;
+        if (is_second && config.ports[i].device == config.ports[i - 1].device) {
+            ports_.push_back(std::make_unique<port::TaggedPort>(ports_[i - 1]->shared_port(), tags));
+            port::TaggedPort::join(*ports_[i - 1], *ports_[i]);
+            macs_.push_back(config.ports[i].mac.value_or(macs_[i - 1]));
+            continue;
+        }
+        const bool is_one_armed =
+            !is_second && i + 1 < config.ports.size() && config.ports[i].device == config.ports[i + 1].device;
+        const auto around = std::max(
+            tags.octets(), is_one_armed ? frame::VlanTags{config.ports[i + 1].vlans}.octets() : tags.octets());
+        auto port = std::make_shared<port::DpdkPort>(
             port::PortOptions{.device = config.ports[i].device,
                               .where = where_of_port(i) + ".device",
                               .receive_ring_frames = config.ports[i].receive_ring_frames,
                               .transmit_ring_frames = config.ports[i].transmit_ring_frames,
                               .largest_receive_octets =
-                                  static_cast<unsigned>(config.largest_frame_size - frame::fcs_octets + tags.octets()),
-                              .tag_octets = static_cast<unsigned>(tags.octets()),
-                              .extra_receive_buffers = static_cast<unsigned>(room.of_port),
+                                  static_cast<unsigned>(config.largest_frame_size - frame::fcs_octets + around),
+                              .tag_octets = static_cast<unsigned>(around),
+                              .extra_receive_buffers = static_cast<unsigned>((is_one_armed ? 2 : 1) * room.of_port),
                               .sends_received_buffers = true},
-            [](std::span<std::byte>) {});
+            [](std::span<std::byte>, unsigned) {});
         ports_.push_back(std::make_unique<port::TaggedPort>(std::move(port), tags));
         macs_.push_back(config.ports[i].mac.value_or(ports_[i]->port().mac()));
     }

@@ -57,6 +57,24 @@ std::string place(const Json& config) {
 
 }  // namespace
 
+TEST_CASE("both ports of a pair may be one device, in two VLANs") {
+    auto config = good();
+    config["ports"]["right"]["device"] = config["ports"]["left"]["device"];
+    CHECK(place(config).empty());
+    config["ports"]["left"]["vlan"] = config["ports"]["right"]["vlan"];
+    CHECK(place(config) == "ports.right.vlan");
+    config["ports"]["left"].erase("vlan");
+    config["ports"]["right"].erase("vlan");
+    CHECK(place(config) == "ports.right.vlan");
+    config = good();
+    config["ports"]["right"]["device"] = "net_ring0,nodeaction=x:0:CREATE";
+    CHECK_FALSE(place(config).empty());
+    config = good();
+    config["ports"]["right"]["device"] = config["ports"]["left"]["device"];
+    config["ports"]["right"]["receive_ring_frames"] = 64;
+    CHECK(place(config) == "ports.right.device");
+}
+
 TEST_CASE("further pairs of ports are read, and named by their place") {
     auto config = good();
     const Json more = config["ports"];

@@ -32,6 +32,31 @@ CONTRACT = Path(__file__).parents[2] / "contract"
 Run = Callable[..., Ended]
 
 
+def test_a_router_on_a_stick_has_one_device_for_both_ports(capsys: pytest.CaptureFixture[str]) -> None:
+    """In two VLANs, without which it could not tell its sides apart."""
+    assert main(["router", "gateway-v4", "--one-armed", "--vlan", "10,none", "--print-config"]) == 0
+    config = json.loads(capsys.readouterr().out)
+    jsonschema.validate(config, json.loads((CONTRACT / "router-config.schema.json").read_text()))
+    left, right = config["ports"]["left"], config["ports"]["right"]
+    assert left["device"] == right["device"]
+    assert (left["vlan"], "vlan" in right) == ([10], False)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--one-armed"], "without a VLAN for each side"),
+        (["--one-armed", "--vlan", "10"], "without a VLAN for each side"),
+        (["--one-armed", "--vlan", "10,20", "--pairs", "2"], "2 pairs of a router with one port"),
+    ],
+)
+def test_what_cannot_be_on_a_stick_is_refused(
+    capsys: pytest.CaptureFixture[str], options: list[str], what: str
+) -> None:
+    assert main(["router", "gateway-v4", *options, "--print-config"]) == 2
+    assert what in " ".join(capsys.readouterr().err.split())
+
+
 def test_the_configuration_is_printed_and_nothing_started(capsys: pytest.CaptureFixture[str]) -> None:
     options = (
         "--elements 36 --rate 50kfps --queue-frames 100 --hash type2 --symmetric --delay 100us"

@@ -41,6 +41,7 @@ NOT_RUN = {
     "evenhand trial examples/testbed-reference.toml": "needs the router beside it: test_reference_router.py"
     " walks that walk",
     "evenhand trial examples/testbed-af-packet.toml": "needs root: test_kernel_ports.py walks it",
+    "evenhand trial examples/testbed-one-armed.toml": "the same",
     "evenhand check examples/testbed-af-packet.toml": "the same",
     "evenhand learn testbed.toml": "needs the reader's own DUT",
     "evenhand dut check lab.toml": "needs the reader's own DUT: tests/dut/test_over_ssh.py has one",

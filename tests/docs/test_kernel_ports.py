@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The walk of docs/how-to/test-a-router.md without NICs: a router in a namespace, and ports of the kernel."""
+"""The walks of docs/how-to/ without NICs: a router in a namespace, and ports of the kernel."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.docs.documents import blocks
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
-DOCUMENT = "docs/how-to/test-a-router.md"
+DOCUMENTS = ("docs/how-to/test-a-router.md", "docs/how-to/test-a-router-on-a-stick.md")
 APART = (
     "unshare --net --mount sh -c"
     " 'mount -t tmpfs none /run/netns; mount -t sysfs none /sys; ip link set lo up; sh -e walk.sh;"
     # The kernel takes the ends of the cables away some time after their namespace.
-    " for n in $(seq 100); do ip -o link | grep -q left0 || break; sleep 0.1; done;"
+    " for n in $(seq 100); do ip -o link | grep -qE left0\\|arm0 || break; sleep 0.1; done;"
     " ls /run/netns; ip -o link'"
 )
 """A host of its own, whose interfaces and namespaces have no others' names."""
@@ -29,14 +29,15 @@ APART = (
 @pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.root
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_a_router_in_a_namespace_forwards_both_ip_versions_and_leaves_nothing(
-    run: Run, tmp_path: Path
+    run: Run, document: str, tmp_path: Path
 ) -> None:
     """INVALID on a busy machine; never FAIL, which would be said of a router that has lost nothing."""
     commands = "".join(
         block.text
-        for block in blocks("sh", document=DOCUMENT)
-        if "netns" in block.text or "af-packet" in block.text
+        for block in blocks("sh", document=document)
+        if re.search("ip netns|ip -n |testbed-", block.text)
     )
     Path("/run/netns").mkdir(exist_ok=True)
     # The command itself: one that stands ready in another process would look for ports in the namespace of

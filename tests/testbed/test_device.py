@@ -139,7 +139,7 @@ def test_a_testbed_tells_why_a_device_or_an_option_is_refused_and_what_to_write(
         ),
     ],
 )
-def test_both_sides_never_stand_on_one_port(left: str, right: str, code: str) -> None:
+def test_both_sides_never_stand_on_one_port_unasked(left: str, right: str, code: str) -> None:
     document = {
         "isolated_test_environment": True,
         "left": {"device": left},

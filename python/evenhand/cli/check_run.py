@@ -54,7 +54,6 @@ from evenhand.report.check import (
 )
 from evenhand.report.trial import describe_clock_offsets
 from evenhand.rig import Setup, TestbedEngine, Tester, own_loop_setup
-from evenhand.testbed import lay_out_workers
 from evenhand.trial import ComparedClock, EngineGroup, EngineSession, Watch, find_engine, read_clock_offsets
 from evenhand.trial.watch import watch
 
@@ -460,7 +459,7 @@ def _ports(setup: Setup, tester: OpenTester) -> list[PortFacts]:
         return {side: read_interface(port.device) for side, port in testbed.ports.items()}
 
     interfaces = setup.at_the_ports(read)
-    workers = lay_out_workers(testbed.tester.cpus, testbed.tester.receive_queues)
+    workers = testbed.workers
     return [
         port_facts(
             side, opened=tester.opened, resolved=tester.resolved, workers=workers, interface=interfaces[side]

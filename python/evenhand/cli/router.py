@@ -87,6 +87,13 @@ def router(
     needs for it."""
     address_plan = counts.read(plan, where="PLAN", takes_mix=True)
     dut = reference.dut()
+    if dut.one_armed and pairs > 1:
+        raise RequestError(
+            f"{pairs} pairs of a router with one port",
+            code="cli.one-armed-pairs",
+            where="--pairs, --one-armed",
+            next_step="Give one of them.",
+        )
     if print_config:
         if prefixes_in_files(address_plan):
             raise RequestError(
@@ -103,6 +110,8 @@ def router(
             }
             for pair in range(pairs)
         )
+        if dut.one_armed:
+            first["right"] = first["left"]
         print(json.dumps(dut.router_config(address_plan, first, cpu=0, more_devices=more), indent=1))
         return
     check_place(testbed)
@@ -273,6 +282,7 @@ def _tester_text(router: ReferenceRouter) -> str:
     )
 
 
+ONE_ARMED = "one_armed = true\n"
 ALL_ISOLATED = 'isolated_networks = ["0.0.0.0/0", "::/0"]\n'
 
 
@@ -300,7 +310,8 @@ def testbed_text(
     return (
         "# Written by `evenhand router`, and gone when it ends.\n"
         "isolated_test_environment = true # both ends of the cables are in this machine\n"
-        f"{'' if plan is None else ALL_ISOLATED}{_tester_text(router)}"
+        f"{'' if plan is None else ALL_ISOLATED}{ONE_ARMED if router.dut.one_armed else ''}"
+        f"{_tester_text(router)}"
         "\n# Where the router runs: what this machine does to it is recorded, and is not the router's loss.\n"
         f"[dut]\nplan = {json.dumps(plan or plan_title(router.plan))}\n{addresses}"
         f"cpus = [{router.cpu}]\nthreads = [{router.thread}]\nring_frames = {router.ring_frames}\n"

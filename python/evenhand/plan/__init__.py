@@ -65,7 +65,15 @@ from evenhand.plan.sides import (
     receiving_side,
     sending_side,
 )
-from evenhand.plan.stream import SMALLEST_FRAME, Frames, Stream, ip_versions, largest_frame, theoretical_fps
+from evenhand.plan.stream import (
+    SMALLEST_FRAME,
+    Frames,
+    Stream,
+    ip_versions,
+    largest_frame,
+    on_one_line,
+    theoretical_fps,
+)
 from evenhand.plan.topologies import TOPOLOGIES, find_topology, gateway_v4, gateway_v6, make_plan
 from evenhand.plan.topology import (
     CLASSIC_DESTINATION_PORT,
@@ -172,6 +180,7 @@ __all__ = [
     "mix_request",
     "mix_versions",
     "name_of_plan_file",
+    "on_one_line",
     "own_title",
     "parse_imix",
     "plan_file_name",

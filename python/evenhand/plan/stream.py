@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from evenhand.base.units import max_theoretical_fps
+from evenhand.base.units import ETHERNET_GAP_OCTETS, max_theoretical_fps
 from evenhand.plan.host_list import Hosts
 from evenhand.plan.ranges import IpVersion, UdpRange
 from evenhand.plan.sides import Direction, SideName
@@ -84,6 +84,8 @@ class Stream:
     """What the DUT sends, and the tester must receive."""
     share: Fraction = Fraction(1)
     """Share of all frames of the direction."""
+    shares_line: bool = False
+    """Whether both sides are on one port, whose line carries both directions both ways."""
 
     @property
     def ends(self) -> tuple[Frames, Frames]:
@@ -115,6 +117,11 @@ def largest_frame(streams: Sequence[Stream], *, has_tags: bool = True) -> int:
     )
 
 
+def on_one_line(streams: Sequence[Stream], *, one_armed: bool = True) -> tuple[Stream, ...]:
+    """The same where both sides are on one port."""
+    return tuple(replace(stream, shares_line=one_armed) for stream in streams)
+
+
 def theoretical_fps(streams: Sequence[Stream], line_rates_bps: Mapping[SideName, float | None]) -> int | None:
     """Maximum theoretical frame rate per direction: no line carries more of these frames, neither as they are
     sent nor as they arrive. The slowest line decides.
@@ -125,6 +132,8 @@ def theoretical_fps(streams: Sequence[Stream], line_rates_bps: Mapping[SideName,
     Returns:
         None if no line rate is known.
     """
+    if any(stream.shares_line for stream in streams):
+        return _fps_on_one_line(streams, line_rates_bps)
     octets: dict[tuple[Direction, SideName], Fraction] = defaultdict(Fraction)
     for stream in streams:
         sent, arrives = stream.ends
@@ -139,3 +148,16 @@ def theoretical_fps(streams: Sequence[Stream], line_rates_bps: Mapping[SideName,
         if (rate_bps := line_rates_bps.get(side)) is not None
     ]
     return min(limits, default=None)
+
+
+def _fps_on_one_line(
+    streams: Sequence[Stream], line_rates_bps: Mapping[SideName, float | None]
+) -> int | None:
+    """The same where the line of one port carries what all directions send, and back what arrives of it."""
+    rates = [rate for rate in line_rates_bps.values() if rate is not None]
+    if not rates:
+        return None
+    gaps = (len({stream.direction for stream in streams}) - 1) * ETHERNET_GAP_OCTETS
+    sent = sum((stream.share * stream.sent.mean_octets for stream in streams), Fraction(gaps))
+    arrives = sum((stream.share * stream.arrives.mean_octets for stream in streams), Fraction(gaps))
+    return max_theoretical_fps(min(rates), max(sent, arrives))

@@ -26,6 +26,7 @@ from evenhand.plan import (
     ip_versions,
     line_of,
     mix_lines,
+    on_one_line,
     whole_octets,
 )
 from evenhand.procedure.connection_trials import ConnectionWish
@@ -44,6 +45,9 @@ from evenhand.trial import (
 
 if TYPE_CHECKING:
     from evenhand.rig import KnownCeiling, Vlans
+
+
+ONE_ARMED = "One-armed: both sides are on one port, whose line carries both directions."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,8 @@ class Profile:
     for a DUT of our own."""
     vlans: Mapping[SideName, Vlans] = field(default_factory=dict)
     """Tags of all frames on each link, outermost first; a frame size counts those of the side that sends."""
+    one_armed: bool = False
+    """Whether both sides are on one port."""
     learning: LearningResult | None = None
     """What the DUT learnt before the first trial; None if it was not made to."""
     ceiling: KnownCeiling | None = None
@@ -128,7 +134,8 @@ class Profile:
     @property
     def streams(self) -> tuple[Stream, ...]:
         """What is sent and what arrives."""
-        return self.plan.streams(self.frame_size, self.directions, tag_octets=rig.tag_octets(self.vlans))
+        streams = self.plan.streams(self.frame_size, self.directions, tag_octets=rig.tag_octets(self.vlans))
+        return on_one_line(streams, one_armed=self.one_armed)
 
     @property
     def address_words(self) -> str:
@@ -157,6 +164,7 @@ class Profile:
             *arrival_lines(self.streams),
             *mix_lines(self.plan, self.frame_size),
             *self.vlan_lines,
+            *([ONE_ARMED] if self.one_armed else []),
         ]
 
     @property

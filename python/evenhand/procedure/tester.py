@@ -380,6 +380,7 @@ def open_tester(
             macs=_macs_of(opened, resolved),
             dut=setup.stated_facts(inside),
             vlans={side: port.vlan for side, port in setup.testbed.ports.items()},
+            one_armed=setup.testbed.one_armed,
         )
         yield OpenTester(
             setup=setup,
@@ -411,9 +412,12 @@ def _most_fps(
     """The highest load that no line limits, of directions that may have different ones."""
     if rates is None:
         return theoretical_fps(streams, rates_bps)
+    directions = dict.fromkeys(each.direction for each in streams)
+    if any(each.shares_line for each in streams):  # as if each had half of the line
+        return rates.highest_fps(dict.fromkeys(directions, theoretical_fps(streams, rates_bps)))
     limits = {
         direction: theoretical_fps([each for each in streams if each.direction == direction], rates_bps)
-        for direction in dict.fromkeys(each.direction for each in streams)
+        for direction in directions
     }
     return rates.highest_fps(limits)
 

@@ -123,8 +123,17 @@ class ReferenceDut:
     addresses are those of the plan."""
     vlans: Mapping[SideName, tuple[int, ...]] = field(default_factory=dict)
     """Tags of all frames on each link, outermost first."""
+    one_armed: bool = False
+    """Both of its ports are one, on a single cable: a router on a stick, whose links have different tags."""
 
     def __post_init__(self) -> None:
+        if self.one_armed and self.vlans.get("left", ()) == self.vlans.get("right", ()):
+            raise RequestError(
+                "a one-armed router without a VLAN for each side",
+                code="rig.one-armed",
+                where="device.vlan",
+                next_step="Give each side its own, such as 10,20.",
+            )
         if self.model is not None:
             if self.model.rate_fps is None:
                 raise RequestError(

@@ -384,6 +384,8 @@ class ReferenceRouter:
         return [line for line in self._stderr if "WARNING" in line]
 
     def _device(self, side: SideName, role: str, pair: int) -> str:
+        if self.dut.one_armed:
+            side = "left"
         socket = self._folder / f"{side}{pair or ''}.sock"
         buffers = "" if self._buffer_octets == USUAL_BUFFER_OCTETS else f",bsize={self._buffer_octets}"
         number = len(SIDES) * pair + SIDES.index(side)

@@ -81,6 +81,7 @@ def make_reference_setup(router: ReferenceRouter) -> ReferenceSetup:
     document = {
         "isolated_test_environment": True,
         "isolated_networks": ["0.0.0.0/0", "::/0"],
+        "one_armed": router.dut.one_armed,
         "left": {"device": router.left_device, "vlan": router.dut.vlans.get("left", ())},
         "right": {"device": router.right_device, "vlan": router.dut.vlans.get("right", ())},
         "tester": {"cpus": list(router.tester_cpus)},

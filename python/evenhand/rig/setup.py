@@ -94,11 +94,13 @@ class Setup:
         with ExitStack() as stack:
             locked = stack.enter_context(holding(self._own_resources(), where=self.name, next_step=next_step))
             self._check_still_there()
-            ports = [
-                resource
-                for port in self.testbed.local_ports
-                for resource in resources_of(port.device, namespace=self._namespace)
-            ]
+            ports = list(
+                dict.fromkeys(  # one port may be both sides
+                    resource
+                    for port in self.testbed.local_ports
+                    for resource in resources_of(port.device, namespace=self._namespace)
+                )
+            )
             yield (*locked, *stack.enter_context(holding(ports, where=self.name, next_step=next_step)))
 
     def each_alone(self) -> dict[str, Setup]:

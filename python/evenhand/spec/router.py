@@ -76,6 +76,13 @@ class ReferenceOptions(DeviceOptions):
     ] = None
     largest_frame: LargestFrameOption = None
     vlan: VlanOption = None
+    one_armed: Annotated[
+        bool,
+        Option(
+            declared="--one-armed",
+            help="One port for both sides, which --vlan tells apart: a router on a stick.",
+        ),
+    ] = False
 
     def _nat_options(self) -> dict[str, Any]:
         """Options by the keys of the router's configuration."""
@@ -121,6 +128,7 @@ class ReferenceOptions(DeviceOptions):
             nat_options=self._nat_options(),
             largest_frame_size=read_largest_frame(self.largest_frame),
             vlans={} if self.vlan is None else parse_vlans(self.vlan, where="--vlan"),
+            one_armed=self.one_armed,
         )
 
 

@@ -24,6 +24,7 @@ from evenhand.plan import (
     describe_size,
     largest_frame,
     mix_request,
+    on_one_line,
     theoretical_fps,
     whole_octets,
 )
@@ -88,6 +89,9 @@ class Testbed(TomlTable):
     engine: Annotated[tuple[TestbedEngine, ...], Field(strict=False)] = ()
     """Several engines that are one tester, each with a port pair of the DUT; empty: there is one. In the file
     each is a table `[[engine]]`. `left`, `right` and `tester` are then those of the first."""
+    one_armed: bool = False
+    """Both sides are on one port, which `left` and `right` both name: the DUT is a router on a stick. They
+    are apart by their VLANs or, where these are the same, by their networks."""
     left: TestbedPort
     right: TestbedPort
     tester: Tester
@@ -115,6 +119,11 @@ class Testbed(TomlTable):
 
     @model_validator(mode="after")
     def _engines_go_together(self) -> Testbed:
+        if self.engine and self.one_armed:
+            raise UnfitError(
+                "one_armed together with [[engine]]: several engines need a port for each side",
+                code="rig.one-armed",
+            )
         check_engines(self.engine)
         pairs, engines = len(self.dut.interface_pairs), max(len(self.engine), 1)
         if pairs not in (0, engines):
@@ -128,8 +137,15 @@ class Testbed(TomlTable):
     @model_validator(mode="after")
     def _ports_differ(self) -> Testbed:
         names = [read_device(port.device).name for port in (self.left, self.right)]
+        if self.one_armed:
+            self._check_one_arm(names)
+            return self
         if names[0] == names[1]:
-            raise UnfitError(f"left and right are the same device {names[0]!r}", code="rig.same-device-twice")
+            raise UnfitError(
+                f"left and right are the same device {names[0]!r}: name two, or write one_armed = true if the"
+                " DUT is a router on a stick",
+                code="rig.same-device-twice",
+            )
         shared = set(resources_of(self.left.device)) & set(resources_of(self.right.device))
         if shared:
             raise UnfitError(
@@ -137,9 +153,29 @@ class Testbed(TomlTable):
             )
         return self
 
+    def _check_one_arm(self, names: Sequence[str]) -> None:
+        """UnfitError unless both sides say the same of one port."""
+        if names[0] != names[1]:
+            raise UnfitError(
+                f"one_armed, but left and right are two devices, {names[0]!r} and {names[1]!r}: name the same"
+                " for both, or leave one_armed out",
+                code="rig.one-armed",
+            )
+        for key in ("device", "line_rate", "receive_ring_frames", "transmit_ring_frames", "link_timeout"):
+            if getattr(self.left, key) != getattr(self.right, key):
+                raise UnfitError(
+                    f"one_armed, but left and right have another {key}: they are one port",
+                    code="rig.one-armed",
+                )
+
     @property
     def ports(self) -> dict[SideName, TestbedPort]:
         return {"left": self.left, "right": self.right}
+
+    @property
+    def workers(self) -> list[dict[str, Any]]:
+        """The contract's `workers`; of several engines those of the first."""
+        return lay_out_workers(self.tester.cpus, self.tester.receive_queues, one_armed=self.one_armed)
 
     @property
     def tag_octets(self) -> SideCounts:
@@ -150,7 +186,9 @@ class Testbed(TomlTable):
         self, plan: AddressPlan, frame_size: FrameSize, directions: Sequence[Direction] = BOTH_DIRECTIONS
     ) -> tuple[Stream, ...]:
         """What is sent and what arrives on these ports."""
-        return plan.streams(frame_size, directions, tag_octets=self.tag_octets)
+        return on_one_line(
+            plan.streams(frame_size, directions, tag_octets=self.tag_octets), one_armed=self.one_armed
+        )
 
     def max_theoretical_fps(self, streams: Sequence[Stream]) -> int | None:
         """Largest theoretical rate of the slower port, per direction; None if the file gives no line rate."""
@@ -206,7 +244,7 @@ class Testbed(TomlTable):
         frame_size: FrameSize,
         seed: int,
     ) -> dict[str, Any]:
-        workers = lay_out_workers(tester.cpus, tester.receive_queues)
+        workers = lay_out_workers(tester.cpus, tester.receive_queues, one_armed=self.one_armed)
         ports = {side: port.to_contract() for side, port in of_ports.items()}
         # With hugepages DPDK takes more when it needs more.
         needed = (

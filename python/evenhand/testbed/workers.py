@@ -14,7 +14,9 @@ from evenhand.plan import SideName
 _SIDES: tuple[SideName, SideName] = ("left", "right")
 
 
-def lay_out_workers(cpus: Sequence[int], receive_queues: int = 1) -> list[dict[str, Any]]:
+def lay_out_workers(
+    cpus: Sequence[int], receive_queues: int = 1, *, one_armed: bool = False
+) -> list[dict[str, Any]]:
     """The contract's `workers` for these CPUs, the same for both directions.
 
     One CPU is a whole tester. Two have a port each, with all its receive queues. With more, each side gets
@@ -24,11 +26,15 @@ def lay_out_workers(cpus: Sequence[int], receive_queues: int = 1) -> list[dict[s
     Args:
         receive_queues: Receive queues of each side. With more than two CPUs, more than one want an even
             number of them, two more than the queues at least.
+        one_armed: Both sides are on one port. Its frames of both sides arrive in the same queues, and leave
+            by the same: each CPU sends or receives for both.
 
     Raises:
         ValueError: The CPUs do not suffice for `receive_queues`, or cannot be the same for both directions.
     """
     queues = range(receive_queues)
+    if one_armed and len(cpus) > 1:
+        return _on_one_port(cpus, receive_queues)
     if len(cpus) == 1:
         return [
             _worker(
@@ -49,6 +55,21 @@ def lay_out_workers(cpus: Sequence[int], receive_queues: int = 1) -> list[dict[s
         *sending, receiving = cpus
         return [*_senders(sending), _worker(receiving, receivers=[(side, 0) for side in _SIDES])]
     return _many_queues(cpus, 1)
+
+
+def _on_one_port(cpus: Sequence[int], queues: int) -> list[dict[str, Any]]:
+    """The last CPUs receive, a queue of both sides each, or all where there are but two; the others send a
+    stream of both sides each."""
+    lay_out_workers(cpus, queues)  # as many as two ports would need
+    receiving = [[number] for number in range(queues)] if len(cpus) > 2 else [list(range(queues))]
+    sending = cpus[: len(cpus) - len(receiving)]
+    return [
+        *(_worker(cpu, senders=[(side, stream) for side in _SIDES]) for stream, cpu in enumerate(sending)),
+        *(
+            _worker(cpu, receivers=[(side, queue) for side in _SIDES for queue in numbers])
+            for numbers, cpu in zip(receiving, cpus[len(sending) :], strict=True)
+        ),
+    ]
 
 
 def _many_queues(cpus: Sequence[int], queues: int) -> list[dict[str, Any]]:
