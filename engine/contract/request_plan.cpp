@@ -297,8 +297,7 @@ std::optional<frame::FrameMix> read_reverse_mix(ObjectReader& r, const plan::Add
         frame::MixedPlans mixed{.mix = read_frames(mix), .other_plan = {}};
         frame::check_mix(plan, mixed);
         if (!mixed.mix.has_flows())
-            r.refuse("reverse_mix", "classes without names where the forward direction has flows",
-                     "Name each class.");
+            r.refuse("reverse_mix", "classes without names where the forward direction has flows", "Name each class.");
         return std::move(mixed.mix);
     } catch (Fault& fault) {
         if (fault.where.starts_with("mix.")) fault.where = "reverse_" + fault.where;

@@ -103,8 +103,7 @@ int attach(const std::string& device) {
 
 }  // namespace
 
-DpdkPort::DpdkPort(PortOptions options, const FillBuffer& fill_buffer)
-    : options_{std::move(options)} {
+DpdkPort::DpdkPort(PortOptions options, const FillBuffer& fill_buffer) : options_{std::move(options)} {
     try {
         probe();
         configure();

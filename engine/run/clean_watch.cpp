@@ -182,10 +182,9 @@ void CleanWatch::count_windows(plan::Direction direction, const tally::SequenceM
         const auto first = std::max(frames_until(window), map.settled());
         if (first >= until) continue;
         // Where flows have limits of their own, a window in which too much of any was lost counts as a loss.
-        const auto lost = !limits_.has_own()
-                              ? map.missing(first, until)
-                              : static_cast<std::uint64_t>(limits_.are_exceeded_in(
-                                    direction, limits_.count(direction, map, first, until)));
+        const auto lost = !limits_.has_own() ? map.missing(first, until)
+                                             : static_cast<std::uint64_t>(limits_.are_exceeded_in(
+                                                   direction, limits_.count(direction, map, first, until)));
         losses_.note(window, until - first, lost);
     }
 }

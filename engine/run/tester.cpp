@@ -220,11 +220,10 @@ void Tester::check_devices() const {
                           left.transmit_ring_frames == right.transmit_ring_frames &&
                           left.line_rate_bps == right.line_rate_bps && left.link_timeout_s == right.link_timeout_s;
     if (is_alike) return;
-    throw Fault{FaultCode::bad_request,
-                fmt::format("both sides are {}, with other arguments, rings, line rate or link timeout",
-                            name_of_device(left)),
-                "ports",
-                "Give each side a device of its own; or, for a router on a stick, say the same of it on both sides."};
+    throw Fault{
+        FaultCode::bad_request,
+        fmt::format("both sides are {}, with other arguments, rings, line rate or link timeout", name_of_device(left)),
+        "ports", "Give each side a device of its own; or, for a router on a stick, say the same of it on both sides."};
 }
 
 void Tester::add_queues(Worker& worker, const WorkerRequest& asked) {

@@ -339,7 +339,7 @@ struct TrialResult {
         std::vector<KeptFrame> kept_frames;       // of those received between the two; their octets are the tester's
     };
     plan::PerSide<BeforeAfter> ports;
-    bool is_one_armed = false;  // both sides are on one port, whose counters both of `ports` then have
+    bool is_one_armed = false;       // both sides are on one port, whose counters both of `ports` then have
     std::optional<Share> share;      // where the tester is one of several
     bool keeps_frames = false;       // see KeptFrame
     pace::ClockSample ended;         // when the counts were read

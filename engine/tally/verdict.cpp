@@ -123,8 +123,8 @@ std::string lost_of_classes(const TrialResult& result, const DirectionResult& d)
         const auto judged = result.judged(c);
         if (judged.lost_frames == 0) continue;
         if (!c.name.empty()) {
-            text += fmt::format("{}{} of {} of {}", text.empty() ? ": " : ", ", judged.lost_frames, judged.frames,
-                                c.name);
+            text +=
+                fmt::format("{}{} of {} of {}", text.empty() ? ": " : ", ", judged.lost_frames, judged.frames, c.name);
             if (c.loss_at_most) text += fmt::format(" (at most {:g} %)", 100 * *c.loss_at_most);
             continue;
         }

@@ -503,7 +503,8 @@ TEST_CASE("judged frames are counted by flow, and each limit is that of a name o
 
     // 100 frames of voice there and 100 back may lose 20; the other 200 and 100 may lose 150.
     const auto exceeds = [&](std::uint64_t voice_there, std::uint64_t voice_back, std::uint64_t others) {
-        const run::JudgedFrames of_forward{.all = {300, voice_there + others}, .flows = {{100, voice_there}, {200, others}}};
+        const run::JudgedFrames of_forward{.all = {300, voice_there + others},
+                                           .flows = {{100, voice_there}, {200, others}}};
         const run::JudgedFrames of_reverse{.all = {200, voice_back}, .flows = {{50, 0}, {50, 0}, {100, voice_back}}};
         const plan::PerDirection<run::JudgedFrames> counts{{of_forward, of_reverse}};
         const plan::PerDirection<double> as_many{{300, 200}};

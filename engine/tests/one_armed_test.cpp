@@ -39,24 +39,23 @@ struct OneArm {
         for (const auto direction : plan::both_directions) {
             const auto side = plan::receiving_side(direction);
             if (!is_counted[direction]) continue;
-            receivers[static_cast<std::size_t>(side)].arm(
-                {.trial = trial,
-                 .direction = direction,
-                 .frames = tests::expected(plan, size, direction, own_mac),
-                 .start = start,
-                 .clock_skew = us,
-                 .residual_end = start + second,
-                 .ring_lasts = 50 * us,
-                 .burst_lasts = run::receive_burst * us},
-                map[direction], *tally[direction], clock.now());
+            receivers[static_cast<std::size_t>(side)].arm({.trial = trial,
+                                                           .direction = direction,
+                                                           .frames = tests::expected(plan, size, direction, own_mac),
+                                                           .start = start,
+                                                           .clock_skew = us,
+                                                           .residual_end = start + second,
+                                                           .ring_lasts = 50 * us,
+                                                           .burst_lasts = run::receive_burst * us},
+                                                          map[direction], *tally[direction], clock.now());
         }
     }
 
     /// What comes from the DUT: test frames of this direction with these tags, as they were sent, which is as they
     /// arrive but for the MACs.
     void bring(Direction direction, const frame::VlanTags& with) {
-        const auto shape = frame::make_template(plan, size, {.direction = direction, .stream = 0, .trial = trial},
-                                                dut_mac, own_mac);
+        const auto shape =
+            frame::make_template(plan, size, {.direction = direction, .stream = 0, .trial = trial}, dut_mac, own_mac);
         frame::TaggedSource source{frame::TestFrameSource{shape, plan::FlowDraw{plan, direction, 1}, {}}, with};
         for (std::uint64_t i = 0; i < frames; ++i) {
             MemoryPort::Frame f;

@@ -177,18 +177,18 @@ void Router::open_ports(const RouterConfig& config, const Room& room) {
         }
         const bool is_one_armed =
             !is_second && i + 1 < config.ports.size() && config.ports[i].device == config.ports[i + 1].device;
-        const auto around = std::max(
-            tags.octets(), is_one_armed ? frame::VlanTags{config.ports[i + 1].vlans}.octets() : tags.octets());
+        const auto around =
+            std::max(tags.octets(), is_one_armed ? frame::VlanTags{config.ports[i + 1].vlans}.octets() : tags.octets());
         auto port = std::make_shared<port::DpdkPort>(
-            port::PortOptions{.device = config.ports[i].device,
-                              .where = where_of_port(i) + ".device",
-                              .receive_ring_frames = config.ports[i].receive_ring_frames,
-                              .transmit_ring_frames = config.ports[i].transmit_ring_frames,
-                              .largest_receive_octets =
-                                  static_cast<unsigned>(config.largest_frame_size - frame::fcs_octets + around),
-                              .tag_octets = static_cast<unsigned>(around),
-                              .extra_receive_buffers = static_cast<unsigned>((is_one_armed ? 2 : 1) * room.of_port),
-                              .sends_received_buffers = true},
+            port::PortOptions{
+                .device = config.ports[i].device,
+                .where = where_of_port(i) + ".device",
+                .receive_ring_frames = config.ports[i].receive_ring_frames,
+                .transmit_ring_frames = config.ports[i].transmit_ring_frames,
+                .largest_receive_octets = static_cast<unsigned>(config.largest_frame_size - frame::fcs_octets + around),
+                .tag_octets = static_cast<unsigned>(around),
+                .extra_receive_buffers = static_cast<unsigned>((is_one_armed ? 2 : 1) * room.of_port),
+                .sends_received_buffers = true},
             [](std::span<std::byte>, unsigned) {});
         ports_.push_back(std::make_unique<port::TaggedPort>(std::move(port), tags));
         macs_.push_back(config.ports[i].mac.value_or(ports_[i]->port().mac()));

@@ -40,6 +40,7 @@ def plan_file(folder: Path, version: int, *flows: str) -> Path:
 
 def opened(folder: Path) -> dict[str, Any]:
     lines = (folder / "engine-requests.jsonl").read_text().splitlines()
+    found: dict[str, Any]
     (found,) = [asked for line in lines if (asked := json.loads(line))["request"] == "open"]
     return found
 

@@ -122,7 +122,7 @@ def test_directions_can_have_other_flows(sides: dict[str, Any]) -> None:
     assert mix_request(plan, 84, "forward") == {"mix": asked["mix"]}
     assert mix_request(plan, 84, "reverse") == {"mix": asked["reverse_mix"]}
     forward, reverse = plan.streams(84)
-    assert (forward.sent.mean_octets, reverse.sent.mean_octets) == ((84 + 2 * 1518) / 3, 84)
+    assert [float(each.sent.mean_octets) for each in (forward, reverse)] == [(84 + 2 * 1518) / 3, 84.0]
     assert [each.get("direction") for each in plan.to_document()["flows"]] == [None, "forward", "reverse"]
     assert mix_lines(plan, 84) == [
         "Flows: of every 3 frames of the forward direction, 1 of calls (DSCP 46, may lose at most 0 %); 2 of"

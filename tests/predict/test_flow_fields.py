@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections import Counter
+from collections import defaultdict
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -43,7 +43,7 @@ Combination = tuple[str, str, tuple[int, int]]
 
 def shares(model: DeviceModel, flows: list[tuple[int, list[Combination]]]) -> tuple[Fraction, ...]:
     """Of each element, where so many frames are of these combinations."""
-    found: Counter[int] = Counter()
+    found: defaultdict[int, Fraction] = defaultdict(Fraction)
     total = sum(share for share, _ in flows)
     for share, combinations in flows:
         for source, destination, ports in combinations:

@@ -101,8 +101,9 @@ def test_each_flow_is_judged_by_its_own_limit_in_clean_time(dscp: int, passes: b
     harmed, spared = (0, 1) if dscp == 46 else (1, 0)
     for direction in result.directions.values():
         flows = [each.clean for each in direction.classes]
-        assert flows[harmed] is not None
+        lost = flows[harmed]
+        assert lost is not None
         assert flows[spared] is not None
-        assert flows[harmed].lost_frames > 0
+        assert lost.lost_frames > 0
     if not passes:
         assert any("of voice (at most 0 %)" in reason.text for reason in result.reasons), result.reasons
