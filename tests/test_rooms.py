@@ -71,7 +71,7 @@ BEHIND_THE_FRONT = {
     "evenhand.analysis.inside": {"dut"},
     # The verb `check` looks at this machine, and at that of each engine: nothing else asks for this.
     "evenhand.cli.check": {"host"},
-    "evenhand.cli.check_run": {"host", "testbed"},
+    "evenhand.cli.check_run": {"host"},
     # The verb `dut` prints, applies and undoes a set-up; `predict` reads a NIC's hash there.
     "evenhand.cli.dut": {"dut"},
     "evenhand.cli.dut_by_script": {"dut"},

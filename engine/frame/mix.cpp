@@ -179,8 +179,9 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
         const auto& plan = mixed.plan(first, classes[c].plan);
         for (const auto& side : {plan.left, plan.right}) {
             check_frame_size(side.version(), classes[c].frame_size + side.added_octets, where + ".frame_size");
-            const std::size_t least = smallest_frame_size(side.version()) + classes[c].fields.transport.more_octets();
-            if (classes[c].frame_size < least)
+            const std::size_t more = classes[c].fields.transport.more_octets();
+            const std::size_t least = smallest_frame_size(side.version()) + more - side.added_octets;
+            if (more != 0 && classes[c].frame_size < least)
                 throw Fault{FaultCode::bad_frame_size,
                             fmt::format("{} octets have no room for the headers, with TCP's", classes[c].frame_size),
                             where + ".frame_size", fmt::format("Use at least {}.", least)};

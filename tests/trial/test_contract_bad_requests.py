@@ -75,6 +75,7 @@ def test_what_the_schema_cannot_say_is_known() -> None:
     }
     of_flows = {  # fields without a name, names of all or of none, a flow label in IPv4
         "mix.classes[0].dscp",
+        "mix.classes[0].source_port",
         "mix.classes[0].destination_port",
         "mix.classes[0].flow_label",
         "mix.classes[1].name",

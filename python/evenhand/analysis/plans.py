@@ -9,7 +9,6 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.plan import SIDES, AddressPlan, find_topology
-from evenhand.plan.kept_plan import kept_plan
 from evenhand.run.campaign_record import PointRecord
 from evenhand.spec.plan import build_plan, plan_of_document
 from evenhand.spec.request import Point
@@ -38,6 +37,10 @@ def known_plan(record: PointRecord) -> AddressPlan | None:
     plan. Of a plan file, the plan as it was sent; None if its hosts are those of a list."""
     plan, sent = plan_of(record.point), sent_plan(record)
     if plan is None and sent is not None and is_own_plan(record.point.plan):
+        from evenhand.plan.kept_plan import (
+            kept_plan,  # validates with pydantic, which `show` needs for nothing else
+        )
+
         return kept_plan(sent)
     return None if plan is None or (sent is not None and sent != plan.to_contract()) else plan
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self, TypeVar
 
 from evenhand.base.time_span import TimeSpan
@@ -66,6 +66,11 @@ class SoFar:
             recent_p999_ns=recent.get("p999_ns"),
             received_of_flows=tuple(document.get("received_of_flows", ())),
         )
+
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        """All but what is counted by flows."""
+        return {key: value for key, value in asdict(self).items() if key != "received_of_flows"}
 
     @property
     def loss_ratio(self) -> float | None:

@@ -121,7 +121,8 @@ class Testbed(TomlTable):
     def _engines_go_together(self) -> Testbed:
         if self.engine and self.one_armed:
             raise UnfitError(
-                "one_armed together with [[engine]]: several engines need a port for each side",
+                f"one_armed together with {_counted(len(self.engine), 'engine')}: several need a port"
+                " for each side; leave [[engine]] out",
                 code="rig.one-armed",
             )
         check_engines(self.engine)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -94,7 +93,7 @@ class JsonProgress(ProgressDisplay):
             direction: {
                 "offered_fps": rate.offered_fps,
                 "received_fps": rate.received_fps,
-                **asdict(rate.so_far),
+                **rate.so_far.numbers,
             }
             for direction, rate in self._seconds.directions.items()
         }

@@ -11,7 +11,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -317,7 +317,7 @@ class RunningFile:
                             phase=event.phase,
                             elapsed_s=event.elapsed_s,
                             total_s=event.total_s,
-                            directions={name: asdict(so_far) for name, so_far in event.directions.items()},
+                            directions={name: so_far.numbers for name, so_far in event.directions.items()},
                             sending_s=event.sending_s,
                             left_out=[(part.from_s, part.until_s, part.kinds) for part in event.left_out],
                         )
