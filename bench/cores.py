@@ -25,7 +25,7 @@ CPUS = [int(cpu) for cpu in os.environ.get("EVENHAND_BENCH_CPUS", "").split(",")
     os.sched_getaffinity(0)
 )
 MOST_STREAMS = 128
-"""Of a direction: as many cores can send it."""
+"""The most streams of a direction: as many cores can send it."""
 SECONDS = at_length(0.7, 0.1)
 ROUNDS = at_length(9, 1)
 BEYOND_REACH_FPS = 8e8

@@ -59,7 +59,7 @@ struct Case {
     Use use = Use::none;
     std::uint64_t connections = 0;  // of a DUT that keeps state
     bool has_delays = false;        // the delay of every frame is noted by itself, and its variation
-    /// Of frames that are not all alike.
+    /// The mix, where frames are not all alike.
     enum class Mix : std::uint8_t { flows, sizes, versions } mix = Mix::flows;
 };
 

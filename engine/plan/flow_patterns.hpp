@@ -49,8 +49,8 @@ class FlowPatterns {
    private:
     static constexpr std::size_t mark_lane = drawn_fields;  // behind the lanes of the draw
     static constexpr std::size_t all_lanes = drawn_fields + 1;
-    /// Of four words each: one for each field, and one for lock-step. A VLAN has a word behind them, since only tags
-    /// need it.
+    /// Streams of four words each: one for each field, and one for lock-step. A VLAN has a word behind them, since only
+    /// tags need it.
     static constexpr std::size_t draws = 2;
     static constexpr std::size_t lock_step_word = 7;
     static constexpr std::size_t vlan_word = draws * drawn_fields;

@@ -111,7 +111,7 @@ class TaggedPort {
     std::shared_ptr<DpdkPort> port_;
     frame::VlanTags tags_;
     TaggedPort* other_ = nullptr;  // on the same port
-    std::array<Frame*, 4 * burst_frames> kept_{};
+    std::array<Frame*, std::size_t{4} * burst_frames> kept_{};
     unsigned first_ = 0;
     unsigned waiting_ = 0;
 };

@@ -353,7 +353,7 @@ TEST_CASE("a frame arrives in the VLAN of its flow, or in that of the receiving 
         const auto patterns = frame::patterns_of(mixed.mix, p, Direction::forward, 1);
         for (const auto& vlans : {std::vector<std::uint16_t>{own}, {200, own}}) {
             const std::size_t vlan_at = 10 + 4 * vlans.size();
-            enum class Dut { leaves, routes, moves };
+            enum class Dut : std::uint8_t { leaves, routes, moves };
             for (const auto dut : {Dut::leaves, Dut::routes, Dut::moves}) {
                 CAPTURE(p.name);
                 CAPTURE(vlans.size());

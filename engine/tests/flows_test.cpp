@@ -257,6 +257,7 @@ MixedPlans with_transports(std::size_t count, std::size_t frame_size, IpVersion 
     const auto plain = flows_of(count, frame_size, version).mix;
     auto classes = plain.classes();
     std::vector<std::uint8_t> cycle;
+    cycle.reserve(plain.period());
     for (std::size_t k = 0; k < plain.period(); ++k) cycle.push_back(static_cast<std::uint8_t>(plain.class_of(k)));
     for (std::size_t c = 0; c < count; ++c) {
         auto& transport = classes[c].fields.transport;
@@ -309,6 +310,7 @@ void check_headers(const plan::AddressPlan& p, std::size_t frame_size) {
     std::uint64_t k = 0;
     for (unsigned burst = 0; burst < 40; ++burst) {
         std::vector<std::byte*> at;
+        at.reserve(buffers.size());
         for (unsigned j = 0; j < 1 + burst % 32; ++j) at.push_back(buffers[j].data());
         source.write_next(at, 7);
         for (std::size_t j = 0; j < at.size(); ++j, ++k) {

@@ -39,7 +39,7 @@ struct Traffic {
     plan::AddressPlan first;
     MixedPlans mixed;
     bool is_translated = false;
-    frame::VlanTags tags{};
+    frame::VlanTags tags;
     bool is_alike = false;  // received by the loop for frames that are all alike
 };
 

@@ -42,7 +42,7 @@ Combination = tuple[str, str, tuple[int, int]]
 
 
 def shares(model: DeviceModel, flows: list[tuple[int, list[Combination]]]) -> tuple[Fraction, ...]:
-    """Of each element, where so many frames are of these combinations."""
+    """The share of each element, where so many frames are of these combinations."""
     found: defaultdict[int, Fraction] = defaultdict(Fraction)
     total = sum(share for share, _ in flows)
     for share, combinations in flows:

@@ -34,7 +34,7 @@ def plan_of(point: Point) -> AddressPlan | None:
 
 def known_plan(record: PointRecord) -> AddressPlan | None:
     """The same; None as well if another one was sent: the run of a verb does not state all options of its
-    plan. Of a plan file, the plan as it was sent; None if its hosts are those of a list."""
+    plan. For a plan file, the plan as it was sent; None if its hosts are those of a list."""
     plan, sent = plan_of(record.point), sent_plan(record)
     if plan is None and sent is not None and is_own_plan(record.point.plan):
         from evenhand.plan.kept_plan import (

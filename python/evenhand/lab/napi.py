@@ -89,7 +89,7 @@ def napi_threads(interface: str) -> list[int]:
     # The whole name: that of another lab may begin with that of this one.
     name = re.compile(re.escape(f"napi/{interface}-".encode()) + rb"\d+\n?")
     threads = []
-    # Of all processes of this machine, before each search: without an object for each path.
+    # Reads all processes of this machine, before each search: without an object for each path.
     for process in os.listdir(PROCESSES):
         if not process.isdecimal():
             continue

@@ -26,7 +26,7 @@ class FlowPlace:
 
     @property
     def loss_ratio(self) -> float:
-        """Of these; 0 to 1, 0 where there are none."""
+        """The lost share of these; 0 to 1, 0 where there are none."""
         return self.judged.lost_frames / self.judged.frames if self.judged.frames else 0.0
 
 
