@@ -43,8 +43,7 @@ QUEUES = (16, 256, 4_096, 100_000)
 DURATION_S = 5.0
 """The duration of the trial that confirms, at least."""
 QUEUE_TIMES = 24
-"""So many times longer than the router takes for a full queue: what a queue holds at the end was not lost, so
-a search finds that much more."""
+"""So many times longer than the router takes for a full queue, at least."""
 WAITS = Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=0.5, restabilize_s=0.0)
 CPUS = sorted(os.sched_getaffinity(0))[:2]
 """Those of tester and router, read before a tester is open: then this process keeps to one of them."""
@@ -168,13 +167,14 @@ def capacity(seed: int, _: int) -> tuple[list[dict[str, Any]], list[str]]:
                     with host.at_work():
                         found[name] = row_of(*search(measure, queue_frames))
             quiet, busy = found["quiet"], found["stalls"]
-            ratio = forwarded_fps(busy, queue_frames) / (forwarded_fps(quiet, queue_frames) or LOAD_FPS)
+            ratio = share_of_what_is_right(busy["throughput_fps"] or 0.0, quiet["throughput_fps"] or LOAD_FPS)
             slower = busy["seconds"] / quiet["seconds"]
             is_right = abs(ratio - 1) <= WITHIN
             what = f"{plan.name}, queue of {queue_frames:,}"
             print(
                 f"{'right' if is_right else 'WRONG'}  {what}: {busy['throughput_fps'] or 0:,.0f} fps,"
-                f" {100 * (ratio - 1):+.2f} % of quiet; {busy['verdicts']}, {slower:.2f} of the time,"
+                f" {quiet['throughput_fps'] or 0:,.0f} when quiet, {100 * (ratio - 1):+.2f} % beyond;"
+                f" {busy['verdicts']}, {slower:.2f} of the time,"
                 f" {100 * busy['left_out_share']:.1f} % left out {busy['reasons']}",
                 flush=True,
             )
@@ -204,11 +204,12 @@ def wrong_in_all(rows: list[dict[str, Any]]) -> list[str]:
     return [] if is_right else ["INVALID trials or time of all searches"]
 
 
-def forwarded_fps(row: dict[str, Any], queue_frames: int) -> float:
-    """What was found without what the queue held at the end of the trial that confirmed it. Beside stalls it
-    lasts longer, until so much of its time is clean, and so a queue hides less."""
-    hidden: float = queue_frames / CAPACITY_FPS / row["confirmed_s"]
-    return float(row["throughput_fps"] or 0.0) / (1 + hidden)
+def share_of_what_is_right(found_fps: float, quiet_fps: float) -> float:
+    """What was found beside stalls, as a share of the nearest result that is right: from the capacity that is
+    set to what a quiet search finds. That is more by as much as the queue takes in a quiet trial; beside
+    stalls it is full after a lapse, and takes less or nothing."""
+    lowest, highest = sorted((LOAD_FPS, quiet_fps))
+    return found_fps / min(max(found_fps, lowest), highest)
 
 
 def counted(made: list[TrialResult]) -> str:
