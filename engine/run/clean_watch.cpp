@@ -99,7 +99,7 @@ void CleanWatch::look(pace::Ticks now, bool is_ending) {
     const double over_s = request_.clean->wanted_s + now_s;
     ends_at_s_ = over_s - seconds_without(clean_.left_out(), now_s) + std::max(0.0, open_s);
     for (const auto outside : both_outside)
-        passing_.at(static_cast<std::size_t>(outside)).ends_at_s = over_s - seconds_without(parts(outside), now_s);
+        passing_.at(place_of(outside)).ends_at_s = over_s - seconds_without(parts(outside), now_s);
     look_took_ = pace::TickClock::now() - now;
 }
 
@@ -111,8 +111,7 @@ void CleanWatch::end(double sent_s) {
 
 void CleanWatch::find_left_out(double known_until_s) {
     left_out_ = frames_of_parts(clean_.look(known_until_s));
-    for (const auto outside : both_outside)
-        passing_.at(static_cast<std::size_t>(outside)).without = frames_of_parts(parts(outside));
+    for (const auto outside : both_outside) passing_.at(place_of(outside)).without = frames_of_parts(parts(outside));
 }
 
 CleanWatch::RangesByDirection CleanWatch::frames_of_parts(std::span<const tally::LeftOut> parts) const {
@@ -165,7 +164,7 @@ bool CleanWatch::has_failed(const TrialRecords& records, double settled_s) const
 }
 
 bool CleanWatch::passes(Outside outside, const TrialRecords& records, double settled_s) const {
-    const auto of = [=](const Taken& taken) { return taken.outside.at(static_cast<std::size_t>(outside)); };
+    const auto of = [=](const Taken& taken) { return taken.outside.at(place_of(outside)); };
     return !is_too_much_lost(records, settled_s, of, passing(outside).without);
 }
 
@@ -206,7 +205,7 @@ void CleanWatch::take(plan::Direction direction, const tally::SequenceMap& map, 
     count_windows(direction, map, last);
     taken.clean.add(count(direction, map, taken.end, last, left_out_[direction]));
     for (const auto outside : both_outside)
-        taken.outside.at(static_cast<std::size_t>(outside))
+        taken.outside.at(place_of(outside))
             .add(count(direction, map, taken.end, last, passing(outside).without[direction]));
     taken.end = last;
 }
@@ -228,7 +227,7 @@ CleanWatch::Judged CleanWatch::judged() const {
     const auto without = [&](Outside outside) {
         Judged judged{.time = time_without(parts(outside)), .counts = {}};
         for (const auto direction : request_.directions)
-            judged.counts[direction] = taken_[direction].outside.at(static_cast<std::size_t>(outside));
+            judged.counts[direction] = taken_[direction].outside.at(place_of(outside));
         return judged;
     };
     for (const auto outside : both_outside) {

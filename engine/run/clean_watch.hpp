@@ -83,7 +83,7 @@ class CleanWatch {
     struct Taken {
         std::uint64_t end = 0;
         JudgedFrames clean;
-        std::array<JudgedFrames, both_outside.size()> outside;
+        std::array<JudgedFrames, both_outside.size()> outside;  // by place_of()
     };
     struct Passing {
         RangesByDirection without;
@@ -99,9 +99,8 @@ class CleanWatch {
     [[nodiscard]] const std::vector<tally::LeftOut>& parts(Outside outside) const noexcept {
         return outside == Outside::lapses ? clean_.lapsed() : clean_.strained();
     }
-    [[nodiscard]] const Passing& passing(Outside outside) const noexcept {
-        return passing_.at(static_cast<std::size_t>(outside));
-    }
+    [[nodiscard]] static std::size_t place_of(Outside outside) noexcept { return static_cast<std::size_t>(outside); }
+    [[nodiscard]] const Passing& passing(Outside outside) const noexcept { return passing_.at(place_of(outside)); }
     [[nodiscard]] double seconds(pace::Ticks at) const noexcept {
         return static_cast<double>(static_cast<std::int64_t>(at - start_)) / ticks_per_second_;
     }

@@ -139,7 +139,7 @@ void CleanTime::find_strained(double known_until_s) {
 double CleanTime::shorter_at(std::size_t direction, double from_s, double until_s) const noexcept {
     const auto first = static_cast<std::size_t>(std::ceil(std::max(0.0, from_s) / delays_.slice_s));
     const auto last = slice_at(until_s);
-    const auto as_before_s = this->as_before_s(direction, from_s);
+    const double as_before_s = this->as_before_s(direction, from_s).value_or(0);
     std::size_t seen = 0;
     std::size_t in_a_row = 0;
     double peak_s = 0;
@@ -147,8 +147,8 @@ double CleanTime::shorter_at(std::size_t direction, double from_s, double until_
         const auto of = delays_.greatest_s(direction, slice);
         if (!of) continue;
         if (seen++ < peak_slices) peak_s = std::max(peak_s, *of);
-        const double limit_s = std::max(as_before_s.value_or(0), peak_s * shorter_ratio);
-        in_a_row = *of <= limit_s && (seen > peak_slices || *of <= as_before_s.value_or(0)) ? in_a_row + 1 : 0;
+        const double shorter_s = seen > peak_slices ? peak_s * shorter_ratio : 0;
+        in_a_row = *of <= std::max(as_before_s, shorter_s) ? in_a_row + 1 : 0;
         if (in_a_row == slices_in_a_row) return static_cast<double>(slice + 1 - slices_in_a_row) * delays_.slice_s;
     }
     return seen == 0 ? from_s : until_s;

@@ -136,9 +136,8 @@ class _Search:
             )
             if bracket.is_narrow_but_unclean and bracket.is_confirmed:
                 return self._result(Outcome.FOUND, bracket.lower_fps)
-            above_unclean_fps = None if self.is_given_up else bracket.load_above_unclean()
-            is_over = is_beyond_tester and (bracket.is_confirmed or not bracket.lower_fps)
-            if is_over and above_unclean_fps is None:
+            is_bound_known = self._above_unclean_fps is None
+            if is_bound_known and is_beyond_tester and (bracket.is_confirmed or not bracket.lower_fps):
                 return self._result(Outcome.TESTER_CEILING, self.bracket.proven_fps)
             if self._is_bound_in_doubt:
                 trial = self._measure_bound()
@@ -147,16 +146,9 @@ class _Search:
                 continue
             if bracket.is_below_minimum:
                 return self._result(Outcome.BELOW_MINIMUM)
-            is_found = bracket.is_narrow and bracket.is_confirmed and not bracket.is_doubted
-            if is_found and above_unclean_fps is None:
+            if is_bound_known and bracket.is_narrow and bracket.is_confirmed and not bracket.is_doubted:
                 return self._result(Outcome.FOUND, bracket.lower_fps)
-            load_fps, purpose, is_sure_guess = (
-                (above_unclean_fps, Purpose.SEARCH, False)
-                if above_unclean_fps is not None
-                else (bracket.lower_fps, Purpose.CONFIRMATION, False)
-                if self.is_given_up
-                else self._choose_load()
-            )
+            load_fps, purpose, is_sure_guess = self._choose_load()
             is_confirmation = purpose is Purpose.CONFIRMATION
             is_full_length = (
                 purpose in (Purpose.CONFIRMATION, Purpose.KNOWN) or not self.are_short_trials_trusted
@@ -184,6 +176,12 @@ class _Search:
             self._steer(load_fps, trial.result, purpose)
             if is_confirmation and not trial.result.is_pass:
                 self.are_short_trials_trusted = self.is_given_up = False
+
+    @property
+    def _above_unclean_fps(self) -> float | None:
+        """The load to try above those that had too little clean time, so that the bound is known; None if
+        there is none, or the tester is given up."""
+        return None if self.is_given_up else self.bracket.load_above_unclean()
 
     def _steps_down_from(self, load_fps: float, result: TrialResult) -> bool:
         """Whether a load that could not be confirmed, since too little time was clean, is left for a lower
@@ -229,6 +227,10 @@ class _Search:
         a short trial could do."""
         bracket = self.bracket
         self.is_middle_length = False
+        if self.is_given_up:
+            return bracket.lower_fps, Purpose.CONFIRMATION, False
+        if self._above_unclean_fps is not None:
+            return self._above_unclean_fps, Purpose.SEARCH, False
         if self._is_step_above_known_passed:
             return bracket.lower_fps, Purpose.CONFIRMATION, False
         guide = None if bracket.is_narrow else self.guide
