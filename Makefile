@@ -20,11 +20,11 @@ help:  ## list these verbs
 deps: .venv/.deps-build .venv/.deps-test .venv/.deps-lint .venv/.deps-docs .venv/.deps-bench .venv/.deps-prove .venv/.deps-package  ## install at once what the other verbs install when they need it: Debian packages (with sudo if not root), .venv
 
 # Each verb installs what it needs, once: groups of tools/debian-packages.txt, and the Python packages that belong to each group.
-.venv/.deps-build: requirements.lock pyproject.toml tools/debian-packages.txt tools/install-dependencies
+.venv/.deps-build: requirements.lock requirements-serve.lock pyproject.toml tools/debian-packages.txt tools/install-dependencies
 	tools/install-dependencies build run
 	@touch $@
 
-.venv/.deps-%: .venv/.deps-build requirements-dev.lock requirements-distributed.lock requirements-otg.lock requirements-serve.lock requirements-devices.lock
+.venv/.deps-%: .venv/.deps-build requirements-dev.lock requirements-distributed.lock requirements-otg.lock requirements-devices.lock
 	tools/install-dependencies $*
 	@touch $@
 

@@ -22,9 +22,11 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_this_is_a_checkout() -> None:
     assert programs.is_checkout()
     assert programs.how_to_get_programs() == "Run `make build`"
+    assert (programs.CHECKOUT / programs.how_to_get_extra("serve").split()[-1]).is_file()
 
 
 def test_installed_nobody_is_sent_to_the_makefile(installed: Path) -> None:
+    assert programs.how_to_get_extra("serve") == "pip install 'evenhand[serve]'"
     with raises("base.program-missing") as caught:
         programs.find_program(
             replace(programs.ENGINE, checkout=installed / "none"), environment={"PATH": str(installed)}

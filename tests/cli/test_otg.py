@@ -47,7 +47,7 @@ def test_without_the_extra_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "snappi", None)
     ended = evenhand("otg", testbed)
     assert (ended.code, ended.error.code) == (3, "otg.extra-missing")
-    assert "pip install 'evenhand[otg]'" in ended.error.next_step
+    assert ".venv/bin/pip install --requirement requirements-otg.lock" in ended.error.next_step
 
 
 def test_a_testbed_that_is_none_is_refused(evenhand: Run, tmp_path: Path) -> None:

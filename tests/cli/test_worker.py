@@ -41,7 +41,7 @@ def test_without_dask_both_say_what_to_install(
         ended = evenhand(*arguments)
         assert ended.code == 3
         assert ended.error.code == "run.dask-missing"
-        assert "pip install 'evenhand[distributed]'" in ended.error.next_step
+        assert ".venv/bin/pip install --requirement requirements-distributed.lock" in ended.error.next_step
 
 
 @contextmanager

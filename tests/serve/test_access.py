@@ -175,4 +175,4 @@ def test_without_the_extra_the_verb_says_what_to_install(tmp_path: Path) -> None
         check=False,
     )
     assert done.returncode == 3
-    assert "pip install 'evenhand[serve]'" in done.stderr
+    assert ".venv/bin/pip install --requirement requirements-serve.lock" in done.stderr

@@ -33,6 +33,14 @@ def in_checkout(words: str, *, installed: str) -> str:
     return words if is_checkout() else installed
 
 
+def how_to_get_extra(extra: str) -> str:
+    """The command that installs what an extra of this package needs; a clone has a lock for each."""
+    return in_checkout(
+        f".venv/bin/pip install --requirement requirements-{extra}.lock",
+        installed=f"pip install 'evenhand[{extra}]'",
+    )
+
+
 def how_to_get_programs() -> str:
     """A sentence without its full stop."""
     return in_checkout(

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from evenhand.base.errors import HostError, RequestError
+from evenhand.base.programs import how_to_get_extra
 from evenhand.base.token_file import read_token
 from evenhand.cli.common import err
 
@@ -104,7 +105,7 @@ def serve(
             f"the package {error.name} is not installed",
             code="cli.serve-not-installed",
             where="evenhand serve",
-            next_step="Install what it needs: pip install 'evenhand[serve]'",
+            next_step=f"Install what it needs: {how_to_get_extra('serve')}",
         ) from error
     if listen is not None and socket is not None:
         raise RequestError(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.folders import temporary_folder
+from evenhand.base.programs import how_to_get_extra
 from evenhand.dut.configuration import Line
 from evenhand.dut.dialogs import DIALOGS, Dialog, Say
 from evenhand.dut.ssh import begin_of_ssh, no_answer, ssh_environment, why_not
@@ -176,7 +177,7 @@ def _made(command: list[str], platform: str) -> Cli:
             "devices without a shell are reached with scrapli, which is not installed",
             code="rig.devices-not-installed",
             where="evenhand[devices]",
-            next_step="Install it: pip install 'evenhand[devices]'; or print the commands, and run them by"
+            next_step=f"Install it: {how_to_get_extra('devices')}; or print the commands, and run them by"
             " hand: evenhand dut setup.",
         ) from None
     blank = next((word for word in command if " " in word), None)

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from evenhand.base.errors import HostError
+from evenhand.base.programs import how_to_get_extra
 from evenhand.base.validation.hostile_json import MAX_DEPTH, read_json
 
 MOST_EVENTS = 200_000
@@ -22,7 +23,7 @@ def read_yaml(text: str) -> Any:
             "YAML needs PyYAML, which is not installed",
             code="exchange.yaml-missing",
             where="evenhand[otg]",
-            next_step="Install it: pip install 'evenhand[otg]'; or write the file as JSON.",
+            next_step=f"Install it: {how_to_get_extra('otg')}; or write the file as JSON.",
         ) from error
     try:
         depth = 0

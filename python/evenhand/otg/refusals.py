@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from evenhand.base.errors import HostError
+from evenhand.base.programs import how_to_get_extra
 
 Kind = Literal["validation", "internal"]
 VALIDATION = 400
@@ -139,5 +140,5 @@ def missing_extra(error: ImportError) -> HostError:
         f"the OTG server needs {error.name}, which is not installed",
         code="otg.extra-missing",
         where="evenhand[otg]",
-        next_step="Install it: pip install 'evenhand[otg]'",
+        next_step=f"Install it: {how_to_get_extra('otg')}",
     )

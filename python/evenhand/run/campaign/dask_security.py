@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import IO, Any, Literal, NamedTuple
 
 from evenhand.base.errors import HostError, RequestError
+from evenhand.base.programs import how_to_get_extra
 
 GUIDE = "docs/how-to/measure-on-several-testbeds.md"
 Role = Literal["client", "worker"]
@@ -52,8 +53,8 @@ def import_distributed() -> ModuleType:
             "campaigns on several testbeds need dask.distributed, which is not installed",
             code="run.dask-missing",
             where="evenhand[distributed]",
-            next_step="Install it here, on each worker and on the scheduler's machine: pip install"
-            " 'evenhand[distributed]'",
+            next_step="Install it here, on each worker and on the scheduler's machine:"
+            f" {how_to_get_extra('distributed')}",
         ) from error
     # It logs every connection; what concerns a user is reported here. Its client has a level of its own.
     for name in ("distributed", "distributed.client"):
@@ -202,7 +203,7 @@ def make_certificate() -> RunCertificate:
             " installed",
             code="run.no-cryptography",
             where="evenhand[distributed]",
-            next_step="Install it here: pip install 'evenhand[distributed]'",
+            next_step=f"Install it here: {how_to_get_extra('distributed')}",
         ) from error
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
