@@ -100,7 +100,8 @@ def capture_of(
         ),
         key=lambda frame: tag_of(frame, version_of(frame)).sequence,
     )
-    in_order = [bytes(frame) for frame in rdpcap(str(capture)) if bytes(frame) in set(by_sequence)]
+    of_mix = set(by_sequence)
+    in_order = [frame for frame in map(bytes, rdpcap(str(capture))) if frame in of_mix]
     assert in_order == by_sequence, "frames leave in the order of their numbers"
     return by_sequence, [bytes.fromhex(frame["octets"]) for frame in preview]
 
