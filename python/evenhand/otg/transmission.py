@@ -41,6 +41,8 @@ LEADS_S = (0.1, 1.0, 5.0)
 """From the start to the first frame, see `EngineGroup`: the engine is on this machine, and ready."""
 STOP_NOTICE_S = 0.3
 """From a stop to the last frame: the engine looks for it five times a second."""
+SAY_AGAIN_S = 0.5
+"""The engine takes the first end that reaches it while it sends."""
 PATIENCE_S = 10.0
 """For signs of life between the engine and here. No other engine waits for one that says nothing, and both
 are on one host, which may be busy; if this process ends, so does the engine's stdin."""
@@ -53,20 +55,22 @@ ENGINE = "the tester"
 
 
 class ClientStop(EarlyStopOfAll):
-    """Ends the sending when the client says so, and not for what is lost."""
+    """Ends the sending when the client says so, and not for what is lost. The engine takes an end only of a
+    trial whose sending has begun, and drops what comes sooner: so the end is said until the trial is over."""
 
     def __init__(self, *, start_unix_ns: int, sending_s: float, wanted: threading.Event) -> None:
         super().__init__(start_unix_ns=start_unix_ns, sending_s=sending_s)
         self._wanted = wanted
         self._until_s = sending_s
-        self._has_said = False
+        self._say_after_s = 0.0
 
     def end_s(self) -> float | None:
-        """Once, when a stop is wanted."""
-        if self._has_said or not self._wanted.is_set():
+        """From time to time while a stop is wanted."""
+        passed_s = max(time.monotonic() - self._start_s, 0.0)
+        if passed_s < self._say_after_s or not self._wanted.is_set():
             return None
-        self._has_said = True
-        end_s = max(time.monotonic() - self._start_s, 0.0) + STOP_NOTICE_S
+        self._say_after_s = passed_s + SAY_AGAIN_S
+        end_s = passed_s + STOP_NOTICE_S
         return end_s if end_s < self._until_s else None
 
 
