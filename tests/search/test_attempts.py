@@ -14,6 +14,7 @@ from evenhand.search import (
     Outcome,
     ThroughputGoal,
     Tst009Goal,
+    find_goals,
     find_throughput,
     run_search,
 )
@@ -227,3 +228,23 @@ def test_where_no_time_is_clean_beside_the_limit_a_lower_load_is_confirmed(
     assert apart <= 2 * below + 0.012  # a step is as long as all steps before it
     assert result.outcome is (Outcome.FOUND if apart <= WIDEST_UNCLEAN else Outcome.TESTER_CEILING)
     assert result.found_to == (pytest.approx(apart) if 0.002 < apart <= WIDEST_UNCLEAN else None)
+
+
+@pytest.mark.parametrize("below", [0.0005, 0.002, 0.006, 0.3])
+def test_mlr_measures_a_lower_load_where_no_time_is_clean_beside_the_limit(below: float) -> None:
+    """MLR-10: a goal's bounds are then further apart than its width, and nothing is charged to the tester."""
+    busy = Busy(limit_fps=(1 - below) * LIMIT_FPS, again_from_fps=1.001 * LIMIT_FPS)
+    goal = MlrGoal(name="NDR")
+    result = find_goals(busy, MlrGoals(goals=(goal,), max_fps=1e6))
+    found = result.strictest
+    assert found.lower_fps is not None
+    assert found.lower_fps <= busy.limit_fps
+    if below == 0.3:
+        assert (found.outcome, found.found_to) == (Outcome.TESTER_CEILING, None)
+        return
+    assert found.upper_fps is not None
+    assert found.upper_fps >= busy.again_from_fps
+    apart = 1 - found.lower_fps / found.upper_fps
+    assert (found.outcome, result.above_ceiling_fps) == (Outcome.FOUND, None)
+    assert found.found_to == (pytest.approx(apart) if apart > goal.width else None)
+    assert apart <= WIDEST_UNCLEAN

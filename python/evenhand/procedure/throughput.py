@@ -266,11 +266,13 @@ def too_few(repetitions: int, values: int | None = None) -> list[Deviation]:
 def search_deviations(result: SearchResult, profile: Profile) -> list[Deviation]:
     """Deviations of the trials and conditions, of the goals (RFC 9971), and what was tried again until it
     passed."""
-    own = (
-        result.goal.deviations
-        if isinstance(result, MlrResult)
-        else [*_allowed_loss(result), *_coarser_than_wanted(result)]
-    )
+    if isinstance(result, MlrResult):
+        own = [*result.goal.deviations]
+        for each in result.goals:
+            own += _coarser_than_wanted(f"the throughput of {each.goal.name}", each.found_to, each.goal.width)
+    else:
+        own = _allowed_loss(result)
+        own += _coarser_than_wanted("the throughput", result.found_to, result.goal.precision)
     uncharged = result.uncharged if isinstance(result, MlrResult) else (result.uncharged,)
     tried_again = [
         Deviation(requirement="R2544-21", text=each.text) for each in uncharged if each is not None
@@ -290,13 +292,13 @@ def _allowed_loss(result: ThroughputResult) -> list[Deviation]:
     return [Deviation(requirement="R2544-21", text=text)]
 
 
-def _coarser_than_wanted(result: ThroughputResult) -> list[Deviation]:
+def _coarser_than_wanted(what: str, found_to: float | None, wanted: float) -> list[Deviation]:
     """Beside its limit a DUT has not caught up after one lapse of the host before the next."""
-    if result.found_to is None:
+    if found_to is None:
         return []
     text = (
-        f"the throughput is known to {format_ratio(result.found_to)} instead of"
-        f" {format_ratio(result.goal.precision)}: closer to the limit, too little of the time was clean"
+        f"{what} is known to {format_ratio(found_to)} instead of {format_ratio(wanted)}: closer to the"
+        " limit, too little of the time was clean"
     )
     return [Deviation(requirement="MLR-10", text=text)]
 

@@ -2,9 +2,10 @@
 """Station 8: MLRsearch (RFC 9971). The package `MLRsearch` chooses the trials; what they say about a load is
 judged here.
 
-The package knows no trial that says nothing. It gets a loss where a load stayed INVALID, so that it goes
-on below, and none of what it concludes from that is used: bounds come from `classification.py`, over the
-valid trials alone.
+The package knows no trial that says nothing. Where a load has too little clean time, one a little lower is
+measured in its stead. Where the tester does not keep a load, the package gets a loss, so that it goes on
+below. None of what it concludes from either is used: bounds come from `classification.py`, over the valid
+trials and their own loads alone.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.base.lazy_import import lazy_import
 from evenhand.search.attempts import InvalidAttempts, sent_longer
-from evenhand.search.bracket import STEP_DOWN
+from evenhand.search.bracket import STEP_DOWN, WIDEST_UNCLEAN
 from evenhand.search.classification import (
     Bounds,
     Observation,
@@ -38,6 +39,8 @@ else:
 
 LOADS_GIVEN_UP_IN_A_ROW = 5
 """The same as in the binary search: a tester that keeps none of them will not keep the next one either."""
+LOADS_INSTEAD = 3
+"""Tried below a load with too little clean time, each twice as far below it as the one before."""
 
 
 def find_goals(
@@ -81,6 +84,8 @@ class _MlrSearch:
     given_up: dict[float, float] = field(default_factory=dict)
     """Loads that stayed INVALID, and what was offered there at best."""
     given_up_in_a_row: int = 0
+    instead: dict[float, float] = field(default_factory=dict)
+    """Loads with too little clean time, and which is measured in their stead."""
     is_finished: bool = False
     """The package came to its end by itself."""
 
@@ -108,11 +113,10 @@ class _MlrSearch:
 
     def measure(self, intended_duration: float, intended_load: float) -> MLRsearch.MeasurementResult:
         """The package's side of a trial; the names are its own."""
-        result = (
-            None if intended_load in self.given_up else self._measure_valid(intended_duration, intended_load)
-        )
+        load_fps = self.instead.get(intended_load, intended_load)
+        result = None if load_fps in self.given_up else self._measure_near(intended_duration, load_fps)
         if result is None:
-            return self._steer_down(intended_duration, intended_load)
+            return self._steer_down(intended_duration, load_fps)
         return MLRsearch.MeasurementResult(
             intended_duration=intended_duration,
             intended_load=intended_load,
@@ -120,24 +124,42 @@ class _MlrSearch:
             loss_count=result.lost_frames,
         )
 
-    def _measure_valid(self, duration_s: float, load_fps: float) -> TrialResult | None:
-        """A valid trial, after INVALID ones perhaps; None if the load stayed INVALID."""
+    def _measure_near(self, duration_s: float, load_fps: float) -> TrialResult | None:
+        """A valid trial of this load, or of one a little lower if too little of its time was clean, as it is
+        close to what the device takes; None if all stayed INVALID, which gives the load up."""
+        unclean: list[float] = []
+        tried_fps, step = load_fps, min(goal.width for goal in self.goals.goals) / 2
+        found = first = self._measure_valid(duration_s, load_fps)
+        while isinstance(found, InvalidAttempts) and found.too_little_clean and len(unclean) < LOADS_INSTEAD:
+            if not any(measured_fps > load_fps for measured_fps in self.observations):
+                break
+            unclean.append(tried_fps)
+            tried_fps = max(load_fps * (1 - step * (2 ** len(unclean) - 1)), self.goals.lowest_fps)
+            found = self._measure_valid(duration_s, tried_fps)
+        if isinstance(found, TrialResult):
+            self.instead |= dict.fromkeys(unclean, tried_fps)
+            self.given_up_in_a_row = 0
+            return found
+        assert isinstance(first, InvalidAttempts)
+        self.given_up[load_fps] = first.offered_fps
+        self.given_up_in_a_row += 1
+        if self.given_up_in_a_row == LOADS_GIVEN_UP_IN_A_ROW:
+            raise _SearchEndedError
+        return None
+
+    def _measure_valid(self, duration_s: float, load_fps: float) -> TrialResult | InvalidAttempts:
+        """A valid trial, after INVALID ones perhaps; these alone if the load stayed INVALID."""
         invalid = InvalidAttempts(invalid_retries=self.goals.invalid_retries, patience=self.goals.patience)
         for attempt in count(1):
             result = self._measure(duration_s, load_fps, attempt)
             if result.was_stopped:
                 raise _SearchEndedError
             if result.is_valid:
-                self.given_up_in_a_row = 0
                 return result
             invalid.note(result)
             if invalid.are_exhausted:
                 break
-        self.given_up[load_fps] = invalid.offered_fps
-        self.given_up_in_a_row += 1
-        if self.given_up_in_a_row == LOADS_GIVEN_UP_IN_A_ROW:
-            raise _SearchEndedError
-        return None
+        return invalid
 
     def _steer_down(self, duration_s: float, load_fps: float) -> MLRsearch.MeasurementResult:
         """Send the package to lower loads: as much lower as the tester fell short, at least a fifth; never a
@@ -218,8 +240,11 @@ class _MlrSearch:
         )
 
     def _outcome_for(self, goal: MlrGoal, lower_fps: float | None, upper_fps: float | None) -> Outcome:
-        if lower_fps is not None and upper_fps is not None and _is_narrow(goal, lower_fps, upper_fps):
-            return Outcome.FOUND
+        if lower_fps is not None and upper_fps is not None:
+            is_unclean = any(lower_fps < load_fps < upper_fps for load_fps in self.instead)
+            width = max(goal.width, WIDEST_UNCLEAN if is_unclean else 0.0)
+            if upper_fps - lower_fps <= width * upper_fps:
+                return Outcome.FOUND
         if upper_fps is None and lower_fps == self.goals.max_fps:
             return outcome_at_maximum(is_max_ceiling=self.goals.is_max_ceiling)
         if lower_fps is None and upper_fps is not None and upper_fps <= self.goals.lowest_fps:
@@ -256,10 +281,6 @@ class _MlrSearch:
     def _report(self, event: TrialStarted | TrialFinished) -> None:
         if self.on_progress is not None:
             self.on_progress(event)
-
-
-def _is_narrow(goal: MlrGoal, lower_fps: float, upper_fps: float) -> bool:
-    return upper_fps - lower_fps <= goal.width * upper_fps
 
 
 def _offered(result: TrialResult) -> int:

@@ -20,6 +20,7 @@ from evenhand.search.model import (
     Outcome,
     check_loads,
     check_retries,
+    found_to,
     is_outcome_at_least,
 )
 from evenhand.search.search_trial import SearchTrial
@@ -250,6 +251,11 @@ class GoalResult:
         """Whether the throughput is only known to be no lower: maximum or tester ended the search, not the
         device."""
         return self.throughput_fps is not None and is_outcome_at_least(self.outcome)
+
+    @property
+    def found_to(self) -> float | None:
+        """As in `ThroughputResult`, beside the goal's width."""
+        return found_to(self.outcome, self.lower_fps, self.upper_fps, self.goal.width)
 
     def to_document(self) -> dict[str, Any]:
         return {

@@ -76,6 +76,17 @@ def is_outcome_at_least(outcome: str) -> bool:
     return outcome in (Outcome.AT_OR_ABOVE_MAXIMUM, Outcome.TESTER_CEILING)
 
 
+def found_to(
+    outcome: Outcome, lower_fps: float | None, upper_fps: float | None, wanted: float
+) -> float | None:
+    """How far the bounds of a result that was found are apart, as a share of the upper one; None if it is no
+    more than wanted."""
+    if outcome is not Outcome.FOUND or lower_fps is None or upper_fps is None:
+        return None
+    apart_fps = upper_fps - lower_fps
+    return apart_fps / upper_fps if apart_fps > wanted * upper_fps else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThroughputGoal:
     """Where to search, how long the trials are, and when the search may stop. Loads are per direction."""
@@ -286,10 +297,7 @@ class ThroughputResult:
     def found_to(self) -> float | None:
         """How far the bounds of a result that was found are apart, as a share of the upper one; None if it is
         no more than the goal's precision. Between them too little time was clean (MLR-10)."""
-        if self.outcome is not Outcome.FOUND or self.throughput_fps is None or self.upper_fps is None:
-            return None
-        apart = (self.upper_fps - self.throughput_fps) / self.upper_fps
-        return apart if self.upper_fps - self.throughput_fps > self.goal.precision * self.upper_fps else None
+        return found_to(self.outcome, self.throughput_fps, self.upper_fps, self.goal.precision)
 
     @property
     def uncharged(self) -> Uncharged | None:
