@@ -116,6 +116,17 @@ def test_without_a_change_it_says_so(tmp_path: Path, lab: Lab, capsys: pytest.Ca
     assert "No change of 2 % or more is there, with 99 %" in capsys.readouterr().out
 
 
+def test_a_build_that_was_measured_before_may_fail_to_install_once(
+    lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last build, the second time that it is installed."""
+    again = f"test $EVENHAND_BUILD-$(grep -c v8 {lab.installed}) != v8-2 || {{ echo busy; exit 1; }}"
+    assert main(arguments(tmp_path, again)) == 0
+    said = capsys.readouterr()
+    assert "It was not installed: the command of --install ended with 1: busy" in said.err
+    assert f"First changed: {FIRST}" in said.out
+
+
 def test_an_end_that_cannot_be_installed_ends_it(
     tmp_path: Path, lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:

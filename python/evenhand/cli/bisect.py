@@ -19,6 +19,7 @@ from evenhand.base.errors import HostError, RequestError
 from evenhand.base.folders import read_state, replace_state
 from evenhand.base.programs import run_shell_command
 from evenhand.base.units import format_ratio, parse_duration, parse_ratio
+from evenhand.base.visible import visible
 from evenhand.cli.common import JsonOption, err, out, write_json
 from evenhand.report.campaign_status import format_figure
 from evenhand.run import SUFFIX, PointRecord, read_record
@@ -33,7 +34,7 @@ VERSION = 1
 NAME = re.compile(rf"\d{{4,}}-build(\d+)(?:{re.escape(SUFFIX)}|\.skipped)")
 MOST_MISSES = 3
 """Measurements of a build in a row without a number after which it is left out. One may be the fault of the
-tester's machine."""
+tester's machine, also where the build was measured before and could not be installed this time."""
 WITHOUT_NUMBER = 1
 """Exit code: there is no answer."""
 
@@ -174,7 +175,9 @@ class _Hunt:
                 del misses[place]
                 continue
             misses[place] += 1
-            if found is None or misses[place] == MOST_MISSES:
+            # What was measured before can be installed: a command that fails then had a bad moment.
+            is_impossible = found is None and place not in {other for other, _ in values}
+            if is_impossible or misses[place] == MOST_MISSES:
                 skipped.add(place)
         return [(place, value) for place, value in values if place not in skipped], skipped
 
@@ -189,7 +192,12 @@ class _Hunt:
         if done.exit_code != 0:
             why = "did not end in time" if done.exit_code is None else f"ended with {done.exit_code}"
             path.with_suffix(".skipped").write_text(f"--install {why}\n{done.output}", encoding="utf-8")
-            err().print(f"It is left out: the command of --install {why}.", markup=False, style="yellow")
+            said = done.output.strip().rpartition("\n")[2]
+            err().print(
+                f"It was not installed: the command of --install {why}{': ' if said else '.'}{visible(said)}",
+                markup=False,
+                style="yellow",
+            )
             return
         verb = [*self.command, *(["--resume"] if cut_short else []), "--run", str(path), "--no-html"]
         ended = subprocess.run(
