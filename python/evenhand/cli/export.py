@@ -20,9 +20,7 @@ from evenhand.cli.compare import FailByOption
 from evenhand.cli.show import FileArgument
 from evenhand.report.campaign_document import export_document
 from evenhand.report.campaign_rows import TableName
-from evenhand.report.cases import Cases, Gate, cases_of
-from evenhand.report.github_summary import to_github_summary
-from evenhand.report.junit import to_junit
+from evenhand.report.cases import Cases, Gate, cases_of, to_github_summary, to_junit
 from evenhand.report.line_protocol import to_line_protocol
 from evenhand.report.openmetrics import to_openmetrics
 from evenhand.report.summary import to_summary_csv, to_summary_latex, to_summary_markdown
