@@ -5,9 +5,8 @@ keeps."""
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,7 +18,7 @@ from evenhand.cli.check_run import CheckRun
 from evenhand.cli.common import EngineOption, JsonOption, warn_about, write_json
 from evenhand.cli.error_output import reported
 from evenhand.cli.options import with_options
-from evenhand.cli.run_options import ProgressForm, ProgressOption, progress_display
+from evenhand.cli.run_options import ProgressOption, progress_display
 from evenhand.host import HostSurvey, Part
 from evenhand.plan import AddressPlan
 from evenhand.procedure import CeilingGoal
@@ -28,21 +27,15 @@ from evenhand.procedure.maximum import SEARCH, expected_parts, expected_s
 from evenhand.rig import Setup, check_rate, read_setup
 from evenhand.spec.common_options import DEFAULT_SEED, LimitOptions, SeedOption
 from evenhand.spec.frames import FramesOption, read_frames
-from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
+from evenhand.spec.plan import DirectionOption, PlanOptions, read_directions
 from evenhand.trial import DEFAULT_WATCH_S
 
 EXAMPLE = "Example: evenhand check lab.toml --plan gateway-v6 --own-loop"
 MOST_WATCH_S = 3600.0
 
 
-class Requirement(StrEnum):
-    """What `--require` may name."""
-
-    REFERENCE = "reference"
-    LAB = "lab"
-    INTERFACES = "interfaces"
-    NICS = "nics"
-    DUT = "dut"
+Requirement = Literal["reference", "lab", "interfaces", "nics", "dut"]
+"""What `--require` may name."""
 
 
 @with_options
@@ -91,7 +84,8 @@ def check(
         typer.Option(
             "--require",
             metavar="PART",
-            help=(f"Exit with code 3 unless this can run here: {', '.join(Requirement)}. May be repeated."),
+            help="Exit with code 3 unless this can run here: reference, lab, interfaces, nics, dut. May be"
+            " repeated.",
         ),
     ] = None,
     watch_time: Annotated[
@@ -102,7 +96,7 @@ def check(
     ] = DURATION.write(DEFAULT_WATCH_S),
     plan: PlanOptions,
     frame_size: FramesOption = None,
-    direction: DirectionOption = DirectionName.BOTH,
+    direction: DirectionOption = "both",
     maximum_rate: Annotated[
         str | None,
         typer.Option(
@@ -126,7 +120,7 @@ def check(
     limits: LimitOptions,
     seed: SeedOption = DEFAULT_SEED,
     engine: EngineOption = None,
-    progress_form: ProgressOption = ProgressForm.AUTO,
+    progress_form: ProgressOption = "auto",
     json_output: JsonOption = False,
 ) -> None:
     """Show what this machine offers, which parts of Evenhand can run on it, and what to do about those that
@@ -240,7 +234,7 @@ def _check_options(testbed: str | None, *, ports_only: bool, required: list[Requ
             where="--ports-only",
             next_step="Name a testbed file, or lab:linux.",
         )
-    if Requirement.DUT in required:
+    if "dut" in required:
         raise RequestError(
             "there is no DUT to look for",
             code="cli.no-testbed",
@@ -280,7 +274,7 @@ def _read_cable(testbed: str | None, cable: Path | None, pull: str | None, *, ex
 
 def _unmet(survey: HostSurvey, required: list[Requirement], run: CheckRun) -> HostError | None:
     """What is wrong if something that was required cannot run; what was found has been shown by then."""
-    parts = [Part(name) for name in required if name is not Requirement.DUT]
+    parts = [Part(name) for name in required if name != "dut"]
     unmet = survey.unmet(parts)
     if unmet:
         names = ", ".join(finding.name for finding in unmet)
@@ -297,7 +291,7 @@ def _unmet(survey: HostSurvey, required: list[Requirement], run: CheckRun) -> Ho
             next_step=steps,
         )
     why = run.unresolved or run.unreached
-    if Requirement.DUT in required and why is not None:
+    if "dut" in required and why is not None:
         return HostError(
             why.what, code=why.code, where=f"--require dut: {why.where}", next_step=why.next_step
         )
