@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from xml.etree import ElementTree
@@ -91,59 +91,52 @@ def cases_of(record: CampaignRecord, gate: Gate | None = None) -> Cases:
     Args:
         gate: Each point is judged by it too. Points that the first run has and this one has not are errors.
     """
-    judged = _Judged(gate)
-    cases = [_of_point(found, judged) for found in record.points]
+    judged = _judged(gate)
+    cases = [_of_point(found, *judged.get(found.point.key, (None, ""))) for found in record.points]
     cases += [_of_trial(search) for search in record.other_searches if search.role is Role.TRIAL]
     return Cases(
         name=record.name,
         started_at=record.created_at,
-        cases=(*cases, *judged.missing()),
+        cases=(*cases, *_missing(gate)),
         facts=tuple(_facts(record)),
     )
 
 
-class _Judged:
-    """What the gate says of a point of this run."""
-
-    def __init__(self, gate: Gate | None) -> None:
-        self._gate = gate
-        self._below: dict[str, Below] = {}
-        self._beside: dict[str, str] = {}
-        if gate is None:
-            return
-        below = {each.key: each for each in gate.comparison.below(gate.limit, gate.by)}
-        for point in gate.comparison.points:
-            (other,) = point.others
-            if other.key is None:
-                continue
-            if point.key in below:
-                self._below[other.key] = below[point.key]
-            if other.performance is not None:
-                self._beside[other.key] = (
-                    f"{other.performance:.3f} of the first run (at least {gate.limit:g})"
-                )
-
-    def below(self, key: str) -> Below | None:
-        return self._below.get(key)
-
-    def beside(self, key: str) -> str:
-        return self._beside.get(key, "")
-
-    def missing(self) -> Iterator[Case]:
-        for point in () if self._gate is None else self._gate.comparison.points:
-            if point.others[0].key is None:
-                yield Case(
-                    suite="points of the first run",
-                    name=point.key,
-                    outcome=CaseOutcome.ERROR,
-                    kind="not_in_this_run",
-                    message="the first run has this point, and this run has none that was measured alike",
-                )
+def _judged(gate: Gate | None) -> Mapping[str, tuple[Below | None, str]]:
+    """What the gate says of this run's points, by their keys: whether one is below the limit, and what it is
+    beside the first run's."""
+    if gate is None:
+        return {}
+    below = {each.key: each for each in gate.comparison.below(gate.limit, gate.by)}
+    return {
+        other.key: (
+            below.get(point.key),
+            ""
+            if other.performance is None
+            else f"{other.performance:.3f} of the first run (at least {gate.limit:g})",
+        )
+        for point in gate.comparison.points
+        for other in point.others
+        if other.key is not None
+    }
 
 
-def _of_point(found: PointRecord, judged: _Judged) -> Case:
+def _missing(gate: Gate | None) -> Iterator[Case]:
+    """Points of the first run that this one has not."""
+    for point in () if gate is None else gate.comparison.points:
+        if point.others[0].key is None:
+            yield Case(
+                suite="points of the first run",
+                name=point.key,
+                outcome=CaseOutcome.ERROR,
+                kind="not_in_this_run",
+                message="the first run has this point, and this run has none that was measured alike",
+            )
+
+
+def _of_point(found: PointRecord, below: Below | None, beside: str) -> Case:
     outcome, kind, message = CaseOutcome.PASSED, "", ""
-    point, below = found.point, judged.below(found.point.key)
+    point = found.point
     if found.state is PointState.NO_NUMBER:
         outcome, kind, message = CaseOutcome.ERROR, "no_number", found.reason or "no number"
     elif found.state is not PointState.MEASURED:
@@ -152,7 +145,7 @@ def _of_point(found: PointRecord, judged: _Judged) -> Case:
         message = f"{format_count(done)} of {format_count(point.repetitions)} repetitions are finished"
     elif below is not None:
         outcome, kind = CaseOutcome.FAILED, "below_limit"
-        message = f"{result_of(found)}: {judged.beside(point.key)}, judged by the {below.by}"
+        message = f"{result_of(found)}: {beside}, judged by the {below.by}"
     return Case(
         suite=point.suite,
         name=point.key,
@@ -160,7 +153,7 @@ def _of_point(found: PointRecord, judged: _Judged) -> Case:
         kind=kind,
         message=message,
         result=result_of(found),
-        beside=judged.beside(point.key),
+        beside=beside,
         duration_s=sum(repetition.measured_s for repetition in found.repetitions),
         lines=tuple(_point_lines(found)),
     )

@@ -65,6 +65,16 @@ def to_document(value: Any) -> dict[str, Any]:
     return found
 
 
+class Documented:
+    """A frozen type whose document is its fields."""
+
+    __slots__ = ()
+
+    def to_document(self) -> dict[str, Any]:
+        """For JSON."""
+        return to_document(self)
+
+
 def _written(value: Any) -> Any:
     if is_dataclass(value):
         return value.to_document() if hasattr(value, "to_document") else to_document(value)
