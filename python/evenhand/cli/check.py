@@ -5,8 +5,9 @@ keeps."""
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -34,8 +35,14 @@ EXAMPLE = "Example: evenhand check lab.toml --plan gateway-v6 --own-loop"
 MOST_WATCH_S = 3600.0
 
 
-Requirement = Literal["reference", "lab", "interfaces", "nics", "dut"]
-"""What `--require` may name."""
+class Requirement(StrEnum):
+    """What `--require` may name."""
+
+    REFERENCE = "reference"
+    LAB = "lab"
+    INTERFACES = "interfaces"
+    NICS = "nics"
+    DUT = "dut"
 
 
 @with_options
@@ -84,8 +91,7 @@ def check(
         typer.Option(
             "--require",
             metavar="PART",
-            help="Exit with code 3 unless this can run here: reference, lab, interfaces, nics, dut. May be"
-            " repeated.",
+            help=(f"Exit with code 3 unless this can run here: {', '.join(Requirement)}. May be repeated."),
         ),
     ] = None,
     watch_time: Annotated[
@@ -234,7 +240,7 @@ def _check_options(testbed: str | None, *, ports_only: bool, required: list[Requ
             where="--ports-only",
             next_step="Name a testbed file, or lab:linux.",
         )
-    if "dut" in required:
+    if Requirement.DUT in required:
         raise RequestError(
             "there is no DUT to look for",
             code="cli.no-testbed",
@@ -274,7 +280,7 @@ def _read_cable(testbed: str | None, cable: Path | None, pull: str | None, *, ex
 
 def _unmet(survey: HostSurvey, required: list[Requirement], run: CheckRun) -> HostError | None:
     """What is wrong if something that was required cannot run; what was found has been shown by then."""
-    parts = [Part(name) for name in required if name != "dut"]
+    parts = [Part(name) for name in required if name is not Requirement.DUT]
     unmet = survey.unmet(parts)
     if unmet:
         names = ", ".join(finding.name for finding in unmet)
@@ -291,7 +297,7 @@ def _unmet(survey: HostSurvey, required: list[Requirement], run: CheckRun) -> Ho
             next_step=steps,
         )
     why = run.unresolved or run.unreached
-    if "dut" in required and why is not None:
+    if Requirement.DUT in required and why is not None:
         return HostError(
             why.what, code=why.code, where=f"--require dut: {why.where}", next_step=why.next_step
         )
