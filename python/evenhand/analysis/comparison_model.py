@@ -127,11 +127,7 @@ class PointComparison:
     def to_document(self) -> dict[str, Any]:
         return {
             "key": self.key,
-            "figure": {
-                "name": self.figure.name,
-                "unit": self.figure.unit,
-                "is_higher_better": self.figure.is_higher_better,
-            },
+            "figure": self.figure.to_document(),
             "statistics": None if self.statistics is None else self.statistics.to_document(),
             "upper": self.upper,
             "at_maximum": self.at_maximum,

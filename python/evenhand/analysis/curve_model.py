@@ -321,11 +321,7 @@ class Curve:
     def to_document(self) -> dict[str, Any]:
         return {
             **self.key.to_document(),
-            "figure": {
-                "name": self.figure.name,
-                "unit": self.figure.unit,
-                "is_higher_better": self.figure.is_higher_better,
-            },
+            "figure": self.figure.to_document(),
             "points": [point.to_document() for point in self.points],
             "shape": None if self.shape is None else self.shape.to_document(),
             "predicted_plateau": self.predicted_plateau,

@@ -182,11 +182,7 @@ class PointTrend:
             "frame_size": self.point.frame_size,
             "directions": list(self.point.directions),
             "hash_type": self.point.hash_type,
-            "figure": {
-                "name": self.figure.name,
-                "unit": self.figure.unit,
-                "is_higher_better": self.figure.is_higher_better,
-            },
+            "figure": self.figure.to_document(),
             "testbed": dict(self.testbed),
             "values": [value.to_document() for value in self.values],
             "levels": [level.to_document() for level in self.levels],
