@@ -15,8 +15,18 @@ from evenhand.cli.common import JsonOption, err, out, write_json
 from evenhand.cli.nat_options import NatPortsOption, TranslatorOption
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
-from evenhand.dut.nat import USUAL_NAT
-from evenhand.lab import MOST_RULES, Lab, LinuxLab, VmLab, lab_down, lab_status, lab_up, raised_limits, vm_up
+from evenhand.lab import (
+    MOST_RULES,
+    NAT_PORTS,
+    Lab,
+    LinuxLab,
+    VmLab,
+    lab_down,
+    lab_status,
+    lab_up,
+    raised_limits,
+    vm_up,
+)
 from evenhand.lab.build import route_costs, translations_of
 from evenhand.lab.state import translates
 from evenhand.plan import plan_title
@@ -124,7 +134,7 @@ def up(
             dut_cpu=dut_cpu,
             force=force,
             largest_frame_size=largest,
-            nat_ports=nat_ports or USUAL_NAT.ports,
+            nat_ports=nat_ports or NAT_PORTS[0],
             translator=translator,
             suite=debian or "",
             say=_say,
@@ -145,7 +155,7 @@ def up(
             dut_cpu=dut_cpu,
             force=force,
             largest_frame_size=largest,
-            nat_ports=nat_ports or USUAL_NAT.ports,
+            nat_ports=nat_ports or NAT_PORTS[0],
             rules=rules,
         )
     if before is not None:
