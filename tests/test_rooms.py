@@ -75,7 +75,6 @@ BEHIND_THE_FRONT = {
     # The verb `dut` prints, applies and undoes a set-up; `predict` reads a NIC's hash there.
     "evenhand.cli.dut": {"dut"},
     "evenhand.cli.dut_by_script": {"dut"},
-    "evenhand.cli.dut_by_terminal": {"dut"},
     "evenhand.cli.dut_over_ssh": {"dut"},
     "evenhand.cli.device_of_dut": {"dut"},
     # Options of the verbs `dut` and `lab` alone.

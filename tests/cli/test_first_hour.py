@@ -21,7 +21,7 @@ from evenhand.procedure import Profile, choose_frame_size
 from evenhand.procedure.single_trial import SingleTrial
 from evenhand.rig import default_plan_of
 from evenhand.run import read_run
-from evenhand.spec.plan import DirectionName, read_directions
+from evenhand.spec.plan import read_directions
 from evenhand.trial import Deviation
 from evenhand.trial.engine_session import place_in_testbed
 from evenhand.trial.simulated import SimulatedMeasurer
@@ -344,8 +344,8 @@ def test_testbeds_that_there_are_not_are_told_from_those_that_there_are(
 
 
 def test_directions_have_one_name_in_all_verbs() -> None:
-    assert read_directions(DirectionName.BOTH) == ("forward", "reverse")
-    assert read_directions(DirectionName.REVERSE) == ("reverse",)
+    assert read_directions("both") == ("forward", "reverse")
+    assert read_directions("reverse") == ("reverse",)
 
 
 def test_a_limit_on_file_sizes_is_told_and_is_no_bug(evenhand: Run, tmp_path: Path) -> None:

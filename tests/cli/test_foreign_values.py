@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -60,7 +60,7 @@ def use(evenhand: Callable[..., Ended], run: Path, other: Path) -> int:
         *(("trend", other, run), ("trend", run, other, "--json")),
         ("report", run, "--html", new("a.html")),
         ("merge", run, other, "--run", new("both.evenhand")),
-        *(("export", run, "--format", form.value, "--output", new(f"out.{form.value}")) for form in Format),
+        *(("export", run, "--format", form, "--output", new(f"out.{form}")) for form in get_args(Format)),
         *(
             ("export", run, "--format", "csv", "--table", table)
             for table in ("points", "repetitions", "trials", "summary")

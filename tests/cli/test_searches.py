@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.procedure.search_options import SearchKind, choose_search, parse_goal
+from evenhand.procedure.search_options import choose_search, parse_goal
 from evenhand.run import read_run
 from evenhand.search import MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal
 from tests.cli.running import Ended
@@ -201,12 +201,12 @@ def test_goals_take_what_they_do_not_name_from_the_other_options() -> None:
 
 
 def test_each_search_has_its_goal() -> None:
-    assert choose_search(BINARY, SearchKind.BINARY, None, None) == BINARY
-    tst009 = choose_search(BINARY, SearchKind.TST009, None, None)
+    assert choose_search(BINARY, "binary", None, None) == BINARY
+    tst009 = choose_search(BINARY, "tst009", None, None)
     assert isinstance(tst009, Tst009Goal)
     assert (tst009.loss_verifications, tst009.precision, tst009.final_duration_s) == (1, 0.01, 30)
-    mlr = choose_search(BINARY, SearchKind.MLR, None, None)
+    mlr = choose_search(BINARY, "mlr", None, None)
     assert isinstance(mlr, MlrGoals)
     assert [goal.name for goal in mlr.goals] == ["NDR", "PDR"]
     with raises("procedure.one-goal-only"):
-        choose_search(BINARY, SearchKind.BINARY, ["NDR"], None)
+        choose_search(BINARY, "binary", ["NDR"], None)

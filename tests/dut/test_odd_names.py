@@ -11,6 +11,7 @@ import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -155,7 +156,7 @@ def forward_v6(dut: NamespaceDut, name: str, value: int) -> None:
 def assert_refused_or_plain(name: str) -> None:
     """For each operating system, what is not plain is refused, and prints no command."""
     is_plain = re.fullmatch("[A-Za-z][A-Za-z0-9._/:-]*", name) is not None
-    for system in System:
+    for system in get_args(System):
         for pair in (("--left", name, "--right", "ok1"), ("--left", "ok1", "--right", name)):
             output = io.StringIO()
             with contextlib.redirect_stdout(output), contextlib.redirect_stderr(io.StringIO()):

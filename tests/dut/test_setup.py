@@ -40,7 +40,7 @@ def test_no_golden_file_is_left_over() -> None:
 
 
 def test_every_system_has_its_name_on_the_command_line() -> None:
-    assert [str(system) for system in System] == list(OPERATING_SYSTEMS)
+    assert list(get_args(System)) == list(OPERATING_SYSTEMS)
 
 
 def test_what_is_printed_is_the_script(dut_setup: Run) -> None:

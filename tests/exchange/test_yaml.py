@@ -11,10 +11,9 @@ import pytest
 import yaml
 
 from evenhand.exchange.formats import kind_of
-from evenhand.exchange.otg_read import import_otg
+from evenhand.exchange.otg_read import import_otg, read_yaml
 from evenhand.exchange.otg_write import otg_of
 from evenhand.exchange.testbed_text import GivenHardware
-from evenhand.exchange.yaml_read import read_yaml
 from evenhand.plan import make_plan
 from tests.errors import raises
 

@@ -17,9 +17,7 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 
 from evenhand.analysis import compare
 from evenhand.report.campaign_rows import rows_of
-from evenhand.report.cases import CaseOutcome, Gate, cases_of
-from evenhand.report.github_summary import MOST_CASES, to_github_summary
-from evenhand.report.junit import to_junit
+from evenhand.report.cases import MOST_CASES, CaseOutcome, Gate, cases_of, to_github_summary, to_junit
 from evenhand.report.line_protocol import TAGS, to_line_protocol
 from evenhand.report.openmetrics import to_openmetrics
 from evenhand.run import StoredSearch

@@ -16,9 +16,8 @@ from line_protocol_parser import parse_line
 
 from evenhand.analysis import analyse
 from evenhand.report.campaign_rows import columns_of, rows_of
-from evenhand.report.cases import cases_of
+from evenhand.report.cases import cases_of, to_junit
 from evenhand.report.flow_rows import flow_places
-from evenhand.report.junit import to_junit
 from evenhand.report.line_protocol import to_line_protocol
 from evenhand.report.page import render_page
 from evenhand.report.page_flows import shown_flows

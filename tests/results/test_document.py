@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
-from evenhand.results.document import at_key, beside, from_document, to_document
+from evenhand.base.validation.document import at_key, beside, from_document, to_document
 from evenhand.results.goal import ProcedureGoal, check_repetitions
 from evenhand.results.recovery import RecoveryGoal
 

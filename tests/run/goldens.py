@@ -32,14 +32,14 @@ PACKED = f"{SUFFIX}.xz"
 NAMES = tuple(sorted(path.name.removesuffix(PACKED) for path in FILES.glob(f"*{PACKED}")))
 """The recorded files: `tests/run/record_files.py` says what each is of."""
 _EXPORTS: tuple[tuple[Format, ExportTable | None], ...] = (
-    (Format.JSON, None),
-    (Format.CSV, ExportTable.POINTS),
-    (Format.CSV, ExportTable.REPETITIONS),
-    (Format.CSV, ExportTable.TRIALS),
-    (Format.CSV, ExportTable.SUMMARY),
-    (Format.LATEX, None),
-    (Format.MARKDOWN, None),
-    (Format.UTI, None),
+    ("json", None),
+    ("csv", "points"),
+    ("csv", "repetitions"),
+    ("csv", "trials"),
+    ("csv", "summary"),
+    ("latex", None),
+    ("markdown", None),
+    ("uti", None),
 )
 
 

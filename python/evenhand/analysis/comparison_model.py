@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from evenhand.analysis.medians import MedianRatio
+from evenhand.base.validation.document import Documented
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.statistics import Interval, Statistics
 from evenhand.run.figures import TIME_LEFT_OUT, TimeLeftOut, show_share
@@ -126,11 +127,7 @@ class PointComparison:
     def to_document(self) -> dict[str, Any]:
         return {
             "key": self.key,
-            "figure": {
-                "name": self.figure.name,
-                "unit": self.figure.unit,
-                "is_higher_better": self.figure.is_higher_better,
-            },
+            "figure": self.figure.to_document(),
             "statistics": None if self.statistics is None else self.statistics.to_document(),
             "upper": self.upper,
             "at_maximum": self.at_maximum,
@@ -141,7 +138,7 @@ class PointComparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetupDifference:
+class SetupDifference(Documented):
     """Something that is not the same in all runs."""
 
     what: str
@@ -149,12 +146,9 @@ class SetupDifference:
     values: tuple[str | None, ...]
     """Values as text, in the order of the runs; None: not there, or not known."""
 
-    def to_document(self) -> dict[str, Any]:
-        return {"what": self.what, "values": list(self.values)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedRun:
+class ComparedRun(Documented):
     """Which run."""
 
     file: str
@@ -163,14 +157,6 @@ class ComparedRun:
     sessions: tuple[str, ...] = ()
     """Files of a side whose values are those of its sessions; empty: a run whose values are those of its
     repetitions."""
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "file": self.file,
-            "name": self.name,
-            "created_at": self.created_at,
-            "sessions": list(self.sessions),
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

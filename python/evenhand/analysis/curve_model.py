@@ -12,6 +12,7 @@ from typing import Any
 
 from evenhand.analysis.condition_words import show_percent, show_probability
 from evenhand.base.units import format_count
+from evenhand.base.validation.document import Documented, at_key
 from evenhand.plan import ONE_EACH, Direction, SideCounts
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.statistics import Statistics
@@ -200,10 +201,10 @@ class CurvePoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PointTest:
+class PointTest(Documented):
     """One point held against the plateau."""
 
-    address_count: int
+    address_count: int = at_key("addresses")
     change: float
     """Change of its median, relative to the plateau's level: -0.2 is a fifth lower."""
     p_value: float | None
@@ -211,14 +212,6 @@ class PointTest:
     is_lower: bool
     """Whether it is lower by more than the relevant effect, and by more than the noise of the repetitions if
     that is known."""
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "addresses": self.address_count,
-            "change": self.change,
-            "p_value": self.p_value,
-            "is_lower": self.is_lower,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,16 +277,13 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Degradation:
+class Degradation(Documented):
     """R8219-17: how much worse it is with n addresses a side than with one pair."""
 
-    address_count: int
+    address_count: int = at_key("n")
     """n."""
-    percent: float
+    percent: float = at_key("xpd_percent")
     """Xpd; negative: it is better."""
-
-    def to_document(self) -> dict[str, Any]:
-        return {"n": self.address_count, "xpd_percent": self.percent}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,11 +321,7 @@ class Curve:
     def to_document(self) -> dict[str, Any]:
         return {
             **self.key.to_document(),
-            "figure": {
-                "name": self.figure.name,
-                "unit": self.figure.unit,
-                "is_higher_better": self.figure.is_higher_better,
-            },
+            "figure": self.figure.to_document(),
             "points": [point.to_document() for point in self.points],
             "shape": None if self.shape is None else self.shape.to_document(),
             "predicted_plateau": self.predicted_plateau,

@@ -9,15 +9,16 @@ from typing import Any
 
 from evenhand.analysis.curve_model import Curve, CurveKey
 from evenhand.analysis.medians import MedianRatio
+from evenhand.base.validation.document import Documented, at_key
 from evenhand.procedure.statistics import Statistics
 from evenhand.spec.request import HashType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BedDifference:
+class BedDifference(Documented):
     """One point on two testbeds."""
 
-    key: str
+    key: str = at_key("point")
     """Key of the point."""
     testbeds: tuple[str, str]
     medians: tuple[float, float]
@@ -29,19 +30,9 @@ class BedDifference:
     is_different: bool
     """Whether they differ by more than their noise."""
 
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "point": self.key,
-            "testbeds": list(self.testbeds),
-            "medians": list(self.medians),
-            "change": self.change,
-            "p_value": self.p_value,
-            "is_different": self.is_different,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BedsVerdict:
+class BedsVerdict(Documented):
     """Whether the testbeds of a campaign agree."""
 
     testbeds: tuple[str, ...]
@@ -56,14 +47,6 @@ class BedsVerdict:
     def different(self) -> tuple[BedDifference, ...]:
         """Those that disagree."""
         return tuple(test for test in self.tests if test.is_different)
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "testbeds": list(self.testbeds),
-            "tests": [test.to_document() for test in self.tests],
-            "sentences": list(self.sentences),
-            "method": self.method,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +133,7 @@ class BiasVerdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedRow:
+class PublishedRow(Documented):
     """What was published of a series."""
 
     name: str
@@ -160,15 +143,6 @@ class PublishedRow:
     ip_version: int
     rise_end: int
     falls_above: int | None
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "dut": self.dut,
-            "ip_version": self.ip_version,
-            "rise_end": self.rise_end,
-            "falls_above": self.falls_above,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

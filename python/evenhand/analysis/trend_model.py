@@ -15,6 +15,7 @@ from evenhand.analysis.comparison_model import (
     time_left_out_document,
 )
 from evenhand.analysis.medians import MedianRatio
+from evenhand.base.validation.document import Documented
 from evenhand.procedure.descriptor import Figure
 from evenhand.procedure.statistics import Statistics
 from evenhand.run.figures import TimeLeftOut
@@ -28,7 +29,7 @@ Judged: TypeAlias = Literal["levels", "compare", "nothing"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrendRun:
+class TrendRun(Documented):
     """A run of the trend."""
 
     file: str
@@ -38,15 +39,6 @@ class TrendRun:
     version: str | None
     """Version of its DUT, such as the kernel; None: nothing states it."""
     is_finished: bool
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "file": self.file,
-            "name": self.name,
-            "created_at": self.created_at,
-            "version": self.version,
-            "is_finished": self.is_finished,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +80,7 @@ class TrendValue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class Level(Documented):
     """Runs in which a point stayed the same but for noise."""
 
     first_run: int
@@ -98,15 +90,6 @@ class Level:
     median: float
     """Median of the medians of these runs."""
     is_at_least: bool
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "first_run": self.first_run,
-            "last_run": self.last_run,
-            "runs": self.runs,
-            "median": self.median,
-            "is_at_least": self.is_at_least,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,11 +182,7 @@ class PointTrend:
             "frame_size": self.point.frame_size,
             "directions": list(self.point.directions),
             "hash_type": self.point.hash_type,
-            "figure": {
-                "name": self.figure.name,
-                "unit": self.figure.unit,
-                "is_higher_better": self.figure.is_higher_better,
-            },
+            "figure": self.figure.to_document(),
             "testbed": dict(self.testbed),
             "values": [value.to_document() for value in self.values],
             "levels": [level.to_document() for level in self.levels],
@@ -218,7 +197,7 @@ class PointTrend:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trend:
+class Trend(Documented):
     """Points over runs."""
 
     over: Over
@@ -241,10 +220,3 @@ class Trend:
     def unlike(self) -> tuple[str, ...]:
         """What was not alike when points were measured."""
         return tuple(dict.fromkeys(line for point in self.points for line in point.unlike))
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "over": self.over,
-            "runs": [run.to_document() for run in self.runs],
-            "points": [point.to_document() for point in self.points],
-        }

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from evenhand.base.units import parse_count, parse_duration, parse_rate, parse_ratio
 
@@ -105,10 +105,14 @@ class OptionField:
         return self.option.key or self.name
 
     @property
-    def choices(self) -> type[StrEnum] | None:
-        """The enumeration whose values it takes; None: it takes others."""
-        kinds = [kind for kind in (self.kind, *get_args(self.kind)) if isinstance(kind, type)]
-        return next((kind for kind in kinds if issubclass(kind, StrEnum)), None)
+    def choices(self) -> tuple[str, ...]:
+        """The values that it may have, where these are a few texts; empty: others."""
+        for kind in (self.kind, *get_args(self.kind)):
+            if get_origin(kind) is Literal:
+                return get_args(kind)
+            if isinstance(kind, type) and issubclass(kind, StrEnum):
+                return tuple(kind)
+        return ()
 
     @property
     def keyword(self) -> str:
@@ -177,5 +181,7 @@ def fill(group: type[T], written: Mapping[str, Any]) -> T:
     values = {}
     for each in options_of(group):
         value = written.get(each.name, each.default)
-        values[each.field] = value if each.choices is None or value is None else each.choices(value)
+        if each.choices and value is not None and value not in each.choices:
+            raise ValueError(f"{value!r} is not one of {', '.join(each.choices)}")
+        values[each.field] = next((choice for choice in each.choices if choice == value), value)
     return group(**values)

@@ -19,7 +19,7 @@ from evenhand.cli.check_run import CheckRun
 from evenhand.cli.common import EngineOption, JsonOption, warn_about, write_json
 from evenhand.cli.error_output import reported
 from evenhand.cli.options import with_options
-from evenhand.cli.run_options import ProgressForm, ProgressOption, progress_display
+from evenhand.cli.run_options import ProgressOption, progress_display
 from evenhand.host import HostSurvey, Part
 from evenhand.plan import AddressPlan
 from evenhand.procedure import CeilingGoal
@@ -28,7 +28,7 @@ from evenhand.procedure.maximum import SEARCH, expected_parts, expected_s
 from evenhand.rig import Setup, check_rate, read_setup
 from evenhand.spec.common_options import DEFAULT_SEED, LimitOptions, SeedOption
 from evenhand.spec.frames import FramesOption, read_frames
-from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
+from evenhand.spec.plan import DirectionOption, PlanOptions, read_directions
 from evenhand.trial import DEFAULT_WATCH_S
 
 EXAMPLE = "Example: evenhand check lab.toml --plan gateway-v6 --own-loop"
@@ -102,7 +102,7 @@ def check(
     ] = DURATION.write(DEFAULT_WATCH_S),
     plan: PlanOptions,
     frame_size: FramesOption = None,
-    direction: DirectionOption = DirectionName.BOTH,
+    direction: DirectionOption = "both",
     maximum_rate: Annotated[
         str | None,
         typer.Option(
@@ -126,7 +126,7 @@ def check(
     limits: LimitOptions,
     seed: SeedOption = DEFAULT_SEED,
     engine: EngineOption = None,
-    progress_form: ProgressOption = ProgressForm.AUTO,
+    progress_form: ProgressOption = "auto",
     json_output: JsonOption = False,
 ) -> None:
     """Show what this machine offers, which parts of Evenhand can run on it, and what to do about those that

@@ -18,7 +18,7 @@ from evenhand.base.units import format_count
 from evenhand.cli.common import EngineOption, JsonOption, warn_about
 from evenhand.cli.progress.contained import contained
 from evenhand.cli.progress.line import ProgressDisplay
-from evenhand.cli.run_options import ProgressForm, ProgressOption, RunOptions, progress_display
+from evenhand.cli.run_options import ProgressOption, RunOptions, progress_display
 from evenhand.plan import AddressPlan, Direction, FrameSize
 from evenhand.procedure import Conditions, OnEvent, OpenTestbed, ProcedureEvent
 from evenhand.procedure.expected_time import ExpectedTime, learning_s
@@ -35,7 +35,7 @@ from evenhand.spec.common_options import (
     SeedOption,
     WaitOptions,
 )
-from evenhand.spec.plan import DirectionName, DirectionOption, PlanOptions, read_directions
+from evenhand.spec.plan import DirectionOption, PlanOptions, read_directions
 from evenhand.spec.rates import RatesOptions
 from evenhand.spec.request import read_conditions, written_in
 from evenhand.trial import CaptureFile, capture_file
@@ -82,7 +82,7 @@ class ConditionOptions:
     """Under which conditions a procedure is made, and where its result goes."""
 
     plan: PlanOptions
-    direction: DirectionOption = DirectionName.BOTH
+    direction: DirectionOption = "both"
     rates: RatesOptions
     learning: LearningOptions
     established: EstablishedOptions
@@ -93,7 +93,7 @@ class ConditionOptions:
     capture: CaptureOption = None
     capture_all: CaptureAllOption = False
     engine: EngineOption = None
-    progress: ProgressOption = ProgressForm.AUTO
+    progress: ProgressOption = "auto"
     json_output: JsonOption = False
 
     def read(self, testbed: str) -> Given:

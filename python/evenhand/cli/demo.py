@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -25,23 +24,16 @@ WITHOUT_RESULT = 1
 EXAMPLE = "Example: evenhand demo --html demo.html"
 
 
-class DemoDut(StrEnum):
-    """Devices that the demo can set up for itself."""
-
-    REFERENCE = "reference"
-    LINUX = "linux"
-
-
 @with_options
 def demo(
     dut: Annotated[
-        DemoDut,
+        Literal["reference", "linux"],
         typer.Option(
             "--dut",
             metavar="reference|linux",
             help="The reference router (default, any user), or the kernel's router in a namespace (root).",
         ),
-    ] = DemoDut.REFERENCE,
+    ] = "reference",
     plan: Annotated[
         str | None,
         typer.Option(
@@ -81,7 +73,7 @@ def demo(
     """
     find_engine(engine)  # before anything is set up
     run = run_file("demo", run, no_run)
-    if dut is DemoDut.LINUX:
+    if dut == "linux":
         if plan is not None:
             raise RequestError(
                 "the demo on the kernel's router always measures gateway-v4 and gateway-v6",

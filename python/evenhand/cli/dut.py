@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
@@ -21,7 +20,6 @@ from evenhand.cli.nat_options import (
     StaticNeighborsOption,
     TranslatorOption,
     read_hash_type,
-    read_translator,
 )
 from evenhand.cli.options import with_options
 from evenhand.cli.plan_argument import NameArgument
@@ -41,40 +39,26 @@ app.command("undo", epilog=dut_over_ssh.UNDO_EXAMPLE)(dut_over_ssh.undo_setup)
 _INTERFACE = re.compile(r"[A-Za-z][A-Za-z0-9._/:-]*")
 
 
-class System(StrEnum):
-    """Operating systems of DUTs."""
-
-    LINUX = "linux"
-    FRR = "frr"
-    BIRD = "bird"
-    VYOS = "vyos"
-    OPENWRT = "openwrt"
-    SONIC = "sonic"
-    OPENBSD = "openbsd"
-    FREEBSD = "freebsd"
-    OPNSENSE = "opnsense"
-    PFSENSE = "pfsense"
-    VPP = "vpp"
-    TNSR = "tnsr"
-    ROUTEROS = "routeros"
-    CISCO_IOS = "cisco-ios"
-    ARISTA_EOS = "arista-eos"
-    JUNOS = "junos"
-    SRLINUX = "srlinux"
-
-
-class SetupPart(StrEnum):
-    """Parts of a set-up."""
-
-    LIMITS = "limits"
-    INTERFACES = "interfaces"
-    ROUTES = "routes"
-    NEIGHBORS = "neighbors"
-    TRANSLATOR = "translator"
-    NAT = "nat"
-    HASH = "hash"
-    POLICING = "policing"
-    FORWARDING = "forwarding"
+System = Literal[
+    "linux",
+    "frr",
+    "bird",
+    "vyos",
+    "openwrt",
+    "sonic",
+    "openbsd",
+    "freebsd",
+    "opnsense",
+    "pfsense",
+    "vpp",
+    "tnsr",
+    "routeros",
+    "cisco-ios",
+    "arista-eos",
+    "junos",
+    "srlinux",
+]
+"""Operating systems of DUTs."""
 
 
 @app.command(
@@ -87,7 +71,7 @@ def setup(
     name: NameArgument,
     *,
     system: Annotated[
-        System, typer.Option("--os", metavar="|".join(System), help="Operating system of the DUT.")
+        System, typer.Option("--os", metavar="|".join(get_args(System)), help="Operating system of the DUT.")
     ],
     left: Annotated[
         str | None,
@@ -111,10 +95,10 @@ def setup(
     translator: TranslatorOption = None,
     nat: NatOptions,
     only: Annotated[
-        SetupPart | None,
+        Part | None,
         typer.Option(
             "--only",
-            metavar="|".join(SetupPart),
+            metavar="|".join(get_args(Part)),
             help="Print only this part, for a DUT that already has the others.",
         ),
     ] = None,
@@ -143,18 +127,18 @@ def setup(
             right=_check_interface(right, "right", chosen),
             hash_type=read_hash_type(nic_hash),
             gateway_macs=_split_macs(static_neighbors),
-            translator=read_translator(translator),
+            translator=translator,
             nat_wishes=nat.read(),
         ),
         system=chosen,
         is_undo=undo,
-        only=None if only is None else next(part for part in get_args(Part) if part == only.value),
+        only=only,
     )
     files = write_routes(script, routes_in)
     if not undo:
         warn_about(plan)
     if json_output:
-        write_json({**_describe(script, str(system)), "files": [str(path) for path in files]})
+        write_json({**_describe(script, system), "files": [str(path) for path in files]})
     else:
         for path in files:
             err().print(f"Written for the script: {path}", markup=False, soft_wrap=True)

@@ -13,18 +13,16 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
-from evenhand.cli import dut_by_script, dut_by_terminal
+from evenhand.cli import dut_by_script
 from evenhand.cli.common import JsonOption, err, warn_about, write_json
-from evenhand.cli.dut_by_script import dut_document, say
+from evenhand.cli.dut_by_script import dut_document, is_named, say
 from evenhand.cli.nat_options import NatOptions, NicHashOption, StaticNeighborsOption, read_hash_type
 from evenhand.cli.options import with_options
 from evenhand.dut import DutSetup, describe_setups
-from evenhand.dut.device_setup import is_device
 from evenhand.dut.linux_nic import NO_WISHES, NicWishes
 from evenhand.dut.linux_state import FLOWS, LinuxState
 from evenhand.dut.many_routes import costs, many_routes_of
 from evenhand.dut.record import Holder, SetupRecord, is_begun, read_held, read_here
-from evenhand.dut.scripted import is_scripted
 from evenhand.dut.setup import DutOnShell, apply, check_dut, undo
 from evenhand.dut.ssh import open_shell
 from evenhand.rig import DEFAULT_PLAN, TestbedDut, default_plan_of, read_dut
@@ -49,17 +47,14 @@ FileArgument = Annotated[
 def check(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
     """Connect to the DUT, and check whether its interfaces can be set up. Nothing is changed."""
     dut, config = read_dut(str(testbed))
-    if is_device(dut):
-        dut_by_terminal.check(dut, config, json_output=json_output)
+    if is_named(dut):
+        dut_by_script.check(dut, config, json_output=json_output)
         return
     with _on(dut, config) as on:
-        if is_scripted(on.dut):
-            dut_by_script.check(on, json_output=json_output)
-            return
         state, held = check_dut(on)
     document = {
         "command": "dut check",
-        **dut_document(on.dut, on.destination),
+        **dut_document(on.dut),
         "kernel": on.shell.host.kernel,
         "connection_over": sorted(state.kept_from),
         "interfaces": [_interface(state, name) for name in on.interfaces],
@@ -142,7 +137,7 @@ def apply_setup(
     dut, config = read_dut(str(testbed))
 
     def described() -> list[DutSetup]:
-        if (is_scripted(dut) or is_device(dut)) and nics != NO_WISHES:
+        if is_named(dut) and nics != NO_WISHES:
             raise RequestError(
                 "queues, key and table of the NICs are set over SSH on plain Linux only",
                 code="cli.nic-of-other-system",
@@ -160,8 +155,8 @@ def apply_setup(
             warn_about(each)
         return setups
 
-    if is_device(dut):
-        dut_by_terminal.apply_setup(dut, config, described(), testbed, json_output=json_output)
+    if is_named(dut):
+        dut_by_script.apply_setup(dut, config, described(), testbed, json_output=json_output)
         return
     with _on(dut, config) as on:
         setups = described()
@@ -174,14 +169,11 @@ def apply_setup(
             "table_queues": table_queues,
             **({"nat": asdict(nat.read())} if any(each.nat is not None for each in plans) else {}),
         }
-        if is_scripted(on.dut):
-            dut_by_script.apply_setup(on, setups, testbed, json_output=json_output)
-            return
         for cost in costs(many for each in setups for many in many_routes_of(each)):
             err().print(cost, markup=False, soft_wrap=True)
         record = apply(on, setups, holder=Holder.here("hand"), nics=nics, options=asked)
     if json_output:
-        write_json({"command": "dut apply", **dut_document(on.dut, on.destination), "held": _held(record)})
+        write_json({"command": "dut apply", **dut_document(on.dut), "held": _held(record)})
         return
     say(f"{on.destination} is set up for {record.plan}: {_changes(record)}, each read back.")
     say(f"Restore it with: evenhand dut undo {testbed}")
@@ -190,22 +182,15 @@ def apply_setup(
 def status(testbed: FileArgument, *, json_output: JsonOption = False) -> None:
     """Report who set up the DUT, when, and for what. Nothing is changed."""
     dut, config = read_dut(str(testbed))
-    if is_device(dut):
-        dut_by_terminal.status(dut, testbed, json_output=json_output)
+    if is_named(dut):
+        dut_by_script.status(dut, config, testbed, json_output=json_output)
         return
     with _on(dut, config) as on:
-        if is_scripted(on.dut):
-            dut_by_script.status(on, testbed, json_output=json_output)
-            return
         held, is_new = read_held(on.shell), is_begun(on.shell)
         here = read_here(on.destination) if held is None else None
     if json_output:
         write_json(
-            {
-                "command": "dut status",
-                **dut_document(on.dut, on.destination),
-                "held": None if held is None else _held(held),
-            }
+            {"command": "dut status", **dut_document(on.dut), "held": None if held is None else _held(held)}
         )
     elif held is not None:
         say(f"{on.destination} is set up for {held.plan}: {_changes(held)}.")
@@ -239,19 +224,16 @@ def undo_setup(
 ) -> None:
     """Restore the DUT to the state that was recorded before the set-up, no matter who made it."""
     dut, config = read_dut(str(testbed))
-    if is_device(dut):
-        dut_by_terminal.undo_setup(dut, config, json_output=json_output)
+    if is_named(dut):
+        dut_by_script.undo_setup(dut, config, json_output=json_output)
         return
     with _on(dut, config) as on:
-        if is_scripted(on.dut):
-            dut_by_script.undo_setup(on, json_output=json_output)
-            return
         record = undo(on, is_forced=force)
     if json_output:
         write_json(
             {
                 "command": "dut undo",
-                **dut_document(on.dut, on.destination),
+                **dut_document(on.dut),
                 "undone": None if record is None else _held(record),
             }
         )

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -20,9 +19,7 @@ from evenhand.cli.compare import FailByOption
 from evenhand.cli.show import FileArgument
 from evenhand.report.campaign_document import export_document
 from evenhand.report.campaign_rows import TableName
-from evenhand.report.cases import Cases, Gate, cases_of
-from evenhand.report.github_summary import to_github_summary
-from evenhand.report.junit import to_junit
+from evenhand.report.cases import Cases, Gate, cases_of, to_github_summary, to_junit
 from evenhand.report.line_protocol import to_line_protocol
 from evenhand.report.openmetrics import to_openmetrics
 from evenhand.report.summary import to_summary_csv, to_summary_latex, to_summary_markdown
@@ -33,31 +30,12 @@ from evenhand.run import CampaignRecord, read_record
 EXAMPLE = "Example: evenhand export first.evenhand --format csv --table trials --output trials.csv"
 
 
-class Format(StrEnum):
-    """What is written."""
-
-    JSON = "json"
-    CSV = "csv"
-    PARQUET = "parquet"
-    UTI = "uti"
-    LATEX = "latex"
-    MARKDOWN = "markdown"
-    JUNIT = "junit"
-    GITHUB = "github"
-    OPENMETRICS = "openmetrics"
-    INFLUX = "influx"
-
-
-class ExportTable(StrEnum):
-    """What each row is about."""
-
-    POINTS = "points"
-    REPETITIONS = "repetitions"
-    TRIALS = "trials"
-    FLOWS = "flows"
-    SUMMARY = "summary"
-
-
+Format = Literal[
+    "json", "csv", "parquet", "uti", "latex", "markdown", "junit", "github", "openmetrics", "influx"
+]
+"""What is written."""
+ExportTable = Literal[TableName, "summary"]
+"""What each row is about."""
 FormatOption = Annotated[
     Format,
     typer.Option(
@@ -101,20 +79,14 @@ FailBelowOption = Annotated[
         help="With --against: a point is a failure if it is worse than this share: 0.97 or 97%.",
     ),
 ]
-_TABLES: dict[ExportTable, TableName] = {
-    ExportTable.POINTS: "points",
-    ExportTable.REPETITIONS: "repetitions",
-    ExportTable.TRIALS: "trials",
-    ExportTable.FLOWS: "flows",
+_TABLES_OF: Mapping[Format, tuple[ExportTable, ...]] = {
+    "csv": get_args(ExportTable),
+    "parquet": get_args(TableName),
+    "latex": ("summary",),
+    "markdown": ("summary",),
+    "influx": ("repetitions", "trials", "flows"),
 }
-_TABLES_OF = {
-    Format.CSV: tuple(ExportTable),
-    Format.PARQUET: tuple(_TABLES),
-    Format.LATEX: (ExportTable.SUMMARY,),
-    Format.MARKDOWN: (ExportTable.SUMMARY,),
-    Format.INFLUX: (ExportTable.REPETITIONS, ExportTable.TRIALS, ExportTable.FLOWS),
-}
-_CASES: Mapping[Format, Callable[[Cases], str]] = {Format.JUNIT: to_junit, Format.GITHUB: to_github_summary}
+_CASES: Mapping[Format, Callable[[Cases], str]] = {"junit": to_junit, "github": to_github_summary}
 
 
 def export(
@@ -134,7 +106,7 @@ def export(
     """
     _check_table(format, table)
     limit = _limit(format, against, fail_below)
-    if format is Format.PARQUET and output is None:
+    if format == "parquet" and output is None:
         raise RequestError(
             "a Parquet table can only be written to a file, not to stdout",
             code="cli.format-needs-a-file",
@@ -212,27 +184,27 @@ def _limit(format: Format, against: Path | None, fail_below: str | None) -> floa
 
 
 def _content(record: CampaignRecord, format: Format, table: ExportTable | None) -> bytes:  # noqa: A002
+    rows: TableName = "trials" if table is None or table == "summary" else table
     match format:
-        case Format.JSON:
+        case "json":
             return f"{json.dumps(export_document(record), allow_nan=False)}\n".encode()
-        case Format.CSV if table is ExportTable.SUMMARY:
+        case "csv" if table == "summary":
             return to_summary_csv(record).encode()
-        case Format.CSV:
-            return to_csv(record, _TABLES[table or ExportTable.TRIALS]).encode()
-        case Format.PARQUET:
-            return to_parquet(record, _TABLES[table or ExportTable.TRIALS])
-        case Format.UTI:
+        case "csv":
+            return to_csv(record, rows).encode()
+        case "parquet":
+            return to_parquet(record, rows)
+        case "uti":
             return _uti(record)
-        case Format.LATEX:
+        case "latex":
             return to_summary_latex(record).encode()
-        case Format.MARKDOWN:
+        case "markdown":
             return to_summary_markdown(record).encode()
-        case Format.OPENMETRICS:
+        case "openmetrics":
             return to_openmetrics([record]).encode()
-        case Format.INFLUX:
-            wanted = (ExportTable.REPETITIONS, ExportTable.TRIALS) if table is None else (table,)
-            return to_line_protocol(record, tuple(_TABLES[each] for each in wanted)).encode()
-        case Format.JUNIT | Format.GITHUB:
+        case "influx":
+            return to_line_protocol(record, ("repetitions", "trials") if table is None else (rows,)).encode()
+        case "junit" | "github":
             raise AssertionError(format)
 
 

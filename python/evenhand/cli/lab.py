@@ -5,24 +5,28 @@ virtual machine."""
 from __future__ import annotations
 
 from dataclasses import asdict
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.cli.common import JsonOption, err, out, write_json
-from evenhand.cli.nat_options import (
-    NatPortsOption,
-    TranslatorOption,
-    TranslatorProgram,
-    read_nat_ports,
-    read_translator,
-)
+from evenhand.cli.nat_options import NatPortsOption, TranslatorOption
 from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
-from evenhand.lab import MOST_RULES, Lab, LinuxLab, VmLab, lab_down, lab_status, lab_up, raised_limits, vm_up
+from evenhand.lab import (
+    MOST_RULES,
+    NAT_PORTS,
+    Lab,
+    LinuxLab,
+    VmLab,
+    lab_down,
+    lab_status,
+    lab_up,
+    raised_limits,
+    vm_up,
+)
 from evenhand.lab.build import route_costs, translations_of
 from evenhand.lab.state import translates
 from evenhand.plan import plan_title
@@ -33,13 +37,8 @@ from evenhand.spec.plan import CountOptions
 app = Verbs(help="Set up a router inside this machine, without hardware.", no_args_is_help=True)
 
 
-class LabKind(StrEnum):
-    """Labs that there are."""
-
-    LINUX = LinuxLab.kind
-    VM = VmLab.kind
-
-
+LabKind = Literal["linux", "vm"]
+"""Labs that there are."""
 KindArgument = Annotated[
     LabKind,
     typer.Argument(
@@ -97,7 +96,7 @@ def up(
     json_output: JsonOption = False,
 ) -> None:
     """Set up a lab (root): a router in a namespace or in a virtual machine, and two ports for the tester."""
-    address_plan = counts.read(plan, where="--plan", takes_mix=kind is LabKind.LINUX)
+    address_plan = counts.read(plan, where="--plan", takes_mix=kind == LinuxLab.kind)
     largest = read_largest_frame(largest_frame)
     before = lab_status(str(kind))
     lab: Lab
@@ -113,30 +112,30 @@ def up(
             f"the DUT of the lab {kind} with {address_plan.title} has one IP version on both sides",
             code="cli.option-not-here",
             where="--translator",
-            next_step=f"Omit it, or use: evenhand lab up {LabKind.VM} --plan siit",
+            next_step=f"Omit it, or use: evenhand lab up {VmLab.kind} --plan siit",
         )
-    if translator is TranslatorProgram.JOOL and kind is LabKind.LINUX:
+    if translator == "jool" and kind == LinuxLab.kind:
         raise RequestError(
             "the Linux lab translates with TAYGA: Jool would be a module of this machine's own kernel",
             code="cli.option-not-here",
             where="--translator",
             next_step=f"Omit it, or use: evenhand lab up vm --plan {address_plan.title} --translator jool",
         )
-    if rules and kind is LabKind.VM:
+    if rules and kind == VmLab.kind:
         raise RequestError(
             "the virtual machine gets no firewall",
             code="cli.option-not-here",
             where="--rules",
             next_step="Omit it, or use: evenhand lab up linux",
         )
-    if kind is LabKind.VM:
+    if kind == VmLab.kind:
         lab = vm_up(
             address_plan,
             dut_cpu=dut_cpu,
             force=force,
             largest_frame_size=largest,
-            nat_ports=read_nat_ports(nat_ports),
-            translator=read_translator(translator),
+            nat_ports=nat_ports or NAT_PORTS[0],
+            translator=translator,
             suite=debian or "",
             say=_say,
         )
@@ -156,7 +155,7 @@ def up(
             dut_cpu=dut_cpu,
             force=force,
             largest_frame_size=largest,
-            nat_ports=read_nat_ports(nat_ports),
+            nat_ports=nat_ports or NAT_PORTS[0],
             rules=rules,
         )
     if before is not None:
@@ -187,9 +186,9 @@ def status(
     """Show whether a lab is up, and what labs have changed outside their namespaces, with the previous and
     the present values."""
     if kind is not None:
-        _show(lab_status(str(kind)), str(kind), json_output=json_output)
+        _show(lab_status(kind), kind, json_output=json_output)
         return
-    labs = {str(each): lab_status(str(each)) for each in LabKind}
+    labs = {each: lab_status(each) for each in get_args(LabKind)}
     if json_output:
         write_json({"command": "lab", "labs": [_describe(lab, name) for name, lab in labs.items()]})
         return
@@ -197,7 +196,7 @@ def status(
     for name, lab in up.items():
         _show_lab(lab, name)
     if not up:
-        out().print(f"No lab is up. To set one up: sudo evenhand lab up {LabKind.LINUX}", markup=False)
+        out().print(f"No lab is up. To set one up: sudo evenhand lab up {LinuxLab.kind}", markup=False)
     _show_changes(*up)
 
 

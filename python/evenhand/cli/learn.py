@@ -15,7 +15,7 @@ from evenhand.base.units import format_rate, parse_duration
 from evenhand.cli.common import EngineOption, JsonOption, TestbedArgument, out, warn_about, write_json
 from evenhand.cli.error_output import reported
 from evenhand.cli.options import with_options
-from evenhand.cli.run_options import ProgressForm, ProgressOption, progress_display
+from evenhand.cli.run_options import ProgressOption, progress_display
 from evenhand.procedure import Conditions, OpenTestbed, check_reachable, open_tester
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime, learning_s
 from evenhand.report.learning import learning_lines
@@ -23,12 +23,11 @@ from evenhand.rig import plan_defaults_of, read_setup
 from evenhand.spec.common_options import (
     DEFAULT_SEED,
     AllowUnreachableOption,
-    HostMacSet,
     HostMacsOption,
     SeedOption,
     check_host_macs,
 )
-from evenhand.spec.plan import CountOptions, DirectionName, DirectionOption, PlanOption, read_directions
+from evenhand.spec.plan import CountOptions, DirectionOption, PlanOption, read_directions
 from evenhand.trial import DEFAULT_ROUNDS, DEFAULT_WAIT_S, learn
 
 EXAMPLE = "Example: evenhand learn lab.toml --plan direct-v4-net16"
@@ -41,7 +40,7 @@ def learn_hosts(
     *,
     plan: PlanOption = None,
     counts: CountOptions,
-    host_macs: HostMacsOption = HostMacSet.PORT,
+    host_macs: HostMacsOption = "port",
     rate: Annotated[
         str, typer.Option("--rate", metavar="RATE", help="Rate of the learning frames, per direction.")
     ] = "20kfps",
@@ -52,10 +51,10 @@ def learn_hosts(
         str, typer.Option("--wait", metavar="TIME", help="Wait after the last frame of each round.")
     ] = DURATION.write(DEFAULT_WAIT_S),
     allow_unreachable: AllowUnreachableOption = False,
-    direction: DirectionOption = DirectionName.BOTH,
+    direction: DirectionOption = "both",
     seed: SeedOption = DEFAULT_SEED,
     engine: EngineOption = None,
-    progress_form: ProgressOption = ProgressForm.AUTO,
+    progress_form: ProgressOption = "auto",
     json_output: JsonOption = False,
 ) -> None:
     """Send a frame to every host until each has come back. Hosts whose frame has not come back are named,
@@ -96,7 +95,7 @@ def learn_hosts(
             seed=seed,
             directions=directions,
             engine=engine,
-            host_macs=host_macs.value,
+            host_macs=host_macs,
         )
         tester = stack.enter_context(opened)
         result = learn(

@@ -4,78 +4,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import Grammar, Option
 from evenhand.dut import Translator
-from evenhand.dut.nat import NAT_ADDRESSES, NAT_PORTS, USUAL_NAT, NatAddresses, NatPorts, NatWishes
+from evenhand.dut.nat import USUAL_NAT, NatAddresses, NatPorts, NatWishes
 from evenhand.spec.request import HashType
 
-
-class NatPortsWish(StrEnum):
-    """What becomes of the ports of hosts behind a NAT."""
-
-    KEPT = NAT_PORTS[0]
-    RANDOM = NAT_PORTS[1]
-
-
-class NatAddressesWish(StrEnum):
-    """What becomes of their addresses."""
-
-    PAIRED = NAT_ADDRESSES[0]
-    ONE = NAT_ADDRESSES[1]
-
-
-_PORTS: dict[NatPortsWish | None, NatPorts] = {
-    None: USUAL_NAT.ports,
-    NatPortsWish.KEPT: "kept",
-    NatPortsWish.RANDOM: "random",
-}
-_ADDRESSES: dict[NatAddressesWish | None, NatAddresses] = {
-    None: USUAL_NAT.addresses,
-    NatAddressesWish.PAIRED: "paired",
-    NatAddressesWish.ONE: "one",
-}
-
-
-class TranslatorProgram(StrEnum):
-    """The translator on Linux."""
-
-    TAYGA = "tayga"
-    JOOL = "jool"
-
-
-_TRANSLATORS: dict[TranslatorProgram | None, Translator | None] = {
-    None: None,
-    TranslatorProgram.TAYGA: "tayga",
-    TranslatorProgram.JOOL: "jool",
-}
-
-
-def read_translator(wish: TranslatorProgram | None) -> Translator | None:
-    """The wish in the form that the DUT is set up with; None: nothing is wished."""
-    return _TRANSLATORS[wish]
-
-
-def read_nat_ports(wish: NatPortsWish | None) -> NatPorts:
-    """The wish in the form that the DUT is set up with."""
-    return _PORTS[wish]
-
-
 TranslatorOption = Annotated[
-    TranslatorProgram | None,
+    Translator | None,
     typer.Option(
         "--translator",
-        metavar="|".join(TranslatorProgram),
+        metavar="|".join(get_args(Translator)),
         help="The translator of a Linux DUT, or of the lab vm, for siit, siit-eam or nat64. Default: tayga.",
     ),
 ]
 NatPortsOption = Annotated[
-    NatPortsWish | None,
+    NatPorts | None,
     typer.Option(
         "--nat-ports",
         metavar="kept|random",
@@ -91,7 +39,7 @@ class NatOptions:
 
     nat_ports: NatPortsOption = None
     nat_addresses: Annotated[
-        NatAddressesWish | None,
+        NatAddresses | None,
         typer.Option(
             "--nat-addresses",
             metavar="paired|one",
@@ -114,8 +62,8 @@ class NatOptions:
     def read(self) -> NatWishes:
         """The wishes in the form that the DUT is set up with."""
         return NatWishes(
-            ports=read_nat_ports(self.nat_ports),
-            addresses=_ADDRESSES[self.nat_addresses],
+            ports=self.nat_ports or USUAL_NAT.ports,
+            addresses=self.nat_addresses or USUAL_NAT.addresses,
             table_size=self.nat_table,
         )
 

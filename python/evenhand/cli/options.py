@@ -104,7 +104,7 @@ def _of_shell(name: str, annotation: Any) -> Any:
 def _kind_of(field: OptionField) -> Any:
     """The type that the shell reads: texts, but for numbers, flags, choices and names of files."""
     kinds = [kind for kind in (field.kind, *get_args(field.kind)) if kind is not type(None)]
-    if field.choices is not None:
+    if field.choices:
         return field.kind
     if any(get_origin(kind) is list for kind in kinds):
         return list[str] | None

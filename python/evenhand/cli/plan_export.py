@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -22,15 +21,9 @@ from evenhand.exchange.otg_write import otg_of
 from evenhand.plan import SIDES, PortMacs, SideName, describe_plan, line_of
 from evenhand.spec.common_options import DEFAULT_SEED, SeedOption
 from evenhand.spec.frames import FrameSizeOption, read_frame_size
-from evenhand.spec.plan import DirectionName, DirectionOption, ShapeOptions, read_directions
+from evenhand.spec.plan import DirectionOption, ShapeOptions, read_directions
 
 EXAMPLE = "Example: evenhand plan export gateway-v4 --rate 100kfps --duration 60s --output flows.json"
-
-
-class ExportFormat(StrEnum):
-    """Whose format it is."""
-
-    OTG = "otg"
 
 
 @with_options
@@ -47,7 +40,7 @@ def export_plan(
     ],
     duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Duration of sending.")] = "60s",
     frame_size: FrameSizeOption = None,
-    direction: DirectionOption = DirectionName.BOTH,
+    direction: DirectionOption = "both",
     shape: ShapeOptions,
     seed: SeedOption = DEFAULT_SEED,
     testbed: Annotated[
@@ -59,11 +52,11 @@ def export_plan(
         ),
     ] = None,
     export_format: Annotated[
-        ExportFormat,
+        Literal["otg"],
         typer.Option(
             "--format", metavar="otg", help="otg: a configuration of the Open Traffic Generator API (JSON)."
         ),
-    ] = ExportFormat.OTG,
+    ] = "otg",
     output: Annotated[
         Path | None,
         typer.Option(

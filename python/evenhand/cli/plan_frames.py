@@ -8,9 +8,8 @@ import io
 import json
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -27,13 +26,14 @@ from evenhand.plan import (
     AddressPlan,
     Direction,
     FrameSize,
+    HostMacs,
     describe_mix,
     describe_plan,
     mix_request,
     whole_octets,
 )
 from evenhand.report.proof import make_pcap
-from evenhand.spec.common_options import DEFAULT_SEED, HostMacSet, HostMacsOption, SeedOption, check_host_macs
+from evenhand.spec.common_options import DEFAULT_SEED, HostMacsOption, SeedOption, check_host_macs
 from evenhand.spec.frames import FramesOption, VlanOption, read_frames
 from evenhand.spec.plan import ShapeOptions
 from evenhand.trial import EngineSession, find_engine
@@ -41,20 +41,7 @@ from evenhand.trial import EngineSession, find_engine
 EXAMPLE = "Example: evenhand plan frames gateway-v6 --count 3 --seed 7 --format pcap --output frames.pcap"
 
 
-class FrameFormat(StrEnum):
-    """How frames are written."""
-
-    TABLE = "table"
-    CSV = "csv"
-    JSONL = "jsonl"
-    PCAP = "pcap"
-
-
-class OneDirection(StrEnum):
-    """Frames are drawn of one direction at a time."""
-
-    FORWARD = "forward"
-    REVERSE = "reverse"
+FrameFormat = Literal["table", "csv", "jsonl", "pcap"]
 
 
 @with_options
@@ -73,10 +60,10 @@ def frames(
         ),
     ] = None,
     direction: Annotated[
-        OneDirection, typer.Option("--direction", help="forward: left to right; reverse: back.")
-    ] = OneDirection.FORWARD,
+        Direction, typer.Option("--direction", help="forward: left to right; reverse: back.")
+    ] = "forward",
     shape: ShapeOptions,
-    host_macs: HostMacsOption = HostMacSet.PORT,
+    host_macs: HostMacsOption = "port",
     frame_size: FramesOption = None,
     vlan: VlanOption = None,
     frame_format: Annotated[FrameFormat | None, typer.Option("--format", help="Default: table.")] = None,
@@ -89,15 +76,15 @@ def frames(
     """Show the frames of a plan as the engine will send them. Nothing is sent."""
     if json_output:
         _refuse_beside_json(frame_format, output)
-    chosen_format = frame_format or FrameFormat.TABLE
-    if chosen_format is FrameFormat.TABLE and output is not None:
+    chosen_format = frame_format or "table"
+    if chosen_format == "table" and output is not None:
         raise RequestError(
             "a table is meant for a terminal, not for a file",
             code="cli.format-needs-a-terminal",
             where="--output",
             next_step="Add --format csv, jsonl or pcap.",
         )
-    if chosen_format is FrameFormat.PCAP and output is None and sys.stdout.isatty():
+    if chosen_format == "pcap" and output is None and sys.stdout.isatty():
         raise RequestError(
             "pcap is not text, so it cannot be written to a terminal",
             code="cli.format-needs-a-file",
@@ -107,7 +94,7 @@ def frames(
     plan = shape.read(name)
     check_host_macs(host_macs, plan)
     vlans = rig.parse_vlans(vlan or "none", where="--vlan")
-    tags = vlans["right" if direction is OneDirection.REVERSE else "left"]
+    tags = vlans["right" if direction == "reverse" else "left"]
     size, note = read_frames(plan, frame_size, tag_octets=rig.tag_octets(dict.fromkeys(SIDES, tags)))
     if note is not None:
         err().print(note)
@@ -116,7 +103,7 @@ def frames(
         plan,
         size=size,
         seed=seed,
-        direction="reverse" if direction is OneDirection.REVERSE else "forward",
+        direction=direction,
         ranges=[(first, count)] if numbers is None else read_numbers(numbers),
         host_macs=host_macs,
         vlans=tags,
@@ -131,11 +118,11 @@ def frames(
                 "mix": describe_mix(plan, size),
                 "vlan": list(tags),
                 "seed": seed,
-                "direction": direction.value,
+                "direction": direction,
                 "frames": drawn,
             }
         )
-    elif chosen_format is FrameFormat.TABLE:
+    elif chosen_format == "table":
         out().print(_frames_table(drawn))
     else:
         _write(_encode(drawn, chosen_format), output)
@@ -161,7 +148,7 @@ def ask_for_frames(
     seed: int,
     direction: Direction,
     ranges: Sequence[tuple[int, int]],
-    host_macs: HostMacSet = HostMacSet.PORT,
+    host_macs: HostMacs = "port",
     vlans: rig.Vlans = (),
 ) -> list[dict[str, Any]]:
     """The engine's preview: the draw exists once, in the engine, so what is shown is what will be sent. MACs
@@ -183,7 +170,7 @@ def ask_for_frames(
                 direction=direction,
                 first=first,
                 count=count,
-                host_macs=host_macs.value,
+                host_macs=host_macs,
                 **tags,
             )
             drawn += reply["frames"]
@@ -233,9 +220,9 @@ def _frames_table(drawn: list[dict[str, Any]]) -> Table:
 
 
 def _encode(drawn: list[dict[str, Any]], frame_format: FrameFormat) -> bytes:
-    if frame_format is FrameFormat.PCAP:
+    if frame_format == "pcap":
         return make_pcap(bytes.fromhex(frame["octets"]) for frame in drawn)
-    if frame_format is FrameFormat.JSONL:
+    if frame_format == "jsonl":
         return "".join(json.dumps(frame, separators=(",", ":")) + "\n" for frame in drawn).encode()
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(drawn[0]) if drawn else [], lineterminator="\n")

@@ -20,7 +20,6 @@ from evenhand.report.figures_bias import check_picture_name, draw_series
 from evenhand.spec.device import DeviceOptions, elements_option
 from evenhand.spec.plan import (
     CountOptions,
-    DirectionName,
     DirectionOption,
     SourceOptions,
     read_directions,
@@ -49,7 +48,7 @@ def predict(
             " --rate must be given.",
         ),
     ] = None,
-    direction: DirectionOption = DirectionName.BOTH,
+    direction: DirectionOption = "both",
     series: Annotated[
         bool, typer.Option("--series", help="Also predict 1, 2, 4, ... hosts per side, up to all.")
     ] = False,

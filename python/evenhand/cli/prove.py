@@ -26,7 +26,7 @@ from evenhand.report.proof import (
     proof_lines,
 )
 from evenhand.spec.common_options import DEFAULT_SEED, SeedOption
-from evenhand.spec.plan import CountOptions, DirectionName, DirectionOption, read_directions
+from evenhand.spec.plan import CountOptions, DirectionOption, read_directions
 from evenhand.trial import MAX_PROOF_FRAMES, EngineSession, Generator, StreamProof, find_engine
 
 EXAMPLE = "Example: evenhand plan prove gateway-v4 --frames 1e8 --seed 7"
@@ -52,7 +52,7 @@ def prove(
     ] = "1e8",
     seed: SeedOption = DEFAULT_SEED,
     counts: CountOptions,
-    direction: DirectionOption = DirectionName.BOTH,
+    direction: DirectionOption = "both",
     streams: Annotated[
         int,
         typer.Option(

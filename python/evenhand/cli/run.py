@@ -271,7 +271,7 @@ def _measure(
         status = read_status(path)
         with (
             JsonCampaignProgress(err())
-            if progress is ProgressForm.JSON
+            if progress == "json"
             else CampaignDisplay(err(), lambda: read_status(path)) as display
         ):
             page.say = display.say

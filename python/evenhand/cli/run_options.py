@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -121,13 +120,7 @@ def open_run(run: Path, *, host_name: bool) -> Iterator[RunStore]:
         raise
 
 
-class ProgressForm(StrEnum):
-    """What `--progress` may name."""
-
-    AUTO = "auto"
-    JSON = "json"
-
-
+ProgressForm = Literal["auto", "json"]
 ProgressOption = Annotated[
     ProgressForm,
     typer.Option(
@@ -141,7 +134,7 @@ ProgressOption = Annotated[
 def progress_display(form: ProgressForm) -> ProgressDisplay:
     """The display that was asked for."""
     # Both take longer to load than a help.
-    if form is ProgressForm.JSON:
+    if form == "json":
         from evenhand.cli.progress.json_lines import JsonProgress
 
         return JsonProgress(err())

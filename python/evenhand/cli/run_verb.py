@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.common import EngineOption, JsonOption
-from evenhand.cli.run_options import HostNameOption, ProgressForm, ProgressOption
+from evenhand.cli.run_options import HostNameOption, ProgressOption
 
 EXAMPLE = (
     "Example: evenhand run series.toml --testbed lab.toml --run series.evenhand; later: evenhand run"
@@ -113,7 +113,7 @@ def run(
     ] = False,
     host_name: HostNameOption = False,
     engine: EngineOption = None,
-    progress: ProgressOption = ProgressForm.AUTO,
+    progress: ProgressOption = "auto",
     json_output: JsonOption = False,
 ) -> None:
     """Measure a campaign, point by point; every trial is on disk before the next begins.

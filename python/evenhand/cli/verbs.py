@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """How verbs are registered: their help cuts no option and breaks no line early, whatever the terminal's
-width."""
+width; and values that need no conversion are taken as they are: Typer makes a validator of pydantic for each,
+and to load that takes longer than many a verb runs."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 import typer
@@ -15,8 +18,6 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
-
-from evenhand.cli.plain_values import take_plainly
 
 _MOST_TYPE_COLUMNS = 20
 """Most columns of an option's values, such as `OCTETS|imix:LETTERS`; longer ones are folded, so that the text
@@ -53,7 +54,7 @@ def _unfolded(text: str) -> str:
 
 
 class _WithPlainValues:
-    """Values of its options are taken plainly (`plain_values.py`)."""
+    """Values of its options are taken plainly (`PlainValue`)."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
@@ -212,3 +213,40 @@ def called_here(verb: str, name: str, known: Collection[str], arguments: Collect
         return f"Write {bare} without an option, after the name of the command."
     there = (*OTHER_NAMES.get(f"{verb} {name}", ()), *OTHER_NAMES.get(name, ()))
     return next((text for needed, text in there if needed in (_ANY, *known, *arguments)), None)
+
+
+PLACE = "_runtime_param"
+"""Where Typer keeps what converts a parameter's value; older versions have none, and need no pydantic."""
+
+
+def take_plainly(parameters: Iterable[Any]) -> None:
+    """Have each of these parameters of Typer take texts, names of files, its default, and no value at all as
+    they are."""
+    for parameter in parameters:
+        if getattr(parameter, PLACE, parameter) is None:
+            setattr(parameter, PLACE, PlainValue())
+
+
+class PlainValue:
+    """In place of Typer's conversion, which is made when a value needs it."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value that the verb gets. Errors are Typer's."""
+        kind, info = param.type_descriptor.annotation, param.type_descriptor.parameter_info
+        is_list = param.multiple or param.nargs == -1
+        if value is None:
+            return () if is_list else None
+        if not is_list and info.parser is None:
+            if kind is Path and isinstance(value, str | Path) and _is_any_path(info, value):
+                return Path(value)
+            if type(value) is kind and kind is not Path:
+                return value  # a text, or a default of another type
+        setattr(param, PLACE, None)
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+def _is_any_path(info: Any, path: str | Path) -> bool:
+    """Whether Typer has nothing to say of it: it need not be there, and what is there can be read."""
+    is_asked = info.exists or info.writable or info.resolve_path or info.allow_dash or info.path_type
+    is_either = info.file_okay and info.dir_okay
+    return is_either and not is_asked and (not os.path.exists(path) or os.access(path, os.R_OK))

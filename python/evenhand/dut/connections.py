@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from evenhand.base.errors import HostError
 from evenhand.base.programs import run_shell_command
 from evenhand.base.units import format_duration
+from evenhand.base.validation.document import Documented
 
 LONGEST_S = 300.0
 """Longest time for emptying a table: 10^8 connections at the rates of RFC 9693, 4.8, take minutes."""
@@ -15,16 +16,13 @@ _SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Emptied:
+class Emptied(Documented):
     """A table that was emptied."""
 
     seconds: float
     """Seconds from the request until it was done (R9693-13)."""
     connections: int | None = None
     """Connections that were in it; None if the DUT does not report them."""
-
-    def to_document(self) -> dict[str, float | int | None]:
-        return {"seconds": self.seconds, "connections": self.connections}
 
 
 def empty_by_command(command: str, *, where: str, longest_s: float = LONGEST_S) -> Emptied:

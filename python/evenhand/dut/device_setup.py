@@ -11,15 +11,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from evenhand.base.errors import EvenhandError, HostError, RequestError
-from evenhand.base.programs import uninterrupted
+from evenhand.base.errors import HostError, RequestError
 from evenhand.dut import device_record as records
 from evenhand.dut.configuration import Footprint, Line, shown
 from evenhand.dut.description import DutSetup
 from evenhand.dut.device_record import DeviceRecord
 from evenhand.dut.dialogs import DIALOGS, Say
-from evenhand.dut.items import NotTakenError
-from evenhand.dut.named_system import NamedSystemDut
+from evenhand.dut.named_system import MOST_NAMED, NamedSystemDut
 from evenhand.dut.record import Holder
 from evenhand.dut.script import Check, DutScript
 from evenhand.dut.terminal import Terminal
@@ -30,156 +28,179 @@ READ_BACK_TRIES, READ_BACK_S = 5, 1.0
 _PASSES = 5
 """Most passes of putting back: what is refused in one, since something else is in the way, goes in the
 next."""
-_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceDut(NamedSystemDut):
+class DeviceDut(NamedSystemDut[DeviceRecord]):
     """The DUT of a testbed, and its command line."""
 
     terminal: Terminal
 
     @property
-    def destination(self) -> str:
-        return self.terminal.destination
+    def title(self) -> str:
+        return self.system.title
 
     @property
-    def where(self) -> str:
-        return f"[dut] ssh, {self.destination}"
+    def _destination(self) -> str:
+        return self.terminal.destination
+
+    def check(self) -> tuple[tuple[Line, ...], DeviceRecord | None]:
+        """See `NamedSystemDut.check`: what its configuration has of its interfaces."""
+        lines = self._check_interfaces()
+        footprint = Footprint((), self.interfaces)
+        return tuple(line for line in lines if footprint.has(line)), self.read_held()
+
+    def apply(self, setups: Sequence[DutSetup], holder: Holder) -> DeviceRecord:
+        """See `NamedSystemDut.apply`: only what was read back is kept."""
+        kept, dialog = records.file_of(self._destination), self.terminal.dialog
+        held = self.read_held()
+        if held is not None:
+            raise self.held_by(held, kept)
+        if any(setup.hash_type is not None for setup in setups):
+            raise RequestError(
+                f"{self.system.title} has no commands here for the hash",
+                code="rig.hash-not-settable",
+                where="--hash",
+                next_step="Omit it. What is known of its hash is among the notes of: evenhand dut setup"
+                f" --os {self.dut.os} --hash type1 --only hash",
+            )
+        before = self._check_interfaces()
+        there, back = (self.scripts(setups, is_undo=is_undo) for is_undo in (False, True))
+        self._refuse_changes()
+        record = DeviceRecord(
+            **self.asked(setups, holder), sent=_lines(there), undo=_lines(back), before=before
+        )
+        if not records.take(self._destination, record):
+            raise self.held_by(self.read_held(), kept)
+        try:
+            self._say_all(record, dialog.first)
+            self._change(record)
+            self._say_all(record, dialog.trial)
+            record = record.with_after(self.terminal.configuration())
+            records.keep(self._destination, record)
+            self._read_back([check for script in there for check in script.checks()])
+            self._say_all(record, dialog.keep)
+        except BaseException as error:
+            self.put_back_after(error, record)
+            raise
+        return record
+
+    def read_held(self) -> DeviceRecord | None:
+        return records.read_held(self._destination)
+
+    def drop(self, record: DeviceRecord) -> None:
+        for say in self.terminal.dialog.drop:
+            with suppress(HostError):  # after a commit there is nothing to throw away, and no prompt for it
+                self.terminal.say(say, session=record.session)
+
+    def put_back(self, record: DeviceRecord) -> None:
+        """What the set-up added goes, and what it took away comes back."""
+        terminal, dialog = self.terminal, self.terminal.dialog
+        for say in dialog.reject:
+            terminal.say(say, session=record.session)
+        now = terminal.configuration()
+        change = record.change(now)
+        left = change.left(record.before, now)
+        for number in range(_PASSES):
+            if not left:
+                break
+            # Settings without a comment have no line when they have their default; a table that is in use
+            # holds its lines.
+            defaults = [] if dialog.commit or number else _said_first(record.undo)
+            session = f"{record.session}-{number}"
+            for say in dialog.first:
+                terminal.say(say, session=session)
+            for line in (*defaults, *dialog.put_back(left, now)):
+                terminal.change(line)
+            for say in dialog.commit:
+                terminal.say(say, session=session)
+            now = terminal.configuration()
+            left = change.left(record.before, now)
+        if left:
+            unlike = [f"still there: {shown(line)}" for line in left.added]
+            unlike += [f"missing: {shown(line)}" for line in left.removed]
+            kept = records.file_of(self._destination)
+            raise self.not_restored(unlike, f"the previous configuration is in {kept}")
+        records.forget(self._destination)
+
+    def _change(self, record: DeviceRecord) -> None:
+        terminal = self.terminal
+        for number, line in enumerate(record.sent, start=1):
+            said = terminal.refused(terminal.change(line))
+            if said is not None and line.strip() not in terminal.dialog.may_refuse:
+                raise self.not_taken(f"line {number} of {len(record.sent)}, {line.strip()!r}: {said}")
+
+    def _say_all(self, record: DeviceRecord, says: Sequence[Say]) -> None:
+        for say in says:
+            said = self.terminal.refused(self.terminal.say(say, session=record.session))
+            if said is not None:
+                raise self.not_taken(f"{say.command.format(session=record.session)!r}: {said}")
+
+    def _read_back(self, checks: Sequence[Check]) -> None:
+        """Ask what the set-up says that is to be asked, one command once."""
+        missing: dict[Check, list[str]] = {}
+        for tries_left in reversed(range(READ_BACK_TRIES)):
+            answers = {command: self.terminal.ask(command) for command in {each.command for each in checks}}
+            missing = {each: gone for each in checks if (gone := each.missing(answers[each.command]))}
+            if not missing or not tries_left:
+                break
+            time.sleep(READ_BACK_S)
+        if missing:
+            named = [f"{text!r} ({each.command})" for each, texts in missing.items() for text in texts]
+            more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+            raise self.not_taken(f"it does not show, or not alone: {', '.join(named[:MOST_NAMED])}{more}")
+
+    def _refuse_changes(self) -> None:
+        """A trial that is not kept restarts VyOS with what was saved; a commit of SR Linux takes along what
+        its user has left in the candidate."""
+        dialog, title = self.terminal.dialog, self.system.title
+        if self._shows_changes(dialog.unsaved):
+            raise RequestError(
+                f"{title} has changes that are committed and not saved: they would be lost if this machine"
+                " lost it while it is set up",
+                code="rig.dut-not-saved",
+                where=self.where,
+                next_step="Save them there (configure, save), or take them back; then run this again.",
+            )
+        if self._shows_changes(dialog.uncommitted):
+            raise RequestError(
+                f"{title} has changes in this user's candidate that are not committed: the set-up would"
+                " commit them",
+                code="rig.dut-not-committed",
+                where=self.where,
+                next_step="Commit them there, or throw them away (enter candidate private, discard now); then"
+                " run this again.",
+            )
+
+    def _shows_changes(self, say: Say | None) -> bool:
+        said = "" if say is None else self.terminal.say(say, session="")
+        return bool(re.search(r"^\s*[+-]", said, re.MULTILINE))
+
+    def _check_interfaces(self) -> tuple[Line, ...]:
+        """The DUT's configuration, if its interfaces can be set up."""
+        self.check_pairs()
+        lines, terminal = self.terminal.configuration(), self.terminal
+        for side, name in self.dut.interfaces.items():
+            command = terminal.dialog.show_interface.format(name=name.partition(".")[0])
+            if terminal.dialog.no_interface.search(terminal.ask(command)):
+                example = self.system.interfaces[0]
+                raise self.missing_interface(side, next_step=f"Name it as the DUT does, such as {example}.")
+            own = Footprint((), (name,))
+            words = {
+                word
+                for line in lines
+                if own.has(line)
+                for part in line
+                for word in re.split(r"[\s'/=]", part.lower())
+            }
+            if terminal.addresses & words:
+                raise self.carries_ssh(side)
+        return lines
 
 
 def is_device(dut: TestbedDut) -> bool:
     """Whether it has no shell, and is set up at its prompt."""
     return dut.os in DIALOGS
-
-
-def check(on: DeviceDut) -> tuple[tuple[Line, ...], DeviceRecord | None]:
-    """What its configuration has of its interfaces, and who has set it up from here. Changes nothing.
-
-    Raises:
-        RequestError: An interface is not there, or carries this connection.
-        HostError: The DUT does not answer as its system does.
-    """
-    lines = _check_interfaces(on)
-    footprint = Footprint((), on.interfaces)
-    return tuple(line for line in lines if footprint.has(line)), records.read_held(on.destination)
-
-
-def apply(on: DeviceDut, setups: Sequence[DutSetup], holder: Holder) -> DeviceRecord:
-    """Set it up for these, one of each IP version, read back that it is so, and only then keep it. If a line
-    is refused, or something is not as intended, or this is stopped, nothing of it stays.
-
-    Raises:
-        RequestError: The system or its interfaces cannot be set up so; nothing was changed.
-        NotTakenError: The DUT did not take something; it was put back.
-        HostError: It is set up already, or cannot be reached.
-    """
-    held = records.read_held(on.destination)
-    if held is not None:
-        raise _held(on, held)
-    if any(setup.hash_type is not None for setup in setups):
-        raise RequestError(
-            f"{on.system.title} has no commands here for the hash",
-            code="rig.hash-not-settable",
-            where="--hash",
-            next_step="Omit it. What is known of its hash is among the notes of: evenhand dut setup"
-            f" --os {on.dut.os} --hash type1 --only hash",
-        )
-    before = _check_interfaces(on)
-    there = [DutScript(setup=setup, system=on.system, is_undo=False) for setup in setups]
-    back = [DutScript(setup=setup, system=on.system, is_undo=True) for setup in setups]
-    _refuse_changes(on)
-    record = DeviceRecord.new(
-        holder=holder,
-        plan="+".join(setup.plan.title for setup in setups),
-        system=str(on.dut.os),
-        interfaces=on.interfaces,
-        sent=_lines(there),
-        undo=_lines(back[::-1]),
-        before=before,
-    )
-    if not records.take(on.destination, record):
-        raise _held(on, records.read_held(on.destination))
-    try:
-        _say_all(on, record, on.terminal.dialog.first)
-        _change(on, record)
-        _say_all(on, record, on.terminal.dialog.trial)
-        record = record.with_after(on.terminal.configuration())
-        records.keep(on.destination, record)
-        _read_back(on, [check for script in there for check in script.checks()])
-        _say_all(on, record, on.terminal.dialog.keep)
-    except BaseException as error:
-        with uninterrupted():
-            _put_back_after(error, on, record)
-        raise
-    return record
-
-
-def undo(on: DeviceDut) -> DeviceRecord | None:
-    """Put the DUT back, whoever has set it up from here; None if nobody has. Errors as `put_back`."""
-    record = records.read_held(on.destination)
-    if record is not None:
-        with uninterrupted():
-            put_back(on, record)
-    return record
-
-
-def put_back(on: DeviceDut, record: DeviceRecord) -> None:
-    """What the set-up added goes, and what it took away comes back; all else stays as it is now.
-
-    Raises:
-        HostError: It cannot be reached, or something of it does not go back; then it stays written down.
-    """
-    terminal, dialog = on.terminal, on.terminal.dialog
-    for say in dialog.reject:
-        terminal.say(say, session=record.session)
-    now = terminal.configuration()
-    change = record.change(now)
-    left = change.left(record.before, now)
-    for number in range(_PASSES):
-        if not left:
-            break
-        # Settings without a comment have no line when they have their default; a table that is in use holds
-        # its lines.
-        defaults = [] if dialog.commit or number else _said_first(record.undo)
-        session = f"{record.session}-{number}"
-        for say in dialog.first:
-            terminal.say(say, session=session)
-        for line in (*defaults, *dialog.put_back(left, now)):
-            terminal.change(line)
-        for say in dialog.commit:
-            terminal.say(say, session=session)
-        now = terminal.configuration()
-        left = change.left(record.before, now)
-    if left:
-        unlike = [f"still there: {shown(line)}" for line in left.added]
-        unlike += [f"missing: {shown(line)}" for line in left.removed]
-        raise HostError(
-            f"not restored: {'; '.join(unlike[:_MOST_NAMED])}"
-            + (" and more" if len(unlike) > _MOST_NAMED else ""),
-            code="rig.not-restored",
-            where=on.where,
-            next_step="Correct this on the DUT, and run evenhand dut undo TESTBED again; the previous"
-            f" configuration is in {records.file_of(on.destination)}.",
-        )
-    records.forget(on.destination)
-
-
-def _put_back_after(error: BaseException, on: DeviceDut, record: DeviceRecord) -> None:
-    """The first error is the one to report; what to do about the second is reported with it."""
-    try:
-        for say in on.terminal.dialog.drop:
-            # After a commit there is nothing to throw away, and no prompt for it.
-            with suppress(HostError):
-                on.terminal.say(say, session=record.session)
-        put_back(on, record)
-    except EvenhandError as second:
-        error.add_note(f"The DUT is not yet in its previous state: {second}")
-        if isinstance(error, EvenhandError):
-            error.next_step = (
-                f"The DUT could not be restored ({second.what}). When it can be reached:"
-                " evenhand dut undo TESTBED"
-            )
 
 
 def _said_first(undo: Sequence[str]) -> list[str]:
@@ -195,103 +216,3 @@ def _lines(scripts: Sequence[DutScript]) -> tuple[str, ...]:
         if step.part != "policing"
         for line in (step.undo if script.is_undo else step.do)
     )
-
-
-def _change(on: DeviceDut, record: DeviceRecord) -> None:
-    terminal = on.terminal
-    for number, line in enumerate(record.sent, start=1):
-        said = terminal.refused(terminal.change(line))
-        if said is not None and line.strip() not in terminal.dialog.may_refuse:
-            raise _not_taken(on, f"line {number} of {len(record.sent)}, {line.strip()!r}: {said}")
-
-
-def _say_all(on: DeviceDut, record: DeviceRecord, says: Sequence[Say]) -> None:
-    for say in says:
-        said = on.terminal.refused(on.terminal.say(say, session=record.session))
-        if said is not None:
-            raise _not_taken(on, f"{say.command.format(session=record.session)!r}: {said}")
-
-
-def _read_back(on: DeviceDut, checks: Sequence[Check]) -> None:
-    """Ask what the set-up says that is to be asked, one command once."""
-    missing: dict[Check, list[str]] = {}
-    for tries_left in reversed(range(READ_BACK_TRIES)):
-        answers = {command: on.terminal.ask(command) for command in {each.command for each in checks}}
-        missing = {each: gone for each in checks if (gone := each.missing(answers[each.command]))}
-        if not missing or not tries_left:
-            break
-        time.sleep(READ_BACK_S)
-    if missing:
-        named = [f"{text!r} ({each.command})" for each, texts in missing.items() for text in texts]
-        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-        raise _not_taken(on, f"it does not show, or not alone: {', '.join(named[:_MOST_NAMED])}{more}")
-
-
-def _not_taken(on: DeviceDut, what: str) -> NotTakenError:
-    return NotTakenError(
-        f"the DUT did not accept the set-up: {what}",
-        code="rig.set-up-not-accepted",
-        where=on.where,
-        next_step="Nothing was sent, and the set-up was undone. Try the commands there by hand: evenhand dut"
-        f" setup --os {on.dut.os}",
-    )
-
-
-def _held(on: DeviceDut, held: DeviceRecord | None) -> HostError:
-    what = "is just being set up" if held is None else f"is already set up for {held.plan}, by {held.by}"
-    return HostError(
-        f"the DUT {what}",
-        code="rig.dut-held",
-        where=str(records.file_of(on.destination)),
-        next_step="If it is no longer needed, restore the DUT: evenhand dut undo TESTBED",
-    )
-
-
-def _refuse_changes(on: DeviceDut) -> None:
-    """A trial that is not kept restarts VyOS with what was saved; a commit of SR Linux takes along what its
-    user has left in the candidate."""
-    dialog, title = on.terminal.dialog, on.system.title
-    if _shows_changes(on, dialog.unsaved):
-        raise RequestError(
-            f"{title} has changes that are committed and not saved: they would be lost if this machine"
-            " lost it while it is set up",
-            code="rig.dut-not-saved",
-            where=on.where,
-            next_step="Save them there (configure, save), or take them back; then run this again.",
-        )
-    if _shows_changes(on, dialog.uncommitted):
-        raise RequestError(
-            f"{title} has changes in this user's candidate that are not committed: the set-up would commit"
-            " them",
-            code="rig.dut-not-committed",
-            where=on.where,
-            next_step="Commit them there, or throw them away (enter candidate private, discard now); then run"
-            " this again.",
-        )
-
-
-def _shows_changes(on: DeviceDut, say: Say | None) -> bool:
-    return say is not None and bool(re.search(r"^\s*[+-]", on.terminal.say(say, session=""), re.MULTILINE))
-
-
-def _check_interfaces(on: DeviceDut) -> tuple[Line, ...]:
-    """The DUT's configuration, if its interfaces can be set up."""
-    on.check_pairs()
-    lines = on.terminal.configuration()
-    for side, name in on.dut.interfaces.items():
-        command = on.terminal.dialog.show_interface.format(name=name.partition(".")[0])
-        if on.terminal.dialog.no_interface.search(on.terminal.ask(command)):
-            raise on.missing_interface(
-                side, next_step=f"Name it as the DUT does, such as {on.system.interfaces[0]}."
-            )
-        own = Footprint((), (name,))
-        words = {
-            word
-            for line in lines
-            if own.has(line)
-            for part in line
-            for word in re.split(r"[\s'/=]", part.lower())
-        }
-        if on.terminal.addresses & words:
-            raise on.carries_ssh(side)
-    return lines

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from evenhand.base.errors import EvenhandError
 
@@ -98,6 +98,15 @@ class Item:
 
     def to_document(self) -> list[object]:
         return [self.kind, list(self.key), self.before, self.wanted]
+
+    @classmethod
+    def from_document(cls, document: Any, place: str) -> Item:
+        """ValueError or TypeError if it is not one."""
+        kind, key, before, wanted = document
+        texts = (*key, *(value for value in (before, wanted) if value is not None))
+        if kind not in KINDS or not key or not all(isinstance(each, str) for each in texts):
+            raise ValueError(f"{place} is {document!r}, but must be something that a set-up changes")
+        return cls(kind, tuple(key), before, wanted)
 
 
 @dataclass(frozen=True, slots=True)

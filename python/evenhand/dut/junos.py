@@ -7,7 +7,7 @@ from __future__ import annotations
 from evenhand.dut.description import DutLink, DutSetup
 from evenhand.dut.many_routes_scripts import junos_many
 from evenhand.dut.nat import TIMEOUT_S
-from evenhand.dut.parts import Parts, each, notes_on_hash, notes_on_limits, shows_policing
+from evenhand.dut.parts import Parts, each, notes_on_hash, notes_on_limits, set_step, shows_policing
 from evenhand.dut.script import (
     Check,
     OperatingSystem,
@@ -16,7 +16,6 @@ from evenhand.dut.script import (
     neighbor_purpose,
     route_purpose,
 )
-from evenhand.dut.set_lines import set_step
 
 
 def _interface(link: DutLink) -> Step:

@@ -4,7 +4,7 @@ words, and knows nothing of the order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from evenhand.dut.description import DutLink, DutSetup
@@ -121,3 +121,32 @@ def notes_on_limits(*notes: str) -> Steps:
 def shows_policing(*notes: str, do: tuple[str, ...] = ()) -> Steps:
     """See `policing_step`."""
     return lambda setup: [policing_step(do=do, notes=notes)]
+
+
+def set_step(
+    part: Part,
+    purpose: str,
+    statements: Sequence[str],
+    *,
+    cut: tuple[str, ...] = (),
+    verb: str = "set ",
+    notes: tuple[str, ...] = (),
+    checks: tuple[Check, ...] = (),
+) -> Step:
+    """Statements to set, each deleted by the same path.
+
+    Args:
+        cut: To delete one, it is named up to one of these: else what is before it would remain, empty.
+        verb: What the system has before the path; its `delete` has the same behind it.
+    """
+    named = list(statements)
+    for word in cut:
+        named = [statement.partition(word)[0] for statement in named]
+    return Step(
+        part=part,
+        purpose=purpose,
+        do=tuple(f"{verb}{statement}" for statement in statements),
+        undo=tuple(f"{verb.replace('set', 'delete')}{statement}" for statement in reversed(named)),
+        notes=notes,
+        checks=checks,
+    )

@@ -20,10 +20,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar
 
 from evenhand.base.errors import HostError
-from evenhand.dut.items import KINDS, Item, Kind
+from evenhand.base.validation.document import at_key, from_document, to_document
+from evenhand.dut.items import Item
 from evenhand.dut.kept import KEPT, KEPT_HERE
 from evenhand.dut.readings_queues import quote, run_each
 from evenhand.dut.shell import Shell
@@ -33,8 +34,10 @@ FOLDER, HELD = KEPT, f"{KEPT}/held"
 SHOWN = "/run/evenhand-dut-*/held on the DUT"
 """For people: the number is that of its network namespace."""
 VERSION = 1
+"""Of all records of set-ups."""
 HolderKind = Literal["hand", "run"]
 _TAKEN = 17
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,41 +93,47 @@ class SetupRecord:
     boot_id: str
     """Boot id of the DUT: with another one, nothing of the set-up is left."""
     plan: str
-    hash_type: str | None
+    hash_type: str | None = at_key("hash", None)
     fingerprint: str
     """The same for two set-ups that ask for the same of the DUT."""
     interfaces: tuple[str, ...]
     """Left and right, of one pair after the other."""
-    items: tuple[Item, ...]
     options: Mapping[str, Any]
     """What else was asked for: hosts, networks, channels, key and table of the hash, static neighbours."""
+    items: tuple[Item, ...]
+
+    def __post_init__(self) -> None:
+        if not self.interfaces or len(self.interfaces) % 2:
+            raise ValueError(f"{self.interfaces!r} are not pairs of interfaces")
 
     @property
     def changes(self) -> list[Item]:
         return [item for item in self.items if item.is_change]
 
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "version": VERSION,
-            "identity": self.identity,
-            "holder": {name: getattr(self.holder, name) for name in Holder.__dataclass_fields__},
-            "system": self.system,
-            "boot_id": self.boot_id,
-            "plan": self.plan,
-            "hash": self.hash_type,
-            "fingerprint": self.fingerprint,
-            "interfaces": list(self.interfaces),
-            "options": dict(self.options),
-            "items": [item.to_document() for item in self.items],
-        }
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedRecord:
+    """One set-up of a DUT that is known as a whole (`named_system.py`)."""
+
+    plan: str
+    system: str
+    by: str
+    """Who made it, for people."""
+    since: str
+    interfaces: tuple[str, ...]
 
 
 def new_identity() -> str:
     return secrets.token_hex(16)
 
 
-def read_document(text: str, *, where: str) -> SetupRecord:
-    """HostError if it is not ours, or a later version's."""
+def document_of(record: Any) -> dict[str, Any]:
+    """As it is written down."""
+    return {"version": VERSION, **to_document(record)}
+
+
+def read_record(kind: type[Record], text: str, *, where: str) -> Record:
+    """HostError if it is not ours, or another version's."""
     try:
         document = json.loads(text)
         if document["version"] != VERSION:
@@ -135,50 +144,15 @@ def read_document(text: str, *, where: str) -> SetupRecord:
                 where=where,
                 next_step="Undo it with that version.",
             )
-        interfaces = [_text(each) for each in document["interfaces"]]
-        if not interfaces or len(interfaces) % 2:
-            raise ValueError(f"{interfaces!r} are not pairs of interfaces")
-        return SetupRecord(
-            identity=_text(document["identity"]),
-            holder=_holder(document["holder"]),
-            system=_text(document["system"]),
-            boot_id=_text(document["boot_id"]),
-            plan=_text(document["plan"]),
-            hash_type=document["hash"],
-            fingerprint=_text(document["fingerprint"]),
-            interfaces=tuple(interfaces),
-            items=tuple(_item(*each) for each in document["items"]),
-            options=dict(document["options"]),
-        )
+        return from_document(kind, document, "record")
     except (ValueError, TypeError, KeyError) as error:
         raise HostError(
             f"the record of the set-up cannot be read: {error!r}",
             code="rig.record-not-readable",
             where=where,
             next_step="It was changed or cut off. Restore the DUT by hand (evenhand dut setup --undo prints"
-            " the commands), then remove that file.",
+            " the commands), then remove it.",
         ) from error
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not text")
-    return value
-
-
-def _item(kind: Kind, key: list[str], before: str | None, wanted: str | None) -> Item:
-    if kind not in KINDS or not key or not all(isinstance(part, str) for part in key):
-        raise ValueError(f"{kind!r} of {key!r} is not something that a set-up changes")
-    for value in (before, wanted):
-        if value is not None:
-            _text(value)
-    return Item(kind, tuple(key), before, wanted)
-
-
-def _holder(document: Mapping[str, Any]) -> Holder:
-    if document["kind"] not in get_args(HolderKind):
-        raise ValueError(f"{document['kind']!r} is not a holder")
-    return Holder(**{name: document[name] for name in Holder.__dataclass_fields__})
 
 
 def _started(process: int) -> int | None:
@@ -197,7 +171,7 @@ def take(shell: Shell, record: SetupRecord) -> SetupRecord | None:
     Raises:
         HostError: It cannot be written there; nothing of it is left then. Or someone has just begun to.
     """
-    text = json.dumps(record.to_document())
+    text = json.dumps(document_of(record))
     new = f"{HELD}/record.new"
     written = (
         f"cat > {new}",
@@ -237,7 +211,7 @@ def take(shell: Shell, record: SetupRecord) -> SetupRecord | None:
 def read_held(shell: Shell) -> SetupRecord | None:
     """The record that the DUT has; None if it has none."""
     answer = shell.run(f"{KEPT_HERE}; cat {HELD}/record")
-    return None if answer.exit_code else read_document(answer.stdout, where=SHOWN)
+    return None if answer.exit_code else read_record(SetupRecord, answer.stdout, where=SHOWN)
 
 
 def is_begun(shell: Shell) -> bool:
@@ -320,38 +294,53 @@ def keep_here(destination: str, record: SetupRecord) -> None:
     """HostError if it cannot be written."""
     path = local_file(destination)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = path.with_suffix(".new")
-        with new.open("w") as stream:
-            json.dump({"destination": destination, **record.to_document()}, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        new.replace(path)
+        written_here(path, {"destination": destination, **document_of(record)}).replace(path)
     except OSError as error:
+        raise not_writable_here(path, error) from error
+
+
+def written_here(path: Path, document: Mapping[str, Any]) -> Path:
+    """The file of this process that is to take the place of the record; it is on disk. OSError if it cannot
+    be written."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w") as stream:
+        json.dump(document, stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    return new
+
+
+def not_writable_here(path: Path, error: OSError) -> HostError:
+    return HostError(
+        f"the record of the DUT cannot be written on this machine, so nothing was changed: {error.strerror}",
+        code="rig.record-not-writable",
+        where=str(path),
+        next_step="Make that folder writable, or set XDG_STATE_HOME to another folder.",
+    )
+
+
+def text_here(path: Path) -> str | None:
+    """What is written there; None if nothing is. HostError if it cannot be read."""
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
         raise HostError(
-            f"the record of the DUT cannot be written on this machine, so nothing was changed:"
-            f" {error.strerror}",
-            code="rig.record-not-writable",
+            f"it cannot be read: {error}",
+            code="rig.record-not-readable",
             where=str(path),
-            next_step="Make that folder writable, or set XDG_STATE_HOME to another folder.",
+            next_step="Make it readable for your user.",
         ) from error
 
 
 def read_here(destination: str) -> SetupRecord | None:
     """None if there is none."""
     path = local_file(destination)
-    try:
-        text = path.read_text()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise HostError(
-            f"it cannot be read: {error.strerror}",
-            code="rig.record-not-readable",
-            where=str(path),
-            next_step="Make it readable for your user.",
-        ) from error
-    return read_document(text, where=str(path))
+    text = text_here(path)
+    return None if text is None else read_record(SetupRecord, text, where=str(path))
 
 
 def forget_here(destination: str) -> None:

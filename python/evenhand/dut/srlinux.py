@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.parts import Parts, each, notes_on_hash, notes_on_limits, shows_policing
+from evenhand.dut.parts import Parts, each, notes_on_hash, notes_on_limits, set_step, shows_policing
 from evenhand.dut.script import (
     Check,
     OperatingSystem,
@@ -16,7 +16,6 @@ from evenhand.dut.script import (
     neighbor_purpose,
     route_purpose,
 )
-from evenhand.dut.set_lines import set_step
 from evenhand.plan import plan_file_name
 
 _VERB = "set / "

@@ -9,7 +9,7 @@ from dataclasses import replace
 from evenhand.base.errors import RequestError
 from evenhand.dut.description import DutLink, DutSetup
 from evenhand.dut.nat import TIMEOUT_S
-from evenhand.dut.parts import Parts, each, notes_on_hash, shows_policing
+from evenhand.dut.parts import Parts, each, notes_on_hash, set_step, shows_policing
 from evenhand.dut.script import (
     Check,
     OperatingSystem,
@@ -18,7 +18,6 @@ from evenhand.dut.script import (
     neighbor_purpose,
     route_purpose,
 )
-from evenhand.dut.set_lines import set_step
 from evenhand.dut.translator import pool_of
 from evenhand.plan.translation import Nat
 

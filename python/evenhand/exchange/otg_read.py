@@ -5,12 +5,14 @@ for each part of it."""
 from __future__ import annotations
 
 import ipaddress
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evenhand.base.errors import RequestError
-from evenhand.base.validation.hostile_json import read_json
+from evenhand.base.errors import HostError, RequestError
+from evenhand.base.programs import how_to_get_extra
+from evenhand.base.validation.hostile_json import MAX_DEPTH, read_json
 from evenhand.exchange.foreign import read_foreign, refuse_if
 from evenhand.exchange.nearest_plan import (
     PARTS,
@@ -26,7 +28,6 @@ from evenhand.exchange.otg_flow import OtgFlow, OtgReader, Pattern
 from evenhand.exchange.otg_write import NETWORK_STEP
 from evenhand.exchange.outcome import Became, Imported, ImportedCommand
 from evenhand.exchange.testbed_text import GivenHardware, ImportedPorts, write_testbed
-from evenhand.exchange.yaml_read import read_yaml
 from evenhand.plan import BOTH_DIRECTIONS, SIDES, make_plan
 from evenhand.procedure.learning import choose_frame_size
 
@@ -308,3 +309,34 @@ def _command(flows: list[OtgFlow], found: FoundPlan, testbed: Path) -> ImportedC
     direction = [] if len(flows) == MOST_FLOWS else ["--direction", flow.direction]
     words = ("evenhand", "trial", name, "--plan", found.name, *found.options, *options, *direction)
     return ImportedCommand(instead_of="the flows", words=words)
+
+
+MOST_EVENTS = 200_000
+"""Values and beginnings and ends of lists; a configuration has a few hundred."""
+
+
+def read_yaml(text: str) -> Any:
+    """The value. ValueError: it is no YAML, or more than JSON can say; HostError without PyYAML."""
+    try:
+        import yaml
+    except ImportError as error:
+        raise HostError(
+            "YAML needs PyYAML, which is not installed",
+            code="exchange.yaml-missing",
+            where="evenhand[otg]",
+            next_step=f"Install it: {how_to_get_extra('otg')}; or write the file as JSON.",
+        ) from error
+    try:
+        depth = 0
+        for count, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
+            starts = isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent)
+            depth += starts - isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent)
+            if isinstance(event, yaml.AliasEvent):
+                raise ValueError(f"line {event.start_mark.line + 1} has a reference")
+            if count > MOST_EVENTS or depth > MAX_DEPTH:
+                raise ValueError("it has too many values, or is nested too deeply")
+        value = yaml.safe_load(text)
+        # A date or a set is no JSON; numbers are checked as those of JSON are.
+        return read_json(json.dumps(value))
+    except (yaml.YAMLError, RecursionError, TypeError) as error:
+        raise ValueError(" ".join(str(error).split())[:200]) from error

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchange: what became of each key of another tester's file. Nothing is dropped without a row."""
+"""Exchange: what became of each key of another tester's file. Nothing is dropped without a row. What the
+reader of configurations says is said of the parts of the file that a configuration was made of."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from evenhand.exchange.foreign import shown
 
 
 class Became(StrEnum):
@@ -52,3 +56,29 @@ class Imported:
 
     def is_any(self, became: Became) -> bool:
         return any(row.became is became for row in self.rows)
+
+
+Places = dict[str, tuple[str, int]]
+"""The part of the file, and its line, by the part of the configuration."""
+
+
+def row_of(key: str, value: str, line: int, became: Became, text: str) -> ImportedKey:
+    """A row of the file itself."""
+    return ImportedKey(key=shown(key)[1:-1], value=shown(value)[1:-1], line=line, became=became, text=text)
+
+
+def named(rows: Iterable[ImportedKey], places: Places) -> tuple[ImportedKey, ...]:
+    """The rows with the parts of the file that they are about; those of ports are left out."""
+    return tuple(_named(row, places) for row in rows if not row.key.startswith("ports["))
+
+
+def _named(row: ImportedKey, places: Places) -> ImportedKey:
+    key = (
+        row.key
+        if row.key in places
+        else max((place for place in places if row.key.startswith(place)), key=len, default="")
+    )
+    if not key:
+        return row
+    name, line = places[key]
+    return replace(row, key=name, line=line)

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from evenhand.exchange.outcome import Became, ImportedKey
-from evenhand.exchange.places import row_of
+from evenhand.exchange.outcome import Became, ImportedKey, row_of
 from evenhand.exchange.trex_values import ProfileError
 
 MOST_PORTS = 2

@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from evenhand.base.lazy_import import lazy_import
 from evenhand.dut.connections import Emptied
-from evenhand.dut.nat import TIMEOUT_S, NatPorts, nat_rules
+from evenhand.dut.nat import nat_rules
 from evenhand.host.flow_hash import read_flow_hash
 from evenhand.lab.build import (
     AROUND_PACKET,
     LARGEST_XDP_MTU,
     RING_FRAMES,
-    USUAL_MAX_FRAME_SIZE,
     LabNames,
     read_offloads,
     write_sysctls,
@@ -36,18 +35,17 @@ from evenhand.lab.limits import read_cache_statistics, read_limits
 from evenhand.lab.namespaces import host_errors, run_inside
 from evenhand.lab.napi import napi_threads
 from evenhand.lab.neighbors import Neighbor, count_neighbors, read_neighbors
-from evenhand.lab.state import nat_of, translates
+from evenhand.lab.state import translates
 from evenhand.lab.translator import empty_table, read_table, read_timeout, translator_processes
 from evenhand.lab.xdp import is_native_xdp
-from evenhand.plan import SIDES, SideCounts, SideName
-from evenhand.plan.translation import Nat
+from evenhand.plan import SIDES, SideName
 
 if TYPE_CHECKING:
     import pyroute2
 else:
     pyroute2 = lazy_import("pyroute2")
 from evenhand.lab.linux_programs import require_root
-from evenhand.lab.ports import af_packet_device, engine_command_inside
+from evenhand.lab.ports import LabThatIsUp, af_packet_device
 
 _RECORDED_SYSCTLS = (
     "net/ipv4/ip_forward",
@@ -59,35 +57,13 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinuxLab:
-    """A lab that is up. Knows names only, so it stays valid in any process until the lab is taken down."""
+class LinuxLab(LabThatIsUp):
+    """The kernel of this machine forwards."""
 
     kind: ClassVar[str] = "linux"
-    """Kind as `lab up` names it."""
     title: ClassVar[str] = "Linux"
-    """For people: the Linux lab."""
     has_hash: ClassVar[bool] = False
-    """Whether its DUT has NICs whose hash can be set; veth pairs hash nothing."""
-    nat_timeout_s: ClassVar[float | None] = TIMEOUT_S
-    """Seconds without a frame after which its DUT forgets a connection, where it is a NAT."""
     mixes_direct_plans: ClassVar[bool] = False
-    """Whether its DUT takes hosts of both IP versions on its links; behind gateways any does."""
-    name: str
-    plan: str
-    """Name of the address plan that the DUT is set up for; of a mix both, as `siit+gateway_v6`."""
-    ip_version: Literal[4, 6] | None
-    """IP version of all frames; None: the DUT translates, or forwards a mix."""
-    hosts: SideCounts
-    """Hosts in each network, left and right, that the DUT is set up for."""
-    networks: SideCounts
-    dut_cpu: int
-    """CPU on which the DUT forwards."""
-    tester_cpus: tuple[int, ...]
-    """CPUs that are left for the tester, in order; `dut_cpu` itself if there is no other."""
-    largest_frame_size: int = USUAL_MAX_FRAME_SIZE
-    """Octets with FCS that both links take."""
-    nat_ports: NatPorts = "kept"
-    """Choice of ports of a DUT that keeps state."""
     rules: int = 0
     """Number of rules of its firewall, which each forwarded frame is held against; 0: it has none."""
 
@@ -96,27 +72,8 @@ class LinuxLab:
         """HostError if this machine lacks a program that such a lab needs: it needs none."""
 
     @property
-    def tester_namespace(self) -> str:
-        return LabNames(self.name).tester_namespace
-
-    @property
     def dut_namespace(self) -> str:
         return LabNames(self.name).dut_namespace
-
-    @property
-    def left_device(self) -> str:
-        """The tester's left port as a DPDK device (af_xdp)."""
-        return self.device("left")
-
-    @property
-    def right_device(self) -> str:
-        """The tester's right port as a DPDK device (af_xdp)."""
-        return self.device("right")
-
-    @property
-    def line_rate_bps(self) -> None:
-        """None: a veth pair has no line rate, so the user's maximum bounds a search."""
-        return None
 
     def device(self, side: SideName, driver: Literal["af_xdp", "af_packet"] | None = None) -> str:
         """EAL device string of one tester port, to be opened inside the tester's namespace.
@@ -156,22 +113,8 @@ class LinuxLab:
         kernel = [thread for side in SIDES for thread in napi_threads(self.dut_interface(side))]
         return kernel + (translator_processes(self.name) if self.translates else [])
 
-    def tester_interface(self, side: SideName) -> str:
-        return LabNames(self.name).tester_interface(side)
-
     def dut_interface(self, side: SideName) -> str:
         return LabNames(self.name).dut_interface(side)
-
-    def engine_command(self, engine: Path) -> list[str]:
-        """Command line that runs the engine inside the tester's namespace; append the engine's own arguments.
-
-        A bpffs (which AF_XDP wants) and a /sys of the namespace are mounted for the engine alone. Every step
-        is an exec, so the process started is the engine: what ends the process ends the engine.
-
-        Raises:
-            HostError: Not root, and so not allowed to enter the namespace.
-        """
-        return engine_command_inside(self.tester_namespace, engine)
 
     def neighbors(self) -> list[Neighbor]:
         """The DUT's ARP or ND table, as `ip neigh` shows it (SEED-19), ordered by side and address."""
@@ -193,11 +136,6 @@ class LinuxLab:
             "limits": read_limits(self.ip_versions[0]),
             "cache": read_cache_statistics(self.ip_versions[0]),
         }
-
-    @property
-    def nat(self) -> Nat | None:
-        """The NAT that its DUT was configured for; None: it keeps no state."""
-        return nat_of(self.plan)
 
     def empty_connections(self) -> Emptied:
         """Delete all connections of a DUT that keeps state (R9693-07)."""

@@ -20,19 +20,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from evenhand.base.errors import HostError
 from evenhand.dut import DutSetup, Translator
-from evenhand.dut.nat import TIMEOUT_S, NatPorts
+from evenhand.dut.nat import NatPorts
 from evenhand.lab import state, taps, vm_access
 from evenhand.lab.build import AROUND_PACKET, USUAL_MAX_FRAME_SIZE, LabNames
 from evenhand.lab.linux_life import take_down
 from evenhand.lab.linux_programs import require_root, share_cpus
 from evenhand.lab.machine import machine_processes
 from evenhand.lab.namespaces import namespace_path
-from evenhand.lab.ports import af_packet_device, engine_command_inside
-from evenhand.lab.state import RECORD_VERSION, addresses_of, lab_of, nat_of
+from evenhand.lab.ports import LabThatIsUp, af_packet_device
+from evenhand.lab.state import RECORD_VERSION, addresses_of, lab_of
 from evenhand.lab.vm_access import HOST, Access, free_port, make_access
 from evenhand.lab.vm_boot import (
     MEMORY_MB,
@@ -47,40 +47,21 @@ from evenhand.lab.vm_boot import (
 from evenhand.lab.vm_image import VmImage, cache_folder, vm_image
 from evenhand.lab.vm_image import lacking_packages as lacking_for_image
 from evenhand.lab.vm_process import QEMU, QEMU_PACKAGE
-from evenhand.plan import SIDES, AddressPlan, SideCounts, SideName, plan_title
-from evenhand.plan.translation import Nat
+from evenhand.plan import SIDES, AddressPlan, SideName, plan_title
 
 KIND = "vm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VmLab:
-    """A lab that is up. Knows names only, so it stays valid in any process until the lab is taken down."""
+class VmLab(LabThatIsUp):
+    """A virtual machine on this machine forwards."""
 
     kind: ClassVar[str] = KIND
-    """Kind as `lab up` names it."""
     title: ClassVar[str] = KIND
     has_hash: ClassVar[bool] = True
-    nat_timeout_s: ClassVar[float | None] = TIMEOUT_S
     mixes_direct_plans: ClassVar[bool] = True
-    name: str
-    plan: str
-    """Name of the address plan that the DUT was set up for."""
-    ip_version: Literal[4, 6] | None
-    """IP version of all frames; None: the DUT translates."""
-    hosts: SideCounts
-    """Hosts in each network, left and right, that the DUT is set up for."""
-    networks: SideCounts
-    dut_cpu: int
-    """CPU of this machine that the machine runs on."""
-    tester_cpus: tuple[int, ...]
-    """CPUs that are left for the tester, in order; `dut_cpu` itself if there is no other."""
     ssh_port: int
     """SSH port on 127.0.0.1."""
-    largest_frame_size: int = USUAL_MAX_FRAME_SIZE
-    """Octets with FCS that both links take."""
-    nat_ports: NatPorts = "kept"
-    """Choice of ports of a DUT that keeps state."""
     translator: Translator = "tayga"
     """Translator of a DUT that translates: the program, or with Jool the module, that does. Jool chooses
     ports itself, so `nat_ports` says nothing of it."""
@@ -100,25 +81,6 @@ class VmLab:
         check_vm_programs()
 
     @property
-    def tester_namespace(self) -> str:
-        return LabNames(self.name).tester_namespace
-
-    @property
-    def left_device(self) -> str:
-        """The tester's left port as a DPDK device (af_packet)."""
-        return self.device("left")
-
-    @property
-    def right_device(self) -> str:
-        """The tester's right port as a DPDK device (af_packet)."""
-        return self.device("right")
-
-    @property
-    def line_rate_bps(self) -> None:
-        """None: a tap has no line rate, so the user's maximum bounds a search."""
-        return None
-
-    @property
     def ring_frames(self) -> int:
         """Frames of one direction that wait while the machine does not run, at least: all may be of one
         queue."""
@@ -133,11 +95,6 @@ class VmLab:
     def ssh_host(self) -> str:
         """What the machine is called there."""
         return HOST
-
-    @property
-    def nat(self) -> Nat | None:
-        """The NAT that its DUT was configured for when the lab came up; None: it keeps no state."""
-        return nat_of(self.plan)
 
     @property
     def is_running(self) -> bool:
@@ -156,16 +113,9 @@ class VmLab:
             for thread in Path(f"/proc/{process}/task").glob("*")
         ]
 
-    def tester_interface(self, side: SideName) -> str:
-        return LabNames(self.name).tester_interface(side)
-
     def dut_interface(self, side: SideName) -> str:
         """Interface as the machine names it."""
         return side
-
-    def engine_command(self, engine: Path) -> list[str]:
-        """See `LinuxLab.engine_command`."""
-        return engine_command_inside(self.tester_namespace, engine)
 
     def check_running(self) -> None:
         """HostError if the machine has ended."""

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, FRAME_COUNTS, RATE, RATIO, Option
 from evenhand.base.units import format_count, format_duration
+from evenhand.base.validation.document import at_key
 from evenhand.procedure.descriptor import (
     DirectionChoice,
     Figure,
@@ -33,7 +34,6 @@ from evenhand.procedure.profile import (
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
 from evenhand.results.bursts import BurstFound
-from evenhand.results.document import at_key
 from evenhand.results.goal import ProcedureGoal, check_above_zero
 from evenhand.search import (
     FULL_LENGTH_S,

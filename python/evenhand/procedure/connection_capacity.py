@@ -14,6 +14,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.option import NUMBER, RATE, RATIO, Option
 from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import format_count, format_ratio
+from evenhand.base.validation.document import to_document
 from evenhand.plan import MAX_CONNECTIONS
 from evenhand.procedure.connection_capacity_goal import (
     CapacityGoal,
@@ -47,7 +48,6 @@ from evenhand.procedure.profile import Profile, result_document
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester
 from evenhand.results.connections import CapacityFound, CapacityOutcome, TriedCapacity
-from evenhand.results.document import to_document
 from evenhand.search import Outcome, TrialFinished, TrialStarted
 from evenhand.search.search_trial import SearchTrial, numbered_documents
 from evenhand.trial import Deviation, TrialResult

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from evenhand.base.errors import RequestError
 from evenhand.base.option import NUMBER, RATE, RATIO, Option
 from evenhand.base.units import format_count, format_ratio
+from evenhand.base.validation.document import at_key
 from evenhand.procedure.connection_trials import (
     DEFAULT_ALPHA,
     ConnectionTrials,
@@ -40,7 +41,6 @@ from evenhand.procedure.profile import Profile, plain_deviations, result_documen
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.results.connections import ConnectionRateFound
-from evenhand.results.document import at_key
 from evenhand.results.goal import ProcedureGoal, check_above_zero
 from evenhand.search import (
     Outcome,

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, RATE, Option, values_of
@@ -277,14 +276,7 @@ def delay_procedure(**own: Any) -> Procedure:
     )
 
 
-class LatencyProfile(StrEnum):
-    """Whose latency test."""
-
-    RFC8219 = "rfc8219"
-    RFC2544 = "rfc2544"
-
-
-TESTS = {LatencyProfile.RFC8219: DelayTest.LATENCY, LatencyProfile.RFC2544: DelayTest.LATENCY_RFC2544}
+TESTS = {"rfc8219": DelayTest.LATENCY, "rfc2544": DelayTest.LATENCY_RFC2544}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,9 +284,9 @@ class LatencyOptions(DelayOptions):
     """Load, duration, number of repetitions, and the RFC that the test follows."""
 
     profile: Annotated[
-        LatencyProfile,
+        Literal["rfc8219", "rfc2544"],
         Option(help="rfc8219: median and 99.9th percentile of 500 tagged frames; rfc2544: one frame."),
-    ] = LatencyProfile.RFC8219
+    ] = "rfc8219"
     tagged: Annotated[
         int | None,
         Option(

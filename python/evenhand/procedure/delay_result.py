@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.base.units import format_count
+from evenhand.base.validation.document import to_document
 from evenhand.plan import Direction, SideName
 from evenhand.procedure.attempts import RepeatedTrials
 from evenhand.procedure.descriptor import is_bound_here
@@ -31,7 +32,6 @@ from evenhand.results.delay import (
     MedianInterval,
     Stamps,
 )
-from evenhand.results.document import to_document
 from evenhand.trial import Delays, Deviation, DirectionResult, TrialResult
 
 Figure = Callable[[Delays], float]

@@ -16,18 +16,18 @@ from evenhand.base.errors import RequestError
 from evenhand.base.option import Option, OptionField, options_of, values_of
 from evenhand.base.time_span import TimeSpan
 from evenhand.base.units import WHOLE_FPS, format_rate, format_ratio, one_unit
+from evenhand.base.validation.document import Documented, from_document
 from evenhand.procedure.connection_trials import ConnectionWish, established_idle_s
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime
 from evenhand.procedure.limits import Retries
 from evenhand.procedure.profile import Profile
 from evenhand.results.connections import ConnectionRateFound
-from evenhand.results.document import from_document
 from evenhand.results.throughput import ThroughputFound, is_lower_bound
 from evenhand.trial import DirectionRates, TrialResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class Figure(Documented):
     """What a procedure's number is."""
 
     name: str

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from evenhand.base.option import DURATION, RATE, RATIO, Option
 from evenhand.base.units import format_duration, format_ratio
+from evenhand.base.validation.document import to_document
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.descriptor import Figure, FrameSizes, Procedure, Section, describe_maximum, goals_of
 from evenhand.procedure.events import OnEvent, ignore
@@ -26,7 +27,6 @@ from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.repetition import Row, document_of, each_once
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.tester import OpenTester
-from evenhand.results.document import to_document
 from evenhand.results.loss import LossAtLoad, LossFound, LossGoal, LossOutcome
 from evenhand.search import FULL_LENGTH_S
 from evenhand.trial import Deviation, Load, TrialResult

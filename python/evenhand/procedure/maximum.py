@@ -229,16 +229,40 @@ def find_maximum(
     """
     if not math.isinf(rate_fps) or tester.profile.theoretical_fps is not None:
         return tester, choose_maximum(rate_fps, tester.profile, where=where)
-    known = rig.find_ceiling(conditions_of(tester, wish))
-    if known is None:
-        ceiling = find_ceiling_first(tester, wish, on_event, recorder)
-        assert ceiling.rate_fps is not None
-        if ceiling.is_device_slower:
-            return tester, ceiling.rate_fps
-        known = known_of(ceiling)
-        rig.keep_ceiling(conditions_of(tester, wish), known)
+    known, is_device_slower = settle_ceiling(tester, wish, on_event=on_event, recorder=recorder)
+    if is_device_slower:
+        return tester, known.rate_fps
     on_event(Note(text=f"The maximum is {describe_known(known)}."))
     return knowing(tester, known), known.rate_fps
+
+
+def settle_ceiling(
+    tester: OpenTester,
+    wish: CeilingWish,
+    *,
+    is_good: Callable[[KnownCeiling], bool] = lambda known: True,
+    on_event: OnEvent = ignore,
+    recorder: Recorder | None = None,
+) -> tuple[KnownCeiling, bool]:
+    """The tester's ceiling, as it is known to later searches, and False; or the load above which nothing was
+    tried, since the device is slower, and True.
+
+    Args:
+        is_good: Whether one that is known will do; else it is found whether the tester keeps more.
+
+    Raises:
+        HostError: The tester keeps no load at all, or was stopped meanwhile.
+    """
+    conditions = conditions_of(tester, wish)
+    before = rig.find_ceiling(conditions)
+    if before is not None and is_good(before):
+        return before, False
+    kept_fps = None if before is None else before.rate_fps
+    ceiling = find_ceiling_first(tester, wish, on_event, recorder, kept_fps=kept_fps)
+    known = known_of(ceiling)
+    if not ceiling.is_device_slower:
+        rig.keep_ceiling(conditions, known)
+    return known, ceiling.is_device_slower
 
 
 def describe_known(known: KnownCeiling) -> str:
@@ -359,14 +383,10 @@ def keep_own_ceiling(tester: OpenTester, *, on_event: OnEvent = ignore) -> float
     Raises:
         HostError: It keeps no load at all, or was stopped meanwhile.
     """
-    wish = CeilingWish(losses=0)
-    before = rig.find_ceiling(conditions_of(tester, wish))
-    if before is not None and not before.is_limit:
-        return before.rate_fps
     # One that was found while the host did something else is too low.
-    kept_fps = None if before is None else before.rate_fps
-    known = known_of(find_ceiling_first(tester, wish, on_event, None, kept_fps=kept_fps))
-    rig.keep_ceiling(conditions_of(tester, wish), known)
+    known, _ = settle_ceiling(
+        tester, CeilingWish(losses=0), is_good=lambda known: not known.is_limit, on_event=on_event
+    )
     return known.rate_fps
 
 

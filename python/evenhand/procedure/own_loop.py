@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand import rig
 from evenhand.base.errors import HostError
+from evenhand.base.validation.document import to_document
 from evenhand.plan import AddressPlan, Direction, FrameSize, largest_octets
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.events import OnEvent, ignore
@@ -20,7 +21,6 @@ from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.statistics import finite
 from evenhand.procedure.tester import open_tester
 from evenhand.results.delay import OwnLoopDelays, OwnLoopFound
-from evenhand.results.document import to_document
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE, Role
 from evenhand.trial import CEILING_WAITS, Delays, DelayWish, DirectionRates, Limits, Load, Replay, TrialResult
 

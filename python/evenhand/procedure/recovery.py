@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION, RATE, Option, values_of
 from evenhand.base.units import format_count, format_duration, format_rate
+from evenhand.base.validation.document import to_document
 from evenhand.plan import Direction
 from evenhand.procedure.attempts import Attempts, RepeatedTrials
 from evenhand.procedure.descriptor import (
@@ -40,7 +41,6 @@ from evenhand.procedure.profile import (
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.statistics import Statistics
 from evenhand.procedure.tester import OpenTester, choose_maximum
-from evenhand.results.document import to_document
 from evenhand.results.recovery import OVERLOAD_S, REPETITIONS, RecoveryFigures, RecoveryFound, RecoveryGoal
 from evenhand.trial import Deviation, DirectionResult, Load, TrialResult
 

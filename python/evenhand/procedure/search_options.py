@@ -7,23 +7,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from evenhand.base.errors import RequestError, suggestion
 from evenhand.base.option import Option
 from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.search import Goal, MlrGoal, MlrGoals, ThroughputGoal, Tst009Goal, whole_load
 
-
-class SearchKind(StrEnum):
-    """What `--search` takes."""
-
-    BINARY = "binary"
-    TST009 = "tst009"
-    MLR = "mlr"
-
-
+SearchKind = Literal["binary", "tst009", "mlr"]
 AUTO = "auto"
 DEFAULT_GOALS = ("NDR", "PDR")
 _PANEL = "Search"
@@ -42,7 +33,7 @@ class SearchOptions:
             " one. mlr: RFC 9971, several goals at once.",
             panel=_PANEL,
         ),
-    ] = SearchKind.BINARY
+    ] = "binary"
     goals: Annotated[
         list[str] | None,
         Option(
@@ -86,19 +77,19 @@ def choose_search(
 
     RequestError names the option; also where options do not go together.
     """
-    if search is not SearchKind.MLR and goals:
+    if search != "mlr" and goals:
         raise RequestError(
             f"{search} has only one goal",
             code="procedure.one-goal-only",
             where="--goal",
             next_step="Use --search mlr, or --loss-ratio instead of --goal.",
         )
-    if search is SearchKind.MLR:
+    if search == "mlr":
         return _mlr_goals(goal, goals or DEFAULT_GOALS, start)
     attributes: dict[str, Any] = {field.name: getattr(goal, field.name) for field in fields(goal)}
     if start is not None:
         attributes |= {"is_guided": True, "known_fps": None if start == AUTO else _known_rate(start, goal)}
-    if search is SearchKind.BINARY:
+    if search == "binary":
         return ThroughputGoal(**attributes)
     return Tst009Goal(
         **attributes

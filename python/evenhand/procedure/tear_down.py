@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from evenhand.base.errors import RequestError
 from evenhand.base.option import NUMBER, RATE, Option, values_of
 from evenhand.base.units import format_count, format_rate
+from evenhand.base.validation.document import to_document
 from evenhand.procedure.attempts import Attempts
 from evenhand.procedure.connection_trials import (
     ConnectionWish,
@@ -27,7 +28,6 @@ from evenhand.procedure.profile import Profile, attempt_documents, plain_deviati
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.tester import OpenTester, choose_maximum
 from evenhand.results.connections import Removal, TearDownFound
-from evenhand.results.document import to_document
 from evenhand.results.goal import ProcedureGoal, check_repetitions
 from evenhand.trial import Connections, Deviation, Load, LoadMeasurer, TrialResult
 

@@ -25,14 +25,7 @@ from evenhand.procedure.descriptor import (
 from evenhand.procedure.events import Note, OnEvent, followed_by, ignore
 from evenhand.procedure.expected_time import longest_search_s, search_parts, search_span, shortest_search_s
 from evenhand.procedure.limits import Retries
-from evenhand.procedure.maximum import (
-    CeilingWish,
-    conditions_of,
-    describe_known,
-    find_ceiling_first,
-    knowing,
-    known_of,
-)
+from evenhand.procedure.maximum import CeilingWish, conditions_of, describe_known, knowing, settle_ceiling
 from evenhand.procedure.profile import Profile, collect_deviations, result_document
 from evenhand.procedure.record import Recorder, recording
 from evenhand.procedure.repetition import Row, document_of, each_once
@@ -174,14 +167,15 @@ def choose_start(
         if known is None or not known.is_limit or goal.max_fps <= known.rate_fps:
             return tester, goal
         return knowing(tester, known), goal
-    if known is None or (known.is_limit and known.was_reached):
-        kept_fps = None if known is None else known.rate_fps
-        ceiling = find_ceiling_first(tester, wish, followed_by(on_event, later), recorder, kept_fps=kept_fps)
-        if ceiling.is_device_slower:
-            assert ceiling.rate_fps is not None
-            return tester, replace(goal, max_fps=ceiling.rate_fps)
-        known = known_of(ceiling)
-        rig.keep_ceiling(conditions_of(tester, wish), known)
+    known, is_device_slower = settle_ceiling(
+        tester,
+        wish,
+        is_good=lambda known: not (known.is_limit and known.was_reached),
+        on_event=followed_by(on_event, later),
+        recorder=recorder,
+    )
+    if is_device_slower:
+        return tester, replace(goal, max_fps=known.rate_fps)
     theoretical_fps = tester.profile.theoretical_fps
     if not known.is_limit:
         return tester, replace(goal, max_fps=float(theoretical_fps or known.rate_fps))

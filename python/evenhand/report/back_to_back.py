@@ -8,6 +8,7 @@ from typing import Any
 
 from evenhand.base.table import Cell, Table, measured
 from evenhand.base.units import MEAN_FRAMES, WHOLE_FPS, format_count, format_duration, format_ratio
+from evenhand.base.validation.document import from_document
 from evenhand.base.visible import visible
 from evenhand.plan import describe_size
 from evenhand.procedure import BackToBackTable, BurstIntervals
@@ -25,7 +26,6 @@ from evenhand.report.result_entry import (
     with_spaces,
 )
 from evenhand.results.bursts import BackToBackAsked, BackToBackFound, BurstFound, IntervalFound
-from evenhand.results.document import from_document
 from evenhand.results.throughput import ThroughputFound
 from evenhand.run.campaign_record import AT_LEAST, TESTER_CEILING
 from evenhand.search import Outcome

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from evenhand.analysis.comparison_model import time_left_out_document
 from evenhand.base.table import Column, Table, make_table
 from evenhand.base.terminal_table import Printable
 from evenhand.base.units import format_count
@@ -24,7 +25,7 @@ from evenhand.run import (
     StoredTrial,
 )
 from evenhand.run.figures import time_left_out_at, time_left_out_of
-from evenhand.trial import TIME_LEFT_OUT, TimeLeftOut, Verdict
+from evenhand.trial import Verdict
 
 if TYPE_CHECKING:
     from evenhand.run.campaign.outline import Outline, OutlineRow
@@ -119,7 +120,7 @@ def _point(record: CampaignRecord, measured: PointRecord) -> dict[str, Any]:
         "finished_repetitions": sum(
             repetition.finished_at is not None for repetition in measured.repetitions
         ),
-        "figure": {"name": figure.name, "unit": figure.unit, "is_higher_better": figure.is_higher_better},
+        "figure": figure.to_document(),
         "values": list(measured.values),
         "at_maximum": measured.at_maximum,
         "at_tester_ceiling": measured.at_tester_ceiling,
@@ -128,7 +129,7 @@ def _point(record: CampaignRecord, measured: PointRecord) -> dict[str, Any]:
         "minimum": None if statistics is None else statistics.minimum,
         "maximum": None if statistics is None else statistics.maximum,
         "trials": _verdicts(trials_of(measured)),
-        **_time_left_out(time_left_out_at(measured)),
+        **time_left_out_document(time_left_out_at(measured)),
     }
 
 
@@ -144,7 +145,7 @@ def _repetition(repetition: Repetition, *, is_whole: bool) -> dict[str, Any]:
         "reason": repetition.reason,
         "value": repetition.value,
         "is_at_least": repetition.is_at_least,
-        **_time_left_out(time_left_out_of(repetition)),
+        **time_left_out_document(time_left_out_of(repetition)),
         **({"result": None if repetition.result is None else dict(repetition.result)} if is_whole else {}),
         "searches": [_search(search, is_whole=is_whole) for search in repetition.searches],
     }
@@ -195,11 +196,6 @@ def _hook(hook: HookRun) -> dict[str, Any]:
         "output": hook.output,
         "duration_s": hook.duration_s,
     }
-
-
-def _time_left_out(found: TimeLeftOut | None) -> dict[str, Any]:
-    """Nothing if no trial was judged by its clean time."""
-    return {} if found is None else {TIME_LEFT_OUT: found.to_document()}
 
 
 def _verdicts(trials: Iterable[StoredTrial]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evenhand.results.document import at_key
+from evenhand.base.validation.document import at_key
 from evenhand.results.throughput import SearchAsked, ThroughputFound
 
 

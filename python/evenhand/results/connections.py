@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from evenhand.results.document import at_key
+from evenhand.base.validation.document import at_key
 from evenhand.results.throughput import SearchAsked
 
 

@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count, format_duration
+from evenhand.base.validation.document import at_key, beside
 from evenhand.plan import Direction, SideName
-from evenhand.results.document import at_key, beside
 from evenhand.results.goal import ProcedureGoal, check_above_zero, check_repetitions
 from evenhand.trial import DelayWish, Deviation
 

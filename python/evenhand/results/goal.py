@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.base.errors import RequestError
+from evenhand.base.validation.document import to_document
 from evenhand.base.validation.typed_fields import check_types
-from evenhand.results.document import to_document
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 
 

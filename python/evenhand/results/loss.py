@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_ratio
-from evenhand.results.document import at_key
+from evenhand.base.validation.document import at_key
 from evenhand.results.goal import ProcedureGoal, check_above_zero
 from evenhand.search import FULL_LENGTH_S
 from evenhand.trial import Reason

@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from evenhand.base.validation.document import at_key
 from evenhand.plan import Direction
-from evenhand.results.document import at_key
 from evenhand.results.goal import ProcedureGoal, check_above_zero, check_repetitions
 from evenhand.trial import Load, LoadChange
 

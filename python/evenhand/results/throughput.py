@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evenhand.base.validation.document import at_key
 from evenhand.plan import Direction
-from evenhand.results.document import at_key
 from evenhand.search import DirectionLoss, Outcome, is_outcome_at_least
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.base.locks import holder_of
+from evenhand.base.validation.document import Documented, at_key
 from evenhand.procedure.statistics import Statistics
 from evenhand.run.campaign_record import ENDED_EARLY, PointRecord, PointState
 from evenhand.run.figures import RunningTrial, read_running, stated_time_left_out
@@ -102,7 +103,7 @@ class PointStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundStatus:
+class RoundStatus(Documented):
     """How far the round is that is measured now, or next."""
 
     suite: str
@@ -110,17 +111,7 @@ class RoundStatus:
     """Number of the round, from 1."""
     rounds: int
     points_done: int
-    point_count: int
-
-    def to_document(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "suite": self.suite,
-            "round": self.round,
-            "rounds": self.rounds,
-            "points_done": self.points_done,
-            "points": self.point_count,
-        }
+    point_count: int = at_key("points")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from evenhand.results.document import check_scalar, shown
+from evenhand.base.validation.document import check_scalar, shown
 
 Shape: TypeAlias = Callable[[Any, str], None]
 """Checks a value that is there; gets the name of its place too. ValueError if it has another shape."""

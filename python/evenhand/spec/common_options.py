@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from evenhand import rig
 from evenhand.base.errors import RequestError
@@ -21,7 +20,7 @@ from evenhand.base.option import (
     values_of,
 )
 from evenhand.base.units import format_ratio, parse_duration
-from evenhand.plan import AddressPlan
+from evenhand.plan import AddressPlan, HostMacs
 from evenhand.procedure import LearningChoice, Repetitions
 from evenhand.procedure.connection_trials import ConnectionWish, check_plan_has
 from evenhand.procedure.limits import LIMIT_SET, Retries, retries_of
@@ -29,13 +28,6 @@ from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
 from evenhand.trial import CLEAN_AT_MOST, LARGEST_SEED, MOST_OFFERED_TOLERANCE, RFC_WAITS, SHORT_WAITS, Waits
 
 _PANEL = "Validity (the limits table of the testbed file has the same keys)"
-
-
-class LimitSet(StrEnum):
-    """Named sets of limits."""
-
-    RFC = "rfc"
-    HOST = "host"
 
 
 def _parse_us(text: str, *, where: str) -> float:
@@ -50,7 +42,7 @@ class LimitOptions:
     """When a trial is valid. As written; None: not given."""
 
     limits: Annotated[
-        LimitSet | None,
+        Literal["rfc", "host"] | None,
         Option(
             sets=LIMIT_SET,
             help="rfc: the defaults below; host: the strictest limits that this machine can keep, which"
@@ -119,7 +111,7 @@ class LimitOptions:
             )
         if values.pop("clean_time", False):
             values["clean_at_most"] = CLEAN_AT_MOST
-        return {key: str(value) if key == LIMIT_SET else value for key, value in values.items()}
+        return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,14 +150,7 @@ SeedOption = Annotated[int, Option(least=0, most=LARGEST_SEED, help="Same seed, 
 SEED = needed_field("seed", SeedOption, DEFAULT_SEED)
 
 
-class WaitSet(StrEnum):
-    """Named sets of waits."""
-
-    RFC = "rfc"
-    SHORT = "short"
-
-
-_SETS = {WaitSet.RFC: RFC_WAITS, WaitSet.SHORT: SHORT_WAITS}
+_SETS = {"rfc": RFC_WAITS, "short": SHORT_WAITS}
 _WAITS_PANEL = "Single waits"
 
 
@@ -174,9 +159,9 @@ class WaitOptions:
     """The waits of every trial."""
 
     waits: Annotated[
-        WaitSet,
+        Literal["rfc", "short"],
         Option(help="rfc: 2, 2, 2 and 5 s (RFC 2544 section 23); short: for software ports, a deviation."),
-    ] = WaitSet.RFC
+    ] = "rfc"
     wait_after_routing: Annotated[
         str | None,
         Option(
@@ -295,19 +280,12 @@ class EstablishedOptions:
         return ConnectionWish(count=count, rate_fps=rate_fps)
 
 
-class HostMacSet(StrEnum):
-    """MACs of the hosts on the link."""
-
-    PORT = "port"
-    PSEUDORANDOM = "pseudorandom"
-
-
 _DIRECT_PANEL = "Direct plans (hosts on the link)"
 HostMacsOption = Annotated[
-    HostMacSet,
+    HostMacs,
     Option(
         declared="--host-macs",
-        metavar="|".join(HostMacSet),
+        metavar="|".join(get_args(HostMacs)),
         help="Give all hosts the MAC of the tester's port, or each a MAC of its own, drawn from the"
         " seed (RFC 4814, 4.2).",
         panel=_DIRECT_PANEL,
@@ -331,9 +309,9 @@ AllowUnreachableOption = Annotated[
 ]
 
 
-def check_host_macs(macs: HostMacSet, plan: AddressPlan) -> None:
+def check_host_macs(macs: HostMacs, plan: AddressPlan) -> None:
     """RequestError for hosts that are not on the link: they have no MAC there (R4814-06)."""
-    if macs is not HostMacSet.PORT and not plan.is_direct:
+    if macs != "port" and not plan.is_direct:
         raise RequestError(
             f"the hosts of {plan.title} are behind a gateway, and have no MACs of their own on the link",
             code="spec.hosts-without-macs",
@@ -346,7 +324,7 @@ def check_host_macs(macs: HostMacSet, plan: AddressPlan) -> None:
 class LearningOptions:
     """What the DUT learns before the first trial of a direct plan."""
 
-    host_macs: HostMacsOption = HostMacSet.PORT
+    host_macs: HostMacsOption = "port"
     no_learning: NoLearningOption = False
     allow_unreachable: AllowUnreachableOption = False
 

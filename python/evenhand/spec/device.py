@@ -8,7 +8,6 @@ import errno
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +22,7 @@ from evenhand.predict import (
     symmetric_key,
 )
 from evenhand.predict.ethtool import is_ethtool, read_ethtool
+from evenhand.predict.model import HashType
 
 OPENBSD = "openbsd"
 COMMON = "common"
@@ -30,11 +30,8 @@ MOST_OCTETS = 4 << 20
 """The largest file with a table: 65,536 entries have a tenth of that."""
 
 
-class HashName(StrEnum):
-    """What the device hashes."""
-
-    TYPE1 = "type1"
-    TYPE2 = "type2"
+_HASHES: Mapping[str, HashType] = {"sd": "type1", "sdfn": "type2"}
+"""By the letters of the hashed fields."""
 
 
 def elements_option(default: str) -> Option:
@@ -54,7 +51,7 @@ class DeviceOptions:
         Option(declared="--rate", metavar="RATE", help="Rate that one element forwards, such as 50kfps."),
     ] = None
     hash_type: Annotated[
-        HashName | None,
+        HashType | None,
         Option(
             declared="--hash",
             help="type1: addresses; type2: addresses and ports. Default: the fields in --table, otherwise"
@@ -151,7 +148,7 @@ class DeviceOptions:
         try:
             model = DeviceModel(
                 elements=elements,
-                hash_type="type1" if hash_name is HashName.TYPE1 else "type2",
+                hash_type=hash_name,
                 symmetric=self.symmetric or given.is_symmetric,
                 key=read_key(self.key) if self.key is not None else given.key or VERIFICATION_KEY,
                 table=entries,
@@ -161,14 +158,14 @@ class DeviceOptions:
             raise self._in_words_of_options(error) from error
         return model, [*given.notes(elements), *notes]
 
-    def _hash_of(self, given: GivenTable, ip_versions: frozenset[int]) -> tuple[HashName, list[str]]:
+    def _hash_of(self, given: GivenTable, ip_versions: frozenset[int]) -> tuple[HashType, list[str]]:
         """The fields that the file states for these frames, unless the option says it; and a sentence if the
         file states others only."""
         where = f"--table {self._table_text}"
-        stated: HashName | None = None
+        stated: HashType | None = None
         for version in sorted(ip_versions & given.fields.keys()):
             fields, words = given.fields[version], given.fields_words[version]
-            found = {"sd": HashName.TYPE1, "sdfn": HashName.TYPE2}.get(fields)
+            found = _HASHES.get(fields)
             if found is None:
                 raise RequestError(
                     f"this NIC hashes {words} for UDP over IPv{version}: predictions are made for both"
@@ -178,7 +175,7 @@ class DeviceOptions:
                     next_step=f"Set it (ethtool -N INTERFACE rx-flow-hash udp{version} sd), and save the"
                     " output again.",
                 )
-            if found is not (self.hash_type or stated or found):
+            if found != (self.hash_type or stated or found):
                 contrary = f"--hash {self.hash_type} is given" if self.hash_type else f"{stated} for IPv4"
                 raise RequestError(
                     f"the file says {found} for UDP over IPv{version} ({words}), but {contrary}",
@@ -189,10 +186,10 @@ class DeviceOptions:
             stated = found
         missing = sorted(ip_versions - given.fields.keys())
         if self.hash_type is None and given.fields and missing:
-            return stated or HashName.TYPE1, [
+            return stated or "type1", [
                 f"The file does not say which fields are hashed for UDP over IPv{missing[0]}; type1 is taken."
             ]
-        return self.hash_type or stated or HashName.TYPE1, []
+        return self.hash_type or stated or "type1", []
 
     @property
     def _table_text(self) -> str:

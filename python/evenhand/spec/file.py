@@ -165,10 +165,8 @@ def _key(each: OptionField, *, has_default: bool) -> tuple[Any, Any]:
     """
     kinds = get_args(each.kind) or (each.kind,)
     found: Any = Text
-    if each.choices is not None:
-        found = Literal[tuple(str(choice) for choice in each.choices)]
-    elif get_origin(each.kind) is Literal:
-        found = each.kind
+    if each.choices:
+        found = Literal[tuple(map(str, each.choices))]
     elif bool in kinds:
         found = bool
     elif int in kinds:

@@ -7,9 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from evenhand import rig
 from evenhand.base.errors import RequestError, suggestion
@@ -42,12 +41,8 @@ DEFAULT_MODE = MODES[0]
 EVEN_MIX = "50/50"
 
 
-class DirectionName(StrEnum):
-    """Which directions send."""
-
-    BOTH = "both"
-    FORWARD = "forward"
-    REVERSE = "reverse"
+DirectionName = Literal["both", "forward", "reverse"]
+"""Which directions send."""
 
 
 def parse_counts(text: str | None, *, where: str) -> Counts:
@@ -110,7 +105,7 @@ def parse_share(text: str, *, where: str) -> tuple[int, int]:
 
 def read_directions(direction: DirectionName) -> tuple[Direction, ...]:
     """`--direction`."""
-    return tuple(each for each in BOTH_DIRECTIONS if direction in (DirectionName.BOTH, each))
+    return tuple(each for each in BOTH_DIRECTIONS if direction in ("both", each))
 
 
 def read_source_ports(text: str, *, where: str) -> UdpRange:
@@ -135,7 +130,8 @@ PlanOption = Annotated[
     ),
 ]
 DirectionOption = Annotated[
-    DirectionName, Option(metavar="|".join(DirectionName), help="forward: left to right; reverse: back.")
+    DirectionName,
+    Option(metavar="|".join(get_args(DirectionName)), help="forward: left to right; reverse: back."),
 ]
 
 
@@ -291,7 +287,7 @@ class PlanOptions:
 class DirectionOptions:
     """Which directions send."""
 
-    direction: DirectionOption = DirectionName.BOTH
+    direction: DirectionOption = "both"
 
 
 (DIRECTION,) = options_of(DirectionOptions)

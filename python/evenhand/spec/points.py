@@ -33,7 +33,7 @@ from evenhand.spec.file import DEFAULT_REPETITIONS, CampaignFile, Hooks, Referen
 from evenhand.spec.frames import read_frame_sizes, read_size
 from evenhand.spec.own_plan import register_own_plan
 from evenhand.spec.place import placed
-from evenhand.spec.plan import HOSTS, NETWORKS, PLAN_OPTIONS, DirectionName, build_plan, read_directions
+from evenhand.spec.plan import HOSTS, NETWORKS, PLAN_OPTIONS, build_plan, read_directions
 from evenhand.spec.request import AFTER, ROUTES, HashType, Point, plan_of, point_defaults, read_point
 
 MOST_POINTS = 10_000
@@ -236,7 +236,7 @@ def _points_of(suite: Suite, file: CampaignFile, where: str) -> list[Point]:
         whole = build_plan(file.plan_place(suite), None, network_counts, options)
         sizes, _ = read_frame_sizes(whole, [str(size) for size in suite.frame_sizes or ()])
         counts = _counts(suite, whole) if suite.routes is None else _route_counts(suite, whole)
-        directions = read_directions(DirectionName(suite.written("direction")))
+        directions = read_directions(suite.written("direction"))
         check_flow_directions(whole.flows, directions)
     check_points(len(counts) * len(sizes) * len(suite.procedure) * len(suite.hash_types or (None,)), where)
     # What gives a throughput comes before what takes it.

@@ -257,7 +257,7 @@ def read_conditions(
         rates=rates,
         waits=fill(WaitOptions, written).read(),
         limits=limits_of(testbed, loss_ratio=loss_ratio, given=fill(LimitOptions, written).read()),
-        host_macs=learning.host_macs.value,
+        host_macs=learning.host_macs,
         learning=learning.read(plan),
         established=fill(EstablishedOptions, written).read(plan),
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results: a frozen type as a document, and back. What a type's fields are called and of what type they are
+"""A frozen type as a document, and back. What a type's fields are called and of what type they are
 says which keys the document has, so that a file from elsewhere is refused here and nowhere behind."""
 
 from __future__ import annotations
@@ -65,9 +65,19 @@ def to_document(value: Any) -> dict[str, Any]:
     return found
 
 
+class Documented:
+    """A frozen type whose document is its fields."""
+
+    __slots__ = ()
+
+    def to_document(self) -> dict[str, Any]:
+        """For JSON."""
+        return to_document(self)
+
+
 def _written(value: Any) -> Any:
     if is_dataclass(value):
-        return to_document(value)
+        return value.to_document() if hasattr(value, "to_document") else to_document(value)
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -121,6 +131,8 @@ def _reader_of(kind: Any) -> Reader:
         }
     if origin is tuple:
         return partial(_read_items, _reader_of(arguments[0]))
+    if hasattr(kind, "from_document"):
+        return cast(Reader, kind.from_document)
     if is_dataclass(kind):
         return lambda value, place: _read_type(kind, _mapping(value, place), place)
     if origin is Literal:
