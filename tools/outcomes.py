@@ -14,7 +14,7 @@ DOCTEST_COUNTS = re.compile(
 )
 DOCTEST_CASE = re.compile(r"^TEST CASE:\s+(.+)$", re.MULTILINE)
 DOCTEST_ERROR = re.compile(r"^.+?: (?:FATAL )?ERROR: (.+(?:\n +.+)*)", re.MULTILINE)
-DOCTEST_SEED = re.compile(r"^Using configuration: (seed=\d+)", re.MULTILINE)
+DOCTEST_SEED = re.compile(r"^Using configuration: (.*seed=\d+.*)$", re.MULTILINE)
 LONGEST_FAILURE = 300
 MOST_FAILURES = 20
 """That are named at the end; all are in the suites' own output."""

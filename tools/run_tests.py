@@ -52,9 +52,13 @@ TWO_CPUS = "wire and two_cpus and not patient and not root and not alone"
 LABS = "wire and root and not two_cpus and not alone"
 """Tests of a tester and a DUT that share a CPU. Two files run at once: each names labs of its own."""
 ONE_BY_ONE = "wire and root and two_cpus and not patient and not alone"
+"""Tests of labs and of devices written in Python, which must not wait for a CPU as long as two testers take
+them."""
 FOLDER_OF_LABS = "tests/lab/"
 """Its tests look at what labs change for the whole kernel: they run one by one."""
 ON_PORTS = "Python tests on ports"
+SANITIZED_EXAMPLES = 20
+"""Of each property: what reads or writes where it must not does so in few examples."""
 QUIET_SHARE = 0.2
 """The share of this machine's CPU time that others may use, so that one suite can be run in what another
 leaves."""
@@ -171,8 +175,12 @@ def _let_live(pid: int, has_ended: threading.Event) -> None:
         used_s = now_s
 
 
-def run_cpp_tests(name: str, build: str, of: str, *, yields: bool) -> Outcome:
-    """The C++ tests of the engine or of the router, from one build folder."""
+def run_cpp_tests(name: str, build: str, of: str, *, examples: int = 0, yields: bool) -> Outcome:
+    """The C++ tests of the engine or of the router, from one build folder.
+
+    Args:
+        examples: Of each property; 0: as many as rapidcheck makes unless told.
+    """
     program = ROOT / build / of / "tests" / f"evenhand-{of}-tests"
     # Undefined behaviour is only printed otherwise, and the tests go on.
     environment = {
@@ -180,6 +188,9 @@ def run_cpp_tests(name: str, build: str, of: str, *, yields: bool) -> Outcome:
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
         "ASAN_OPTIONS": "detect_stack_use_after_return=1",
     }
+    if examples:
+        told = environment.get("RC_PARAMS", "")  # a seed that somebody wants to see again
+        environment["RC_PARAMS"] = f"max_success={examples} {told}".strip()
     try:
         printed, code = output_of([program, "--no-colors"], yields=yields, env=environment)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -190,13 +201,13 @@ def run_cpp_tests(name: str, build: str, of: str, *, yields: bool) -> Outcome:
 
 def run_cpp_suites(*, yields: bool) -> list[Outcome]:
     """One after the other; each prints when it has ended. Under sanitizers they take six times as long: those
-    runs are thorough."""
-    builds = [("", "build")]
+    runs are thorough, and have fewer examples, of which the other builds have made as many as are needed."""
+    builds = [("", "build", 0)]
     if THOROUGH not in left_out():
-        builds.append((" under sanitizers", "build-asan"))
+        builds.append((" under sanitizers", "build-asan", SANITIZED_EXAMPLES))
     return [
-        run_cpp_tests(f"C++ tests{of}{how}", build, program, yields=yields)
-        for how, build in builds
+        run_cpp_tests(f"C++ tests{of}{how}", build, program, examples=examples, yields=yields)
+        for how, build, examples in builds
         for of, program in (("", "engine"), (" of the router", "router"))
     ]
 
@@ -314,11 +325,11 @@ def run_suites() -> list[Outcome]:
         outcomes += [future.result() for future in in_namespaces]
         if in_namespaces:
             outcomes.append(run_tests_on_ports(LABS, "root", cpus, of_labs=True))
+            # Nothing is asserted there of delays or rates, and half of the CPU time is left.
+            outcomes.append(run_python_tests(f"{ON_PORTS} of labs", ONE_BY_ONE, files=files_marked("root")))
         outcomes += [without_ports.result(), *cpp.result()]
     if cpus > 1:
         outcomes.append(run_tests_on_ports(TWO_CPUS, "two_cpus", cpus, each=2))
-        if in_namespaces:
-            outcomes.append(run_python_tests(f"{ON_PORTS} of labs", ONE_BY_ONE, files=files_marked("root")))
     outcomes.append(run_python_tests(f"{ON_PORTS}, alone", ALONE, files=files_marked("alone")))
     return outcomes
 

@@ -124,7 +124,7 @@ def test_the_slowest_tests_of_all_suites_are_named(tmp_path: Path) -> None:
     assert len(named) == 10
 
 
-DOCTEST_FAILURES = """Using configuration: seed=17
+DOCTEST_FAILURES = """Using configuration: max_success=20 seed=17
 OK, passed 100 tests
 ===============================================================================
 /engine/tests/a_test.cpp:229:
@@ -160,8 +160,8 @@ def test_the_tests_that_failed_are_named_last_with_what_they_said(tmp_path: Path
     cpp = read_doctest("C", DOCTEST_FAILURES + COUNTS.format(10, 2, 0), 1)
     assert failures([cpp, read_pytest("P", report, 1)]) == [
         "FAILED a thread that waits for its CPU is seen: CHECK( record.waited_s > 0.05 ) is NOT correct!"
-        ' values: CHECK( 0 > 0.05 ) (RC_PARAMS="seed=17")',
-        'FAILED b: REQUIRE( a ) is NOT correct! (RC_PARAMS="seed=17")',
+        ' values: CHECK( 0 > 0.05 ) (RC_PARAMS="max_success=20 seed=17")',
+        'FAILED b: REQUIRE( a ) is NOT correct! (RC_PARAMS="max_success=20 seed=17")',
         "FAILED a::bad: AssertionError: 1 == 2",
         "FAILED a::worse: no fixture",
     ]
@@ -272,9 +272,7 @@ def test_tests_of_delays_and_rates_begin_when_all_else_has_ended(
     every = {WITHOUT_PORTS, IN_NAMESPACES, ONE_CPU, PATIENT, TWO_CPUS, LABS, ONE_BY_ONE, ALONE}
     assert {line.removeprefix("begin ") for line in told if line.startswith("begin ")} == every
     assert len(outcomes) == len(every) + 1  # two suites are in namespaces
-    assert told[-6:] == [
-        f"{verb} {marked}" for marked in (TWO_CPUS, ONE_BY_ONE, ALONE) for verb in ("begin", "end")
-    ]
+    assert told[-4:] == [f"{verb} {marked}" for marked in (TWO_CPUS, ALONE) for verb in ("begin", "end")]
     is_beside = told.index(f"begin {ONE_CPU}") < told.index(f"end {WITHOUT_PORTS}")
     assert is_beside == is_quiet
 
@@ -285,7 +283,8 @@ def test_the_cpp_tests_run_under_sanitizers_where_all_is_asked_for(
 ) -> None:
     builds: list[tuple[str, str]] = []
 
-    def suite(name: str, build: str, of: str, *, yields: bool) -> Outcome:
+    def suite(name: str, build: str, of: str, *, examples: int, yields: bool) -> Outcome:
+        assert (examples > 0) == (build == "build-asan")
         builds.append((build, of))
         return Outcome(name=name, passed=1)
 
