@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,8 @@ sys.path.insert(0, str(ROOT))
 
 from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest  # noqa: E402  after the path
 
+MARKS_OF_FILE = re.compile(r"^pytestmark = (?:\[[^\]]*\]|.*$)", re.MULTILINE)
+"""What all tests of a file are marked with."""
 ENDLESS_S = 2700
 """A suite that takes longer hangs."""
 HANGS_S = 900.0
@@ -106,6 +109,18 @@ def files_marked(mark: str) -> list[str]:
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests").rglob("test_*.py")
         if f"mark.{mark}" in path.read_text()
+    )
+
+
+def files_without(*marks: str) -> list[str]:
+    """Files with tests that have none of these marks: pytest spends seconds on importing the others."""
+
+    def has_such(path: Path) -> bool:
+        found = MARKS_OF_FILE.search(path.read_text())
+        return found is None or not any(f"mark.{mark}" in found[0] for mark in marks)
+
+    return sorted(
+        str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py") if has_such(path)
     )
 
 
@@ -302,12 +317,20 @@ def run_suites() -> list[Outcome]:
     begin = partial(run_python_tests, is_beside=True)
     with ThreadPoolExecutor(max_workers=4) as pool:
         beside: list[Future[Any]] = [
-            pool.submit(begin, "Python tests", WITHOUT_PORTS, at_once=max(cpus, 2), yields=is_quiet),
+            pool.submit(
+                begin,
+                "Python tests",
+                WITHOUT_PORTS,
+                files=files_without("wire", "root"),
+                at_once=max(cpus, 2),
+                yields=is_quiet,
+            ),
             pool.submit(run_cpp_suites, yields=is_quiet),
         ]
         if os.geteuid() == 0:
-            labs = [file for file in files_marked("root") if file.startswith(FOLDER_OF_LABS)]
-            others = [file for file in files_marked("root") if file not in labs]
+            without_ports_as_root = sorted({*files_without("wire")} & {*files_marked("root")})
+            labs = [file for file in without_ports_as_root if file.startswith(FOLDER_OF_LABS)]
+            others = [file for file in without_ports_as_root if file not in labs]
             # Tests of frames in labs wait for both. Those in namespaces of their own mostly wait for SSH: two
             # files of them run at once.
             for name, files, how in (
@@ -325,6 +348,7 @@ def run_suites() -> list[Outcome]:
         outcomes += [future.result() for future in in_namespaces]
         if in_namespaces:
             outcomes.append(run_tests_on_ports(LABS, "root", cpus, of_labs=True))
+        if in_namespaces and cpus > 1:
             # Nothing is asserted there of delays or rates, and half of the CPU time is left.
             outcomes.append(run_python_tests(f"{ON_PORTS} of labs", ONE_BY_ONE, files=files_marked("root")))
         outcomes += [without_ports.result(), *cpp.result()]

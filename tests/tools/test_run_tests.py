@@ -108,6 +108,24 @@ def test_no_file_is_left_out_whose_tests_have_a_mark(pytestconfig: pytest.Config
         assert {str(path.relative_to(ROOT)) for path in files} <= set(files_marked(mark))
 
 
+def test_only_files_are_left_out_all_of_whose_tests_have_a_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {
+        "all": "pytestmark = pytest.mark.wire\n",
+        "listed": "pytestmark = [\n    pytest.mark.wire,\n    pytest.mark.root,\n]\n",
+        "one": "pytestmark = pytest.mark.slow\n\n@pytest.mark.wire\ndef test_a(): pass\ndef test_b(): pass\n",
+        "none": "def test_a(): pass\n",
+    }
+    (tmp_path / "tests").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "tests" / f"test_{name}.py").write_text(text)
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
+    kept = {marks: run_tests.files_without(*marks) for marks in (("wire",), ("root",), ("wire", "root"))}
+    few = ["tests/test_none.py", "tests/test_one.py"]
+    assert kept == {("wire",): few, ("root",): sorted([*few, "tests/test_all.py"]), ("wire", "root"): few}
+
+
 def test_the_slowest_tests_of_all_suites_are_named(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     outcomes = []
