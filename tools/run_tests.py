@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every test suite, and ends with the slowest tests, how many of each suite ran, and which failed.
+"""Runs every test suite, and ends with the slowest tests and files, when each suite ran and how many of its
+tests, and which failed.
 
 With --all, also the tests marked `thorough`, and the C++ tests once more under sanitizers. With --apart,
 tests that send frames wait for all others. The counts come from the suites' own reports. A suite that
@@ -18,18 +19,20 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest  # noqa: E402  after the path
+from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest, slowest_files, spans  # noqa: E402  after the path
 
+P = ParamSpec("P")
 MARKS_OF_FILE = re.compile(r"^pytestmark = (?:\[[^\]]*\]|.*$)", re.MULTILINE)
 """What all tests of a file are marked with."""
 ENDLESS_S = 2700
@@ -190,6 +193,19 @@ def _let_live(pid: int, has_ended: threading.Event) -> None:
         used_s = now_s
 
 
+def timed(run: Callable[P, Outcome]) -> Callable[P, Outcome]:
+    """The same suite, which says when it ran."""
+
+    @wraps(run)
+    def run_timed(*arguments: P.args, **named: P.kwargs) -> Outcome:
+        began_s = time.monotonic()
+        outcome = run(*arguments, **named)
+        return replace(outcome, ran_s=(began_s, time.monotonic()))
+
+    return run_timed
+
+
+@timed
 def run_cpp_tests(name: str, build: str, of: str, *, examples: int = 0, yields: bool) -> Outcome:
     """The C++ tests of the engine or of the router, from one build folder.
 
@@ -241,6 +257,7 @@ def pytest_command(
     return [*command, "-n", str(at_once), "--dist", "loadfile" if by_file else "worksteal"]
 
 
+@timed
 def run_python_tests(
     name: str,
     marked: str,
@@ -399,6 +416,10 @@ def main() -> int:
     outcomes = run_suites()
     print("\n== The slowest tests")
     print("\n".join(slowest(outcomes)))
+    print("\n== The slowest files")
+    print("\n".join(slowest_files(outcomes)))
+    print("\n== When each suite ran")
+    print("\n".join(spans(outcomes, start)))
     write_times(outcomes)
     print(f"\n== {time.monotonic() - start:.0f} s")
     for outcome in outcomes:

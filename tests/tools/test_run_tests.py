@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 
 from tests.conftest import DIVIDING_MARKS, FILES_OF_MARKS
 from tools import run_tests
-from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest
+from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest, slowest_files, spans
 from tools.run_tests import (
     ALONE,
     IN_NAMESPACES,
@@ -139,7 +140,10 @@ def test_the_slowest_tests_of_all_suites_are_named(tmp_path: Path) -> None:
         ["8.5", "s", "a::t8"],
         ["7.5", "s", "b::t7"],
     ]
-    assert len(named) == 10
+    assert len(named) == 18
+    assert [line.split() for line in slowest_files(outcomes)] == [["40", "s", "b"], ["40", "s", "a"]]
+    (line,) = spans([replace(outcomes[0], ran_s=(107.0, 160.0))], 100.0)
+    assert line.split() == ["7", "to", "60", "s", "40", "s", "of", "tests", "a"]
 
 
 DOCTEST_FAILURES = """Using configuration: max_success=20 seed=17
