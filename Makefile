@@ -91,6 +91,7 @@ demo-linux: build  ## measure the kernel's own router in a network namespace (wi
 	$(AS_ROOT) .venv/bin/evenhand demo --dut linux
 
 prove: build-tests build-asan .venv/.deps-prove  ## run what takes too long for `make test-all`: whole demos, 10^9 draws, 10^7 fuzzed frames, a router with known limits, Figure 7, l3fwd, breaks on purpose; two hours
+	@ninja -C build cpp-benches
 	@tools/prove
 
 docs: .venv/.deps-docs  ## write the generated pages of docs/reference/, then all pages as a site with search: build-site/html/index.html

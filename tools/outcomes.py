@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,12 +15,12 @@ DOCTEST_COUNTS = re.compile(
 )
 DOCTEST_CASE = re.compile(r"^TEST CASE:\s+(.+)$", re.MULTILINE)
 DOCTEST_ERROR = re.compile(r"^.+?: (?:FATAL )?ERROR: (.+(?:\n +.+)*)", re.MULTILINE)
-DOCTEST_SEED = re.compile(r"^Using configuration: (seed=\d+)", re.MULTILINE)
+DOCTEST_SEED = re.compile(r"^Using configuration: (.*seed=\d+.*)$", re.MULTILINE)
 LONGEST_FAILURE = 300
 MOST_FAILURES = 20
 """That are named at the end; all are in the suites' own output."""
-SLOWEST = 10
-"""Tests that are named at the end."""
+SLOWEST = 20
+"""Tests that are named at the end, and files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,8 @@ class Outcome:
     """Why the suite failed although no test of it did; empty if it did not."""
     durations: tuple[tuple[float, str], ...] = field(default=(), compare=False)
     """Seconds and name of each test, in any order; none if the suite does not tell."""
+    ran_s: tuple[float, float] = field(default=(0.0, 0.0), compare=False)
+    """When it began and ended, by the same clock as those of other suites."""
     failures: tuple[str, ...] = field(default=(), compare=False)
     """Name of each test that failed, and what it says first."""
 
@@ -125,3 +128,23 @@ def slowest(outcomes: Sequence[Outcome]) -> list[str]:
     """A line for each of the slowest tests of all suites, the slowest first."""
     found = sorted((one for outcome in outcomes for one in outcome.durations), reverse=True)
     return [f"{seconds:6.1f} s  {name}" for seconds, name in found[:SLOWEST]]
+
+
+def slowest_files(outcomes: Sequence[Outcome]) -> list[str]:
+    """A line for each of the files whose tests took longest together."""
+    summed: defaultdict[str, float] = defaultdict(float)
+    for outcome in outcomes:
+        for seconds, name in outcome.durations:
+            summed[name.partition("::")[0]] += seconds
+    found = sorted(((seconds, name) for name, seconds in summed.items()), reverse=True)
+    return [f"{seconds:6.0f} s  {name}" for seconds, name in found[:SLOWEST]]
+
+
+def spans(outcomes: Sequence[Outcome], start_s: float) -> list[str]:
+    """A line for each suite: when it ran, after the start, and how long its tests took one by one."""
+    return [
+        f"{began_s - start_s:5.0f} to {ended_s - start_s:5.0f} s"
+        f" {sum(seconds for seconds, _ in outcome.durations):6.0f} s of tests  {outcome.name}"
+        for outcome in outcomes
+        for began_s, ended_s in [outcome.ran_s]
+    ]

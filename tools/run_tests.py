@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every test suite, and ends with the slowest tests, how many of each suite ran, and which failed.
+"""Runs every test suite, and ends with the slowest tests and files, when each suite ran and how many of its
+tests, and which failed.
 
 With --all, also the tests marked `thorough`, and the C++ tests once more under sanitizers. With --apart,
 tests that send frames wait for all others. The counts come from the suites' own reports. A suite that
@@ -11,24 +12,29 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest  # noqa: E402  after the path
+from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest, slowest_files, spans  # noqa: E402  after the path
 
+P = ParamSpec("P")
+MARKS_OF_FILE = re.compile(r"^pytestmark = (?:\[[^\]]*\]|.*$)", re.MULTILINE)
+"""What all tests of a file are marked with."""
 ENDLESS_S = 2700
 """A suite that takes longer hangs."""
 HANGS_S = 900.0
@@ -52,9 +58,13 @@ TWO_CPUS = "wire and two_cpus and not patient and not root and not alone"
 LABS = "wire and root and not two_cpus and not alone"
 """Tests of a tester and a DUT that share a CPU. Two files run at once: each names labs of its own."""
 ONE_BY_ONE = "wire and root and two_cpus and not patient and not alone"
+"""Tests of labs and of devices written in Python, which must not wait for a CPU as long as two testers take
+them."""
 FOLDER_OF_LABS = "tests/lab/"
 """Its tests look at what labs change for the whole kernel: they run one by one."""
 ON_PORTS = "Python tests on ports"
+SANITIZED_EXAMPLES = 20
+"""Of each property: what reads or writes where it must not does so in few examples."""
 QUIET_SHARE = 0.2
 """The share of this machine's CPU time that others may use, so that one suite can be run in what another
 leaves."""
@@ -102,6 +112,18 @@ def files_marked(mark: str) -> list[str]:
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests").rglob("test_*.py")
         if f"mark.{mark}" in path.read_text()
+    )
+
+
+def files_without(*marks: str) -> list[str]:
+    """Files with tests that have none of these marks: pytest spends seconds on importing the others."""
+
+    def has_such(path: Path) -> bool:
+        found = MARKS_OF_FILE.search(path.read_text())
+        return found is None or not any(f"mark.{mark}" in found[0] for mark in marks)
+
+    return sorted(
+        str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py") if has_such(path)
     )
 
 
@@ -171,8 +193,25 @@ def _let_live(pid: int, has_ended: threading.Event) -> None:
         used_s = now_s
 
 
-def run_cpp_tests(name: str, build: str, of: str, *, yields: bool) -> Outcome:
-    """The C++ tests of the engine or of the router, from one build folder."""
+def timed(run: Callable[P, Outcome]) -> Callable[P, Outcome]:
+    """The same suite, which says when it ran."""
+
+    @wraps(run)
+    def run_timed(*arguments: P.args, **named: P.kwargs) -> Outcome:
+        began_s = time.monotonic()
+        outcome = run(*arguments, **named)
+        return replace(outcome, ran_s=(began_s, time.monotonic()))
+
+    return run_timed
+
+
+@timed
+def run_cpp_tests(name: str, build: str, of: str, *, examples: int = 0, yields: bool) -> Outcome:
+    """The C++ tests of the engine or of the router, from one build folder.
+
+    Args:
+        examples: Of each property; 0: as many as rapidcheck makes unless told.
+    """
     program = ROOT / build / of / "tests" / f"evenhand-{of}-tests"
     # Undefined behaviour is only printed otherwise, and the tests go on.
     environment = {
@@ -180,6 +219,9 @@ def run_cpp_tests(name: str, build: str, of: str, *, yields: bool) -> Outcome:
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
         "ASAN_OPTIONS": "detect_stack_use_after_return=1",
     }
+    if examples:
+        told = environment.get("RC_PARAMS", "")  # a seed that somebody wants to see again
+        environment["RC_PARAMS"] = f"max_success={examples} {told}".strip()
     try:
         printed, code = output_of([program, "--no-colors"], yields=yields, env=environment)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -190,13 +232,13 @@ def run_cpp_tests(name: str, build: str, of: str, *, yields: bool) -> Outcome:
 
 def run_cpp_suites(*, yields: bool) -> list[Outcome]:
     """One after the other; each prints when it has ended. Under sanitizers they take six times as long: those
-    runs are thorough."""
-    builds = [("", "build")]
+    runs are thorough, and have fewer examples, of which the other builds have made as many as are needed."""
+    builds = [("", "build", 0)]
     if THOROUGH not in left_out():
-        builds.append((" under sanitizers", "build-asan"))
+        builds.append((" under sanitizers", "build-asan", SANITIZED_EXAMPLES))
     return [
-        run_cpp_tests(f"C++ tests{of}{how}", build, program, yields=yields)
-        for how, build in builds
+        run_cpp_tests(f"C++ tests{of}{how}", build, program, examples=examples, yields=yields)
+        for how, build, examples in builds
         for of, program in (("", "engine"), (" of the router", "router"))
     ]
 
@@ -215,6 +257,7 @@ def pytest_command(
     return [*command, "-n", str(at_once), "--dist", "loadfile" if by_file else "worksteal"]
 
 
+@timed
 def run_python_tests(
     name: str,
     marked: str,
@@ -291,12 +334,20 @@ def run_suites() -> list[Outcome]:
     begin = partial(run_python_tests, is_beside=True)
     with ThreadPoolExecutor(max_workers=4) as pool:
         beside: list[Future[Any]] = [
-            pool.submit(begin, "Python tests", WITHOUT_PORTS, at_once=max(cpus, 2), yields=is_quiet),
+            pool.submit(
+                begin,
+                "Python tests",
+                WITHOUT_PORTS,
+                files=files_without("wire", "root"),
+                at_once=max(cpus, 2),
+                yields=is_quiet,
+            ),
             pool.submit(run_cpp_suites, yields=is_quiet),
         ]
         if os.geteuid() == 0:
-            labs = [file for file in files_marked("root") if file.startswith(FOLDER_OF_LABS)]
-            others = [file for file in files_marked("root") if file not in labs]
+            without_ports_as_root = sorted({*files_without("wire")} & {*files_marked("root")})
+            labs = [file for file in without_ports_as_root if file.startswith(FOLDER_OF_LABS)]
+            others = [file for file in without_ports_as_root if file not in labs]
             # Tests of frames in labs wait for both. Those in namespaces of their own mostly wait for SSH: two
             # files of them run at once.
             for name, files, how in (
@@ -314,11 +365,12 @@ def run_suites() -> list[Outcome]:
         outcomes += [future.result() for future in in_namespaces]
         if in_namespaces:
             outcomes.append(run_tests_on_ports(LABS, "root", cpus, of_labs=True))
+        if in_namespaces and cpus > 1:
+            # Nothing is asserted there of delays or rates, and half of the CPU time is left.
+            outcomes.append(run_python_tests(f"{ON_PORTS} of labs", ONE_BY_ONE, files=files_marked("root")))
         outcomes += [without_ports.result(), *cpp.result()]
     if cpus > 1:
         outcomes.append(run_tests_on_ports(TWO_CPUS, "two_cpus", cpus, each=2))
-        if in_namespaces:
-            outcomes.append(run_python_tests(f"{ON_PORTS} of labs", ONE_BY_ONE, files=files_marked("root")))
     outcomes.append(run_python_tests(f"{ON_PORTS}, alone", ALONE, files=files_marked("alone")))
     return outcomes
 
@@ -364,6 +416,10 @@ def main() -> int:
     outcomes = run_suites()
     print("\n== The slowest tests")
     print("\n".join(slowest(outcomes)))
+    print("\n== The slowest files")
+    print("\n".join(slowest_files(outcomes)))
+    print("\n== When each suite ran")
+    print("\n".join(spans(outcomes, start)))
     write_times(outcomes)
     print(f"\n== {time.monotonic() - start:.0f} s")
     for outcome in outcomes:

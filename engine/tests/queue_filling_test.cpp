@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 
+#include "slow.hpp"
 #include "tally/queue_filling.hpp"
 
 namespace queue_filling_test {
@@ -117,7 +118,7 @@ TEST_CASE("service times that vary make no note at 99 %, and leave it at 110 %")
     const Device device{.service_s = [&] { return service(random); }};
     int wrong = 0;
     int right = 0;
-    constexpr int trials = 300;
+    constexpr int trials = tests::is_slow ? 50 : 300;
     for (int i = 0; i < trials; ++i) {
         wrong += device.offer(0.99 * capacity_fps) ? 1 : 0;
         const auto found = device.offer(1.10 * capacity_fps);

@@ -53,6 +53,7 @@ name = "others"
 procedure = ["throughput", "latency", "loss", "back-to-back"]
 plan = "gateway-v4"
 repetitions = 3
+inner-repetitions = 10
 duration = "1s"
 final-duration = "5s"
 """

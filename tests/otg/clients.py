@@ -54,18 +54,31 @@ def wait_until_stopped(api: Any) -> list[Any]:
     raise AssertionError("the flows did not end")
 
 
-def send(api: Any, *packets: int, before: Callable[[], None] = lambda: None) -> list[Any]:
-    """The metrics of all flows once they have sent so many frames each. A busy host may keep the tester from
-    sending them all: then they are started again.
+def send(
+    api: Any,
+    *packets: int,
+    before: Callable[[], None] = lambda: None,
+    names: tuple[str, ...] = (),
+    is_lossy: bool = False,
+) -> list[Any]:
+    """The metrics of all flows once each has sent so many frames and got them back. A busy host may keep the
+    tester from sending them all, or the router from forwarding for longer than its rings hold: then they are
+    started again.
 
     Args:
         before: Called before each start.
+        names: Of the flows that are started; all unless told.
+        is_lossy: The router loses frames on purpose, or is offered too many.
     """
     for _ in range(MOST_ATTEMPTS):
         before()
-        set_state(api, "start")
+        set_state(api, "start", *names)
         found = wait_until_stopped(api)
-        if [metric.frames_tx for metric in found] == list(packets):
+        counts = [(metric.frames_tx, metric.frames_rx) for metric in found]
+        if all(
+            sent == wanted and (is_lossy or received == wanted)
+            for (sent, received), wanted in zip(counts, packets, strict=True)
+        ):
             break
     return found
 

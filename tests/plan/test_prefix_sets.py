@@ -252,8 +252,9 @@ def test_a_full_table_has_the_lengths_of_the_internet(version: IpVersion, first:
 
 
 @pytest.mark.thorough
-def test_a_full_table_from_a_file(tmp_path: Path) -> None:
-    made = make_prefixes(1_000_000, 48, first=address("2400::"))
+def test_a_fifth_of_a_full_table_from_a_file(tmp_path: Path) -> None:
+    """The memory that it takes rises with the lines, and to watch it takes most of the time."""
+    made = make_prefixes(200_000, 48, first=address("2400::"))
     path = tmp_path / "table.txt"
     path.write_text("".join(f"{text} via 2001:db8::1\n" for text in made.texts()))
     tracemalloc.start()
@@ -262,7 +263,7 @@ def test_a_full_table_from_a_file(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert found.records == made.records
     assert found.digest == made.digest
-    assert peak < 300e6
+    assert peak < 60e6
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 
 from tests.conftest import DIVIDING_MARKS, FILES_OF_MARKS
 from tools import run_tests
-from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest
+from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest, slowest_files, spans
 from tools.run_tests import (
     ALONE,
     IN_NAMESPACES,
@@ -108,6 +109,24 @@ def test_no_file_is_left_out_whose_tests_have_a_mark(pytestconfig: pytest.Config
         assert {str(path.relative_to(ROOT)) for path in files} <= set(files_marked(mark))
 
 
+def test_only_files_are_left_out_all_of_whose_tests_have_a_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {
+        "all": "pytestmark = pytest.mark.wire\n",
+        "listed": "pytestmark = [\n    pytest.mark.wire,\n    pytest.mark.root,\n]\n",
+        "one": "pytestmark = pytest.mark.slow\n\n@pytest.mark.wire\ndef test_a(): pass\ndef test_b(): pass\n",
+        "none": "def test_a(): pass\n",
+    }
+    (tmp_path / "tests").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "tests" / f"test_{name}.py").write_text(text)
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
+    kept = {marks: run_tests.files_without(*marks) for marks in (("wire",), ("root",), ("wire", "root"))}
+    few = ["tests/test_none.py", "tests/test_one.py"]
+    assert kept == {("wire",): few, ("root",): sorted([*few, "tests/test_all.py"]), ("wire", "root"): few}
+
+
 def test_the_slowest_tests_of_all_suites_are_named(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     outcomes = []
@@ -121,10 +140,13 @@ def test_the_slowest_tests_of_all_suites_are_named(tmp_path: Path) -> None:
         ["8.5", "s", "a::t8"],
         ["7.5", "s", "b::t7"],
     ]
-    assert len(named) == 10
+    assert len(named) == 18
+    assert [line.split() for line in slowest_files(outcomes)] == [["40", "s", "b"], ["40", "s", "a"]]
+    (line,) = spans([replace(outcomes[0], ran_s=(107.0, 160.0))], 100.0)
+    assert line.split() == ["7", "to", "60", "s", "40", "s", "of", "tests", "a"]
 
 
-DOCTEST_FAILURES = """Using configuration: seed=17
+DOCTEST_FAILURES = """Using configuration: max_success=20 seed=17
 OK, passed 100 tests
 ===============================================================================
 /engine/tests/a_test.cpp:229:
@@ -160,8 +182,8 @@ def test_the_tests_that_failed_are_named_last_with_what_they_said(tmp_path: Path
     cpp = read_doctest("C", DOCTEST_FAILURES + COUNTS.format(10, 2, 0), 1)
     assert failures([cpp, read_pytest("P", report, 1)]) == [
         "FAILED a thread that waits for its CPU is seen: CHECK( record.waited_s > 0.05 ) is NOT correct!"
-        ' values: CHECK( 0 > 0.05 ) (RC_PARAMS="seed=17")',
-        'FAILED b: REQUIRE( a ) is NOT correct! (RC_PARAMS="seed=17")',
+        ' values: CHECK( 0 > 0.05 ) (RC_PARAMS="max_success=20 seed=17")',
+        'FAILED b: REQUIRE( a ) is NOT correct! (RC_PARAMS="max_success=20 seed=17")',
         "FAILED a::bad: AssertionError: 1 == 2",
         "FAILED a::worse: no fixture",
     ]
@@ -272,9 +294,7 @@ def test_tests_of_delays_and_rates_begin_when_all_else_has_ended(
     every = {WITHOUT_PORTS, IN_NAMESPACES, ONE_CPU, PATIENT, TWO_CPUS, LABS, ONE_BY_ONE, ALONE}
     assert {line.removeprefix("begin ") for line in told if line.startswith("begin ")} == every
     assert len(outcomes) == len(every) + 1  # two suites are in namespaces
-    assert told[-6:] == [
-        f"{verb} {marked}" for marked in (TWO_CPUS, ONE_BY_ONE, ALONE) for verb in ("begin", "end")
-    ]
+    assert told[-4:] == [f"{verb} {marked}" for marked in (TWO_CPUS, ALONE) for verb in ("begin", "end")]
     is_beside = told.index(f"begin {ONE_CPU}") < told.index(f"end {WITHOUT_PORTS}")
     assert is_beside == is_quiet
 
@@ -285,7 +305,8 @@ def test_the_cpp_tests_run_under_sanitizers_where_all_is_asked_for(
 ) -> None:
     builds: list[tuple[str, str]] = []
 
-    def suite(name: str, build: str, of: str, *, yields: bool) -> Outcome:
+    def suite(name: str, build: str, of: str, *, examples: int, yields: bool) -> Outcome:
+        assert (examples > 0) == (build == "build-asan")
         builds.append((build, of))
         return Outcome(name=name, passed=1)
 

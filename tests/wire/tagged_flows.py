@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scapy.utils import rdpcap
-
 from evenhand.plan import AddressPlan, mix_request
-from tests.wire.captures import MAGIC, TAG_AT
+from tests.wire.captures import MAGIC, TAG_AT, frames_of
 from tests.wire.test_vlan import open_tagged
 from tests.wire.wire_session import (
     Document,
@@ -70,7 +68,7 @@ def captured_flows(
             return run_trial(session, directions=["forward"], rate_fps=rate_fps, duration_s=frames / rate_fps)
 
     until(was_sent_whole, trial)
-    return [bytes(frame) for frame in rdpcap(str(capture))]
+    return frames_of(capture)
 
 
 def trial_over_cable(

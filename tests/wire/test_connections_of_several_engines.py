@@ -81,7 +81,7 @@ def of_engines(trial: Document, direction: str) -> dict[str, Document]:
 def test_engines_open_validate_and_use_their_own_connections(name: str) -> None:
     """R2544-07, R9693-01, R9693-02, R9693-03, R9693-05, R9693-07, R9693-11, R9693-12."""
     with nat_of_pairs(name) as (tester, router):
-        trial = open_all(tester, COUNT)
+        trial = open_all(tester, COUNT, wanted=Verdict.PASS)
         assert trial.verdict is Verdict.PASS
         assert of_connections(trial) == {"opened": COUNT, "learnt": COUNT, "shared_tuples": 0}
         for engine_name, forward in of_engines(dict(trial.raw), "forward").items():
@@ -89,13 +89,14 @@ def test_engines_open_validate_and_use_their_own_connections(name: str) -> None:
             assert forward["connections"] == {"opened": own, "learnt": own, "shared_tuples": 0}
         # As many entries as frames: no four tuple came twice, on whichever pair.
         assert router.counters()["nat"]["entries"] == COUNT
-        answered = answer_all(tester, COUNT)
+        answered = answer_all(tester, COUNT, wanted=Verdict.PASS)
         assert answered.verdict is Verdict.PASS
         for engine_name, reverse in of_engines(dict(answered.raw), "reverse").items():
             assert (reverse["received_frames"], reverse["strayed_frames"]) == (OWN[engine_name], 0)
         measurer = tester.measurer(lambda event: None, opens_connections=True)
         use = Connections(use="established", count=COUNT)
-        used = valid(lambda: measurer.offer(Load(rate_fps=2000.0, duration_s=0.5, connections=use)))
+        load = Load(rate_fps=2000.0, duration_s=0.5, connections=use)
+        used = valid(lambda: measurer.offer(load), Verdict.PASS)
         assert used.verdict is Verdict.PASS
         assert {d.received_frames for d in used.directions.values()} == {1000}
         counters = router.counters()["nat"]
@@ -194,7 +195,8 @@ def test_a_trial_of_any_test_runs_over_connections_that_are_opened_before_it(nam
                 bed.trial(
                     rate_fps=2000.0, duration_s=0.5, plan=plan, waits=WAITS, limits=PATIENT, established=wish
                 ).trial
-            )
+            ),
+            Verdict.PASS,
         )
         assert found.verdict is Verdict.PASS
         assert found.raw["established"]["count"] == COUNT

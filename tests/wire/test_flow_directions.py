@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scapy.utils import rdpcap
 
 from evenhand.plan import AddressPlan, make_own_plan, mix_request
 from evenhand.reference import Defects, ReferenceDut
@@ -17,7 +16,7 @@ from evenhand.report.trial import trial_report
 from evenhand.trial import TrialResult
 from tests.plan.test_flows import V4, V6
 from tests.report.test_throughput import shown
-from tests.wire.captures import tag_of
+from tests.wire.captures import frames_of, tag_of
 from tests.wire.tagged_flows import is_of_trial
 from tests.wire.test_flows import BOTH, BUSY_HOST, dscp_of, ports_of, trial_through
 from tests.wire.wire_session import (
@@ -63,7 +62,7 @@ def test_each_port_sends_the_flows_of_its_direction(version: int, tmp_path: Path
     until(was_sent_whole, captured)
     found: dict[str, list[bytes]] = {}
     for direction, path in sides.items():
-        frames = [frame for frame in map(bytes, rdpcap(str(path))) if is_of_trial(frame, version)]
+        frames = [frame for frame in frames_of(path) if is_of_trial(frame, version)]
         assert [tag_of(frame, version).sequence for frame in frames] == list(range(600))
         found[direction] = frames
     for begin in range(0, 600, 30):

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scapy.utils import rdpcap
 
 from evenhand.plan import AddressPlan, make_own_plan, mix_request
 from evenhand.reference import Defects, ReferenceDut
@@ -17,7 +16,7 @@ from evenhand.report.trial import trial_report
 from evenhand.trial import TrialResult
 from tests.plan.test_flows import V4, V6
 from tests.report.test_throughput import shown
-from tests.wire.captures import sent_frames, tag_of
+from tests.wire.captures import frames_of, sent_frames, tag_of
 from tests.wire.wire_session import (
     QUIET_FPS,
     Document,
@@ -65,17 +64,13 @@ def checksums_are_right(frame: bytes) -> bool:
     """IPv4's, and UDP's over the pseudo header, by adding all words up."""
     is_v4 = frame[12:14] == b"\x08\x00"
 
-    def folded(octets: bytes) -> int:
-        total = sum(
-            int.from_bytes(octets[i : i + 2].ljust(2, b"\0"), "big") for i in range(0, len(octets), 2)
-        )
-        while total > 0xFFFF:
-            total = (total & 0xFFFF) + (total >> 16)
-        return total
+    def is_right(octets: bytes) -> bool:
+        # Words are added in ones' complement: as digits of one number, they leave the same remainder.
+        return int.from_bytes(octets + bytes(len(octets) % 2)) % 0xFFFF == 0
 
     udp, addresses = (frame[34:], frame[26:34]) if is_v4 else (frame[54:], frame[22:54])
     pseudo = addresses + len(udp).to_bytes(4, "big") + (17).to_bytes(4, "big")
-    return folded(pseudo + udp) == 0xFFFF and (not is_v4 or folded(frame[14:34]) == 0xFFFF)
+    return is_right(pseudo + udp) and (not is_v4 or is_right(frame[14:34]))
 
 
 @BOTH
@@ -98,7 +93,7 @@ def test_a_capture_has_exact_shares_and_the_fields_of_each_flow(version: int, tm
 
     until(was_sent_whole, captured)
     of_flows = set(sent_frames(capture, version))
-    frames = [frame for frame in map(bytes, rdpcap(str(capture))) if frame in of_flows]
+    frames = [frame for frame in frames_of(capture) if frame in of_flows]
     assert len(frames) == 1000
     assert [tag_of(frame, version).sequence for frame in frames] == list(range(1000))
     for begin in range(0, 1000, 10):

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scapy.utils import rdpcap
 
 from evenhand.plan import (
     AddressPlan,
@@ -25,7 +24,7 @@ from evenhand.plan import (
 )
 from evenhand.trial import TrialResult, find_engine
 from tests.preloaded.commands import evenhand_command
-from tests.wire.captures import UDP_CHECKSUM_AT, sent_frames, tag_of, without_time
+from tests.wire.captures import UDP_CHECKSUM_AT, frames_of, sent_frames, tag_of, without_time
 from tests.wire.wire_session import (
     NOBODY,
     QUIET_FPS,
@@ -101,7 +100,7 @@ def capture_of(
         key=lambda frame: tag_of(frame, version_of(frame)).sequence,
     )
     of_mix = set(by_sequence)
-    in_order = [frame for frame in map(bytes, rdpcap(str(capture))) if frame in of_mix]
+    in_order = [frame for frame in frames_of(capture) if frame in of_mix]
     assert in_order == by_sequence, "frames leave in the order of their numbers"
     return by_sequence, [bytes.fromhex(frame["octets"]) for frame in preview]
 

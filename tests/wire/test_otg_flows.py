@@ -56,7 +56,7 @@ def sent_wholly(api: Any, made: Any, packets: list[int], lossy: str = "voice") -
     for _ in range(MOST_ATTEMPTS):
         api.set_config(made)
         try:
-            found = send(api, *packets, before=lambda: set_capture(api, "start"))
+            found = send(api, *packets, before=lambda: set_capture(api, "start"), is_lossy=True)
         except Exception as error:  # snappi raises nothing else
             if "set the configuration again" not in str(error):
                 raise
